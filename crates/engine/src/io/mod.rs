@@ -1,0 +1,131 @@
+//! Seam 4: the operating system, or the simulator in its place. All file access, all time and all threads of the
+//! engine go through these three traits.
+//!
+//! Invariants:
+//! - A file counts as created only after `create -> write header -> File::sync -> Disk::sync_dir`.
+//! - Bytes written count as durable after [`File::sync`] returned; an error from it is final, never retried.
+
+mod os;
+mod signal;
+
+pub use signal::Signal;
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The unit of direct writes, in bytes: file offsets, lengths and buffer addresses given to a file opened with
+/// [`OpenMode::Log`] are multiples of it.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// A new file, for reading and writing; fails with `AlreadyExists` where there is one.
+    Create,
+    /// An existing file, for reading and writing.
+    Write,
+    /// An existing file, for the logger: direct and synchronous writes (`O_DIRECT | O_DSYNC`) where the file system
+    /// takes them, buffered ones made durable by [`File::sync`] elsewhere.
+    Log,
+}
+
+/// A file system.
+pub trait Disk: Send + Sync + 'static {
+    /// Creates `dir` and its parents; durable after the parents' [`Disk::sync_dir`].
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// The entries of `dir`, sorted by name, as full paths.
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Whether there is anything at `path`.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Replaces `to` by `from`, atomically; durable after [`Disk::sync_dir`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Unlinks a file; durable after [`Disk::sync_dir`].
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the entries of `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Takes the exclusive lock on the file at `path` (created where missing), held until the value is dropped;
+    /// `WouldBlock` where another process holds it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
+}
+
+/// An open file.
+pub trait File: Send + Sync {
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Reads up to `buffer.len()` bytes at `offset`; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Reserves disk space for `[0, length)` and extends the file to it, so that later writes cannot fail for want of
+    /// space.
+    fn allocate(&self, length: u64) -> io::Result<()>;
+    /// Makes everything written so far durable. Free for a file whose writes are synchronous.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Time.
+pub trait Clock: Send + Sync + 'static {
+    /// Time since an arbitrary start; never goes back.
+    fn now(&self) -> Duration;
+    /// The time of day.
+    fn wall(&self) -> SystemTime;
+    /// Lets `duration` pass.
+    fn sleep(&self, duration: Duration);
+}
+
+/// What a background task did in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something; call again at once.
+    Again,
+    /// Nothing; call again when the task's [`Signal`] is raised or the duration, where given, has passed.
+    Idle(Option<Duration>),
+    /// The task is over.
+    Done,
+}
+
+/// A background activity, written as steps so that a simulator can interleave them by seed.
+pub trait Task: Send + 'static {
+    /// Does one bounded piece of work.
+    fn step(&mut self) -> Step;
+}
+
+/// Waits for a spawned task.
+pub trait Joiner: Send + Sync {
+    /// Returns when the task is over; `Err` with its message where it panicked.
+    fn join(self: Box<Self>) -> Result<(), String>;
+}
+
+/// Threads.
+pub trait Spawn: Send + Sync + 'static {
+    /// Runs `task` until it is done; `signal` wakes it when idle.
+    fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>>;
+}
+
+/// The outside world of one database.
+#[derive(Clone)]
+pub struct Environment {
+    /// Files.
+    pub disk: Arc<dyn Disk>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Threads.
+    pub spawn: Arc<dyn Spawn>,
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Environment")
+    }
+}
