@@ -8,6 +8,7 @@
 mod os;
 mod signal;
 
+pub use os::{OsClock, OsDisk, OsSpawn};
 pub use signal::Signal;
 
 use std::any::Any;
@@ -122,6 +123,13 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Threads.
     pub spawn: Arc<dyn Spawn>,
+}
+
+impl Environment {
+    /// The operating system.
+    pub fn os() -> Environment {
+        Environment { disk: Arc::new(OsDisk), clock: Arc::new(OsClock::new()), spawn: Arc::new(OsSpawn) }
+    }
 }
 
 impl std::fmt::Debug for Environment {

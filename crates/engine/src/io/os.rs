@@ -1,1 +1,385 @@
-//! The operating system behind the seams.
+//! The operating system behind the seams: files through `pread` and `pwrite`, the monotonic clock, named threads.
+//!
+//! Invariants:
+//! - Every error names the operation and the path, and keeps the kind of the system's error.
+//! - A file opened with [`OpenMode::Log`] whose writes are synchronous stays so when direct writes turn out to be refused:
+//!   only `O_DIRECT` is dropped from it, never `O_DSYNC`.
+//! - An interrupted or short transfer is continued; a failed one is reported, never repeated.
+//!
+//! Deliberately absent: `io_uring`, and memory-mapped files (a page fault cannot report a full disk).
+
+use std::any::Any;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use super::{BLOCK_BYTES, Clock, Disk, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
+
+/// How many zero bytes one write carries where the file system cannot reserve space.
+const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
+
+/// What went wrong, and with which file. It travels inside an [`io::Error`] of the same kind as `source`.
+#[derive(Debug)]
+struct PathError {
+    operation: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PathError { operation, path, source } = self;
+        write!(f, "cannot {operation} {}: {source}", path.display())?;
+        let cure = match source.kind() {
+            io::ErrorKind::StorageFull => "make room on that file system",
+            io::ErrorKind::QuotaExceeded => "raise the quota of this user there",
+            io::ErrorKind::ReadOnlyFilesystem => "mount that file system for writing or choose another directory",
+            io::ErrorKind::PermissionDenied => "give this user the right to it or choose another directory",
+            _ => return Ok(()),
+        };
+        write!(f, "; {cure}")
+    }
+}
+
+impl std::error::Error for PathError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// Adds the operation and the path to an error.
+fn at(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |source| {
+        let kind = source.kind();
+        io::Error::new(kind, PathError { operation, path: path.to_owned(), source })
+    }
+}
+
+/// The file systems that the operating system mounts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsDisk;
+
+impl Disk for OsDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir_all(dir).map_err(at("create the directory", dir))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let entries = || fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
+        let mut paths = entries().map_err(at("list the directory", dir))?;
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists().map_err(at("look for", path))
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let file = OsFile::open(path, mode).map_err(at(opening(mode), path))?;
+        Ok(Arc::new(file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to).map_err(at("rename", from))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path).map_err(at("remove", path))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(at("sync the directory", dir))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = open.map_err(at("open the lock file", path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(fs::TryLockError::Error(error)) => Err(at("lock", path)(error)),
+            Err(fs::TryLockError::WouldBlock) => {
+                let held = io::Error::new(io::ErrorKind::WouldBlock, "another opener holds it; close that one first");
+                Err(at("lock", path)(held))
+            }
+        }
+    }
+}
+
+/// What [`Disk::open`] says it could not do.
+fn opening(mode: OpenMode) -> &'static str {
+    match mode {
+        OpenMode::Read => "open for reading",
+        OpenMode::Create => "create",
+        OpenMode::Write | OpenMode::Log => "open for writing",
+    }
+}
+
+/// An open file descriptor.
+#[derive(Debug)]
+struct OsFile {
+    file: fs::File,
+    path: PathBuf,
+    mode: OpenMode,
+    /// `O_DIRECT` is in force: lowered for good when the file system refuses a write.
+    is_direct: AtomicBool,
+    /// `O_DSYNC` is in force: [`File::sync`] has only the allocation to make durable.
+    is_synchronous: bool,
+    /// The allocation changed since the last sync.
+    is_allocated: AtomicBool,
+}
+
+impl OsFile {
+    fn open(path: &Path, mode: OpenMode) -> io::Result<OsFile> {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::Create);
+        let mut is_direct = false;
+        let file = if mode == OpenMode::Log {
+            let mut direct = options.clone();
+            direct.custom_flags((OFlags::DIRECT | OFlags::DSYNC).bits().cast_signed());
+            match direct.open(path) {
+                Ok(file) => {
+                    is_direct = true;
+                    file
+                }
+                Err(error) if is_refused(&error) => options.open(path)?,
+                Err(error) => return Err(error),
+            }
+        } else {
+            options.open(path)?
+        };
+        Ok(OsFile {
+            file,
+            path: path.to_owned(),
+            mode,
+            is_direct: AtomicBool::new(is_direct),
+            is_synchronous: is_direct,
+            is_allocated: AtomicBool::new(false),
+        })
+    }
+
+    /// The caller's side of [`OpenMode::Log`], checked on every file system so that a breach shows on all of them.
+    fn check_alignment(&self, bytes: &[u8], offset: u64) {
+        if self.mode == OpenMode::Log {
+            assert_eq!(offset % BLOCK_BYTES as u64, 0, "{}: offset {offset} is not aligned", self.path.display());
+            assert_eq!(bytes.len() % BLOCK_BYTES, 0, "{}: length {} is not aligned", self.path.display(), bytes.len());
+            assert_eq!(bytes.as_ptr().addr() % BLOCK_BYTES, 0, "{}: the buffer is not aligned", self.path.display());
+        }
+    }
+
+    /// Drops `O_DIRECT` after a refused write; `false` where it was not in force.
+    fn fall_back(&self) -> io::Result<bool> {
+        if !self.is_direct.swap(false, Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let flags = fcntl_getfl(&self.file)?;
+        assert!(flags.contains(OFlags::DSYNC), "{}: opened for the log without O_DSYNC", self.path.display());
+        fcntl_setfl(&self.file, flags - OFlags::DIRECT)?;
+        Ok(true)
+    }
+
+    /// Writes zeros from the end of the file to `length`: what reserves space where `fallocate` is not known.
+    fn zero_fill(&self, length: u64) -> io::Result<()> {
+        let buffer = vec![0; ZERO_FILL_BYTES + BLOCK_BYTES];
+        let start = buffer.as_ptr().align_offset(BLOCK_BYTES);
+        let zeros = &buffer[start..start + ZERO_FILL_BYTES];
+        let mut offset = self.file.metadata()?.len();
+        while offset < length {
+            let bytes = zeros.len().min((length - offset).try_into().unwrap_or(usize::MAX));
+            self.write(&zeros[..bytes], offset)?;
+            offset += bytes as u64;
+        }
+        Ok(())
+    }
+
+    fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self.file.write_all_at(bytes, offset) {
+            // Some file systems take the flag at open and refuse the transfer; another thread may have fallen back.
+            Err(error) if self.is_synchronous && is_refused(&error) => {
+                self.fall_back()?;
+                self.file.write_all_at(bytes, offset)
+            }
+            result => result,
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(bytes) => filled += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            // A direct read that ends inside a block met the end of the file; going on from there would be refused.
+            if self.mode == OpenMode::Log && filled % BLOCK_BYTES != 0 {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// Whether the file system says that it does not know `O_DIRECT`.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::OPNOTSUPP))
+}
+
+impl File for OsFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata().map_err(at("read the length of", &self.path))?.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.check_alignment(buffer, offset);
+        self.read(buffer, offset).map_err(at("read", &self.path))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.check_alignment(bytes, offset);
+        self.write(bytes, offset).map_err(at("write", &self.path))
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        if self.mode == OpenMode::Log {
+            assert_eq!(length % BLOCK_BYTES as u64, 0, "{}: length {length} is not aligned", self.path.display());
+        }
+        self.is_allocated.store(true, Ordering::Relaxed);
+        let reserved = loop {
+            match fallocate(&self.file, FallocateFlags::empty(), 0, length) {
+                Err(Errno::INTR) => {}
+                result => break result,
+            }
+        };
+        match reserved {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.zero_fill(length),
+            Err(error) => Err(error.into()),
+        }
+        .map_err(at("reserve space for", &self.path))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let is_allocated = self.is_allocated.swap(false, Ordering::Relaxed);
+        let result = match self.mode {
+            OpenMode::Log if is_allocated => self.file.sync_all(),
+            OpenMode::Log if self.is_synchronous => Ok(()),
+            OpenMode::Log => self.file.sync_data(),
+            OpenMode::Read | OpenMode::Create | OpenMode::Write => self.file.sync_all(),
+        };
+        result.map_err(at("sync", &self.path))
+    }
+}
+
+/// The monotonic clock and the time of day.
+#[derive(Clone, Copy, Debug)]
+pub struct OsClock {
+    start: Instant,
+}
+
+impl OsClock {
+    /// A clock that starts now.
+    pub fn new() -> OsClock {
+        OsClock { start: Instant::now() }
+    }
+}
+
+impl Default for OsClock {
+    fn default() -> OsClock {
+        OsClock::new()
+    }
+}
+
+impl Clock for OsClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        thread::sleep(duration);
+    }
+}
+
+/// One thread per task.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsSpawn;
+
+impl Spawn for OsSpawn {
+    fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
+        let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
+        Ok(Box::new(OsJoiner { handle }))
+    }
+}
+
+/// Runs a task to its end; see [`Signal`] for why the step between `listen` and `wait` is needed.
+fn run(mut task: Box<dyn Task>, signal: &Signal) {
+    loop {
+        match task.step() {
+            Step::Again => continue,
+            Step::Done => return,
+            Step::Idle(_) => {}
+        }
+        signal.listen();
+        match task.step() {
+            Step::Again => signal.unlisten(),
+            Step::Done => return signal.unlisten(),
+            Step::Idle(timeout) => {
+                signal.wait(timeout);
+            }
+        }
+    }
+}
+
+struct OsJoiner {
+    handle: thread::JoinHandle<()>,
+}
+
+impl Joiner for OsJoiner {
+    fn join(self: Box<Self>) -> Result<(), String> {
+        self.handle.join().map_err(|panic| match panic.downcast::<String>() {
+            Ok(message) => *message,
+            Err(panic) => {
+                panic.downcast_ref::<&str>().map_or_else(|| "no message".to_owned(), |text| (*text).to_owned())
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An unaligned write is the one refusal that every file system with `O_DIRECT` gives.
+    #[test]
+    fn a_refused_direct_write_falls_back_and_stays_synchronous() {
+        let path = std::env::temp_dir().join(format!("osier-os-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        OsFile::open(&path, OpenMode::Create).unwrap();
+        let file = OsFile::open(&path, OpenMode::Log).unwrap();
+        let was_direct = file.is_direct.load(Ordering::Relaxed);
+        file.write(b"neither length nor address is aligned", 5).unwrap();
+        let flags = fcntl_getfl(&file.file).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(!flags.contains(OFlags::DIRECT));
+        assert_eq!(flags.contains(OFlags::DSYNC), was_direct);
+        let mut bytes = [0; 37];
+        assert_eq!(file.read(&mut bytes, 5).unwrap(), 37);
+        assert_eq!(&bytes, b"neither length nor address is aligned");
+        // Only the first refusal is the flag's fault.
+        assert!(!file.fall_back().unwrap());
+    }
+}

@@ -1,0 +1,254 @@
+//! The operating system's disk, clock and threads through the seam, and the signal under stress.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use osier::io::{BLOCK_BYTES, Environment, OpenMode, Signal, Step, Task};
+
+/// A directory of its own for one test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path, name: &str) -> Scratch {
+        let dir = parent.join(format!("osier-io-{}-{name}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `blocks` blocks of `fill`, at an address that direct writes take.
+fn with_blocks(blocks: usize, fill: u8, body: impl FnOnce(&mut [u8])) {
+    let mut bytes = vec![fill; (blocks + 1) * BLOCK_BYTES];
+    let start = bytes.as_ptr().align_offset(BLOCK_BYTES);
+    body(&mut bytes[start..start + blocks * BLOCK_BYTES]);
+}
+
+#[test]
+fn a_log_file_keeps_what_is_written_on_every_file_system() {
+    let env = Environment::os();
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let parents = [std::env::temp_dir(), target, PathBuf::from("/dev/shm")];
+    for parent in parents.iter().filter(|dir| dir.is_dir()) {
+        let scratch = Scratch::new(parent, "log");
+        let path = scratch.0.join("segment");
+        let header = env.disk.open(&path, OpenMode::Create).unwrap();
+        header.write_at(b"header", 0).unwrap();
+        header.allocate(16 * BLOCK_BYTES as u64).unwrap();
+        header.sync().unwrap();
+        env.disk.sync_dir(&scratch.0).unwrap();
+        assert_eq!(header.len().unwrap(), 16 * BLOCK_BYTES as u64);
+
+        let log = env.disk.open(&path, OpenMode::Log).unwrap();
+        with_blocks(3, 7, |bytes| log.write_at(bytes, 4 * BLOCK_BYTES as u64).unwrap());
+        log.allocate(32 * BLOCK_BYTES as u64).unwrap();
+        log.sync().unwrap();
+        with_blocks(40, 1, |bytes| {
+            let read = log.read_at(bytes, 0).unwrap();
+            assert_eq!(read, 32 * BLOCK_BYTES, "a read stops at the end of the file");
+            assert!(bytes.starts_with(b"header\0"));
+            assert!(bytes[4 * BLOCK_BYTES..7 * BLOCK_BYTES].iter().all(|byte| *byte == 7));
+            assert!(bytes[7 * BLOCK_BYTES..read].iter().all(|byte| *byte == 0));
+        });
+    }
+}
+
+#[test]
+#[should_panic(expected = "is not aligned")]
+fn an_unaligned_write_to_a_log_file_is_a_defect() {
+    let scratch = Scratch::new(&std::env::temp_dir(), "unaligned");
+    let env = Environment::os();
+    let path = scratch.0.join("segment");
+    env.disk.open(&path, OpenMode::Create).unwrap();
+    let log = env.disk.open(&path, OpenMode::Log).unwrap();
+    let _ = log.write_at(&[1; 100], 0);
+}
+
+#[test]
+fn files_are_listed_renamed_and_removed() {
+    let scratch = Scratch::new(&std::env::temp_dir(), "names");
+    let disk = Environment::os().disk;
+    let dir = scratch.0.join("a/b");
+    disk.create_dir_all(&dir).unwrap();
+    for name in ["2", "10", "1"] {
+        assert!(disk.open(&dir.join(name), OpenMode::Create).unwrap().is_empty().unwrap());
+    }
+    assert_eq!(disk.list(&dir).unwrap(), ["1", "10", "2"].map(|name| dir.join(name)));
+    disk.rename(&dir.join("1"), &dir.join("2")).unwrap();
+    disk.remove(&dir.join("10")).unwrap();
+    disk.sync_dir(&dir).unwrap();
+    assert_eq!(disk.list(&dir).unwrap(), [dir.join("2")]);
+    assert!(!disk.exists(&dir.join("1")).unwrap());
+    assert!(disk.exists(&dir.join("2")).unwrap());
+}
+
+#[test]
+fn errors_name_the_file_and_keep_their_kind() {
+    let scratch = Scratch::new(&std::env::temp_dir(), "errors");
+    let disk = Environment::os().disk;
+    let path = scratch.0.join("missing");
+    let text = path.display().to_string();
+    for mode in [OpenMode::Read, OpenMode::Write, OpenMode::Log] {
+        let error = disk.open(&path, mode).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains(&text), "{error}");
+    }
+    disk.open(&path, OpenMode::Create).unwrap();
+    assert_eq!(disk.open(&path, OpenMode::Create).err().unwrap().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(disk.list(&path).unwrap_err().kind(), ErrorKind::NotADirectory);
+
+    let full = disk.open(Path::new("/dev/full"), OpenMode::Write).unwrap();
+    let error = full.write_at(b"x", 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
+    assert!(error.to_string().contains("/dev/full") && error.to_string().contains("make room"), "{error}");
+}
+
+#[test]
+fn a_lock_is_exclusive_until_dropped() {
+    let scratch = Scratch::new(&std::env::temp_dir(), "lock");
+    let disk = Environment::os().disk;
+    let path = scratch.0.join("LOCK");
+    let held = disk.lock(&path).unwrap();
+    let error = disk.lock(&path).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    assert!(error.to_string().contains("LOCK"), "{error}");
+    drop(held);
+    disk.lock(&path).unwrap();
+}
+
+/// Answers requests: whoever raises `asked` wants `answered` to follow.
+struct Answer {
+    asked: Arc<AtomicU64>,
+    answered: Arc<AtomicU64>,
+    last: u64,
+    timeout: Option<Duration>,
+}
+
+impl Task for Answer {
+    fn step(&mut self) -> Step {
+        let asked = self.asked.load(Ordering::Relaxed);
+        if asked == u64::MAX {
+            return Step::Done;
+        }
+        if asked == self.last {
+            return Step::Idle(self.timeout);
+        }
+        self.last = asked;
+        self.answered.store(asked, Ordering::Release);
+        Step::Again
+    }
+}
+
+/// Many threads raise a number and wait until the task saw it: one lost wake-up and the test stands still.
+fn ask_from(threads: u64, rounds: u64) {
+    let env = Environment::os();
+    let signal = Arc::new(Signal::new());
+    let (asked, answered) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let task = Answer { asked: asked.clone(), answered: answered.clone(), last: 0, timeout: None };
+    let joiner = env.spawn.spawn("answer".to_owned(), Box::new(task), signal.clone()).unwrap();
+
+    let (finished, watchdog) = mpsc::channel();
+    for seed in 0..threads {
+        let (asked, answered, signal, finished) = (asked.clone(), answered.clone(), signal.clone(), finished.clone());
+        thread::spawn(move || {
+            let mut random = fastrand::Rng::with_seed(seed);
+            for _ in 0..rounds {
+                let mine = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                signal.wake();
+                while answered.load(Ordering::Acquire) < mine {
+                    thread::yield_now();
+                }
+                // Sweep over the moments at which the task falls asleep.
+                for _ in 0..random.u32(0..2_000) {
+                    std::hint::spin_loop();
+                }
+            }
+            finished.send(()).unwrap();
+        });
+    }
+    for _ in 0..threads {
+        watchdog.recv_timeout(Duration::from_secs(120)).expect("a wake-up was lost");
+    }
+    asked.store(u64::MAX, Ordering::Relaxed);
+    signal.wake();
+    joiner.join().unwrap();
+}
+
+#[test]
+fn one_waker_is_always_heard() {
+    ask_from(1, 30_000);
+}
+
+#[test]
+fn four_wakers_are_always_heard() {
+    ask_from(4, 10_000);
+}
+
+#[test]
+fn a_wait_ends_at_its_timeout_and_tells_a_wake_from_it() {
+    let signal = Signal::new();
+    signal.wake();
+    assert!(!signal.is_raised(), "nobody listened");
+    signal.listen();
+    assert!(!signal.wait(Some(Duration::from_millis(2))));
+    signal.listen();
+    signal.wake();
+    signal.wake();
+    assert!(signal.is_raised());
+    assert!(signal.wait(None));
+    assert!(!signal.is_raised());
+}
+
+struct Count(u64, Arc<AtomicU64>);
+
+impl Task for Count {
+    fn step(&mut self) -> Step {
+        if self.0 == 0 {
+            return Step::Done;
+        }
+        self.0 -= 1;
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Step::Idle(Some(Duration::from_millis(1)))
+    }
+}
+
+struct Panic(bool);
+
+impl Task for Panic {
+    fn step(&mut self) -> Step {
+        if self.0 { panic!("stream {} broke", 3) } else { panic!("broke") }
+    }
+}
+
+#[test]
+fn tasks_run_on_timeouts_and_panics_come_back_at_the_join() {
+    let env = Environment::os();
+    let steps = Arc::new(AtomicU64::new(0));
+    let spawn = |task: Box<dyn Task>| env.spawn.spawn("task".to_owned(), task, Arc::new(Signal::new())).unwrap();
+    spawn(Box::new(Count(9, steps.clone()))).join().unwrap();
+    assert_eq!(steps.load(Ordering::Relaxed), 9);
+    assert_eq!(spawn(Box::new(Panic(true))).join(), Err("stream 3 broke".to_owned()));
+    assert_eq!(spawn(Box::new(Panic(false))).join(), Err("broke".to_owned()));
+}
+
+#[test]
+fn the_clock_goes_forward() {
+    let clock = Environment::os().clock;
+    let before = clock.now();
+    clock.sleep(Duration::from_millis(2));
+    assert!(clock.now() >= before + Duration::from_millis(2));
+    assert!(clock.wall() > std::time::UNIX_EPOCH);
+}
