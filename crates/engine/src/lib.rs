@@ -1,4 +1,9 @@
 //! Osier: a serializable main-memory database whose durability is parallel from end to end.
 
+pub mod config;
+pub mod failpoint;
 pub mod ids;
 pub mod io;
+pub mod recovery;
+
+pub use config::{Config, Protocol};

@@ -112,6 +112,10 @@ pub trait Joiner: Send + Sync {
 pub trait Spawn: Send + Sync + 'static {
     /// Runs `task` until it is done; `signal` wakes it when idle.
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>>;
+    /// How many tasks can run at the same time.
+    fn parallelism(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, |cores| cores.get())
+    }
 }
 
 /// The outside world of one database.
