@@ -1,0 +1,501 @@
+//! A disk in memory that keeps what POSIX promises and nothing more.
+//!
+//! Invariants:
+//! - Bytes are durable after `File::sync`, or on return where the file is open for the log and
+//!   [`LogWrites::Synchronous`]; entries are durable after `Disk::sync_dir`, one directory at a time.
+//! - At a power loss every other sector, length and entry is kept or lost on its own; an operation in flight tears.
+//! - After a crash every operation fails with an error that [`is_simulated_crash`] knows and changes nothing, so that
+//!   the image is settled by [`SimDisk::survive`] or [`SimDisk::kill`] alone.
+//!
+//! Deliberately absent: symbolic links, permissions, renames between directories (each may be a device of its own).
+
+mod content;
+mod directory;
+mod faults;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fastrand::Rng;
+use osier::io::{BLOCK_BYTES, Disk, File, OpenMode};
+
+use content::Content;
+pub use content::SECTOR_BYTES;
+use directory::{Directory, NodeId};
+pub use faults::{Faults, is_simulated_crash};
+use faults::{Verdict, crash, full, io_error};
+
+const ROOT: NodeId = NodeId(0);
+
+/// What a write to a file opened with [`OpenMode::Log`] promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogWrites {
+    /// Durable when it returns, as with `O_DIRECT | O_DSYNC`.
+    Synchronous,
+    /// Durable after [`File::sync`], as where the file system refuses `O_DIRECT`.
+    Buffered,
+}
+
+/// Sees every changing operation, for traces.
+pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A simulated disk. Clones share it.
+#[derive(Clone)]
+pub struct SimDisk {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    log_writes: LogWrites,
+    state: Mutex<State>,
+}
+
+struct State {
+    nodes: BTreeMap<NodeId, Node>,
+    locked: BTreeSet<NodeId>,
+    faults: Faults,
+    /// Changing operations since the faults were set.
+    changes: u64,
+    /// Reads since the faults were set.
+    reads: u64,
+    fault_met: bool,
+    crashed: bool,
+    rng: Rng,
+    observer: Option<Observer>,
+}
+
+#[derive(Clone)]
+enum Node {
+    File(Content),
+    Directory(Directory),
+}
+
+struct SimFile {
+    shared: Arc<Shared>,
+    node: NodeId,
+    mode: OpenMode,
+}
+
+struct SimLock {
+    shared: Arc<Shared>,
+    node: NodeId,
+}
+
+impl SimDisk {
+    /// An empty disk; `seed` decides how an operation tears.
+    pub fn new(seed: u64, log_writes: LogWrites) -> SimDisk {
+        let nodes = BTreeMap::from([(ROOT, Node::Directory(Directory::default()))]);
+        SimDisk::with_nodes(nodes, seed, log_writes)
+    }
+
+    fn with_nodes(nodes: BTreeMap<NodeId, Node>, seed: u64, log_writes: LogWrites) -> SimDisk {
+        let state = State {
+            nodes,
+            locked: BTreeSet::new(),
+            faults: Faults::default(),
+            changes: 0,
+            reads: 0,
+            fault_met: false,
+            crashed: false,
+            rng: Rng::with_seed(seed),
+            observer: None,
+        };
+        SimDisk { shared: Arc::new(Shared { log_writes, state: Mutex::new(state) }) }
+    }
+
+    /// Sets the faults to come and counts operations from zero again.
+    pub fn set_faults(&self, faults: Faults) {
+        let mut state = self.shared.state();
+        state.faults = faults;
+        state.changes = 0;
+        state.reads = 0;
+        state.fault_met = false;
+    }
+
+    /// Has every changing operation told to `observer`.
+    pub fn observe(&self, observer: Observer) {
+        self.shared.state().observer = Some(observer);
+    }
+
+    /// Lets the power fail now.
+    pub fn crash(&self) {
+        self.shared.state().crashed = true;
+    }
+
+    /// Whether the power has failed.
+    pub fn is_crashed(&self) -> bool {
+        self.shared.state().crashed
+    }
+
+    /// Whether an injected EIO or ENOSPC has been returned since the faults were set.
+    pub fn fault_met(&self) -> bool {
+        self.shared.state().fault_met
+    }
+
+    /// Changing operations since the faults were set.
+    pub fn changes(&self) -> u64 {
+        self.shared.state().changes
+    }
+
+    /// The disk after a power loss; `seed` decides what survived of all that was not synced.
+    pub fn survive(&self, seed: u64) -> SimDisk {
+        let mut rng = Rng::with_seed(seed);
+        let mut nodes = self.shared.state().nodes.clone();
+        for node in nodes.values_mut() {
+            match node {
+                Node::File(content) => content.power_loss(&mut rng),
+                Node::Directory(directory) => directory.power_loss(&mut rng),
+            }
+        }
+        retain_reachable(&mut nodes);
+        SimDisk::with_nodes(nodes, rng.u64(..), self.shared.log_writes)
+    }
+
+    /// The disk after the process was killed: all that was written is still visible, and still not durable.
+    pub fn kill(&self, seed: u64) -> SimDisk {
+        let mut nodes = self.shared.state().nodes.clone();
+        retain_reachable(&mut nodes);
+        SimDisk::with_nodes(nodes, seed, self.shared.log_writes)
+    }
+
+    /// Changes bytes of a file behind everybody's back, durably: corruption.
+    ///
+    /// # Panics
+    /// Where there is no file at `path`.
+    pub fn corrupt(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.shared.state();
+        let node = state.lookup(path).expect("a file to corrupt");
+        state.file(node).replace(change);
+    }
+}
+
+impl fmt::Debug for SimDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state();
+        f.debug_struct("SimDisk")
+            .field("changes", &state.changes)
+            .field("crashed", &state.crashed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Drops what a power loss or a kill left without a name.
+fn retain_reachable(nodes: &mut BTreeMap<NodeId, Node>) {
+    let mut reachable = BTreeSet::new();
+    let mut open = vec![ROOT];
+    while let Some(node) = open.pop() {
+        if reachable.insert(node)
+            && let Some(Node::Directory(directory)) = nodes.get(&node)
+        {
+            open.extend(directory.entries().map(|(_, child)| child));
+        }
+    }
+    nodes.retain(|node, _| reachable.contains(node));
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks something up, which neither counts nor fails unless the power is off.
+    fn look(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state();
+        if state.crashed { Err(crash()) } else { Ok(state) }
+    }
+
+    /// Starts a read.
+    fn read(&self) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.state();
+        if state.crashed {
+            return Err(crash());
+        }
+        state.reads += 1;
+        if state.faults.read_error_at == Some(state.reads) {
+            state.fault_met = true;
+            return Err(io_error());
+        }
+        Ok(state)
+    }
+
+    /// Starts a changing operation. A verdict other than `Proceed` is carried out by the caller, who then returns
+    /// [`State::fail`].
+    fn change(&self, needs_space: bool, name: impl FnOnce() -> String) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
+        let mut state = self.state();
+        if state.crashed {
+            return Err(crash());
+        }
+        state.changes += 1;
+        let verdict = state.faults.judge(state.changes, needs_space);
+        if let Some(observer) = &state.observer {
+            let suffix = if verdict == Verdict::Proceed { String::new() } else { format!(" -> {verdict:?}") };
+            observer(&format!("disk {:>4} {}{suffix}", state.changes, name()));
+        }
+        Ok((state, verdict))
+    }
+}
+
+impl State {
+    /// Ends a changing operation whose effect, whole or torn, is in place.
+    fn end(&mut self, verdict: Verdict) -> io::Result<()> {
+        match verdict {
+            Verdict::Proceed => Ok(()),
+            Verdict::Crash => {
+                self.crashed = true;
+                Err(crash())
+            }
+            Verdict::IoError => {
+                self.fault_met = true;
+                Err(io_error())
+            }
+            Verdict::Full => {
+                self.fault_met = true;
+                Err(full())
+            }
+        }
+    }
+
+    fn file(&mut self, node: NodeId) -> &mut Content {
+        match self.nodes.get_mut(&node) {
+            Some(Node::File(content)) => content,
+            _ => unreachable!("an open file keeps its node"),
+        }
+    }
+
+    fn directory(&mut self, path: &Path) -> io::Result<&mut Directory> {
+        let node = self.lookup(path)?;
+        match self.nodes.get_mut(&node) {
+            Some(Node::Directory(directory)) => Ok(directory),
+            _ => Err(ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn lookup(&self, path: &Path) -> io::Result<NodeId> {
+        let mut node = ROOT;
+        for name in names(path) {
+            let Some(Node::Directory(directory)) = self.nodes.get(&node) else {
+                return Err(ErrorKind::NotADirectory.into());
+            };
+            node = directory.get(&name).ok_or(ErrorKind::NotFound)?;
+        }
+        Ok(node)
+    }
+
+    fn lookup_file(&self, path: &Path) -> io::Result<NodeId> {
+        let node = self.lookup(path)?;
+        match self.nodes.get(&node) {
+            Some(Node::File(_)) => Ok(node),
+            _ => Err(ErrorKind::IsADirectory.into()),
+        }
+    }
+
+    /// Adds `node` at `path`, whose parent exists.
+    fn create(&mut self, path: &Path, node: Node) -> io::Result<NodeId> {
+        let (parent, name) = split(path)?;
+        let id = NodeId(self.nodes.last_key_value().map_or(0, |(id, _)| id.0 + 1));
+        self.directory(parent)?.link(name, id);
+        self.nodes.insert(id, node);
+        Ok(id)
+    }
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    })
+}
+
+fn split(path: &Path) -> io::Result<(&Path, OsString)> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+    Ok((path.parent().unwrap_or(Path::new("")), name.to_owned()))
+}
+
+impl Disk for SimDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let mut path = PathBuf::new();
+        for name in names(dir) {
+            path.push(name);
+            if self.exists(&path)? {
+                continue;
+            }
+            let (mut state, verdict) = self.shared.change(true, || format!("mkdir {}", path.display()))?;
+            if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
+                state.create(&path, Node::Directory(Directory::default()))?;
+            }
+            state.end(verdict)?;
+        }
+        Ok(())
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut state = self.shared.read()?;
+        Ok(state.directory(dir)?.entries().map(|(name, _)| dir.join(name)).collect())
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        match self.shared.look()?.lookup(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let node = if mode == OpenMode::Create {
+            let (mut state, verdict) = self.shared.change(true, || format!("create {}", path.display()))?;
+            if state.lookup(path).is_ok() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            if !matches!(verdict, Verdict::Proceed | Verdict::Crash) {
+                return Err(state.end(verdict).expect_err("a fault"));
+            }
+            let node = state.create(path, Node::File(Content::default()))?;
+            state.end(verdict)?;
+            node
+        } else {
+            self.shared.look()?.lookup_file(path)?
+        };
+        Ok(Arc::new(SimFile { shared: Arc::clone(&self.shared), node, mode }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (mut state, verdict) =
+            self.shared.change(false, || format!("rename {} {}", from.display(), to.display()))?;
+        let node = state.lookup_file(from)?;
+        let ((parent, from), (to_parent, to)) = (split(from)?, split(to)?);
+        if parent != to_parent {
+            return Err(ErrorKind::CrossesDevices.into());
+        }
+        if verdict != Verdict::IoError {
+            state.directory(parent)?.rename(from, to, node);
+        }
+        state.end(verdict)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let (mut state, verdict) = self.shared.change(false, || format!("unlink {}", path.display()))?;
+        state.lookup_file(path)?;
+        let (parent, name) = split(path)?;
+        if verdict != Verdict::IoError {
+            state.directory(parent)?.unlink(name);
+        }
+        state.end(verdict)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let (mut state, verdict) = self.shared.change(false, || format!("syncdir {}", dir.display()))?;
+        let directory = state.directory(dir)?;
+        if verdict == Verdict::Proceed {
+            directory.sync();
+        }
+        state.end(verdict)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        let found = self.shared.look()?.lookup_file(path);
+        let node = match found {
+            Ok(node) => node,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let (mut state, verdict) = self.shared.change(true, || format!("create {}", path.display()))?;
+                let node = state.create(path, Node::File(Content::default()))?;
+                state.end(verdict)?;
+                node
+            }
+            Err(error) => return Err(error),
+        };
+        if !self.shared.state().locked.insert(node) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok(Box::new(SimLock { shared: Arc::clone(&self.shared), node }))
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.shared.state().locked.remove(&self.node);
+    }
+}
+
+impl SimFile {
+    fn is_synchronous(&self) -> bool {
+        self.mode == OpenMode::Log && self.shared.log_writes == LogWrites::Synchronous
+    }
+
+    /// What `O_DIRECT` asks of every transfer.
+    fn check_alignment(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let aligned = bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
+            && bytes.len().is_multiple_of(BLOCK_BYTES)
+            && offset.is_multiple_of(BLOCK_BYTES as u64);
+        if self.mode == OpenMode::Log && !aligned {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "a direct transfer that is not aligned to blocks"));
+        }
+        Ok(())
+    }
+}
+
+impl File for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.shared.look()?.file(self.node).len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.check_alignment(buffer, offset)?;
+        Ok(self.shared.read()?.file(self.node).read(buffer, position(offset)?))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if self.mode == OpenMode::Read {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        self.check_alignment(bytes, offset)?;
+        let offset = position(offset)?;
+        let extends = offset + bytes.len() > self.shared.look()?.file(self.node).len();
+        let (mut state, verdict) =
+            self.shared.change(extends, || format!("write node {} at {offset} length {}", self.node.0, bytes.len()))?;
+        let mut rng = state.rng.fork();
+        let content = state.file(self.node);
+        match verdict {
+            Verdict::Proceed => content.write(bytes, offset, self.is_synchronous()),
+            Verdict::Crash => content.write(bytes, offset, false),
+            Verdict::IoError if self.is_synchronous() => content.write_torn(bytes, offset, &mut rng),
+            Verdict::IoError | Verdict::Full => {}
+        }
+        state.end(verdict)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        if self.mode == OpenMode::Read {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
+        let length = position(length)?;
+        let (mut state, verdict) =
+            self.shared.change(true, || format!("allocate node {} length {length}", self.node.0))?;
+        if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
+            state.file(self.node).extend(length);
+        }
+        state.end(verdict)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (mut state, verdict) = self.shared.change(false, || format!("sync node {}", self.node.0))?;
+        let mut rng = state.rng.fork();
+        match verdict {
+            Verdict::Proceed => state.file(self.node).sync(),
+            Verdict::IoError => state.file(self.node).sync_failed(&mut rng),
+            Verdict::Crash | Verdict::Full => {}
+        }
+        state.end(verdict)
+    }
+}
+
+fn position(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| ErrorKind::FileTooLarge.into())
+}
