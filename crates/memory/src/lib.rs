@@ -4,9 +4,21 @@
 //! - A pointer into shared memory leaves this crate only as a [`Held`], and is followed only through the [`Pin`] it was
 //!   obtained under; the pin announces an epoch and nothing retired since is freed while it lives.
 //! - Every atomic and every thread primitive comes from [`sync`], so that the models run the shipped code.
+//! - Using the public interface wrongly (without a lock, from two threads, with another clock's pin) may panic or give wrong
+//!   answers, but it is never undefined behaviour.
 //!
 //! Deliberately absent: files, clocks, transactions. This crate knows keys, stamps and bytes.
 
+mod epoch;
 mod ids;
+mod limbo;
+mod record;
+pub mod sync;
+mod thin;
+mod version;
 
+pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};
+pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
+pub use thin::{Entry, Keyed, Thin};
+pub use version::{Version, VersionBox};

@@ -1,0 +1,393 @@
+//! Epochs: the coarse clock that transactions announce, and the reclamation of shared memory that rides on it.
+//!
+//! A participant announces the global epoch while it works (a [`Pin`]) and nothing that is retired meanwhile is freed
+//! before it stops. Invariants:
+//! - **E1** `safe()` is smaller than the epoch that any active pin announces.
+//! - **E2** a value retired with epoch r <= `safe()` can be reached by no active and no later pin.
+//! - **E3** a [`Held`] is followed only through the pin that made it: ids of pins are unique in the process.
+//! - **E4** pinning writes nothing but the participant's own cache line.
+//!
+//! Why E1 and E2 hold. Pin: store slot := e; fence P; read global, which must still be e. Advance: raise global to g; fence A;
+//! read all slots; safe := min(g, slots) - 1. Retire: unlink; fence R; read global = r, the value's epoch. (The fence R
+//! and the read are those of the participant's next pin, or of its drop: values wait untagged until then.)
+//! - An advance that misses the slot has A before P in the order of the fences, so the pin's second read sees >= g and
+//!   the pin announces >= g > safe. An advance that sees the slot takes the minimum. That is E1.
+//! - A value freed because of that advance has r <= safe < g: its read of the global epoch did not see the raise, so R is
+//!   before A. With the slot missed, R < A < P: the pin's reads come after the unlink. With the slot seen, r < e: the
+//!   retirer's read missed the raise to e that the pin read before P, so again R < P. That is E2.
+//! - Freeing happens after the readers' last access: unpin and pin store the slot with Release, advance reads it with
+//!   Acquire and publishes `safe` with Release, the one who frees reads `safe` with Acquire.
+//!
+//! Deliberately absent: threads. Somebody calls [`Epochs::advance`] every epoch interval.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crossbeam_utils::CachePadded;
+
+use crate::Epoch;
+use crate::limbo::{Limbo, Retired};
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{Arc, Mutex, Unique, lock};
+use crate::thin::Thin;
+
+/// What a slot holds while its participant is not pinned: later than every epoch.
+const IDLE: u64 = u64::MAX;
+
+/// How many pin ids a participant takes from the process at a time.
+const PIN_IDS_PER_BLOCK: u64 = 1 << 24;
+
+static CLOCK_IDS: Unique = Unique::new();
+static PIN_ID_BLOCKS: Unique = Unique::new();
+
+/// The epoch clock of one database and the slots in which its participants announce what they work in.
+pub struct Epochs {
+    clock: CachePadded<Clock>,
+    slots: Box<[CachePadded<AtomicU64>]>,
+    registry: Mutex<Registry>,
+    id: u32,
+}
+
+/// Read by every pin, written only by `advance`.
+struct Clock {
+    global: AtomicU64,
+    safe: AtomicU64,
+}
+
+struct Registry {
+    vacant: Vec<usize>,
+    orphans: Vec<(Epoch, Retired)>,
+}
+
+impl Epochs {
+    /// A clock at epoch 1 with room for `participants_max` registered participants.
+    pub fn new(participants_max: usize) -> Arc<Epochs> {
+        assert!(participants_max > 0, "somebody must be able to take part");
+        let id = u32::try_from(CLOCK_IDS.take()).expect("fewer than 4 billion epoch clocks per process");
+        Arc::new(Epochs {
+            clock: CachePadded::new(Clock { global: AtomicU64::new(1), safe: AtomicU64::new(0) }),
+            slots: (0..participants_max).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
+            registry: Mutex::new(Registry { vacant: (0..participants_max).rev().collect(), orphans: Vec::new() }),
+            id,
+        })
+    }
+
+    /// The global epoch.
+    pub fn current(&self) -> Epoch {
+        Epoch(self.clock.global.load(Ordering::Acquire))
+    }
+
+    /// Every active pin announced an epoch greater than this; what was retired at or before it may be freed. As of the
+    /// last [`Epochs::advance`].
+    pub fn safe(&self) -> Epoch {
+        Epoch(self.clock.safe.load(Ordering::Acquire))
+    }
+
+    /// Raises the global epoch by one, recomputes [`Epochs::safe`] and frees what dropped participants left behind.
+    pub fn advance(&self) -> Epoch {
+        let raised = self.clock.global.fetch_add(1, Ordering::AcqRel) + 1;
+        assert!(raised < IDLE, "epochs are exhausted");
+        // Fence A of the module's argument: the raise is seen by every pin whose announcement is missed below.
+        fence(Ordering::SeqCst);
+        let oldest = self.slots.iter().map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE);
+        let safe = oldest.min(raised) - 1;
+        let safe = self.clock.safe.fetch_max(safe, Ordering::AcqRel).max(safe);
+        self.free_orphans(Epoch(safe));
+        Epoch(raised)
+    }
+
+    /// Raises the global epoch to at least `epoch`: epochs go on where the recovered log ended.
+    pub fn resume_at(&self, epoch: Epoch) {
+        assert!(epoch.0 < IDLE, "epochs are exhausted");
+        self.clock.global.fetch_max(epoch.0, Ordering::AcqRel);
+    }
+
+    /// A place among the participants; `None` when all are taken. It is given back when the participant is dropped.
+    pub fn register(self: &Arc<Self>) -> Option<Participant> {
+        let slot = lock(&self.registry).vacant.pop()?;
+        let announced = self.slots[slot].load(Ordering::Relaxed);
+        assert_eq!(announced, IDLE, "a vacant slot announces nothing");
+        Some(Participant {
+            epochs: Arc::clone(self),
+            slot,
+            limbo: RefCell::new(Limbo::default()),
+            pin_next: Cell::new(0),
+            pin_end: Cell::new(0),
+        })
+    }
+
+    /// Hands over a value that was unlinked outside any pin, such as what a dropped structure owned.
+    ///
+    /// # Safety
+    /// As for [`Pin::retire`].
+    pub(crate) unsafe fn retire_unpinned(&self, retired: Retired) {
+        let epoch = self.epoch_after_unlink();
+        lock(&self.registry).orphans.push((epoch, retired));
+    }
+
+    /// The epoch to tag values with that this thread has unlinked (fence R of the module's argument).
+    fn epoch_after_unlink(&self) -> Epoch {
+        fence(Ordering::SeqCst);
+        self.current()
+    }
+
+    fn free_orphans(&self, safe: Epoch) {
+        let mut free = Vec::new();
+        {
+            let mut registry = lock(&self.registry);
+            if registry.orphans.is_empty() {
+                return;
+            }
+            let orphans = std::mem::take(&mut registry.orphans);
+            for (epoch, retired) in orphans {
+                if epoch <= safe { free.push(retired) } else { registry.orphans.push((epoch, retired)) }
+            }
+        }
+        for retired in free {
+            // SAFETY: E2 for its epoch; it has left the list, so this happens once.
+            unsafe { retired.free() }
+        }
+    }
+}
+
+impl Drop for Epochs {
+    fn drop(&mut self) {
+        // Participants own the clock, so there is none, and nobody holds anything.
+        let orphans = std::mem::take(&mut lock(&self.registry).orphans);
+        for (_, retired) in orphans {
+            // SAFETY: no pin exists or can come to exist; the list is emptied, so this happens once.
+            unsafe { retired.free() }
+        }
+    }
+}
+
+impl fmt::Debug for Epochs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epochs").field("current", &self.current()).field("safe", &self.safe()).finish_non_exhaustive()
+    }
+}
+
+/// One who reads and changes shared structures, such as a session. It may move between threads, but is used by one at a time.
+pub struct Participant {
+    epochs: Arc<Epochs>,
+    slot: usize,
+    limbo: RefCell<Limbo>,
+    pin_next: Cell<u64>,
+    pin_end: Cell<u64>,
+}
+
+impl Participant {
+    /// Starts to work in the current epoch, and frees some of what this participant retired earlier.
+    pub fn pin(&mut self) -> Pin<'_> {
+        let epoch = self.announce();
+        // `announce` has passed a fence since the last value was retired, so its epoch is a right tag.
+        self.limbo.get_mut().tag(epoch);
+        self.reclaim();
+        Pin { participant: self, id: self.next_pin_id(), epoch }
+    }
+
+    /// Frees some of what this participant retired, as far as it is safe; each pin does it too. An idle participant may
+    /// call it to give memory back. Returns the number of values that are still waiting.
+    pub fn reclaim(&mut self) -> usize {
+        let limbo = self.limbo.get_mut();
+        if !limbo.is_empty() {
+            limbo.free_some(self.epochs.safe());
+        }
+        limbo.len()
+    }
+
+    /// The clock this participant takes part in.
+    pub fn epochs(&self) -> &Arc<Epochs> {
+        &self.epochs
+    }
+
+    fn announce(&self) -> Epoch {
+        let slot = &self.epochs.slots[self.slot];
+        let mut epoch = self.epochs.current();
+        loop {
+            // Release: see the last point of the module's argument; the store may hide the release of the last unpin.
+            slot.store(epoch.0, Ordering::Release);
+            // Fence P (and R) of the module's argument.
+            fence(Ordering::SeqCst);
+            let again = self.epochs.current();
+            if again == epoch {
+                return epoch;
+            }
+            epoch = again;
+        }
+    }
+
+    fn next_pin_id(&self) -> u64 {
+        if self.pin_next.get() == self.pin_end.get() {
+            let block = PIN_ID_BLOCKS.take();
+            assert!(block < u64::MAX / PIN_IDS_PER_BLOCK, "ids of pins are exhausted");
+            self.pin_next.set(block * PIN_IDS_PER_BLOCK);
+            self.pin_end.set((block + 1) * PIN_IDS_PER_BLOCK);
+        }
+        let id = self.pin_next.get();
+        self.pin_next.set(id + 1);
+        id
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        // A pin that was forgotten, not dropped, left its announcement; nothing can be held under it any more.
+        self.epochs.slots[self.slot].store(IDLE, Ordering::Release);
+        let epoch = self.epochs.epoch_after_unlink();
+        let mut registry = lock(&self.epochs.registry);
+        registry.orphans.extend(self.limbo.get_mut().drain().map(|retired| (epoch, retired)));
+        registry.vacant.push(self.slot);
+    }
+}
+
+impl fmt::Debug for Participant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Participant").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
+/// The right to follow what is [`Held`]: while it lives, nothing that was reachable since it began is freed.
+///
+/// It belongs to the thread that made it (it is neither `Send` nor `Sync`, because the participant is not `Sync`).
+pub struct Pin<'p> {
+    participant: &'p Participant,
+    id: u64,
+    epoch: Epoch,
+}
+
+impl Pin<'_> {
+    /// The epoch that this pin announces: the global one when it began.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The global epoch now, ordered after everything this thread did before and before everything it does afterwards:
+    /// what a transaction reads at its serialization point.
+    pub fn current_epoch(&self) -> Epoch {
+        fence(Ordering::SeqCst);
+        let epoch = self.participant.epochs.current();
+        fence(Ordering::SeqCst);
+        epoch
+    }
+
+    /// Whether structures of `epochs` may be used under this pin.
+    pub fn is_of(&self, epochs: &Epochs) -> bool {
+        std::ptr::eq(&*self.participant.epochs, epochs)
+    }
+
+    /// The value that is held.
+    ///
+    /// # Panics
+    /// Where `held` was obtained under another pin: the value may have been freed since.
+    #[inline]
+    pub fn get<T: Thin + ?Sized>(&self, held: Held<T>) -> &T {
+        assert_eq!(held.pin, self.id, "a held value is followed under the pin that found it");
+        // SAFETY: E3: `hold` was called on this very pin, whose caller promised that the value lives until unpinned,
+        // which the borrow of `self` prevents.
+        unsafe { T::from_raw(held.raw) }
+    }
+
+    /// A handle to a shared value that may be followed while this pin lives.
+    ///
+    /// # Safety
+    /// `raw` is the thin pointer of a live `T` that was reachable at some moment since the pin began, in a structure that
+    /// frees through [`Pin::retire`] of the same clock (or that was not unlinked at all).
+    #[inline]
+    pub(crate) unsafe fn hold<T: Thin + ?Sized>(&self, raw: NonNull<()>) -> Held<T> {
+        Held { raw, pin: self.id, value: PhantomData }
+    }
+
+    /// Frees a value once nobody can hold it.
+    ///
+    /// # Safety
+    /// The value has been unlinked: no pin that begins from now on can reach it. It is retired once, its structure belongs to
+    /// this pin's clock, and it may be freed on any thread.
+    #[inline]
+    pub(crate) unsafe fn retire(&self, retired: Retired) {
+        self.participant.limbo.borrow_mut().push(retired);
+    }
+
+    /// Names the clock in structures that have room for half a word only.
+    #[inline]
+    pub(crate) fn epochs_id(&self) -> u32 {
+        self.participant.epochs.id
+    }
+}
+
+impl Epochs {
+    /// Names this clock in structures that have room for half a word only; never 0.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        // Release: what was read under this pin was read before whoever sees the slot idle frees it.
+        self.participant.epochs.slots[self.participant.slot].store(IDLE, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Pin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pin").field("id", &self.id).field("epoch", &self.epoch).finish()
+    }
+}
+
+/// A shared value's address, followed with [`Pin::get`] under the pin that it was obtained under.
+pub struct Held<T: ?Sized> {
+    raw: NonNull<()>,
+    pin: u64,
+    value: PhantomData<*const T>,
+}
+
+// SAFETY: a handle is an address and a number; it is followed only through its pin, which stays on one thread.
+unsafe impl<T: ?Sized> Send for Held<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized> Sync for Held<T> {}
+
+impl<T: ?Sized> Held<T> {
+    /// The value's address, which orders and names values while they live.
+    #[inline]
+    pub fn address(&self) -> usize {
+        self.raw.addr().get()
+    }
+
+    /// The thin pointer.
+    #[inline]
+    pub(crate) fn raw(&self) -> NonNull<()> {
+        self.raw
+    }
+}
+
+impl<T: ?Sized> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Held<T> {}
+
+impl<T: ?Sized> PartialEq for Held<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl<T: ?Sized> Eq for Held<T> {}
+
+impl<T: ?Sized> Hash for Held<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({:#x} under pin {})", self.address(), self.pin)
+    }
+}

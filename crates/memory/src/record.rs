@@ -1,0 +1,388 @@
+//! Records: the shared, lockable place of one key, with its row version and the stamp of its last writer.
+//!
+//! The header word is `stamp << 3 | DEAD | LOCK`. Invariants:
+//! - **R1** the word's stamp strictly increases with every install, absences included (P1 of Poplar).
+//! - **R2** a null version means that the key is absent, and then the word's stamp is the tombstone's or placeholder's.
+//! - **R3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
+//!   is committed, and validation finds whatever is missing.
+//! - **R4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
+//!   clock of the structure that the record was given to, which `read` checks too.
+//! - **R5** a dead record is absent and stays dead; whoever finds it looks its key up again.
+//!
+//! Neither memory safety nor R4 rests on the caller's locking; R1 to R3 do, and are asserted.
+//!
+//! Deliberately absent: lock queues, deadlock handling, chains of versions.
+
+use std::alloc::{self, Layout};
+use std::fmt;
+use std::mem;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use crate::limbo::Retired;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{Backoff, RaceCell};
+use crate::thin::{Entry, Keyed, Thin};
+use crate::version::{self, Version, VersionBox};
+use crate::{Epochs, Pin, Stamp};
+
+/// The value of `Header::epochs` before the record is given to a structure.
+const UNSHARED: u32 = 0;
+
+/// A record's header word: its last writer's stamp, and whether it is locked or dead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Word(u64);
+
+impl Word {
+    const LOCK: u64 = 1;
+    const DEAD: u64 = 2;
+    const STAMP_SHIFT: u32 = 3;
+
+    fn unlocked(stamp: Stamp) -> Word {
+        assert!(stamp <= Stamp::MAX, "a stamp fits in 61 bits");
+        Word(stamp.0 << Word::STAMP_SHIFT)
+    }
+
+    /// The stamp of the last writer.
+    pub fn stamp(self) -> Stamp {
+        Stamp(self.0 >> Word::STAMP_SHIFT)
+    }
+
+    /// Whether a transaction holds the lock.
+    pub fn is_locked(self) -> bool {
+        self.0 & Word::LOCK != 0
+    }
+
+    /// Whether the record has left its index for good.
+    pub fn is_dead(self) -> bool {
+        self.0 & Word::DEAD != 0
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lock = if self.is_locked() { " locked" } else { "" };
+        let dead = if self.is_dead() { " dead" } else { "" };
+        write!(f, "Word({}{lock}{dead})", self.stamp())
+    }
+}
+
+/// Why [`Record::try_lock`] did not take the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockFailed {
+    /// Another transaction holds it.
+    Locked,
+    /// The record has left its index; the key must be looked up again.
+    Dead,
+}
+
+/// The record has left its index; the key must be looked up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dead;
+
+/// What a read finds in a record.
+#[derive(Clone, Copy, Debug)]
+pub enum Observed<'a> {
+    /// The row as last installed.
+    Present(&'a Version),
+    /// No row; the stamp is that of the tombstone or placeholder.
+    Absent(Stamp),
+    /// The record has left its index; the key must be looked up again.
+    Dead,
+}
+
+/// The fixed part of a record; its address is the record's thin pointer.
+#[repr(C)]
+struct Header {
+    word: AtomicU64,
+    version: AtomicPtr<version::Header>,
+    key_len: u32,
+    /// The clock through which versions are retired; `UNSHARED` while a `RecordBox` owns the record.
+    epochs: u32,
+    race: RaceCell,
+}
+
+/// The place of one key in a table: a word, a version pointer and the key, in one allocation.
+#[repr(C)]
+pub struct Record {
+    header: Header,
+    key: [u8],
+}
+
+impl Record {
+    /// A record without a row, to be given to an index. `stamp` is what readers of the absence depend on.
+    pub fn new_absent(key: &[u8], stamp: Stamp) -> RecordBox {
+        let key_len = u32::try_from(key.len()).expect("a key is shorter than 4 GiB");
+        let layout = Record::layout(key.len());
+        // SAFETY: the layout holds at least the header.
+        let raw = unsafe { alloc::alloc(layout) }.cast::<Header>();
+        let Some(header) = NonNull::new(raw) else { alloc::handle_alloc_error(layout) };
+        let value = Header {
+            word: AtomicU64::new(Word::unlocked(stamp).0),
+            version: AtomicPtr::new(ptr::null_mut()),
+            key_len,
+            epochs: UNSHARED,
+            race: RaceCell::new(),
+        };
+        // SAFETY: the allocation is new, aligned for the header, and has room for the key behind it.
+        unsafe {
+            header.write(value);
+            ptr::copy_nonoverlapping(key.as_ptr(), header.add(1).as_ptr().cast::<u8>(), key.len());
+        }
+        RecordBox { header }
+    }
+
+    /// The key.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.header.race.read();
+        &self.key
+    }
+
+    /// The row or its absence. A row costs one load; an absence waits for a writer that holds the lock, because only an
+    /// unlocked word says which absence it is.
+    #[inline]
+    pub fn read<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
+        self.check(pin);
+        // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
+        match NonNull::new(self.header.version.load(Ordering::Acquire)) {
+            // SAFETY: R4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
+            // `pin` is borrowed.
+            Some(version) => Observed::Present(unsafe { Version::from_raw(version.cast()) }),
+            None => self.read_absence(pin),
+        }
+    }
+
+    #[cold]
+    fn read_absence<'a>(&'a self, _pin: &'a Pin<'_>) -> Observed<'a> {
+        let mut backoff = Backoff::new();
+        loop {
+            // Acquire: the pointer read next is at least as new as the one this word's writer installed.
+            let word = self.word();
+            if word.is_dead() {
+                return Observed::Dead;
+            }
+            if word.is_locked() {
+                backoff.wait();
+                continue;
+            }
+            // Acquire: if a later writer exchanged this pointer, the word read next is no longer `word`.
+            if let Some(version) = NonNull::new(self.header.version.load(Ordering::Acquire)) {
+                // SAFETY: as in `read`.
+                return Observed::Present(unsafe { Version::from_raw(version.cast()) });
+            }
+            if self.header.word.load(Ordering::Relaxed) == word.0 {
+                return Observed::Absent(word.stamp());
+            }
+        }
+    }
+
+    /// The header word now.
+    #[inline]
+    pub fn word(&self) -> Word {
+        Word(self.header.word.load(Ordering::Acquire))
+    }
+
+    /// Whether no row is installed.
+    pub fn is_absent(&self) -> bool {
+        self.header.version.load(Ordering::Acquire).is_null()
+    }
+
+    /// Takes the lock if nobody has it; returns the word as it was.
+    #[inline]
+    pub fn try_lock(&self) -> Result<Word, LockFailed> {
+        let mut word = self.header.word.load(Ordering::Relaxed);
+        loop {
+            if Word(word).is_dead() {
+                return Err(LockFailed::Dead);
+            }
+            if Word(word).is_locked() {
+                return Err(LockFailed::Locked);
+            }
+            // Acquire: pairs with the Release of the last unlock.
+            match self.header.word.compare_exchange(word, word | Word::LOCK, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(Word(word)),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Takes the lock, waiting for it; returns the word as it was. Callers lock in one order, or deadlock.
+    pub fn lock(&self) -> Result<Word, Dead> {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_lock() {
+                Ok(word) => return Ok(word),
+                Err(LockFailed::Dead) => return Err(Dead),
+                Err(LockFailed::Locked) => backoff.wait(),
+            }
+        }
+    }
+
+    /// Gives the lock back; nothing has changed.
+    pub fn unlock(&self) {
+        let word = self.locked_word();
+        self.header.word.store(word.0 & !Word::LOCK, Ordering::Release);
+    }
+
+    /// For the holder of the lock: makes `version` the row (`None`: deletes it), retires the old one and unlocks.
+    ///
+    /// # Panics
+    /// Where the record is not locked, where `stamp` does not follow the last writer's (R1) or is not the version's, or
+    /// where `pin` is of another clock than the index that holds the record.
+    pub fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
+        assert_eq!(self.header.epochs, pin.epochs_id(), "a record changes under a pin of its index's clock");
+        let word = self.locked_word();
+        assert!(stamp > word.stamp(), "stamps of a key increase: {stamp} after {word:?}");
+        if let Some(version) = &version {
+            assert_eq!(version.stamp(), stamp, "a version carries its installer's stamp");
+        }
+        let new = version.map_or(ptr::null_mut(), |version| version.into_raw().as_ptr());
+        // Release: publishes the bytes, and the lock bit to `read_absence`. Acquire: the old version is ours to free.
+        let old = self.header.version.swap(new, Ordering::AcqRel);
+        if let Some(old) = NonNull::new(old) {
+            // SAFETY: R4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
+            // the same clock.
+            unsafe { pin.retire(Retired::new(old.cast(), version::free)) };
+        }
+        self.header.word.store(Word::unlocked(stamp).0, Ordering::Release);
+    }
+
+    /// For the holder of the lock, as the record leaves its index: marks it dead and unlocks.
+    ///
+    /// # Panics
+    /// Where the record is not locked or has a row.
+    pub fn kill(&self) {
+        let word = self.locked_word();
+        assert!(self.is_absent(), "a record with a row stays in its index");
+        self.header.word.store(Word::unlocked(word.stamp()).0 | Word::DEAD, Ordering::Release);
+    }
+
+    /// Replays one logged write: the last writer by stamp wins, in whatever order they come. Returns whether this one did.
+    ///
+    /// # Panics
+    /// As for [`Record::install`], and where the record is dead: nothing is purged during replay.
+    pub fn replay(&self, pin: &Pin<'_>, stamp: Stamp, version: Option<VersionBox>) -> bool {
+        let word = self.lock().expect("nothing is purged during replay");
+        let wins = stamp > word.stamp();
+        if wins {
+            self.install(pin, version, stamp);
+        } else {
+            self.unlock();
+        }
+        wins
+    }
+
+    #[inline]
+    fn check(&self, pin: &Pin<'_>) {
+        let epochs = self.header.epochs;
+        assert!(epochs == pin.epochs_id() || epochs == UNSHARED, "a record is read under a pin of its index's clock");
+    }
+
+    fn locked_word(&self) -> Word {
+        let word = Word(self.header.word.load(Ordering::Relaxed));
+        assert!(word.is_locked() && !word.is_dead(), "only the holder of a record's lock changes it: {word:?}");
+        word
+    }
+
+    fn layout(key_len: usize) -> Layout {
+        let key = Layout::array::<u8>(key_len).expect("a key fits in memory");
+        let (layout, offset) = Layout::new::<Header>().extend(key).expect("a key fits in memory");
+        debug_assert_eq!(offset, mem::size_of::<Header>());
+        layout.pad_to_align()
+    }
+
+    /// The full pointer to the record whose header is at `header`.
+    ///
+    /// # Safety
+    /// `header` points to the header of a live record.
+    #[inline]
+    unsafe fn widen(header: NonNull<Header>) -> *mut Record {
+        // SAFETY: the header is initialized, and its key's length never changes.
+        let key_len = unsafe { (*header.as_ptr()).key_len } as usize;
+        ptr::slice_from_raw_parts_mut(header.as_ptr().cast::<u8>(), key_len) as *mut Record
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("key", &&self.key).field("word", &self.word()).finish_non_exhaustive()
+    }
+}
+
+impl Keyed for Record {
+    #[inline]
+    fn key(&self) -> &[u8] {
+        Record::key(self)
+    }
+}
+
+// SAFETY: the address of a record is that of its header, which holds the length of the key behind it.
+unsafe impl Thin for Record {
+    #[inline]
+    unsafe fn from_raw<'a>(raw: NonNull<()>) -> &'a Record {
+        // SAFETY: the caller passes the address of a live record, with the provenance of the whole allocation.
+        unsafe { &*Record::widen(raw.cast()) }
+    }
+}
+
+// SAFETY: `into_raw` gives up the one owner of an allocation that only `free` frees; a record is made of atomics, bytes
+// that do not change, and a version that may be freed anywhere.
+unsafe impl Entry for Record {
+    type Owned = RecordBox;
+
+    fn into_raw(owned: RecordBox, epochs: &Epochs) -> NonNull<()> {
+        let header = owned.header;
+        mem::forget(owned);
+        // SAFETY: the box owned the record alone, so nobody else sees the write.
+        unsafe { (*header.as_ptr()).epochs = epochs.id() };
+        header.cast()
+    }
+
+    unsafe fn free(raw: NonNull<()>) {
+        // SAFETY: the caller owns a live record that nobody refers to, and with it the version that is still linked.
+        unsafe {
+            let record = Record::widen(raw.cast());
+            (*record).header.race.write();
+            let version = (*record).header.version.load(Ordering::Acquire);
+            if let Some(version) = NonNull::new(version) {
+                version::free(version.cast());
+            }
+            let layout = Layout::for_value(&*record);
+            ptr::drop_in_place(record);
+            alloc::dealloc(raw.as_ptr().cast(), layout);
+        }
+    }
+}
+
+/// A record that no index holds yet; freed when dropped.
+pub struct RecordBox {
+    header: NonNull<Header>,
+}
+
+// SAFETY: the box is the only owner of a record, which is `Send` and `Sync` itself.
+unsafe impl Send for RecordBox {}
+// SAFETY: as above.
+unsafe impl Sync for RecordBox {}
+
+impl Deref for RecordBox {
+    type Target = Record;
+
+    fn deref(&self) -> &Record {
+        // SAFETY: the box owns a live record.
+        unsafe { &*Record::widen(self.header) }
+    }
+}
+
+impl Drop for RecordBox {
+    fn drop(&mut self) {
+        // SAFETY: the box owns the record and is gone after this.
+        unsafe { Record::free(self.header.cast()) }
+    }
+}
+
+impl fmt::Debug for RecordBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,156 @@
+//! The one import point for atomics, locks and threads: `std`, or `loom` / `shuttle` under `--cfg loom` / `--cfg shuttle`.
+//!
+//! Invariants:
+//! - No other file of the crate names `std::sync` or `std::thread`: what the models explore is the code that ships.
+//! - Spinning goes through [`Backoff`], which yields to the model's scheduler, so that a spin loop ends there too.
+//! - Shared bytes that are not atomics (a row version, a piece of the log ring) are accompanied by a [`RaceCell`], which is
+//!   nothing in the shipped code and which loom checks for unordered accesses.
+//!
+//! Under `--cfg tsan` [`fence`](atomic::fence) is a read-modify-write of one global word, because ThreadSanitizer does not
+//! model fences: it would report every hand-over that rests on one. The substitute orders at least as much as the fence.
+//!
+//! Deliberately absent: `Arc`s that the models track. [`Arc`] is always `std`'s, because a model's `Arc` cannot be a
+//! method receiver; models join their threads before the last owner goes.
+
+pub use std::sync::Arc;
+
+#[cfg(not(any(loom, shuttle)))]
+mod chosen {
+    pub use std::hint;
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+    pub use std::thread;
+
+    /// Atomics and fences.
+    pub mod atomic {
+        #[cfg(not(tsan))]
+        pub use std::sync::atomic::fence;
+        pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+        #[cfg(tsan)]
+        pub fn fence(order: Ordering) {
+            static ORDER: AtomicU64 = AtomicU64::new(0);
+            assert_ne!(order, Ordering::Relaxed, "a relaxed fence orders nothing");
+            ORDER.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(loom)]
+mod chosen {
+    pub use loom::hint;
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+    pub use loom::thread;
+
+    /// Atomics and fences.
+    pub mod atomic {
+        pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    }
+}
+
+#[cfg(all(shuttle, not(loom)))]
+mod chosen {
+    pub use shuttle::hint;
+    pub use shuttle::sync::{Condvar, Mutex, MutexGuard};
+    pub use shuttle::thread;
+
+    /// Atomics and fences.
+    pub mod atomic {
+        pub use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    }
+}
+
+pub use chosen::{Condvar, Mutex, MutexGuard, atomic, hint, thread};
+
+/// Takes a lock that guards state which every step leaves consistent, so that a panic elsewhere does not matter.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Waits on a condition variable; like [`lock`], a panic of another holder is not passed on.
+pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Spins for a short while, then yields the processor at each further wait.
+///
+/// With fewer cores than threads the thread that is waited for may not be running, so spinning is kept short.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model yields at every wait"))]
+    waits: u32,
+}
+
+impl Backoff {
+    /// A wait that has not begun.
+    pub fn new() -> Backoff {
+        Backoff::default()
+    }
+
+    /// Waits a little: 1, 2, 4 .. 64 spins, then a yield each time.
+    #[cfg(not(any(loom, shuttle)))]
+    pub fn wait(&mut self) {
+        const DOUBLINGS: u32 = 6;
+        if self.waits <= DOUBLINGS {
+            for _ in 0..1u32 << self.waits {
+                hint::spin_loop();
+            }
+            self.waits += 1;
+        } else {
+            thread::yield_now();
+        }
+    }
+
+    /// Lets the model run another thread.
+    #[cfg(any(loom, shuttle))]
+    pub fn wait(&mut self) {
+        thread::yield_now();
+    }
+}
+
+/// Stands for bytes that are not atomics: a model reports two accesses, one of them a write, that nothing orders.
+#[derive(Debug, Default)]
+pub struct RaceCell {
+    #[cfg(loom)]
+    cell: loom::cell::UnsafeCell<()>,
+}
+
+// SAFETY: the cell holds nothing; the model checks how accesses to it are ordered.
+#[cfg(loom)]
+unsafe impl Sync for RaceCell {}
+
+impl RaceCell {
+    /// The companion of newly allocated bytes.
+    pub fn new() -> RaceCell {
+        RaceCell::default()
+    }
+
+    /// The bytes are being read.
+    #[inline(always)]
+    pub fn read(&self) {
+        #[cfg(loom)]
+        self.cell.with(|_| ());
+    }
+
+    /// The bytes are being written or freed.
+    #[inline(always)]
+    pub fn write(&self) {
+        #[cfg(loom)]
+        self.cell.with_mut(|_| ());
+    }
+}
+
+/// Hands out numbers that are unique in the process. Not part of any model's state, so it orders nothing.
+pub struct Unique(std::sync::atomic::AtomicU64);
+
+impl Unique {
+    /// A source whose first number is 1.
+    #[expect(clippy::new_without_default, reason = "statics need a const function")]
+    pub const fn new() -> Unique {
+        Unique(std::sync::atomic::AtomicU64::new(1))
+    }
+
+    /// A number that this source has not given before.
+    pub fn take(&self) -> u64 {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}
