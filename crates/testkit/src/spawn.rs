@@ -1,7 +1,9 @@
 //! Background tasks without threads: the simulator steps them, one at a time, in an order drawn from the seed.
 //!
 //! Invariants:
-//! - A task runs only inside [`SimSpawn::step`] or while another waits for it in [`Joiner::join`]; a step is atomic.
+//! - A task runs only inside [`SimSpawn::step`] or while somebody waits for it in [`Joiner::join`]; a step is atomic.
+//! - A task that sleeps is stepped again only when its signal was raised or its time has come, exactly as a thread of
+//!   `OsSpawn`: a lost wake-up shows as a stalled join, which panics.
 //! - A panic in a task ends that task alone; its joiner reports the message, as a thread's would.
 //!
 //! Deliberately absent: preemption inside a step. Races between threads are the business of the models in
@@ -15,16 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-use osier::io::{Joiner, Signal, Spawn, Step, Task};
+use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 
 use crate::clock::ManualClock;
 
-/// Steps without any progress after which a join gives up: every task is idle and waits for something that never
-/// comes.
-const STALL_STEPS_MAX: u32 = 100_000;
-
-/// How far time moves when every task of a join is idle.
-const IDLE_ADVANCE: Duration = Duration::from_millis(1);
+/// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
+const DEADLINES_MAX: u32 = 20_000;
 
 /// A scheduler of tasks in one thread. Clones share it.
 #[derive(Clone)]
@@ -34,6 +32,7 @@ pub struct SimSpawn {
 
 struct Shared {
     clock: Arc<ManualClock>,
+    parallelism: usize,
     state: Mutex<State>,
 }
 
@@ -46,8 +45,21 @@ struct State {
 
 struct Slot {
     name: String,
+    signal: Arc<Signal>,
     /// Absent while the task is being stepped.
     task: Option<Box<dyn Task>>,
+    rest: Rest,
+}
+
+/// Where a task stands in the protocol of its [`Signal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Awake,
+    /// It was idle once, has announced its sleep and looks for work once more.
+    Listening,
+    Asleep {
+        until: Option<Duration>,
+    },
 }
 
 struct SimJoiner {
@@ -55,11 +67,46 @@ struct SimJoiner {
     id: usize,
 }
 
+impl Slot {
+    fn is_ready(&self, now: Duration) -> bool {
+        self.task.is_some()
+            && match self.rest {
+                Rest::Awake | Rest::Listening => true,
+                Rest::Asleep { until } => self.signal.is_raised() || until.is_some_and(|until| until <= now),
+            }
+    }
+
+    /// What follows an idle step.
+    fn rest(&mut self, timeout: Option<Duration>, now: Duration) {
+        self.rest = match self.rest {
+            Rest::Listening => Rest::Asleep { until: timeout.map(|timeout| now + timeout) },
+            Rest::Awake | Rest::Asleep { .. } => {
+                self.signal.listen();
+                Rest::Listening
+            }
+        };
+    }
+
+    /// What follows a step that did something, or precedes one after a sleep.
+    fn wake(&mut self) {
+        match self.rest {
+            Rest::Awake => {}
+            Rest::Listening => self.signal.unlisten(),
+            Rest::Asleep { .. } => {
+                self.signal.wait(Some(Duration::ZERO));
+            }
+        }
+        self.rest = Rest::Awake;
+    }
+}
+
 impl SimSpawn {
-    /// A scheduler whose order is drawn from `seed`; `clock` is moved on when a join finds every task idle.
+    /// A scheduler whose order is drawn from `seed`; `clock` is moved on when a join finds every task asleep.
     pub fn new(seed: u64, clock: Arc<ManualClock>) -> SimSpawn {
-        let state = State { rng: Rng::with_seed(seed), next: 0, tasks: BTreeMap::new(), ended: BTreeMap::new() };
-        SimSpawn { shared: Arc::new(Shared { clock, state: Mutex::new(state) }) }
+        let mut rng = Rng::with_seed(seed);
+        let parallelism = rng.usize(1..=4);
+        let state = State { rng, next: 0, tasks: BTreeMap::new(), ended: BTreeMap::new() };
+        SimSpawn { shared: Arc::new(Shared { clock, parallelism, state: Mutex::new(state) }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -71,85 +118,97 @@ impl SimSpawn {
         self.state().tasks.len()
     }
 
-    /// Steps one task, drawn from those that are not in the middle of a step already; `None` where there is none.
+    /// Steps one task, drawn from those that are awake; `None` where none is.
     pub fn step(&self) -> Option<(String, Step)> {
-        let (id, mut task, name) = {
-            let mut state = self.state();
-            let ready: Vec<usize> =
-                state.tasks.iter().filter(|(_, slot)| slot.task.is_some()).map(|(&id, _)| id).collect();
-            if ready.is_empty() {
-                return None;
-            }
-            let id = ready[state.rng.usize(0..ready.len())];
-            let slot = state.tasks.get_mut(&id)?;
-            (id, slot.task.take()?, slot.name.clone())
-        };
+        let (id, name, mut task) = self.take_ready()?;
         let outcome = catch_unwind(AssertUnwindSafe(|| task.step()));
-        let end = match outcome {
-            Ok(Step::Done) => Some(Ok(())),
-            Ok(_) => None,
-            Err(ref panic) => Some(Err(panic_message(panic.as_ref()))),
+        let now = self.shared.clock.now();
+        let (step, end) = match outcome {
+            Ok(Step::Done) => (Step::Done, Some(Ok(()))),
+            Ok(step) => (step, None),
+            Err(panic) => (Step::Done, Some(Err(panic_message(panic.as_ref())))),
         };
-        let step = outcome.unwrap_or(Step::Done);
-        match end {
-            None => {
-                if let Some(slot) = self.state().tasks.get_mut(&id) {
-                    slot.task = Some(task);
-                }
+        if let Some(end) = end {
+            // The task's drop may raise signals or take locks of its own: outside ours.
+            drop(task);
+            let mut state = self.state();
+            if let Some(mut slot) = state.tasks.remove(&id) {
+                slot.wake();
             }
-            Some(end) => {
-                // The task's drop may raise signals or take locks of its own: outside ours.
-                drop(task);
-                let mut state = self.state();
-                state.tasks.remove(&id);
-                state.ended.insert(id, end);
+            state.ended.insert(id, end);
+        } else if let Some(slot) = self.state().tasks.get_mut(&id) {
+            slot.task = Some(task);
+            match step {
+                Step::Idle(timeout) => slot.rest(timeout, now),
+                _ => slot.wake(),
             }
         }
         Some((name, step))
     }
 
-    /// Steps tasks until each was idle or over when last stepped and none has made progress for a while.
-    pub fn run_until_idle(&self) {
-        let mut idle = 0;
-        while idle < 4 * self.live() + 4 {
-            match self.step() {
-                None => return,
-                Some((_, Step::Idle(_))) => idle += 1,
-                Some(_) => idle = 0,
-            }
+    fn take_ready(&self) -> Option<(usize, String, Box<dyn Task>)> {
+        let now = self.shared.clock.now();
+        let mut state = self.state();
+        let ready: Vec<usize> = state.tasks.iter().filter(|(_, slot)| slot.is_ready(now)).map(|(&id, _)| id).collect();
+        if ready.is_empty() {
+            return None;
         }
+        let id = ready[state.rng.usize(0..ready.len())];
+        let slot = state.tasks.get_mut(&id)?;
+        if matches!(slot.rest, Rest::Asleep { .. }) {
+            slot.wake();
+        }
+        let task = slot.task.take()?;
+        Some((id, slot.name.clone(), task))
+    }
+
+    /// Steps tasks until all are asleep, without moving the clock.
+    pub fn run_until_idle(&self) {
+        while self.step().is_some() {}
+    }
+
+    /// Moves the clock to the earliest deadline of a sleeping task; `false` where there is none.
+    pub fn advance_to_deadline(&self) -> bool {
+        let deadlines = |slot: &Slot| match slot.rest {
+            Rest::Asleep { until } => until,
+            _ => None,
+        };
+        let Some(next) = self.state().tasks.values().filter_map(deadlines).min() else { return false };
+        self.shared.clock.advance(next.saturating_sub(self.shared.clock.now()));
+        true
     }
 
     fn join(&self, id: usize) -> Result<(), String> {
-        let mut idle = 0;
+        let mut deadlines = 0;
         loop {
             if let Some(end) = self.state().ended.remove(&id) {
                 return end;
             }
-            match self.step() {
-                None => return Err(format!("task {id} waits for itself")),
-                Some((_, Step::Idle(_))) => idle += 1,
-                Some(_) => idle = 0,
+            if self.step().is_none() {
+                deadlines += 1;
+                let goes_on = deadlines < DEADLINES_MAX && self.advance_to_deadline();
+                assert!(goes_on, "{} was waited for, sleeps, and nothing will wake it", self.describe(id));
             }
-            if idle > 0 && (idle as usize).is_multiple_of(2 * self.live() + 1) {
-                self.shared.clock.advance(IDLE_ADVANCE);
-            }
-            assert!(idle < STALL_STEPS_MAX, "every task is idle, and {} has not ended", self.name(id));
         }
     }
 
-    fn name(&self, id: usize) -> String {
-        self.state().tasks.get(&id).map_or_else(|| format!("task {id}"), |slot| slot.name.clone())
+    fn describe(&self, id: usize) -> String {
+        let state = self.state();
+        state.tasks.get(&id).map_or_else(|| format!("task {id}"), |slot| format!("{} ({:?})", slot.name, slot.rest))
     }
 }
 
 impl Spawn for SimSpawn {
-    fn spawn(&self, name: String, task: Box<dyn Task>, _signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
+    fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
-        state.tasks.insert(id, Slot { name, task: Some(task) });
+        state.tasks.insert(id, Slot { name, signal, task: Some(task), rest: Rest::Awake });
         Ok(Box::new(SimJoiner { spawn: self.clone(), id }))
+    }
+
+    fn parallelism(&self) -> usize {
+        self.shared.parallelism
     }
 }
 
@@ -181,7 +240,16 @@ mod tests {
             }
             self.left -= 1;
             self.order.lock().unwrap().push(self.tag);
-            if self.left.is_multiple_of(2) { Step::Again } else { Step::Idle(None) }
+            if self.left.is_multiple_of(2) { Step::Again } else { Step::Idle(Some(Duration::from_millis(1))) }
+        }
+    }
+
+    /// Ends when told to.
+    struct Waits(Arc<Mutex<bool>>);
+
+    impl Task for Waits {
+        fn step(&mut self) -> Step {
+            if *self.0.lock().unwrap() { Step::Done } else { Step::Idle(None) }
         }
     }
 
@@ -225,5 +293,25 @@ mod tests {
         let spawn = spawn();
         let joiner = spawn.spawn("panics".into(), Box::new(Panics), Arc::new(Signal::new())).unwrap();
         assert_eq!(joiner.join(), Err("on purpose".to_owned()));
+    }
+
+    #[test]
+    fn a_sleeper_runs_only_when_woken() {
+        let (spawn, signal, told) = (spawn(), Arc::new(Signal::new()), Arc::new(Mutex::new(false)));
+        let joiner = spawn.spawn("waits".into(), Box::new(Waits(Arc::clone(&told))), Arc::clone(&signal)).unwrap();
+        spawn.run_until_idle();
+        *told.lock().unwrap() = true;
+        assert_eq!(spawn.step(), None, "nobody raised the signal");
+        signal.wake();
+        assert_eq!(joiner.join(), Ok(()));
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing will wake it")]
+    fn a_lost_wake_up_stalls_the_join_loudly() {
+        let spawn = spawn();
+        let told = Arc::new(Mutex::new(false));
+        let joiner = spawn.spawn("waits".into(), Box::new(Waits(told)), Arc::new(Signal::new())).unwrap();
+        let _ = joiner.join();
     }
 }
