@@ -9,16 +9,20 @@
 //!
 //! Deliberately absent: files, clocks, transactions. This crate knows keys, stamps and bytes.
 
+mod aligned;
 mod epoch;
 mod ids;
 mod limbo;
 mod record;
+mod ring;
 pub mod sync;
 mod thin;
 mod version;
 
+pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
+pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
 pub use version::{Version, VersionBox};
