@@ -4,6 +4,8 @@ pub mod config;
 pub mod failpoint;
 pub mod ids;
 pub mod io;
+pub mod log;
+pub mod persist;
 pub mod recovery;
 
 pub use config::{Config, Protocol};

@@ -1,0 +1,371 @@
+//! The batch: what a logger writes at once, and the unit of durability.
+//!
+//! Invariants:
+//! - A batch starts on a block of its segment, is a multiple of a block long and lies in one segment.
+//! - Batch n + 1 of a stream is written only after batch n is durable. Hence at most the last batch of a stream is torn,
+//!   and a damaged batch with a sound one behind it was damaged afterwards.
+//! - Every record of the stream up to the end of the batch has a stamp at or below the batch's; every later one is above
+//!   it.
+//! - A certificate (B, s) says: when this batch was closed, every record of stream B at or below s was durable in B, and
+//!   every later one will be above s. It is true whether or not the batch becomes durable.
+//! - `stable` was the durable frontier (Poplar's CSN) when the batch was closed: nothing at or below it may ever be lost.
+//!
+//! The checksum of the header covers the header; records carry their own. The padding behind the last record is zero or
+//! left over from before, and is never read.
+
+use crate::ids::{Generation, LogOffset, Stamp, StreamId};
+use crate::io::BLOCK_BYTES;
+use crate::log::LogIdentity;
+use crate::log::bytes::{u32_at, u64_at};
+
+/// The header's length without certificates.
+const FIXED_BYTES: usize = 64;
+/// The length of one certificate.
+const CERTIFICATE_BYTES: usize = 16;
+/// How many streams a generation may have: the header of a batch has room for a certificate about each other stream,
+/// and must fit in a block.
+pub const STREAMS_MAX: u32 = ((BLOCK_BYTES - FIXED_BYTES) / CERTIFICATE_BYTES) as u32 + 1;
+
+/// The length of a batch's header where there are `streams`; the first record follows.
+pub const fn header_bytes(streams: u32) -> usize {
+    assert!(streams > 0 && streams <= STREAMS_MAX, "number of streams out of range");
+    FIXED_BYTES + CERTIFICATE_BYTES * (streams as usize - 1)
+}
+
+/// An active stream's word for an idle one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The idle stream.
+    pub stream: StreamId,
+    /// Every record of it at or below this is durable, every later one will be above.
+    pub stamp: Stamp,
+}
+
+/// The head of a batch. Generation, stream and the length of the header come from the [`LogIdentity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchHeader {
+    /// Where the batch starts.
+    pub offset: LogOffset,
+    /// The whole batch in bytes: header, records, padding.
+    pub length: u64,
+    /// From the start of the batch to the end of its last record, in bytes; the header's length where there is none.
+    pub record_bytes: u64,
+    /// The stream's stamp when the batch was closed.
+    pub stamp: Stamp,
+    /// The durable frontier when the batch was closed.
+    pub stable: Stamp,
+}
+
+/// Why bytes are not the header of the expected batch.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// The bytes end within the header.
+    #[error("a batch header has {expected} bytes, only {found} are left")]
+    Truncated {
+        /// The bytes at hand.
+        found: usize,
+        /// The header's length.
+        expected: usize,
+    },
+    /// Nothing was ever written here.
+    #[error("there is no batch: the bytes are zero")]
+    Blank,
+    /// Damaged, or of another database.
+    #[error("the checksum of the batch header is {found:08x} and should be {expected:08x}")]
+    Checksum {
+        /// The checksum in the header.
+        found: u32,
+        /// The checksum of its bytes in this database.
+        expected: u32,
+    },
+    /// A batch of another life of the database, left over in a recycled segment.
+    #[error("the batch belongs to generation {found}, not to {expected}")]
+    Generation {
+        /// The generation in the header.
+        found: Generation,
+        /// The segment's generation.
+        expected: Generation,
+    },
+    /// A batch of another stream.
+    #[error("the batch belongs to stream {found}, not to {expected}")]
+    Stream {
+        /// The stream in the header.
+        found: StreamId,
+        /// The segment's stream.
+        expected: StreamId,
+    },
+    /// A batch of another place, left over in a recycled segment.
+    #[error("the batch belongs at offset {found}, not at {expected}")]
+    Offset {
+        /// The offset in the header.
+        found: LogOffset,
+        /// The offset of the bytes.
+        expected: LogOffset,
+    },
+    /// The header is sealed and makes no sense.
+    #[error("the batch header is malformed: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl BatchError {
+    /// Whether the bytes are a sound header of another place, as a recycled segment holds them.
+    pub fn is_left_over(&self) -> bool {
+        matches!(self, BatchError::Generation { .. } | BatchError::Stream { .. } | BatchError::Offset { .. })
+    }
+}
+
+impl BatchHeader {
+    /// Writes the header, with `certificates`, to `out`, which has [`header_bytes`] for the log's streams.
+    pub fn encode(&self, log: &LogIdentity, certificates: &[Certificate], out: &mut [u8]) {
+        assert_eq!(out.len(), header_bytes(log.streams()));
+        assert_eq!(self.check(out.len()), Ok(()));
+        assert!(certificates.len() < log.streams() as usize, "{} certificates", certificates.len());
+        let length = out.len() as u32;
+        out[FIXED_BYTES..].fill(0);
+        out[4..8].copy_from_slice(&length.to_le_bytes());
+        out[8..16].copy_from_slice(&log.generation().0.to_le_bytes());
+        out[16..20].copy_from_slice(&log.stream().0.to_le_bytes());
+        out[20..24].copy_from_slice(&(certificates.len() as u32).to_le_bytes());
+        out[24..32].copy_from_slice(&self.offset.0.to_le_bytes());
+        out[32..40].copy_from_slice(&self.length.to_le_bytes());
+        out[40..48].copy_from_slice(&self.record_bytes.to_le_bytes());
+        out[48..56].copy_from_slice(&self.stamp.0.to_le_bytes());
+        out[56..64].copy_from_slice(&self.stable.0.to_le_bytes());
+        for (certificate, slot) in certificates.iter().zip(out[FIXED_BYTES..].chunks_exact_mut(CERTIFICATE_BYTES)) {
+            assert!(certificate.stream != log.stream() && certificate.stream.0 < log.streams(), "{certificate:?}");
+            slot[..4].copy_from_slice(&certificate.stream.0.to_le_bytes());
+            slot[8..].copy_from_slice(&certificate.stamp.0.to_le_bytes());
+        }
+        let checksum = log.header_seal().checksum(&out[4..]);
+        out[..4].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    /// Reads the header of the batch at `offset` from the start of `bytes`, which may go on behind it.
+    pub fn decode<'a>(
+        bytes: &'a [u8],
+        log: &LogIdentity,
+        offset: LogOffset,
+    ) -> Result<(BatchHeader, Certificates<'a>), BatchError> {
+        let expected = header_bytes(log.streams());
+        let bytes = bytes.get(..expected).ok_or(BatchError::Truncated { found: bytes.len(), expected })?;
+        let (found, expected) = (u32_at(bytes, 0), log.header_seal().checksum(&bytes[4..]));
+        if found != expected {
+            let blank = bytes.iter().all(|byte| *byte == 0);
+            return Err(if blank { BatchError::Blank } else { BatchError::Checksum { found, expected } });
+        }
+        check_place(bytes, log, offset)?;
+        let header = BatchHeader {
+            offset,
+            length: u64_at(bytes, 32),
+            record_bytes: u64_at(bytes, 40),
+            stamp: Stamp(u64_at(bytes, 48)),
+            stable: Stamp(u64_at(bytes, 56)),
+        };
+        header.check(bytes.len()).map_err(|what| BatchError::Malformed { what })?;
+        Ok((header, Certificates::check(bytes, log)?))
+    }
+
+    /// The end of the batch.
+    pub fn end(&self) -> LogOffset {
+        LogOffset(self.offset.0 + self.length)
+    }
+
+    fn check(&self, header_bytes: usize) -> Result<(), &'static str> {
+        let block = BLOCK_BYTES as u64;
+        if !self.offset.0.is_multiple_of(block) {
+            return Err("it does not start on a block");
+        }
+        if self.length == 0 || !self.length.is_multiple_of(block) || self.offset.0.checked_add(self.length).is_none() {
+            return Err("its length is not a number of blocks");
+        }
+        if self.record_bytes < header_bytes as u64 || self.record_bytes > self.length {
+            return Err("its records do not fit");
+        }
+        if self.stamp > Stamp::MAX || self.stable > Stamp::MAX {
+            return Err("a stamp is out of range");
+        }
+        Ok(())
+    }
+}
+
+fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(), BatchError> {
+    let found = Generation(u64_at(bytes, 8));
+    if found != log.generation() {
+        return Err(BatchError::Generation { found, expected: log.generation() });
+    }
+    let found = StreamId(u32_at(bytes, 16));
+    if found != log.stream() {
+        return Err(BatchError::Stream { found, expected: log.stream() });
+    }
+    let found = LogOffset(u64_at(bytes, 24));
+    if found != offset {
+        return Err(BatchError::Offset { found, expected: offset });
+    }
+    if u32_at(bytes, 4) as usize != bytes.len() {
+        return Err(BatchError::Malformed { what: "its header is for another number of streams" });
+    }
+    Ok(())
+}
+
+/// The certificates of a batch.
+#[derive(Clone, Debug)]
+pub struct Certificates<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Certificates<'a> {
+    fn check(header: &'a [u8], log: &LogIdentity) -> Result<Certificates<'a>, BatchError> {
+        let malformed = |what| Err(BatchError::Malformed { what });
+        let count = u32_at(header, 20) as usize;
+        if count >= log.streams() as usize {
+            return malformed("it has more certificates than there are other streams");
+        }
+        let certificates = Certificates { bytes: &header[FIXED_BYTES..FIXED_BYTES + count * CERTIFICATE_BYTES] };
+        for Certificate { stream, stamp } in certificates.clone() {
+            if stream == log.stream() || stream.0 >= log.streams() || stamp > Stamp::MAX {
+                return malformed("a certificate is about no other stream");
+            }
+        }
+        Ok(certificates)
+    }
+}
+
+impl Iterator for Certificates<'_> {
+    type Item = Certificate;
+
+    fn next(&mut self) -> Option<Certificate> {
+        let (slot, rest) = self.bytes.split_at_checked(CERTIFICATE_BYTES)?;
+        self.bytes = rest;
+        Some(Certificate { stream: StreamId(u32_at(slot, 0)), stamp: Stamp(u64_at(slot, 8)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::DatabaseId;
+
+    fn log(database: u128, generation: u64, stream: u32) -> LogIdentity {
+        LogIdentity::new(DatabaseId(database), Generation(generation), StreamId(stream), 4)
+    }
+
+    const OFFSET: LogOffset = LogOffset(3 * 4096);
+
+    fn header() -> BatchHeader {
+        BatchHeader { offset: OFFSET, length: 8192, record_bytes: 5000, stamp: Stamp(40), stable: Stamp(30) }
+    }
+
+    const CERTIFICATES: [Certificate; 2] =
+        [Certificate { stream: StreamId(0), stamp: Stamp(40) }, Certificate { stream: StreamId(3), stamp: Stamp(12) }];
+
+    fn sample() -> Vec<u8> {
+        let mut bytes = vec![0xff; header_bytes(4)];
+        header().encode(&log(1, 2, 1), &CERTIFICATES, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut bytes = sample();
+        bytes.extend([0xee; 100]);
+        let (read, certificates) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap();
+        assert_eq!(read, header());
+        assert_eq!(read.end(), LogOffset(5 * 4096));
+        assert_eq!(certificates.collect::<Vec<_>>(), CERTIFICATES);
+    }
+
+    #[test]
+    fn a_lone_stream_has_no_room_for_certificates() {
+        let log = LogIdentity::new(DatabaseId(1), Generation(1), StreamId(0), 1);
+        let mut bytes = vec![0; header_bytes(1)];
+        assert_eq!(bytes.len(), 64);
+        header().encode(&log, &[], &mut bytes);
+        assert_eq!(BatchHeader::decode(&bytes, &log, OFFSET).unwrap().1.count(), 0);
+    }
+
+    #[test]
+    fn the_widest_header_fits_a_block() {
+        assert_eq!(header_bytes(STREAMS_MAX), BLOCK_BYTES);
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let mut bytes = sample();
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let error = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap_err();
+            assert!(matches!(error, BatchError::Checksum { .. }), "bit {bit}: {error}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+
+    #[test]
+    fn the_error_says_what_is_wrong() {
+        let bytes = sample();
+        let decode = |log: LogIdentity, offset| BatchHeader::decode(&bytes, &log, offset).unwrap_err();
+        assert!(matches!(decode(log(7, 2, 1), OFFSET), BatchError::Checksum { .. }));
+        let error = decode(log(1, 3, 1), OFFSET);
+        assert_eq!(error, BatchError::Generation { found: Generation(2), expected: Generation(3) });
+        assert!(error.is_left_over());
+        let error = decode(log(1, 2, 2), OFFSET);
+        assert_eq!(error, BatchError::Stream { found: StreamId(1), expected: StreamId(2) });
+        let error = decode(log(1, 2, 1), LogOffset(0));
+        assert_eq!(error, BatchError::Offset { found: OFFSET, expected: LogOffset(0) });
+    }
+
+    #[test]
+    fn short_and_blank_bytes_are_told_apart() {
+        let bytes = sample();
+        for length in 0..bytes.len() {
+            let error = BatchHeader::decode(&bytes[..length], &log(1, 2, 1), OFFSET).unwrap_err();
+            assert_eq!(error, BatchError::Truncated { found: length, expected: bytes.len() });
+        }
+        let error = BatchHeader::decode(&[0; 4096], &log(1, 2, 1), OFFSET).unwrap_err();
+        assert_eq!(error, BatchError::Blank);
+    }
+
+    #[test]
+    fn a_resealed_header_without_sense_is_refused() {
+        let damage: [(&str, usize, &[u8]); 9] = [
+            ("header length", 4, &[80]),
+            ("certificate count", 20, &[4]),
+            ("length not in blocks", 32, &[1]),
+            ("length zero", 32, &[0; 8]),
+            ("length too large", 32, &[0, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+            ("records beyond the end", 40, &[1, 32]),
+            ("records within the header", 40, &[8, 0]),
+            ("stamp out of range", 55, &[0xff]),
+            ("certificate about itself", 64, &[1]),
+        ];
+        for (what, at, new) in damage {
+            let mut bytes = sample();
+            bytes[at..at + new.len()].copy_from_slice(new);
+            let checksum = log(1, 2, 1).header_seal().checksum(&bytes[4..]);
+            bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+            let error = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap_err();
+            assert!(matches!(error, BatchError::Malformed { .. }), "{what}: {error}");
+        }
+    }
+
+    #[test]
+    fn random_headers_never_panic() {
+        let mut random = fastrand::Rng::with_seed(2);
+        for _ in 0..20_000 {
+            let mut bytes = sample();
+            for _ in 0..random.usize(1..16) {
+                let at = random.usize(..bytes.len());
+                bytes[at] = random.u8(..);
+            }
+            let checksum = log(1, 2, 1).header_seal().checksum(&bytes[4..]);
+            bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+            if let Ok((header, certificates)) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET) {
+                assert!(header.end() > header.offset);
+                assert!(certificates.count() < 4);
+            }
+        }
+    }
+}

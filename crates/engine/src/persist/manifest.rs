@@ -1,0 +1,335 @@
+//! The manifest: which database this is, where its streams lie, and how far each of its generations counts.
+//!
+//! Invariants:
+//! - It is replaced as a whole: temporary -> sync -> rename -> sync of the directory ([`Manifest::store`]). Whatever a
+//!   new manifest no longer needs is removed only afterwards.
+//! - A generation is *frozen* before any record of a later one is written. Its records are judged by the frozen cut and
+//!   read up to the frozen ends for ever; without that, discarded transactions would come back after the next crash.
+//! - The floor of the current generation is at or above every stamp ever seen, discarded records included.
+//! - Generations grow; a directory, once listed, keeps its index.
+//!
+//! Absent: any knowledge of what the logs hold (recovery/cut.rs decides, recovery/freeze.rs writes).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::config::Protocol;
+use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
+use crate::io::{Disk, OpenMode};
+use crate::log::LogIdentity;
+use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, io_sqlstate, stream_directory};
+
+mod codec;
+
+/// The manifest's name in the home directory.
+pub const FILE_NAME: &str = "MANIFEST";
+const TEMPORARY_NAME: &str = "MANIFEST.tmp";
+
+/// What the manifest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The database.
+    pub database: DatabaseId,
+    /// Where streams lie: absolute, or relative to the home directory, which is the first and empty.
+    pub directories: Vec<PathBuf>,
+    /// The newest generation. It is being written, or crashed, unless it is also the last of `frozen`.
+    pub current: Layout,
+    /// Generations that ended and whose logs are still needed, in order.
+    pub frozen: Vec<FrozenGeneration>,
+}
+
+/// How a generation is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its number.
+    pub generation: Generation,
+    /// How it orders its log.
+    pub protocol: Protocol,
+    /// Every earlier stamp is at or below this, every one of this generation above.
+    pub floor: Stamp,
+    /// Every earlier epoch is at or below this.
+    pub epoch_floor: Epoch,
+    /// For each stream the index of its directory in [`Manifest::directories`]. Empty where nothing is logged.
+    pub streams: Vec<u32>,
+}
+
+impl Layout {
+    /// The log of `stream`.
+    pub fn log(&self, database: DatabaseId, stream: StreamId) -> LogIdentity {
+        LogIdentity::new(database, self.generation, stream, self.streams.len() as u32)
+    }
+}
+
+/// A generation that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrozenGeneration {
+    /// How it was laid out.
+    pub layout: Layout,
+    /// A record lives iff its stamp or its `raw_dep` is at or below the cut (Poplar's RSNe).
+    pub cut: Stamp,
+    /// The greatest stamp in it, discarded records included.
+    pub max_seen: Stamp,
+    /// The greatest epoch in it.
+    pub max_epoch: Epoch,
+    /// Whether it was closed, and not cut off by a crash.
+    pub clean: bool,
+    /// What there is to read of each stream.
+    pub streams: Vec<FrozenStream>,
+}
+
+/// What there is to read of one stream of a frozen generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrozenStream {
+    /// The sequence number of the first segment.
+    pub first_sequence: u64,
+    /// Exactly the batches before this are sound and count.
+    pub end: LogOffset,
+}
+
+/// Where the log of a stream ended when it was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamEnd {
+    /// The stream.
+    pub stream: StreamId,
+    /// The end of its last batch, which is durable.
+    pub end: LogOffset,
+    /// Its last stamp; certificates about it count.
+    pub stamp: Stamp,
+}
+
+/// Why there is no manifest to work with.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no manifest, but there are logs.
+    #[error(
+        "there is no {} but {} holds a log: a database without its manifest; restore the manifest, or name the \
+         directory that was given first when the database was created", path.display(), log.display())]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+        /// What shows that there was a database.
+        log: PathBuf,
+    },
+    /// Damaged or not a manifest.
+    #[error("{} is damaged: {what}; restore the database from a copy", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Written by a newer program.
+    #[error("{} has format version {found}, this program reads up to {}: use a newer osier", path.display(), codec::VERSION)]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A directory whose name cannot be written down.
+    #[error("the directory {} cannot be named in the manifest: its name is not UTF-8; rename it", path.display())]
+    DirectoryName {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl ManifestError {
+    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> ManifestError + 'a {
+        move |source| ManifestError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            ManifestError::Io { source, .. } => io_sqlstate(source),
+            ManifestError::Missing { .. } => "58P01",
+            ManifestError::Damaged { .. } => "XX001",
+            ManifestError::Version { .. } => "0A000",
+            ManifestError::DirectoryName { .. } => "22023",
+        }
+    }
+}
+
+impl Manifest {
+    /// The manifest of a new database in `dirs` with `streams` streams. Nothing is written yet.
+    pub fn new(database: DatabaseId, protocol: Protocol, streams: u32, dirs: &[PathBuf]) -> Manifest {
+        let current = Layout {
+            generation: Generation(1),
+            protocol,
+            floor: Stamp::ZERO,
+            epoch_floor: Epoch(0),
+            streams: Vec::new(),
+        };
+        let mut manifest = Manifest { database, directories: Vec::new(), current, frozen: Vec::new() };
+        manifest.current.streams = manifest.place_streams(protocol, streams, dirs);
+        manifest
+    }
+
+    /// Reads the manifest in `home`. `None` where there is none and no log of any database in `dirs` either.
+    pub fn load(disk: &dyn Disk, home: &Path, dirs: &[PathBuf]) -> Result<Option<Manifest>, ManifestError> {
+        let path = home.join(FILE_NAME);
+        if !disk.exists(&path).map_err(ManifestError::io("look for", &path))? {
+            return match find_segment(disk, dirs)? {
+                Some(log) => Err(ManifestError::Missing { path, log }),
+                None => Ok(None),
+            };
+        }
+        let file = disk.open(&path, OpenMode::Read).map_err(ManifestError::io("open", &path))?;
+        let length = file.len().map_err(ManifestError::io("measure", &path))?;
+        if length > codec::BYTES_MAX {
+            return Err(ManifestError::Damaged { path, what: format!("it has {length} bytes") });
+        }
+        let mut bytes = vec![0; length as usize];
+        let read = file.read_at(&mut bytes, 0).map_err(ManifestError::io("read", &path))?;
+        match codec::decode(&bytes[..read]) {
+            Ok(manifest) => Ok(Some(manifest)),
+            Err(codec::Error::Version(found)) => Err(ManifestError::Version { path, found }),
+            Err(codec::Error::Damaged(what)) => Err(ManifestError::Damaged { path, what }),
+        }
+    }
+
+    /// Replaces the manifest in `home`; it is durable when this returns.
+    pub fn store(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
+        let bytes = codec::encode(self).map_err(|path| ManifestError::DirectoryName { path })?;
+        assert_eq!(codec::decode(&bytes).as_ref(), Ok(self), "a manifest that cannot be read again");
+        let (temporary, path) = (home.join(TEMPORARY_NAME), home.join(FILE_NAME));
+        if disk.exists(&temporary).map_err(ManifestError::io("look for", &temporary))? {
+            disk.remove(&temporary).map_err(ManifestError::io("remove", &temporary))?;
+        }
+        let file = disk.open(&temporary, OpenMode::Create).map_err(ManifestError::io("create", &temporary))?;
+        file.write_at(&bytes, 0).map_err(ManifestError::io("write", &temporary))?;
+        file.sync().map_err(ManifestError::io("sync", &temporary))?;
+        disk.rename(&temporary, &path).map_err(ManifestError::io("replace", &path))?;
+        disk.sync_dir(home).map_err(ManifestError::io("sync the directory", home))
+    }
+
+    /// Creates the directories of the current generation's streams and then the manifest, all durable when this
+    /// returns: the birth of a database.
+    pub fn create(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
+        disk.create_dir_all(home).map_err(ManifestError::io("create", home))?;
+        self.create_stream_directories(disk, home)?;
+        self.store(disk, home)
+    }
+
+    /// Creates what is missing of the directories of the current generation's streams, durably.
+    pub fn create_stream_directories(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
+        for stream in 0..self.current.streams.len() as u32 {
+            let directory = self.stream_directory(home, &self.current, StreamId(stream));
+            disk.create_dir_all(&directory).map_err(ManifestError::io("create", &directory))?;
+            // Its entry, and those of the directories that may have been created with it.
+            for parent in directory.ancestors().skip(1).take(3).filter(|parent| !parent.as_os_str().is_empty()) {
+                disk.sync_dir(parent).map_err(ManifestError::io("sync the directory", parent))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory of a stream.
+    pub fn stream_directory(&self, home: &Path, layout: &Layout, stream: StreamId) -> PathBuf {
+        let index = layout.streams[stream.0 as usize];
+        stream_directory(&home.join(&self.directories[index as usize]), stream)
+    }
+
+    /// Whether the current generation ended, so that nothing may be written to it any more.
+    pub fn is_closed(&self) -> bool {
+        self.frozen.last().is_some_and(|frozen| frozen.layout.generation == self.current.generation)
+    }
+
+    /// The greatest stamp and epoch known to the manifest.
+    pub fn seen(&self) -> (Stamp, Epoch) {
+        match self.frozen.last() {
+            Some(frozen) if self.is_closed() => {
+                (self.current.floor.max(frozen.max_seen), self.current.epoch_floor.max(frozen.max_epoch))
+            }
+            _ => (self.current.floor, self.current.epoch_floor),
+        }
+    }
+
+    /// Notes where the streams of a new generation lie, one after the other over `dirs`, of which the first is home.
+    pub fn place_streams(&mut self, protocol: Protocol, streams: u32, dirs: &[PathBuf]) -> Vec<u32> {
+        assert!(!dirs.is_empty(), "the configuration names a directory");
+        let home = &dirs[0];
+        let indexes: Vec<u32> = dirs.iter().map(|dir| self.directory_index(home, dir)).collect();
+        let streams = if protocol == Protocol::None { 0 } else { streams };
+        (0..streams as usize).map(|stream| indexes[stream % indexes.len()]).collect()
+    }
+
+    fn directory_index(&mut self, home: &Path, dir: &Path) -> u32 {
+        let relative = match dir.strip_prefix(home) {
+            Ok(relative) => relative.to_owned(),
+            Err(_) => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
+        };
+        let known = self.directories.iter().position(|known| *known == relative);
+        let index = known.unwrap_or_else(|| {
+            self.directories.push(relative);
+            self.directories.len() - 1
+        });
+        u32::try_from(index).expect("fewer directories than streams")
+    }
+}
+
+/// Freezes the current generation after a clean close: every stream ends where its logger says, and every record
+/// counts. Durable when it returns.
+pub fn freeze_clean(
+    manifest: &Manifest,
+    disk: &dyn Disk,
+    home: &Path,
+    ends: &[StreamEnd],
+    max_epoch: Epoch,
+) -> Result<Manifest, ManifestError> {
+    assert!(!manifest.is_closed(), "generation {} is frozen already", manifest.current.generation);
+    assert_eq!(ends.len(), manifest.current.streams.len(), "an end for each stream");
+    assert!(ends.iter().enumerate().all(|(at, end)| end.stream.0 as usize == at), "{ends:?}");
+    let floor = manifest.current.floor;
+    let last = ends.iter().map(|end| end.stamp).max().unwrap_or(floor).max(floor);
+    let frozen = FrozenGeneration {
+        layout: manifest.current.clone(),
+        cut: last,
+        max_seen: last,
+        max_epoch: max_epoch.max(manifest.current.epoch_floor),
+        clean: true,
+        streams: ends.iter().map(|end| FrozenStream { first_sequence: FIRST_SEQUENCE, end: end.end }).collect(),
+    };
+    let mut manifest = manifest.clone();
+    manifest.frozen.push(frozen);
+    manifest.store(disk, home)?;
+    Ok(manifest)
+}
+
+/// Any segment in the directories of streams below `dirs`.
+fn find_segment(disk: &dyn Disk, dirs: &[PathBuf]) -> Result<Option<PathBuf>, ManifestError> {
+    for dir in dirs {
+        if !disk.exists(dir).map_err(ManifestError::io("look for", dir))? {
+            continue;
+        }
+        for entry in disk.list(dir).map_err(ManifestError::io("list", dir))? {
+            let is_stream =
+                entry.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("stream-"));
+            if !is_stream {
+                continue;
+            }
+            let files = disk.list(&entry).map_err(ManifestError::io("list", &entry))?;
+            let segment = |path: &PathBuf| matches!(segment::FileName::parse(path), Some(FileName::Segment { .. }));
+            if let Some(file) = files.into_iter().find(segment) {
+                return Ok(Some(file));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

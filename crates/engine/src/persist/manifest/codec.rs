@@ -1,0 +1,218 @@
+//! The bytes of the manifest (docs/log-format.md, section 5).
+//!
+//! Invariant: what is decoded is what was encoded, or an error; every byte is covered by the checksum or compared.
+
+use std::path::PathBuf;
+
+use super::{FrozenGeneration, FrozenStream, Layout, Manifest};
+use crate::config::Protocol;
+use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp};
+use crate::log::batch::STREAMS_MAX;
+
+const MAGIC: [u8; 8] = *b"OSIERMAN";
+/// The format that this program writes.
+pub(super) const VERSION: u32 = 1;
+/// More than any manifest: a limit on what is read into memory.
+pub(super) const BYTES_MAX: u64 = 64 << 20;
+const HEADER_BYTES: usize = 16;
+
+/// Why bytes are no manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Error {
+    Version(u32),
+    Damaged(String),
+}
+
+/// The bytes; `Err` names a directory that has no UTF-8 name.
+pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
+    let mut out = Vec::with_capacity(4096);
+    out.extend(MAGIC);
+    out.extend(VERSION.to_le_bytes());
+    out.extend([0; 4]);
+    out.extend(manifest.database.0.to_le_bytes());
+    put_u32(&mut out, manifest.directories.len());
+    for directory in &manifest.directories {
+        let name = directory.to_str().ok_or_else(|| directory.clone())?;
+        put_u32(&mut out, name.len());
+        out.extend(name.as_bytes());
+    }
+    put_layout(&mut out, &manifest.current);
+    put_u32(&mut out, manifest.frozen.len());
+    for frozen in &manifest.frozen {
+        put_layout(&mut out, &frozen.layout);
+        out.extend(frozen.cut.0.to_le_bytes());
+        out.extend(frozen.max_seen.0.to_le_bytes());
+        out.extend(frozen.max_epoch.0.to_le_bytes());
+        out.push(u8::from(frozen.clean));
+        assert_eq!(frozen.streams.len(), frozen.layout.streams.len());
+        for stream in &frozen.streams {
+            out.extend(stream.first_sequence.to_le_bytes());
+            out.extend(stream.end.0.to_le_bytes());
+        }
+    }
+    let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
+    out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    Ok(out)
+}
+
+/// The manifest in `bytes`.
+pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
+    let mut input = Input { rest: bytes };
+    if input.array::<8>()? != MAGIC {
+        return damaged("it does not begin like a manifest");
+    }
+    let version = input.u32()?;
+    if version != VERSION {
+        return Err(Error::Version(version));
+    }
+    let (found, expected) = (input.u32()?, crc_fast::crc32_iscsi(input.rest));
+    if found != expected {
+        return damaged(format!("its checksum is {found:08x} and should be {expected:08x}"));
+    }
+    let database = DatabaseId(u128::from_le_bytes(input.array()?));
+    let count = input.count(4)?;
+    let directories = (0..count).map(|_| input.path()).collect::<Result<Vec<_>, _>>()?;
+    let current = input.layout(directories.len())?;
+    let count = input.count(1)?;
+    let frozen = (0..count).map(|_| input.frozen(directories.len())).collect::<Result<Vec<_>, _>>()?;
+    if !input.rest.is_empty() {
+        return damaged("it is longer than what it says");
+    }
+    check(&current, &frozen)?;
+    Ok(Manifest { database, directories, current, frozen })
+}
+
+fn check(current: &Layout, frozen: &[FrozenGeneration]) -> Result<(), Error> {
+    let growing = frozen.windows(2).all(|pair| pair[0].layout.generation < pair[1].layout.generation);
+    if !growing || frozen.last().is_some_and(|last| last.layout.generation > current.generation) {
+        return damaged("its generations do not grow");
+    }
+    for pair in frozen.windows(2) {
+        if pair[1].layout.floor < pair[0].max_seen {
+            return damaged("a generation begins below the stamps of the one before it");
+        }
+    }
+    if frozen.iter().any(|one| one.cut > one.max_seen || one.cut < one.layout.floor) {
+        return damaged("a cut is out of range");
+    }
+    let earlier = frozen.iter().rfind(|one| one.layout.generation < current.generation);
+    if earlier.is_some_and(|one| one.max_seen > current.floor) {
+        return damaged("the current generation begins below the stamps of an earlier one");
+    }
+    Ok(())
+}
+
+fn put_u32(out: &mut Vec<u8>, value: usize) {
+    out.extend(u32::try_from(value).expect("a manifest is small").to_le_bytes());
+}
+
+fn put_layout(out: &mut Vec<u8>, layout: &Layout) {
+    out.extend(layout.generation.0.to_le_bytes());
+    out.push(protocol_tag(layout.protocol));
+    out.extend(layout.floor.0.to_le_bytes());
+    out.extend(layout.epoch_floor.0.to_le_bytes());
+    put_u32(out, layout.streams.len());
+    for directory in &layout.streams {
+        out.extend(directory.to_le_bytes());
+    }
+}
+
+fn protocol_tag(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::None => 0,
+        Protocol::Serial => 1,
+        Protocol::Poplar => 2,
+    }
+}
+
+struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        match self.rest.split_at_checked(length) {
+            Some((bytes, rest)) => {
+                self.rest = rest;
+                Ok(bytes)
+            }
+            None => damaged("it is cut short"),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
+    }
+
+    fn u8(&mut self) -> Result<u8, Error> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    fn u32(&mut self) -> Result<u32, Error> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, Error> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn stamp(&mut self) -> Result<Stamp, Error> {
+        match Stamp(self.u64()?) {
+            stamp if stamp <= Stamp::MAX => Ok(stamp),
+            stamp => damaged(format!("stamp {stamp} is out of range")),
+        }
+    }
+
+    /// A count of items of at least `item_bytes`, so that no count makes us reserve more than the file holds.
+    fn count(&mut self, item_bytes: usize) -> Result<usize, Error> {
+        let count = self.u32()? as usize;
+        if count > self.rest.len() / item_bytes { damaged("it is cut short") } else { Ok(count) }
+    }
+
+    fn path(&mut self) -> Result<PathBuf, Error> {
+        let length = self.u32()? as usize;
+        match std::str::from_utf8(self.bytes(length)?) {
+            Ok(name) => Ok(PathBuf::from(name)),
+            Err(_) => damaged("a directory's name is not UTF-8"),
+        }
+    }
+
+    fn layout(&mut self, directories: usize) -> Result<Layout, Error> {
+        let generation = Generation(self.u64()?);
+        let protocol = match self.u8()? {
+            0 => Protocol::None,
+            1 => Protocol::Serial,
+            2 => Protocol::Poplar,
+            tag => return damaged(format!("protocol {tag} is unknown")),
+        };
+        let (floor, epoch_floor) = (self.stamp()?, Epoch(self.u64()?));
+        let count = self.count(4)?;
+        let streams = (0..count).map(|_| self.u32()).collect::<Result<Vec<_>, _>>()?;
+        if streams.len() > STREAMS_MAX as usize {
+            return damaged(format!("{count} streams are too many"));
+        }
+        if streams.iter().any(|directory| *directory as usize >= directories) {
+            return damaged("a stream lies in a directory that is not listed");
+        }
+        Ok(Layout { generation, protocol, floor, epoch_floor, streams })
+    }
+
+    fn frozen(&mut self, directories: usize) -> Result<FrozenGeneration, Error> {
+        let layout = self.layout(directories)?;
+        let (cut, max_seen, max_epoch) = (self.stamp()?, self.stamp()?, Epoch(self.u64()?));
+        let clean = match self.u8()? {
+            0 => false,
+            1 => true,
+            other => return damaged(format!("{other} is neither clean nor crashed")),
+        };
+        let stream = |input: &mut Self| Ok(FrozenStream { first_sequence: input.u64()?, end: LogOffset(input.u64()?) });
+        let streams = (0..layout.streams.len()).map(|_| stream(self)).collect::<Result<Vec<_>, _>>()?;
+        Ok(FrozenGeneration { layout, cut, max_seen, max_epoch, clean, streams })
+    }
+}
+
+fn damaged<T>(what: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Damaged(what.into()))
+}
