@@ -36,6 +36,14 @@ number!(
     TableId(u32)
 );
 number!(
+    /// A column: its position in the schema of its table.
+    ColumnId(u16)
+);
+number!(
+    /// A secondary index of one table, never reused there.
+    IndexId(u16)
+);
+number!(
     /// A database, drawn at random when it is created, so that files of two databases never mix.
     DatabaseId(u128)
 );

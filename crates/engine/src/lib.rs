@@ -7,5 +7,6 @@ pub mod io;
 pub mod log;
 pub mod persist;
 pub mod recovery;
+pub mod table;
 
 pub use config::{Config, Protocol};

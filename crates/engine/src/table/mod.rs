@@ -1,0 +1,24 @@
+//! Tables: what they are made of (schemas) and how rows and keys are bytes.
+//!
+//! Invariants:
+//! - A schema is immutable and checked when it is built or decoded; the codecs are derived from it once.
+//! - Everything that turns bytes from a disk into rows, keys or schemas is bounds-checked: corrupt bytes are an error.
+
+mod error;
+mod key;
+mod key_buffer;
+mod key_range;
+mod row;
+mod schema;
+mod schema_codec;
+mod value;
+
+pub use error::SchemaError;
+pub use key::{KeyCodec, KeyValues};
+pub use key_buffer::{KEY_INLINE_BYTES, KeyBuf};
+pub use key_range::{KeyBounds, KeyRange};
+pub use row::{Row, RowCodec};
+pub use schema::{
+    COLUMNS_MAX, Column, ColumnId, INDEXES_MAX, Index, IndexId, KEY_COLUMNS_MAX, NAME_BYTES_MAX, Schema, SchemaBuilder,
+};
+pub use value::{Type, Value};
