@@ -90,6 +90,8 @@ struct State {
     released: u64,
     /// Bytes reserved so far, in even and in odd batches.
     reserved: [u64; 2],
+    /// The records in the open batch.
+    records: u64,
     /// Whether the open batch is an even or an odd one.
     parity: usize,
     in_flight: bool,
@@ -126,6 +128,7 @@ impl Ring {
             start: config.first_offset,
             released: config.first_offset,
             reserved: [0; 2],
+            records: 0,
             parity: 0,
             in_flight: false,
             closed: false,
@@ -172,6 +175,7 @@ impl Ring {
         state.last = stamp;
         state.offset = offset + len;
         state.reserved[parity] += skip + len;
+        state.records += 1;
         self.publish(&state);
         Ok(Reservation { ring: self, offset, skip, len, parity, stamp })
     }
@@ -240,6 +244,7 @@ impl Ring {
                 start,
                 end,
                 record_bytes: record_end - start - self.header,
+                records: std::mem::take(&mut state.records),
                 stamp: state.last,
                 parity,
                 reserved: state.reserved[parity],
@@ -411,6 +416,7 @@ pub struct Batch {
     start: u64,
     end: u64,
     record_bytes: u64,
+    records: u64,
     stamp: Stamp,
     parity: usize,
     /// What `buffered` will be when the batch is filled.
@@ -431,6 +437,11 @@ impl Batch {
     /// The bytes between the end of the header and the end of the last record, skips included; 0 for a batch that is only a marker.
     pub fn record_bytes(&self) -> u64 {
         self.record_bytes
+    }
+
+    /// How many records the batch holds.
+    pub fn records(&self) -> u64 {
+        self.records
     }
 
     /// Every record in the batch and before has a stamp at most this; every later one a greater one.
