@@ -1,10 +1,74 @@
-//! What goes into a log: the record of one transaction and the batch that a logger writes at once.
+//! Seam 2: how a commit is ordered, and when it is durable.
 //!
-//! Byte by byte in docs/log-format.md.
+//! A commit's life here: [`LogProtocol::stamp`] draws its order number and its room in a stream's ring, [`Slot::fill`]
+//! writes the record, the stream's logger (persist/logger.rs) makes it durable and moves the frontier
+//! (acknowledge/watermark.rs), a [`Receipt`](crate::Receipt) tells.
+//!
+//! Invariants (docs/protocols.md has the arguments):
+//! - **P1** Stamps rise strictly within a stream, and per key, absent keys included.
+//! - **P2** A stream durable up to `d` never receives a record at or below `d` again.
+//! - After the first failure nothing is acknowledged and nothing is tried again.
+//!
+//! Absent: which records survive a crash (recovery/), files and their format (persist/).
 
 pub mod batch;
 pub(crate) mod bytes;
+mod error;
+mod lifecycle;
+mod metrics;
+pub(crate) mod protocol;
 pub mod record;
 mod seal;
+mod stream;
 
+pub use error::{LogError, LogFailure};
+pub(crate) use lifecycle::{Log, LogLayout};
+pub use metrics::{LogMetrics, StreamMetrics};
 pub use seal::{LogIdentity, Seal};
+pub(crate) use stream::{Slot, Stream};
+
+use crate::acknowledge::ReceiptSource;
+use crate::ids::{Stamp, StreamId};
+use crate::persist::manifest::StreamEnd;
+
+/// What a transaction wrote and read, as far as durability is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Observed {
+    /// Its own order number; zero where it logged nothing.
+    pub(crate) stamp: Stamp,
+    /// Where its record is.
+    pub(crate) stream: StreamId,
+    /// The greatest stamp of everything it read, absences included; zero for a blind write.
+    pub(crate) raw_dep: Stamp,
+}
+
+/// A log protocol: how commits are ordered and when they are durable.
+pub(crate) trait LogProtocol: Send + Sync + 'static {
+    /// Draws the order number of a commit and the room for its record, as one step.
+    ///
+    /// The caller holds every write lock and has validated the read set; `base` is the greatest stamp over both. Blocks
+    /// while the ring is full. The slot must be filled. Fails where the log failed or is closed, with nothing drawn.
+    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError>;
+
+    /// Whether everything observed is durable: one or two loads.
+    fn may_acknowledge(&self, observed: &Observed) -> bool;
+
+    /// Everything at or below it is durable whatever happens: tombstones up to here may be purged.
+    fn stable(&self) -> Stamp;
+
+    /// The number of streams; sessions are spread over them.
+    fn streams(&self) -> u32;
+
+    /// Makes the receipts of one session.
+    fn receipts(&self) -> ReceiptSource;
+
+    /// What ended the log, if anything did.
+    fn failure(&self) -> Option<LogError>;
+
+    /// Drains the streams, stops the background tasks and returns where each stream ends. New commits fail with
+    /// [`LogError::Closed`]; those that were stamped are durable when this returns.
+    fn close(&self) -> Result<Vec<StreamEnd>, LogError>;
+
+    /// What was written so far.
+    fn metrics(&self) -> LogMetrics;
+}

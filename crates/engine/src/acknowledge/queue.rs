@@ -1,0 +1,188 @@
+//! Who waits for the frontier.
+//!
+//! Invariants:
+//! - Nobody is registered unless somebody waits: a commit whose receipt is dropped or polled costs nothing here, and a
+//!   flush that nobody waits for costs one relaxed load per queue.
+//! - No wake-up is lost. The waiter pushes, fences, looks at the frontier again; the logger publishes, fences, looks at
+//!   the length: one of the two sees the other.
+//! - Waiters are woken outside every lock.
+
+use std::cmp::Ordering as Order;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use crate::ids::Stamp;
+use crate::log::Observed;
+
+/// Locks, whatever a panicking holder left: the critical sections here keep their data whole at every step.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One waiting thread or future.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    /// What it waits for.
+    pub(crate) observed: Observed,
+    state: Mutex<WaiterState>,
+    woken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct WaiterState {
+    /// Woken, or gone: the queue may still hold it, but nobody is to be told.
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+impl Waiter {
+    /// A waiter that nobody has registered yet.
+    pub(crate) fn new(observed: Observed) -> Arc<Waiter> {
+        Arc::new(Waiter { observed, state: Mutex::default(), woken: Condvar::new() })
+    }
+
+    /// The future was polled by `waker`.
+    pub(crate) fn set_waker(&self, waker: &Waker) {
+        let mut state = locked(&self.state);
+        match &mut state.waker {
+            Some(known) => known.clone_from(waker),
+            unset => *unset = Some(waker.clone()),
+        }
+    }
+
+    /// Blocks until woken.
+    pub(crate) fn block(&self) {
+        let mut state = locked(&self.state);
+        while !state.is_over {
+            state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nobody waits here any more; the queue drops its entry when its turn comes.
+    pub(crate) fn abandon(&self) {
+        let mut state = locked(&self.state);
+        state.is_over = true;
+        state.waker = None;
+    }
+
+    /// Wakes whoever waits.
+    pub(crate) fn wake(&self) {
+        let waker = {
+            let mut state = locked(&self.state);
+            if std::mem::replace(&mut state.is_over, true) {
+                return;
+            }
+            state.waker.take()
+        };
+        match waker {
+            Some(waker) => waker.wake(),
+            None => self.woken.notify_one(),
+        }
+    }
+}
+
+/// Waiters by the stamp that releases them.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// The heap's length, written under the lock.
+    length: AtomicUsize,
+    heap: Mutex<BinaryHeap<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    due: Stamp,
+    waiter: Arc<Waiter>,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Entry) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    /// The heap keeps its largest on top, so the earliest is the largest.
+    fn cmp(&self, other: &Entry) -> Order {
+        other.due.cmp(&self.due)
+    }
+}
+
+impl Queue {
+    /// Registers; the caller looks at the frontier again afterwards.
+    pub(crate) fn push(&self, due: Stamp, waiter: Arc<Waiter>) {
+        {
+            let mut heap = locked(&self.heap);
+            heap.push(Entry { due, waiter });
+            self.length.store(heap.len(), Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether anybody is registered. The caller has published the frontier and fenced.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length.load(Ordering::Relaxed) == 0
+    }
+
+    /// Moves everyone due at or before `frontier` to `out`.
+    pub(crate) fn take_due(&self, frontier: Stamp, out: &mut Vec<Arc<Waiter>>) {
+        let mut heap = locked(&self.heap);
+        while heap.peek().is_some_and(|entry| entry.due <= frontier) {
+            let entry = heap.pop().expect("it was peeked at");
+            assert!(entry.due <= frontier, "woken beyond the frontier");
+            out.push(entry.waiter);
+        }
+        self.length.store(heap.len(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::StreamId;
+
+    fn waiter(raw_dep: u64) -> Arc<Waiter> {
+        Waiter::new(Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep: Stamp(raw_dep) })
+    }
+
+    #[test]
+    fn takes_those_due_and_no_others() {
+        let queue = Queue::default();
+        assert!(queue.is_empty());
+        for due in [5, 1, 9, 3, 7] {
+            queue.push(Stamp(due), waiter(due));
+        }
+        let mut out = Vec::new();
+        queue.take_due(Stamp(5), &mut out);
+        assert_eq!(out.iter().map(|waiter| waiter.observed.raw_dep.0).collect::<Vec<_>>(), [1, 3, 5]);
+        assert!(!queue.is_empty());
+        queue.take_due(Stamp::MAX, &mut out);
+        assert_eq!(out.len(), 5);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn an_abandoned_waiter_is_not_told() {
+        struct Loud;
+        impl std::task::Wake for Loud {
+            fn wake(self: Arc<Self>) {
+                panic!("nobody waits");
+            }
+        }
+        let waiter = waiter(1);
+        waiter.set_waker(&Waker::from(Arc::new(Loud)));
+        waiter.abandon();
+        waiter.wake();
+        waiter.block();
+    }
+}

@@ -1,0 +1,1 @@
+//! Publishing, waiting and failing, without loggers.

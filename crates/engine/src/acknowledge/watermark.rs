@@ -1,0 +1,120 @@
+//! What is durable: `DSN` per stream and `CSN` over all of them (Poplar, section 4.3).
+//!
+//! Invariants:
+//! - `durable(b) = d` means that every record of stream `b` with a stamp `<= d` is durable and that every later one has
+//!   a stamp `> d` (P2). Only a logger raises it, after the sync of the batch that says so.
+//! - `stable() <= durable(b)` for every `b`, and neither ever falls: both are published by fetch-max. The minimum is
+//!   computed from infinity each time; the paper's `csn = min(csn, ..)` would never rise.
+//! - Every word sits on its own cache line. Who asks loads one or two of them and writes none.
+//!
+//! Absent: who waits ([`super::queue`]) and when to raise (the loggers).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use crate::ids::{Stamp, StreamId};
+use crate::log::Observed;
+
+/// The durable frontier of one log.
+#[derive(Debug)]
+pub(crate) struct Watermark {
+    /// `DSN_b`.
+    durable: Box<[CachePadded<AtomicU64>]>,
+    /// `CSN`.
+    stable: CachePadded<AtomicU64>,
+}
+
+impl Watermark {
+    /// A frontier where everything up to `floor` is durable on each of `streams` streams.
+    pub(crate) fn new(streams: usize, floor: Stamp) -> Watermark {
+        assert!(streams > 0, "a frontier needs a stream");
+        let word = || CachePadded::new(AtomicU64::new(floor.0));
+        Watermark { durable: (0..streams).map(|_| word()).collect(), stable: word() }
+    }
+
+    /// `DSN` of one stream.
+    pub(crate) fn durable(&self, stream: StreamId) -> Stamp {
+        Stamp(self.durable[stream.0 as usize].load(Ordering::SeqCst))
+    }
+
+    /// `CSN`: everything up to it is durable on every stream.
+    pub(crate) fn stable(&self) -> Stamp {
+        Stamp(self.stable.load(Ordering::SeqCst))
+    }
+
+    /// The largest `DSN`: how far the frontier could be if no stream lagged.
+    pub(crate) fn foremost(&self) -> Stamp {
+        let highest = self.durable.iter().map(|durable| durable.load(Ordering::SeqCst)).max();
+        Stamp(highest.expect("a frontier has a stream"))
+    }
+
+    /// The acknowledgement rule of correctness.md section 2: the own record is durable, and so is everything read.
+    pub(crate) fn covers(&self, observed: &Observed) -> bool {
+        let own = observed.stamp == Stamp::ZERO || self.durable(observed.stream) >= observed.stamp;
+        own && (observed.raw_dep == Stamp::ZERO || self.stable() >= observed.raw_dep)
+    }
+
+    /// Raises `DSN` of one stream. The caller has synced the batch or the certificate that says so.
+    pub(crate) fn raise(&self, stream: StreamId, stamp: Stamp) {
+        assert!(stamp <= Stamp::MAX, "stamp {stamp} does not fit a record word");
+        self.durable[stream.0 as usize].fetch_max(stamp.0, Ordering::SeqCst);
+    }
+
+    /// Computes the minimum over all streams and publishes it; returns `CSN`.
+    ///
+    /// Two loggers may do this at once. Raising and loading are sequentially consistent, so the one whose raise comes
+    /// last sees both raises, and its minimum is the true one.
+    pub(crate) fn settle(&self) -> Stamp {
+        let lowest = self.durable.iter().map(|durable| durable.load(Ordering::SeqCst)).fold(u64::MAX, u64::min);
+        assert!(lowest <= Stamp::MAX.0, "the minimum over no stream is no frontier");
+        let before = self.stable.fetch_max(lowest, Ordering::SeqCst);
+        Stamp(before.max(lowest))
+    }
+
+    /// The number of streams.
+    pub(crate) fn streams(&self) -> usize {
+        self.durable.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(stamp: u64, stream: u32, raw_dep: u64) -> Observed {
+        Observed { stamp: Stamp(stamp), stream: StreamId(stream), raw_dep: Stamp(raw_dep) }
+    }
+
+    #[test]
+    fn csn_is_the_minimum_and_never_falls() {
+        let watermark = Watermark::new(3, Stamp(10));
+        assert_eq!(watermark.stable(), Stamp(10));
+        watermark.raise(StreamId(0), Stamp(30));
+        watermark.raise(StreamId(1), Stamp(20));
+        assert_eq!(watermark.settle(), Stamp(10), "stream 2 holds it back");
+        watermark.raise(StreamId(2), Stamp(25));
+        assert_eq!(watermark.settle(), Stamp(20));
+        watermark.raise(StreamId(1), Stamp(5));
+        assert_eq!(watermark.durable(StreamId(1)), Stamp(20), "a late raise lowers nothing");
+        assert_eq!(watermark.settle(), Stamp(20));
+        assert_eq!(watermark.foremost(), Stamp(30));
+    }
+
+    #[test]
+    fn covers_needs_the_own_record_and_everything_read() {
+        let watermark = Watermark::new(2, Stamp::ZERO);
+        watermark.raise(StreamId(0), Stamp(7));
+        watermark.settle();
+        assert!(watermark.covers(&observed(7, 0, 0)), "a blind write needs only its own stream");
+        assert!(!watermark.covers(&observed(8, 0, 0)));
+        assert!(!watermark.covers(&observed(7, 0, 3)), "what it read may sit on stream 1");
+        assert!(!watermark.covers(&observed(0, 0, 3)), "a reader waits too");
+        assert!(watermark.covers(&observed(0, 1, 0)), "nothing written, nothing read");
+        watermark.raise(StreamId(1), Stamp(3));
+        watermark.settle();
+        assert!(watermark.covers(&observed(7, 0, 3)));
+        assert!(watermark.covers(&observed(0, 0, 3)));
+        assert!(!watermark.covers(&observed(0, 0, 4)));
+    }
+}

@@ -1,0 +1,251 @@
+//! A log with its background tasks: starting, failing, closing.
+//!
+//! Invariants:
+//! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
+//! - A task that ends in any other way than it should fails the log (a drop guard in each task).
+//! - [`RunningLog::close`] returns ends only if everything stamped is durable on every stream and certified so.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use osier_memory::{Ring, RingConfig};
+
+use super::metrics::StreamCounters;
+use super::protocol::Frontier;
+use super::{LogError, LogFailure, LogIdentity, LogMetrics, Observed, Slot, Stream, batch};
+use crate::acknowledge::queue::locked;
+use crate::acknowledge::{Acknowledger, ReceiptSource};
+use crate::config::Config;
+use crate::failpoint::Mutation;
+use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
+use crate::io::{BLOCK_BYTES, Environment, Joiner, Signal};
+use crate::persist::logger::Logger;
+use crate::persist::manifest::StreamEnd;
+use crate::persist::preparer::{Preparer, SegmentPool};
+use crate::persist::segment;
+
+/// Where a new generation of the log goes.
+#[derive(Clone, Debug)]
+pub(crate) struct LogLayout {
+    /// The database.
+    pub(crate) database: DatabaseId,
+    /// A generation that no file belongs to yet.
+    pub(crate) generation: Generation,
+    /// The greatest stamp ever seen, discarded records included: new stamps are above it.
+    pub(crate) floor: Stamp,
+    /// One directory per stream; each exists.
+    pub(crate) dirs: Vec<PathBuf>,
+}
+
+/// What the loggers need of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) group_commit_interval: Duration,
+    pub(crate) segment_bytes: u64,
+    pub(crate) record_bytes_max: usize,
+    pub(crate) skip_sync: bool,
+    pub(crate) volatile_heartbeat: bool,
+}
+
+/// The state that workers, loggers and the preparer of one log share.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) environment: Environment,
+    pub(crate) settings: LogSettings,
+    pub(crate) streams: Box<[Stream]>,
+    pub(crate) acknowledger: Arc<Acknowledger>,
+    pub(crate) pool: SegmentPool,
+    closing: AtomicBool,
+    loggers: AtomicUsize,
+}
+
+impl Log {
+    fn new(config: &Config, layout: LogLayout) -> Log {
+        assert!(!layout.dirs.is_empty(), "a log needs a stream");
+        assert!(config.segment_bytes > config.ring_bytes as u64 + BLOCK_BYTES as u64, "a batch must fit a segment");
+        let streams = layout.dirs.len() as u32;
+        let stream = |id| Stream {
+            identity: LogIdentity::new(layout.database, layout.generation, StreamId(id), streams),
+            ring: Ring::new(RingConfig {
+                capacity_bytes: config.ring_bytes,
+                block_bytes: BLOCK_BYTES,
+                batch_header_bytes: batch::header_bytes(streams),
+                first_offset: segment::FIRST_OFFSET.0,
+                floor: layout.floor,
+            }),
+            signal: Arc::new(Signal::new()),
+            // A timed logger looks by itself; workers hurry it only when the ring is filling up.
+            wake_bytes: if config.group_commit_interval.is_zero() { 0 } else { config.ring_bytes as u64 / 2 },
+            counters: StreamCounters::default(),
+        };
+        let streams: Box<[Stream]> = (0..streams).map(stream).collect();
+        let signals = streams.iter().map(|stream| Arc::clone(&stream.signal)).collect();
+        Log {
+            acknowledger: Acknowledger::new(signals, layout.floor),
+            pool: SegmentPool::new(layout.dirs, config.segment_bytes),
+            settings: LogSettings {
+                group_commit_interval: config.group_commit_interval,
+                segment_bytes: config.segment_bytes,
+                record_bytes_max: config.transaction_log_bytes_max,
+                skip_sync: config.has(Mutation::SkipLogSync),
+                volatile_heartbeat: config.has(Mutation::VolatileHeartbeat),
+            },
+            environment: config.environment.clone(),
+            loggers: AtomicUsize::new(streams.len()),
+            streams,
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// One of the streams.
+    pub(crate) fn stream(&self, id: StreamId) -> &Stream {
+        &self.streams[id.0 as usize]
+    }
+
+    /// Reserves room in a stream; `order` turns the stream's last stamp and the record's end into its stamp.
+    pub(crate) fn reserve(
+        &self,
+        stream: StreamId,
+        record_bytes: usize,
+        order: impl FnOnce(Stamp, LogOffset) -> Stamp,
+    ) -> Result<Slot<'_>, LogError> {
+        let limit = self.settings.record_bytes_max;
+        if record_bytes > limit {
+            return Err(LogError::RecordTooLarge { bytes: record_bytes, limit });
+        }
+        let stream = self.stream(stream);
+        let end = |offset: u64| LogOffset(offset + record_bytes as u64);
+        match stream.ring.reserve(record_bytes, |last, offset| order(last, end(offset))) {
+            Ok(reservation) => Ok(Slot::logged(stream, reservation)),
+            Err(_closed) => Err(self.acknowledger.failure().unwrap_or(LogError::Closed)),
+        }
+    }
+
+    /// Ends the log for `failure`: the first one counts.
+    pub(crate) fn fail(&self, failure: LogFailure) {
+        self.acknowledger.fail(failure.into());
+        // Only now: a reserver that is turned away finds the reason.
+        self.streams.iter().for_each(|stream| stream.ring.close());
+        self.acknowledger.wake_loggers();
+        self.pool.stop();
+    }
+
+    /// A logger is gone; the last one takes the preparer along.
+    pub(crate) fn logger_ended(&self) {
+        if self.loggers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.pool.stop();
+        }
+    }
+
+    /// Whether the loggers are to end when everything is durable.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Takes no more reservations and has the loggers make everything durable and end.
+    fn begin_close(&self) {
+        self.streams.iter().for_each(|stream| stream.ring.close());
+        let last = self.streams.iter().map(|stream| stream.ring.last()).max();
+        // The demand comes first: a logger that sees the flag ends as soon as the demand is met.
+        self.acknowledger.require(last.expect("a log has a stream"));
+        self.closing.store(true, Ordering::SeqCst);
+        self.acknowledger.wake_loggers();
+    }
+
+    /// What was written so far.
+    pub(crate) fn metrics(&self) -> LogMetrics {
+        LogMetrics { streams: self.streams.iter().map(|stream| stream.counters.read()).collect() }
+    }
+}
+
+/// A log and its tasks. Dropped without being closed it still drains, without waiting for it.
+pub(crate) struct RunningLog {
+    log: Arc<Log>,
+    tasks: Mutex<Option<Tasks>>,
+}
+
+struct Tasks {
+    loggers: Vec<Box<dyn Joiner>>,
+    preparer: Box<dyn Joiner>,
+}
+
+impl RunningLog {
+    /// Starts the loggers of a new generation; `F` says how its frontier moves. The first segment of every stream is
+    /// allocated before this returns, so that a directory that cannot be written fails here.
+    pub(crate) fn start<F: Frontier>(config: &Config, layout: LogLayout) -> Result<RunningLog, LogError> {
+        let log = Arc::new(Log::new(config, layout));
+        let mut preparer = Preparer::new(Arc::clone(&log));
+        preparer.prepare_first()?;
+        let spawn = &log.environment.spawn;
+        let start = |name: String, task, signal| {
+            let spawned = spawn.spawn(name.clone(), task, signal);
+            spawned.map_err(|source| LogError::from(LogFailure::Spawn { task: name, source }))
+        };
+        let mut loggers = Vec::new();
+        for stream in &log.streams {
+            let logger = Logger::<F>::new(Arc::clone(&log), stream.id());
+            loggers.push(start(logger.name(), Box::new(logger), Arc::clone(&stream.signal))?);
+        }
+        let signal = log.pool.signal();
+        let preparer = start(Preparer::NAME.to_owned(), Box::new(preparer), signal)?;
+        let tasks = Mutex::new(Some(Tasks { loggers, preparer }));
+        Ok(RunningLog { log, tasks })
+    }
+
+    /// The shared state.
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    pub(crate) fn covers(&self, observed: &Observed) -> bool {
+        self.log.acknowledger.watermark().covers(observed)
+    }
+
+    pub(crate) fn stable(&self) -> Stamp {
+        self.log.acknowledger.watermark().stable()
+    }
+
+    pub(crate) fn streams(&self) -> u32 {
+        self.log.streams.len() as u32
+    }
+
+    pub(crate) fn receipts(&self) -> ReceiptSource {
+        ReceiptSource::new(Arc::clone(&self.log.acknowledger))
+    }
+
+    pub(crate) fn failure(&self) -> Option<LogError> {
+        self.log.acknowledger.failure()
+    }
+
+    /// Drains, stops the tasks and returns where each stream ends. A second call fails with [`LogError::Closed`].
+    pub(crate) fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
+        let tasks = locked(&self.tasks).take().ok_or(LogError::Closed)?;
+        self.log.begin_close();
+        // A task that panicked has failed the log through its guard, with its name.
+        for logger in tasks.loggers {
+            let _ = logger.join();
+        }
+        let _ = tasks.preparer.join();
+        if let Some(failure) = self.log.acknowledger.failure() {
+            return Err(failure);
+        }
+        let watermark = self.log.acknowledger.watermark();
+        let end = |stream: &Stream| {
+            assert!(stream.ring.last() <= watermark.stable(), "closed with something not durable");
+            assert!(!stream.ring.has_work(), "closed with something not written");
+            let end = LogOffset(stream.ring.durable_end());
+            StreamEnd { stream: stream.id(), end, stamp: watermark.durable(stream.id()) }
+        };
+        Ok(self.log.streams.iter().map(end).collect())
+    }
+}
+
+impl Drop for RunningLog {
+    fn drop(&mut self) {
+        if locked(&self.tasks).is_some() {
+            self.log.begin_close();
+        }
+    }
+}

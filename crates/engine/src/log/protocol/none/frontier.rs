@@ -1,0 +1,41 @@
+//! The frontier without a log: everywhere, since nothing waits for durability.
+
+use super::{Unlogged, stamp};
+use crate::acknowledge::ReceiptSource;
+use crate::ids::{Stamp, StreamId};
+use crate::log::{LogError, LogMetrics, LogProtocol, Observed, Slot};
+use crate::persist::manifest::StreamEnd;
+
+impl LogProtocol for Unlogged {
+    fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Slot<'_>, LogError> {
+        Ok(stamp::draw(base))
+    }
+
+    fn may_acknowledge(&self, _observed: &Observed) -> bool {
+        true
+    }
+
+    fn stable(&self) -> Stamp {
+        Stamp::MAX
+    }
+
+    fn streams(&self) -> u32 {
+        1
+    }
+
+    fn receipts(&self) -> ReceiptSource {
+        ReceiptSource::unlogged()
+    }
+
+    fn failure(&self) -> Option<LogError> {
+        None
+    }
+
+    fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
+        Ok(Vec::new())
+    }
+
+    fn metrics(&self) -> LogMetrics {
+        LogMetrics::default()
+    }
+}

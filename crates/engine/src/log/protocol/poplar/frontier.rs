@@ -1,0 +1,47 @@
+//! Poplar's frontier: `DSN` per stream, `CSN = min DSN` (section 4.3), and what keeps it moving.
+//!
+//! `CSN` stands still while one stream does, so every stream must follow the fastest:
+//! - **A stream that flushes** raises its stamp to the greatest of all streams when it closes a batch. `DSN` follows when
+//!   the batch, with that stamp in its header, is durable.
+//! - **A stream with nothing in flight** is certified by those that flush: under its latch its stamp is raised to that of
+//!   the flushing batch, whose header carries the certificate. Its `DSN` follows when that batch is durable. A lone
+//!   writer pays one device sync per batch, not one per stream.
+//! - **A stream that was in flight just then** and has nothing to write afterwards is behind. Whoever passed it wakes it, and
+//!   it writes a marker: at once if somebody waits for `CSN`, a little later otherwise.
+//!
+//! A marker draws no number: it raises to what exists. So with no commits coming every stream reaches the greatest
+//! stamp after at most one marker each, and all sleep; every reader is acknowledged by then.
+
+use crate::ids::{Stamp, StreamId};
+use crate::log::batch::Certificate;
+use crate::log::protocol::{Frontier, Lag};
+use crate::log::{Log, Stream};
+
+/// Poplar's frontier.
+pub(crate) enum PoplarFrontier {}
+
+impl Frontier for PoplarFrontier {
+    fn raise(log: &Log) -> Stamp {
+        let greatest = log.streams.iter().map(|stream| stream.ring.last()).max();
+        // What somebody waits for was drawn from a ring; its published copy may be a moment late.
+        greatest.expect("a log has a stream").max(log.acknowledger.demand())
+    }
+
+    fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>) {
+        let is_idle = |stream: &&Stream| stream.id() != own && stream.ring.certify_idle(stamp);
+        let idle = log.streams.iter().filter(is_idle);
+        certificates.extend(idle.map(|stream| Certificate { stream: stream.id(), stamp }));
+    }
+
+    fn lag(log: &Log, own: StreamId) -> Lag {
+        let watermark = log.acknowledger.watermark();
+        let durable = watermark.durable(own);
+        if durable < log.acknowledger.demand() {
+            Lag::Demanded
+        } else if durable < watermark.foremost() {
+            Lag::Behind
+        } else {
+            Lag::None
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Poplar: partially constrained logs on many streams (the paper's sections 3 and 4; correctness.md section 2).
+//!
+//! An SSN orders a commit after everything it read or overwrote, and nothing else. A commit is durable when its own
+//! stream is durable up to it and every stream up to what it read (`raw_dep`).
+
+mod frontier;
+mod stamp;
+
+pub(crate) use frontier::PoplarFrontier;
+
+use crate::acknowledge::ReceiptSource;
+use crate::config::Config;
+use crate::ids::{Stamp, StreamId};
+use crate::log::lifecycle::RunningLog;
+use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Observed, Slot};
+use crate::persist::manifest::StreamEnd;
+
+/// The Poplar protocol.
+pub(crate) struct Poplar {
+    log: RunningLog,
+}
+
+impl Poplar {
+    /// Starts a generation.
+    pub(crate) fn start(config: &Config, layout: LogLayout) -> Result<Poplar, LogError> {
+        Ok(Poplar { log: RunningLog::start::<PoplarFrontier>(config, layout)? })
+    }
+}
+
+impl LogProtocol for Poplar {
+    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError> {
+        stamp::draw(self.log.log(), stream, base, record_bytes)
+    }
+
+    fn may_acknowledge(&self, observed: &Observed) -> bool {
+        self.log.covers(observed)
+    }
+
+    fn stable(&self) -> Stamp {
+        self.log.stable()
+    }
+
+    fn streams(&self) -> u32 {
+        self.log.streams()
+    }
+
+    fn receipts(&self) -> ReceiptSource {
+        self.log.receipts()
+    }
+
+    fn failure(&self) -> Option<LogError> {
+        self.log.failure()
+    }
+
+    fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
+        self.log.close()
+    }
+
+    fn metrics(&self) -> LogMetrics {
+        self.log.log().metrics()
+    }
+}

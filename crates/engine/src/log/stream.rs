@@ -1,0 +1,80 @@
+//! One log stream: the ring that workers fill, the signal of the logger that drains it, and its identity.
+//!
+//! Invariants:
+//! - {stamp, offset, batch accounting} of a record are drawn in one step under the ring's latch, so stamps rise with
+//!   offsets (P1) and a batch is closed either before a reservation or after it, never inside.
+//! - A [`Slot`] must be filled: a hole in the log would end it, so a worker that dies in between ends the process.
+//!
+//! Absent: what a stamp means (the protocols), files (persist/).
+
+use std::sync::Arc;
+
+use osier_memory::{Reservation, Ring};
+
+use super::metrics::StreamCounters;
+use super::{LogIdentity, Seal};
+use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::io::Signal;
+
+/// One buffer, one logger, one chain of segments.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) identity: LogIdentity,
+    pub(crate) ring: Ring,
+    /// Wakes the logger.
+    pub(crate) signal: Arc<Signal>,
+    /// Workers wake the logger when the open batch holds more than this many bytes.
+    pub(crate) wake_bytes: u64,
+    pub(crate) counters: StreamCounters,
+}
+
+impl Stream {
+    /// Which stream it is.
+    pub(crate) fn id(&self) -> StreamId {
+        self.identity.stream()
+    }
+}
+
+/// Room in the log, and the order number that came with it; or, without a log, the number alone.
+#[must_use = "an unfilled slot is a hole in the log"]
+pub(crate) struct Slot<'l> {
+    stamp: Stamp,
+    place: Option<Place<'l>>,
+}
+
+struct Place<'l> {
+    stream: &'l Stream,
+    reservation: Reservation<'l>,
+}
+
+impl<'l> Slot<'l> {
+    /// Of a protocol without a log.
+    pub(crate) fn unlogged(stamp: Stamp) -> Slot<'l> {
+        Slot { stamp, place: None }
+    }
+
+    /// Room in the ring of `stream`.
+    pub(crate) fn logged(stream: &'l Stream, reservation: Reservation<'l>) -> Slot<'l> {
+        Slot { stamp: reservation.stamp(), place: Some(Place { stream, reservation }) }
+    }
+
+    /// The transaction's order number.
+    pub(crate) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Whether there is a record to write.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Has `encode` write the record, sealed for its place, and tells the logger. Does nothing without a log.
+    pub(crate) fn fill(self, encode: impl FnOnce(&mut [u8], Seal)) {
+        let Some(Place { stream, reservation }) = self.place else { return };
+        let seal = stream.identity.seal(LogOffset(reservation.offset()));
+        reservation.fill(|record| encode(record, seal));
+        if stream.wake_bytes == 0 || stream.ring.pending_bytes() > stream.wake_bytes {
+            stream.signal.wake();
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Blank segments, ready before they are needed.
+//!
+//! Small appends are about twice as fast into a file whose blocks were written before (the file system then has no
+//! metadata to change), large ones gain nothing. So a blank is allocated at once and filled with zeros piece by piece:
+//! gently while the logger is far from needing it, at full speed when the logger comes closer, not at all when the logger
+//! writes large batches or waits.
+//!
+//! Invariants:
+//! - A blank is on its stream's shelf or in the hands of one task: the preparer while it writes a piece, the logger from
+//!   [`SegmentPool::take`] on. The preparer never writes to a file that a logger has.
+//! - Every byte of a blank is allocated before it is shelved: a logger does not run out of space in mid-segment.
+//! - A full device costs nothing until a logger needs the blank; then the preparer tries once more, and only then fails
+//!   the log.
+//!
+//! Absent: names and headers of segments ([`super::segment`]); the clean-up of superseded segments (they become blanks
+//! by being renamed to `prepared-*`, which [`Preparer::prepare_first`] adopts).
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::segment::{self, FileName};
+use crate::acknowledge::queue::locked;
+use crate::ids::StreamId;
+use crate::io::{Disk, File, OpenMode, Signal, Step, Task};
+use crate::log::{Log, LogError, LogFailure};
+
+/// Zeros are written in pieces of this many bytes: short enough that a logger on the same device hardly notices.
+const PIECE_BYTES: usize = 256 << 10;
+/// The rest between two pieces while there is no hurry.
+const PIECE_PAUSE: Duration = Duration::from_millis(2);
+/// Batches of this many bytes gain nothing from zeros.
+const LARGE_BATCH_BYTES: u64 = 256 << 10;
+
+/// An allocated file without a header.
+pub(crate) struct Blank {
+    pub(crate) path: PathBuf,
+    /// Open for buffered writing.
+    pub(crate) file: Arc<dyn File>,
+    /// How many bytes from its start were written.
+    zeroed: u64,
+}
+
+/// The shelves from which loggers take their next segment.
+pub(crate) struct SegmentPool {
+    shelves: Box<[CachePadded<Shelf>]>,
+    segment_bytes: u64,
+    /// Wakes the preparer.
+    signal: Arc<Signal>,
+    stopping: AtomicBool,
+}
+
+struct Shelf {
+    directory: PathBuf,
+    state: Mutex<ShelfState>,
+    /// Told by the logger: how much of its present segment is used, in bytes, and its usual batch.
+    used: AtomicU64,
+    batch_bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct ShelfState {
+    blank: Option<Blank>,
+    /// A logger waits for it.
+    is_wanted: bool,
+    /// Why there is none; tried again when wanted.
+    failure: Option<LogFailure>,
+}
+
+impl std::fmt::Debug for SegmentPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SegmentPool").field("shelves", &self.shelves.len()).finish_non_exhaustive()
+    }
+}
+
+impl SegmentPool {
+    /// One shelf per directory.
+    pub(crate) fn new(directories: Vec<PathBuf>, segment_bytes: u64) -> SegmentPool {
+        let shelf = |directory| {
+            CachePadded::new(Shelf {
+                directory,
+                state: Mutex::default(),
+                used: AtomicU64::new(0),
+                batch_bytes: AtomicU64::new(0),
+            })
+        };
+        SegmentPool {
+            shelves: directories.into_iter().map(shelf).collect(),
+            segment_bytes,
+            signal: Arc::new(Signal::new()),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The blank of `stream`; where there is none yet, its logger is woken when there is.
+    pub(crate) fn take(&self, stream: StreamId) -> Option<Blank> {
+        let shelf = &self.shelves[stream.0 as usize];
+        let blank = {
+            let mut state = locked(&shelf.state);
+            let blank = state.blank.take();
+            state.is_wanted = blank.is_none();
+            blank
+        };
+        shelf.used.store(0, Ordering::Relaxed);
+        self.signal.wake();
+        blank
+    }
+
+    /// The logger of `stream` wrote a batch and has used so much of its segment.
+    pub(crate) fn report(&self, stream: StreamId, batch_bytes: u64, used: u64) {
+        let shelf = &self.shelves[stream.0 as usize];
+        shelf.used.store(used, Ordering::Relaxed);
+        // A moving average over about eight batches, written by this logger alone.
+        let usual = shelf.batch_bytes.load(Ordering::Relaxed);
+        shelf.batch_bytes.store(usual - usual / 8 + batch_bytes / 8, Ordering::Relaxed);
+    }
+
+    /// The directory of `stream`.
+    pub(crate) fn directory(&self, stream: StreamId) -> &Path {
+        &self.shelves[stream.0 as usize].directory
+    }
+
+    /// What wakes the preparer.
+    pub(crate) fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.signal)
+    }
+
+    /// Has the preparer end.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.signal.wake();
+    }
+}
+
+/// The task that keeps a blank on every shelf.
+pub(crate) struct Preparer {
+    log: Arc<Log>,
+    streams: Vec<Tending>,
+    zeros: Vec<u8>,
+    finished: bool,
+}
+
+/// What the preparer remembers of one stream.
+#[derive(Clone, Copy)]
+struct Tending {
+    /// The number of the next `prepared-` file.
+    number: u64,
+    /// When the next piece is due, where nothing hurries.
+    next_piece_at: Duration,
+}
+
+impl Preparer {
+    /// The task's name.
+    pub(crate) const NAME: &'static str = "osier-preparer";
+
+    /// A preparer for all streams of `log`.
+    pub(crate) fn new(log: Arc<Log>) -> Preparer {
+        let streams = vec![Tending { number: 1, next_piece_at: Duration::ZERO }; log.streams.len()];
+        Preparer { log, streams, zeros: vec![0; PIECE_BYTES], finished: false }
+    }
+
+    /// Puts a first blank on every shelf: adopts what an earlier life prepared, removes what it cannot use.
+    pub(crate) fn prepare_first(&mut self) -> Result<(), LogError> {
+        for index in 0..self.streams.len() {
+            let blank = self.adopt(index).and_then(|blank| blank.map_or_else(|| self.create(index), Ok))?;
+            locked(&self.shelf(index).state).blank = Some(blank);
+        }
+        Ok(())
+    }
+
+    fn shelf(&self, index: usize) -> &Shelf {
+        &self.log.pool.shelves[index]
+    }
+
+    fn disk(&self) -> &dyn Disk {
+        &*self.log.environment.disk
+    }
+
+    /// A prepared file of the right length, if there is one. All others are removed.
+    fn adopt(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
+        let directory = self.shelf(index).directory.clone();
+        let listed = self.disk().list(&directory);
+        let files = listed.map_err(|source| LogFailure::device("list", &directory, source))?;
+        let mut adopted = None;
+        for path in files {
+            let Some(FileName::Prepared(number)) = FileName::parse(&path) else { continue };
+            self.streams[index].number = self.streams[index].number.max(number + 1);
+            let opened = self.disk().open(&path, OpenMode::Write);
+            let file = opened.map_err(|source| LogFailure::device("open", &path, source))?;
+            let length = file.len().map_err(|source| LogFailure::device("measure", &path, source))?;
+            if adopted.is_none() && length == self.log.pool.segment_bytes {
+                adopted = Some(Blank { path, file, zeroed: 0 });
+            } else {
+                self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// A new file with its space reserved. What a failure leaves behind is removed.
+    fn create(&mut self, index: usize) -> Result<Blank, LogFailure> {
+        let number = self.streams[index].number;
+        let path = segment::prepared_path(&self.shelf(index).directory, number);
+        let opened = self.disk().open(&path, OpenMode::Create);
+        let file = opened.map_err(|source| LogFailure::device("create", &path, source))?;
+        self.streams[index].number = number + 1;
+        let allocated = file.allocate(self.log.pool.segment_bytes).and_then(|()| file.sync());
+        if let Err(source) = allocated {
+            drop(file);
+            // The first error is the one to report; a file left behind is removed at the next open.
+            let _ = self.disk().remove(&path);
+            return Err(LogFailure::device("allocate", path, source));
+        }
+        Ok(Blank { path, file, zeroed: 0 })
+    }
+
+    /// One piece of work for one stream: what it did, as a step.
+    fn tend(&mut self, index: usize) -> Result<Step, LogFailure> {
+        let blank = {
+            let mut state = locked(&self.shelf(index).state);
+            match (&state.blank, &state.failure) {
+                (Some(blank), _) => {
+                    let pace = self.pace(index, blank);
+                    if pace != Step::Again {
+                        return Ok(pace);
+                    }
+                    state.blank.take()
+                }
+                (None, Some(_)) if !state.is_wanted => return Ok(Step::Idle(None)),
+                (None, _) => None,
+            }
+        };
+        let blank = match blank {
+            Some(blank) => self.write_piece(index, blank)?,
+            None => match self.create(index) {
+                Ok(blank) => blank,
+                Err(failure) if failure.is_full() => return self.do_without(index, failure),
+                Err(failure) => return Err(failure),
+            },
+        };
+        self.shelve(index, blank);
+        Ok(Step::Again)
+    }
+
+    /// The device is full: fails the log only if a logger cannot go on.
+    fn do_without(&self, index: usize, failure: LogFailure) -> Result<Step, LogFailure> {
+        let mut state = locked(&self.shelf(index).state);
+        if state.is_wanted {
+            return Err(failure);
+        }
+        state.failure = Some(failure);
+        Ok(Step::Idle(None))
+    }
+
+    fn shelve(&self, index: usize, blank: Blank) {
+        let mut state = locked(&self.shelf(index).state);
+        assert!(state.blank.is_none(), "two blanks on one shelf");
+        state.blank = Some(blank);
+        state.failure = None;
+        if std::mem::take(&mut state.is_wanted) {
+            self.log.streams[index].signal.wake();
+        }
+    }
+
+    /// Whether to write the next piece of `blank` now, later, or never.
+    fn pace(&self, index: usize, blank: &Blank) -> Step {
+        let shelf = self.shelf(index);
+        let total = self.log.pool.segment_bytes;
+        if blank.zeroed >= total || shelf.batch_bytes.load(Ordering::Relaxed) >= LARGE_BATCH_BYTES {
+            return Step::Idle(None);
+        }
+        // Be done by the time the logger has used half of its present segment.
+        let is_behind = blank.zeroed < shelf.used.load(Ordering::Relaxed).saturating_mul(2);
+        let pause = self.streams[index].next_piece_at.saturating_sub(self.log.environment.clock.now());
+        if is_behind || pause.is_zero() { Step::Again } else { Step::Idle(Some(pause)) }
+    }
+
+    fn write_piece(&mut self, index: usize, mut blank: Blank) -> Result<Blank, LogFailure> {
+        let left = self.log.pool.segment_bytes - blank.zeroed;
+        let piece = &self.zeros[..self.zeros.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let written = blank.file.write_at(piece, blank.zeroed).and_then(|()| blank.file.sync());
+        written.map_err(|source| LogFailure::device("fill", &blank.path, source))?;
+        blank.zeroed += piece.len() as u64;
+        self.streams[index].next_piece_at = self.log.environment.clock.now() + PIECE_PAUSE;
+        Ok(blank)
+    }
+
+    /// One piece of work for the stream that needs it most.
+    fn tend_one(&mut self) -> Result<Step, LogFailure> {
+        let is_wanted = |shelf: &CachePadded<Shelf>| locked(&shelf.state).is_wanted;
+        if let Some(wanted) = self.log.pool.shelves.iter().position(is_wanted) {
+            return self.tend(wanted);
+        }
+        let mut pause: Option<Duration> = None;
+        for index in 0..self.streams.len() {
+            match self.tend(index)? {
+                Step::Idle(Some(other)) => pause = Some(pause.map_or(other, |pause| pause.min(other))),
+                Step::Idle(None) => {}
+                busy => return Ok(busy),
+            }
+        }
+        Ok(Step::Idle(pause))
+    }
+}
+
+impl Task for Preparer {
+    fn step(&mut self) -> Step {
+        let is_over = self.log.pool.stopping.load(Ordering::SeqCst) || self.log.acknowledger.failure().is_some();
+        let step = if is_over { Ok(Step::Done) } else { self.tend_one() };
+        let step = step.unwrap_or_else(|failure| {
+            self.log.fail(failure);
+            Step::Done
+        });
+        self.finished = step == Step::Done;
+        step
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.log.fail(LogFailure::TaskDied { task: Preparer::NAME.to_owned() });
+        }
+    }
+}
