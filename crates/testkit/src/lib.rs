@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod simulation;
 pub mod spawn;
 
 pub use clock::ManualClock;

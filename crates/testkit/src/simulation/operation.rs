@@ -1,0 +1,145 @@
+//! What a simulated transaction does and sees, in terms that the engine and the serial model share.
+//!
+//! Invariant: the order of [`Key`]s is the order of the encoded keys, so that scans can be compared as lists.
+
+use std::collections::Bound;
+use std::fmt;
+
+/// A transaction of a simulation, unique over all generations; its marker row and the values it writes carry it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(pub u64);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "T{}", self.0)
+    }
+}
+
+/// The tables of a simulation, besides the one of the markers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TableName {
+    /// An integer key and no index: its upserts and blind deletes read nothing.
+    Plain,
+    /// A key of an integer and a text, a unique index on `code` and another index on `team`.
+    Indexed,
+}
+
+/// A primary key, by its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(pub u16);
+
+/// The columns besides the key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Who wrote the row last.
+    pub writer: TransactionId,
+    /// Depends on the value before, where the row is incremented.
+    pub counter: i64,
+    /// Unique in [`TableName::Indexed`], nulls aside.
+    pub code: Option<i32>,
+    /// Indexed, not unique, in [`TableName::Indexed`].
+    pub team: i16,
+    /// Of variable length.
+    pub payload: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} code {:?} team {}", self.writer, self.counter, self.code, self.team)?;
+        match &self.payload {
+            None => f.write_str(" null"),
+            Some(payload) => write!(f, " {}x{:?}", payload.len(), payload.first()),
+        }
+    }
+}
+
+/// A new value for one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Of `counter`.
+    Counter(i64),
+    /// Of `code`.
+    Code(Option<i32>),
+    /// Of `team`.
+    Team(i16),
+    /// Of `payload`.
+    Payload(Option<Vec<u8>>),
+}
+
+/// A range scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range<T> {
+    /// Where it begins.
+    pub low: Bound<T>,
+    /// Where it ends.
+    pub high: Bound<T>,
+    /// From high to low.
+    pub reverse: bool,
+    /// After how many rows the reader stops.
+    pub limit: usize,
+}
+
+/// One operation inside a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads a row or its absence.
+    Get(TableName, Key),
+    /// Reads a range by primary key.
+    Scan(TableName, Range<Key>),
+    /// Reads through the unique index.
+    GetByCode(i32),
+    /// Reads a range of the unique index, nulls first where it begins at none.
+    ScanCodes(Range<i32>),
+    /// Reads a range of the other index.
+    ScanTeams(Range<i16>),
+    /// Adds a row; a duplicate is an error of the statement.
+    Insert(TableName, Key, Row),
+    /// Adds or replaces a row, and does not say which.
+    Upsert(TableName, Key, Row),
+    /// Replaces a row where there is one.
+    Replace(TableName, Key, Row),
+    /// Sets columns of a row where there is one.
+    Update(TableName, Key, TransactionId, Vec<Change>),
+    /// Adds to the counter of a row where there is one.
+    Increment(TableName, Key, TransactionId, i64),
+    /// Removes a row, and says whether there was one.
+    Delete(TableName, Key),
+    /// Removes a row, and does not say whether there was one.
+    DeleteBlind(TableName, Key),
+    /// Marks a point to roll back to.
+    Savepoint,
+    /// Undoes every write since the savepoint that was set when this many were open; later ones are gone.
+    RollbackTo(usize),
+}
+
+/// What an operation told its transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing.
+    Done,
+    /// Whether there was a row.
+    Existed(bool),
+    /// A row, or that there is none.
+    Row(Option<(Key, Row)>),
+    /// Rows in the order of the scan.
+    Rows(Vec<(Key, Row)>),
+    /// A duplicate of the primary key or in the unique index; the statement did nothing.
+    Duplicate,
+}
+
+impl Change {
+    /// Makes the change.
+    pub fn apply(&self, row: &mut Row) {
+        match self {
+            Change::Counter(counter) => row.counter = *counter,
+            Change::Code(code) => row.code = *code,
+            Change::Team(team) => row.team = *team,
+            Change::Payload(payload) => row.payload.clone_from(payload),
+        }
+    }
+}
+
+/// What [`Operation::Increment`] makes of a counter: order matters, so that a lost or doubled update shows.
+pub fn increment(counter: i64, by: i64) -> i64 {
+    counter.wrapping_mul(3).wrapping_add(by)
+}

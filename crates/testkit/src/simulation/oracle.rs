@@ -1,0 +1,219 @@
+//! Judges a crash: correctness 1.4 (a) to (d), over any number of generations.
+//!
+//! - (a) What was acknowledged is recovered, acknowledged reads and aborts included: what they saw stays explained.
+//! - (b) The recovered transactions, executed one after another in their true order, see again what they saw.
+//! - (c) They leave the state that the database recovered.
+//! - (d) What was dead once stays dead, and what survived an open survives every later one.
+//!
+//! The true order is the order of the commit calls, because the simulation has one thread and a commit is one call.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::model::Model;
+use super::operation::{Operation, Outcome, TransactionId};
+
+/// How a transaction ended, as its session saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Commit returned a receipt.
+    Committed,
+    /// A validated abort returned a receipt.
+    Aborted,
+}
+
+/// A transaction that ended with a receipt.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Its marker.
+    pub id: TransactionId,
+    /// What it did and saw, in order.
+    pub steps: Vec<(Operation, Outcome)>,
+    /// How it ended.
+    pub end: End,
+    /// Whether it wrote a marker; without one nobody can tell whether it was recovered, and nobody needs to.
+    pub marked: bool,
+    /// Whether its receipt was acknowledged before the crash.
+    pub acknowledged: bool,
+}
+
+/// What an open found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// The markers.
+    pub transactions: BTreeSet<TransactionId>,
+    /// The rows.
+    pub model: Model,
+}
+
+/// A broken promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// (a) An acknowledged transaction is gone.
+    AcknowledgedLost(TransactionId),
+    /// (d) A transaction that an earlier open recovered is gone.
+    RecoveredLost(TransactionId),
+    /// (d) A transaction that an earlier open did not recover is back.
+    Resurrected(TransactionId),
+    /// There is a marker that nobody committed.
+    Unknown(TransactionId),
+    /// (a, b) Executed serially, an operation sees something else.
+    Observation {
+        /// Before the crash this is a broken isolation; after it, a transaction survived that one it read from did not.
+        during: Phase,
+        /// Whose.
+        id: TransactionId,
+        /// Which.
+        operation: Box<Operation>,
+        /// In the database.
+        seen: Box<Outcome>,
+        /// In the model.
+        expected: Box<Outcome>,
+    },
+    /// (c) The state differs from what the recovered transactions leave.
+    State {
+        /// In the database.
+        found: Box<Model>,
+        /// In the model.
+        expected: Box<Model>,
+    },
+}
+
+/// Which set of transactions was executed serially.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// All that ended before the crash.
+    Run,
+    /// Those that were recovered, and acknowledged reads and aborts.
+    Recovery,
+}
+
+/// The history of a database over all its generations.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    /// The state that the last successful open found.
+    base: Model,
+    alive: BTreeSet<TransactionId>,
+    dead: BTreeSet<TransactionId>,
+    /// Ended since the last successful open, in true order.
+    finished: Vec<Finished>,
+}
+
+impl Oracle {
+    /// A database that is empty.
+    pub fn new() -> Oracle {
+        Oracle::default()
+    }
+
+    /// Adds a transaction that ended just now, and returns the number by which it can be acknowledged.
+    pub fn finish(&mut self, finished: Finished) -> usize {
+        self.finished.push(finished);
+        self.finished.len() - 1
+    }
+
+    /// The receipt of transaction `number` since the last open was acknowledged.
+    pub fn acknowledge(&mut self, number: usize) {
+        self.finished[number].acknowledged = true;
+    }
+
+    /// The transactions that ended since the last open.
+    pub fn finished(&self) -> &[Finished] {
+        &self.finished
+    }
+
+    /// Executes serially everything that ended, acknowledged or not: serializability of the run itself.
+    pub fn check_run(&self) -> Result<(), Violation> {
+        let mut model = self.base.clone();
+        self.finished.iter().try_for_each(|finished| execute(&mut model, finished, Phase::Run))
+    }
+
+    /// Judges what an open after a crash found, and takes it as the state from which the next generation starts.
+    pub fn check_recovery(&mut self, recovered: &Recovered) -> Result<(), Violation> {
+        self.check_sets(&recovered.transactions)?;
+        let mut model = self.base.clone();
+        for finished in &self.finished {
+            let lives =
+                if finished.marked { recovered.transactions.contains(&finished.id) } else { finished.acknowledged };
+            if lives {
+                execute(&mut model, finished, Phase::Recovery)?;
+            }
+        }
+        if model != recovered.model {
+            return Err(Violation::State { found: Box::new(recovered.model.clone()), expected: Box::new(model) });
+        }
+        for finished in std::mem::take(&mut self.finished) {
+            if finished.marked && !recovered.transactions.contains(&finished.id) {
+                self.dead.insert(finished.id);
+            }
+        }
+        self.alive.clone_from(&recovered.transactions);
+        self.base = model;
+        Ok(())
+    }
+
+    fn check_sets(&self, recovered: &BTreeSet<TransactionId>) -> Result<(), Violation> {
+        let lost = |id: &&TransactionId| !recovered.contains(*id);
+        if let Some(&id) = self.alive.iter().find(lost) {
+            return Err(Violation::RecoveredLost(id));
+        }
+        let mut acknowledged = self.finished.iter().filter(|finished| finished.marked && finished.acknowledged);
+        if let Some(finished) = acknowledged.find(|finished| lost(&&finished.id)) {
+            return Err(Violation::AcknowledgedLost(finished.id));
+        }
+        if let Some(&id) = recovered.intersection(&self.dead).next() {
+            return Err(Violation::Resurrected(id));
+        }
+        let ended: BTreeSet<_> = self.finished.iter().filter(|finished| finished.marked).map(|f| f.id).collect();
+        match recovered.iter().find(|id| !self.alive.contains(id) && !ended.contains(id)) {
+            Some(&id) => Err(Violation::Unknown(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Executes one transaction on the model and compares what it sees.
+fn execute(model: &mut Model, finished: &Finished, during: Phase) -> Result<(), Violation> {
+    let mut execution = model.begin();
+    for (operation, seen) in &finished.steps {
+        let expected = execution.apply(operation);
+        if expected != *seen {
+            return Err(Violation::Observation {
+                during,
+                id: finished.id,
+                operation: Box::new(operation.clone()),
+                seen: Box::new(seen.clone()),
+                expected: Box::new(expected),
+            });
+        }
+    }
+    if finished.end == End::Committed {
+        execution.commit();
+    }
+    Ok(())
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::AcknowledgedLost(id) => write!(f, "{id} was acknowledged and is lost"),
+            Violation::RecoveredLost(id) => write!(f, "{id} survived an earlier open and is lost"),
+            Violation::Resurrected(id) => write!(f, "{id} was dead after an earlier open and is back"),
+            Violation::Unknown(id) => write!(f, "{id} was recovered and never committed"),
+            Violation::Observation { during, id, operation, seen, expected } => {
+                let of = match during {
+                    Phase::Run => "those that ended",
+                    Phase::Recovery => "those that were recovered",
+                };
+                write!(f, "{id} saw {seen:?} at {operation:?}; executing {of} serially it sees {expected:?}")
+            }
+            Violation::State { found, expected } => {
+                write!(
+                    f,
+                    "the recovered rows are not those of the recovered transactions\n  found    {found:?}\n  expected {expected:?}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Violation {}

@@ -1,0 +1,196 @@
+//! Hand-made wrong histories: the oracle must reject each, and accept the right one beside it.
+
+use std::collections::Bound;
+
+use super::model::Model;
+use super::operation::{Key, Operation, Outcome, Range, Row, TableName, TransactionId};
+use super::oracle::{End, Finished, Oracle, Phase, Recovered, Violation};
+
+const PLAIN: TableName = TableName::Plain;
+
+fn row(writer: u64, counter: i64) -> Row {
+    Row { writer: TransactionId(writer), counter, code: None, team: 0, payload: None }
+}
+
+fn coded(writer: u64, code: i32) -> Row {
+    Row { code: Some(code), ..row(writer, 0) }
+}
+
+fn upsert(key: u16, writer: u64, counter: i64) -> (Operation, Outcome) {
+    (Operation::Upsert(PLAIN, Key(key), row(writer, counter)), Outcome::Done)
+}
+
+fn get(key: u16, seen: Option<Row>) -> (Operation, Outcome) {
+    (Operation::Get(PLAIN, Key(key)), Outcome::Row(seen.map(|row| (Key(key), row))))
+}
+
+fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
+    let all = Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: false, limit: 100 };
+    let rows = seen.iter().map(|(key, row)| (Key(*key), row.clone())).collect();
+    (Operation::Scan(PLAIN, all), Outcome::Rows(rows))
+}
+
+fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
+    Finished { id: TransactionId(id), steps, end: End::Committed, marked: true, acknowledged: false }
+}
+
+fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
+    Finished { marked: false, ..writer(id, steps) }
+}
+
+fn acknowledged(finished: Finished) -> Finished {
+    Finished { acknowledged: true, ..finished }
+}
+
+fn oracle(history: impl IntoIterator<Item = Finished>) -> Oracle {
+    let mut oracle = Oracle::new();
+    for finished in history {
+        oracle.finish(finished);
+    }
+    oracle
+}
+
+fn recovered(ids: &[u64], rows: &[(u16, Row)]) -> Recovered {
+    let mut model = Model::default();
+    for (key, row) in rows {
+        model.put(PLAIN, Key(*key), Some(row.clone()));
+    }
+    Recovered { transactions: ids.iter().map(|&id| TransactionId(id)).collect(), model }
+}
+
+fn rejected(result: Result<(), Violation>) -> Violation {
+    result.expect_err("a wrong history was accepted")
+}
+
+#[test]
+fn a_right_history_is_accepted_over_two_generations() {
+    let mut oracle = oracle([
+        acknowledged(writer(1, vec![upsert(1, 1, 10)])),
+        writer(2, vec![get(1, Some(row(1, 10))), upsert(2, 2, 20)]),
+        acknowledged(reader(3, vec![get(1, Some(row(1, 10)))])),
+        writer(4, vec![upsert(3, 4, 40)]),
+    ]);
+    assert_eq!(oracle.check_run(), Ok(()));
+    // 2 is lost, and 4, which is younger and blind, is not.
+    assert_eq!(oracle.check_recovery(&recovered(&[1, 4], &[(1, row(1, 10)), (3, row(4, 40))])), Ok(()));
+    oracle.finish(writer(5, vec![scan(&[(1, row(1, 10)), (3, row(4, 40))])]));
+    assert_eq!(oracle.check_run(), Ok(()));
+    assert_eq!(oracle.check_recovery(&recovered(&[1, 4, 5], &[(1, row(1, 10)), (3, row(4, 40))])), Ok(()));
+}
+
+#[test]
+fn a_lost_acknowledgement_is_rejected() {
+    let mut oracle = oracle([acknowledged(writer(1, vec![upsert(1, 1, 10)]))]);
+    assert_eq!(rejected(oracle.check_recovery(&recovered(&[], &[]))), Violation::AcknowledgedLost(TransactionId(1)));
+}
+
+#[test]
+fn an_acknowledged_read_of_a_lost_write_is_rejected() {
+    let history = [writer(1, vec![upsert(1, 1, 10)]), acknowledged(reader(2, vec![get(1, Some(row(1, 10)))]))];
+    let violation = rejected(oracle(history).check_recovery(&recovered(&[], &[])));
+    assert!(matches!(violation, Violation::Observation { during: Phase::Recovery, id: TransactionId(2), .. }));
+}
+
+#[test]
+fn an_acknowledged_failure_that_reveals_a_lost_write_is_rejected() {
+    let duplicate = (Operation::Insert(PLAIN, Key(1), row(2, 0)), Outcome::Duplicate);
+    let failed = Finished { end: End::Aborted, ..acknowledged(reader(2, vec![duplicate])) };
+    let history = [writer(1, vec![upsert(1, 1, 10)]), failed];
+    let violation = rejected(oracle(history).check_recovery(&recovered(&[], &[])));
+    assert!(matches!(violation, Violation::Observation { id: TransactionId(2), .. }));
+}
+
+#[test]
+fn an_acknowledged_absence_left_by_a_lost_delete_is_rejected() {
+    let mut oracle = oracle([acknowledged(writer(1, vec![upsert(1, 1, 10)]))]);
+    assert_eq!(oracle.check_recovery(&recovered(&[1], &[(1, row(1, 10))])), Ok(()));
+    oracle.finish(writer(2, vec![(Operation::DeleteBlind(PLAIN, Key(1)), Outcome::Done)]));
+    oracle.finish(acknowledged(reader(3, vec![get(1, None)])));
+    assert_eq!(oracle.check_run(), Ok(()));
+    let violation = rejected(oracle.check_recovery(&recovered(&[1], &[(1, row(1, 10))])));
+    assert!(matches!(violation, Violation::Observation { id: TransactionId(3), .. }));
+}
+
+#[test]
+fn a_survivor_that_read_from_the_dead_is_rejected() {
+    let history = [writer(1, vec![upsert(1, 1, 10)]), writer(2, vec![get(1, Some(row(1, 10))), upsert(2, 2, 20)])];
+    let violation = rejected(oracle(history).check_recovery(&recovered(&[2], &[(2, row(2, 20))])));
+    assert!(matches!(violation, Violation::Observation { during: Phase::Recovery, id: TransactionId(2), .. }));
+}
+
+#[test]
+fn a_broken_isolation_is_rejected_without_a_crash() {
+    // Write skew: each read what the other wrote afterwards.
+    let history = [
+        writer(1, vec![get(1, None), get(2, None), upsert(1, 1, 1)]),
+        writer(2, vec![get(1, None), get(2, None), upsert(2, 2, 1)]),
+    ];
+    let violation = rejected(oracle(history).check_run());
+    assert!(matches!(violation, Violation::Observation { during: Phase::Run, id: TransactionId(2), .. }));
+    // A phantom.
+    let history = [writer(1, vec![upsert(1, 1, 1)]), reader(2, vec![scan(&[])])];
+    assert!(matches!(rejected(oracle(history).check_run()), Violation::Observation { id: TransactionId(2), .. }));
+    // A dirty read of an aborted transaction.
+    let aborted = Finished { end: End::Aborted, ..reader(1, vec![upsert(1, 1, 1)]) };
+    let history = [aborted, reader(2, vec![get(1, Some(row(1, 1)))])];
+    assert!(matches!(rejected(oracle(history).check_run()), Violation::Observation { id: TransactionId(2), .. }));
+}
+
+#[test]
+fn half_a_transaction_is_rejected() {
+    let mut oracle = oracle([writer(1, vec![upsert(1, 1, 10), upsert(2, 1, 20)])]);
+    let violation = rejected(oracle.check_recovery(&recovered(&[1], &[(1, row(1, 10))])));
+    assert!(matches!(violation, Violation::State { .. }));
+}
+
+#[test]
+fn writes_of_the_dead_without_their_marker_are_rejected() {
+    let mut oracle = oracle([writer(1, vec![upsert(1, 1, 10)])]);
+    let violation = rejected(oracle.check_recovery(&recovered(&[], &[(1, row(1, 10))])));
+    assert!(matches!(violation, Violation::State { .. }));
+}
+
+#[test]
+fn writes_in_the_wrong_order_are_rejected() {
+    let mut oracle = oracle([writer(1, vec![upsert(1, 1, 10)]), writer(2, vec![upsert(1, 2, 20)])]);
+    let violation = rejected(oracle.check_recovery(&recovered(&[1, 2], &[(1, row(1, 10))])));
+    assert!(matches!(violation, Violation::State { .. }));
+}
+
+#[test]
+fn the_dead_who_come_back_and_the_living_who_leave_are_rejected() {
+    let mut oracle = oracle([writer(1, vec![upsert(1, 1, 10)]), writer(2, vec![upsert(2, 2, 20)])]);
+    assert_eq!(oracle.check_recovery(&recovered(&[2], &[(2, row(2, 20))])), Ok(()));
+    let mut other = oracle.clone();
+    let back = recovered(&[1, 2], &[(1, row(1, 10)), (2, row(2, 20))]);
+    assert_eq!(rejected(oracle.check_recovery(&back)), Violation::Resurrected(TransactionId(1)));
+    assert_eq!(rejected(other.check_recovery(&recovered(&[], &[]))), Violation::RecoveredLost(TransactionId(2)));
+}
+
+#[test]
+fn a_marker_from_nowhere_is_rejected() {
+    let violation = rejected(oracle([]).check_recovery(&recovered(&[9], &[])));
+    assert_eq!(violation, Violation::Unknown(TransactionId(9)));
+}
+
+#[test]
+fn the_model_knows_unique_indexes_savepoints_and_ranges() {
+    let indexed = TableName::Indexed;
+    let mut model = Model::default();
+    let mut execution = model.begin();
+    let insert = |key, row| Operation::Insert(indexed, Key(key), row);
+    assert_eq!(execution.apply(&insert(1, coded(1, 7))), Outcome::Done);
+    assert_eq!(execution.apply(&insert(2, coded(1, 7))), Outcome::Duplicate);
+    assert_eq!(execution.apply(&insert(1, coded(1, 8))), Outcome::Duplicate);
+    assert_eq!(execution.apply(&Operation::Savepoint), Outcome::Done);
+    assert_eq!(execution.apply(&Operation::Delete(indexed, Key(1))), Outcome::Existed(true));
+    assert_eq!(execution.apply(&insert(2, coded(1, 7))), Outcome::Done);
+    assert_eq!(execution.apply(&Operation::RollbackTo(0)), Outcome::Done);
+    assert_eq!(execution.apply(&Operation::GetByCode(7)), Outcome::Row(Some((Key(1), coded(1, 7)))));
+    assert_eq!(execution.apply(&insert(3, row(1, 0))), Outcome::Done);
+    let codes = Range { low: Bound::Unbounded, high: Bound::Included(7), reverse: true, limit: 2 };
+    let expected = vec![(Key(1), coded(1, 7)), (Key(3), row(1, 0))];
+    assert_eq!(execution.apply(&Operation::ScanCodes(codes)), Outcome::Rows(expected));
+    drop(execution);
+    assert_eq!(model, Model::default(), "an abort leaves nothing behind");
+}

@@ -1,0 +1,258 @@
+//! Everything that a seed decides before the run begins, and the operations that it then draws.
+//!
+//! Invariant: every probability is itself drawn, some of them as zero, so that seeds differ in kind (swarm testing) and
+//! rare combinations are common in some of them.
+
+use std::collections::Bound;
+use std::time::Duration;
+
+use fastrand::Rng;
+use osier::Protocol;
+use osier::failpoint::Mutation;
+
+use super::operation::{Change, Key, Operation, Range, Row, TableName, TransactionId};
+use crate::disk::LogWrites;
+
+/// How many kinds of operation a weight is drawn for.
+const KINDS: usize = 14;
+
+/// What the caller fixes; the seed decides the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// Otherwise drawn.
+    pub protocol: Option<Protocol>,
+    /// Otherwise drawn from 1 to 4.
+    pub streams: Option<u32>,
+    /// Faults to build into the engine.
+    pub mutations: Vec<Mutation>,
+}
+
+/// How a generation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The power fails during this changing operation of the disk.
+    PowerLossAt(u64),
+    /// The process is killed between two steps.
+    Kill,
+    /// The database is closed, and then the power fails.
+    Close,
+    /// This changing operation fails with EIO.
+    IoErrorAt(u64),
+    /// This read fails with EIO.
+    ReadErrorAt(u64),
+    /// The disk is full from this changing operation on.
+    FullAt(u64),
+}
+
+/// The parameters of one simulation.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The log protocol.
+    pub protocol: Protocol,
+    /// Log streams.
+    pub streams: u32,
+    /// Memory of one stream's ring.
+    pub ring_bytes: usize,
+    /// Length of a segment.
+    pub segment_bytes: u64,
+    /// The limit of one transaction.
+    pub transaction_log_bytes_max: usize,
+    /// What a write to the log promises.
+    pub log_writes: LogWrites,
+    /// How long a logger gathers.
+    pub group_commit_interval: Duration,
+    /// Kept in memory between scan and replay.
+    pub recovery_buffer_bytes: u64,
+    /// Faults built into the engine.
+    pub mutations: Vec<Mutation>,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Generations before the last look.
+    pub generations: usize,
+    /// Steps of sessions and tasks in one generation.
+    pub steps_max: usize,
+    /// The chance that a step is one of a session and not of a background task.
+    pub session_share: f64,
+    /// How often transactions are finished in certain ways.
+    pub shares: Shares,
+    keys: u16,
+    codes: i32,
+    operations_max: usize,
+    payload_bytes_max: usize,
+    indexed_share: f64,
+    weights: [u32; KINDS],
+}
+
+/// Chances of what happens to a whole transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Shares {
+    /// It only reads, and says so.
+    pub read_only: f64,
+    /// It is acknowledged at once.
+    pub relaxed: f64,
+    /// It gives up, and its reason is validated.
+    pub abort: f64,
+    /// It is dropped.
+    pub dropped: f64,
+    /// Its session waits for the receipt.
+    pub awaited: f64,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
+        let protocol = choices.protocol.unwrap_or(if rng.u8(0..4) == 0 { Protocol::Serial } else { Protocol::Poplar });
+        let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
+        let ring_bytes = 64 << 10;
+        let ends = |rng: &mut Rng| if rng.bool() { 0.0 } else { rng.f64() * 0.4 };
+        Plan {
+            protocol,
+            streams,
+            ring_bytes,
+            segment_bytes: ring_bytes as u64 + 4096 * rng.u64(2..8),
+            transaction_log_bytes_max: 16 << 10,
+            log_writes: if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered },
+            group_commit_interval: Duration::from_micros(if rng.u8(0..4) == 0 { rng.u64(1..5000) } else { 0 }),
+            recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
+            mutations: choices.mutations.clone(),
+            sessions: rng.usize(1..=5),
+            generations: rng.usize(2..=4),
+            steps_max: [60, 250, 700][rng.usize(0..3)],
+            session_share: 0.3 + 0.6 * rng.f64(),
+            shares: Shares {
+                read_only: ends(rng),
+                relaxed: if rng.u8(0..4) == 0 { 0.3 } else { 0.0 },
+                abort: ends(rng) * 0.5,
+                dropped: ends(rng) * 0.5,
+                awaited: ends(rng),
+            },
+            keys: [2, 5, 12, 24][rng.usize(0..4)],
+            codes: rng.i32(1..12),
+            operations_max: rng.usize(1..=6),
+            payload_bytes_max: [0, 40, 900][rng.usize(0..3)],
+            indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
+            weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
+        }
+    }
+
+    /// How a generation ends; `is_first` has a database to create and nothing to recover.
+    pub fn ending(&self, rng: &mut Rng) -> Ending {
+        let changes_max = [12, 40, 150, 500][rng.usize(0..4)];
+        match rng.u8(0..16) {
+            0..8 => Ending::PowerLossAt(rng.u64(1..changes_max)),
+            8..10 => Ending::Kill,
+            10..12 => Ending::Close,
+            12..14 => Ending::IoErrorAt(rng.u64(1..changes_max)),
+            14 => Ending::ReadErrorAt(rng.u64(1..60)),
+            _ => Ending::FullAt(rng.u64(1..changes_max)),
+        }
+    }
+
+    /// How many operations a transaction has.
+    pub fn operations(&self, rng: &mut Rng) -> usize {
+        rng.usize(0..=self.operations_max)
+    }
+
+    /// The next operation of transaction `id`, which has `savepoints` open.
+    pub fn operation(&self, rng: &mut Rng, id: TransactionId, read_only: bool, savepoints: usize) -> Operation {
+        if !read_only && rng.u8(0..12) == 0 {
+            return if savepoints > 0 && rng.bool() {
+                Operation::RollbackTo(rng.usize(0..savepoints))
+            } else {
+                Operation::Savepoint
+            };
+        }
+        let kinds = if read_only { 5 } else { KINDS };
+        let total: u32 = self.weights[..kinds].iter().sum();
+        if total == 0 {
+            return Operation::Get(self.table(rng), self.key(rng));
+        }
+        let mut at = rng.u32(0..total);
+        let drawn = self.weights.iter().position(|&weight| {
+            let here = at < weight;
+            at = at.wrapping_sub(weight);
+            here
+        });
+        self.operation_of_kind(rng, id, drawn.unwrap_or_default())
+    }
+
+    fn operation_of_kind(&self, rng: &mut Rng, id: TransactionId, kind: usize) -> Operation {
+        let (table, key) = (self.table(rng), self.key(rng));
+        match kind {
+            0 => Operation::Get(table, key),
+            1 => Operation::Scan(table, range(rng, |rng| self.key(rng))),
+            2 => Operation::GetByCode(self.code(rng)),
+            3 => Operation::ScanCodes(range(rng, |rng| self.code(rng))),
+            4 => Operation::ScanTeams(range(rng, team)),
+            5 => Operation::Insert(table, key, self.row(rng, id)),
+            6 | 7 => Operation::Upsert(table, key, self.row(rng, id)),
+            8 => Operation::Replace(table, key, self.row(rng, id)),
+            9 => Operation::Update(table, key, id, self.changes(rng)),
+            10 | 11 => Operation::Increment(table, key, id, rng.i64(-9..10)),
+            12 => Operation::Delete(table, key),
+            _ => Operation::DeleteBlind(table, key),
+        }
+    }
+
+    fn table(&self, rng: &mut Rng) -> TableName {
+        if rng.f64() < self.indexed_share { TableName::Indexed } else { TableName::Plain }
+    }
+
+    fn key(&self, rng: &mut Rng) -> Key {
+        Key(rng.u16(0..self.keys))
+    }
+
+    fn code(&self, rng: &mut Rng) -> i32 {
+        rng.i32(0..self.codes) - 3
+    }
+
+    fn row(&self, rng: &mut Rng, id: TransactionId) -> Row {
+        Row {
+            writer: id,
+            counter: rng.i64(0..10),
+            code: rng.bool().then(|| self.code(rng)),
+            team: team(rng),
+            payload: self.payload(rng),
+        }
+    }
+
+    fn payload(&self, rng: &mut Rng) -> Option<Vec<u8>> {
+        rng.bool().then(|| vec![rng.u8(..); rng.usize(0..=self.payload_bytes_max)])
+    }
+
+    fn changes(&self, rng: &mut Rng) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if rng.bool() {
+            changes.push(Change::Counter(rng.i64(0..10)));
+        }
+        if rng.u8(0..3) == 0 {
+            changes.push(Change::Code(rng.bool().then(|| self.code(rng))));
+        }
+        if rng.u8(0..3) == 0 {
+            changes.push(Change::Team(team(rng)));
+        }
+        if rng.u8(0..3) == 0 {
+            changes.push(Change::Payload(self.payload(rng)));
+        }
+        changes
+    }
+}
+
+fn team(rng: &mut Rng) -> i16 {
+    rng.i16(-2..3)
+}
+
+fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T> {
+    let (a, b) = (value(rng), value(rng));
+    let bound = |rng: &mut Rng, at| match rng.u8(0..4) {
+        0 => Bound::Unbounded,
+        1 => Bound::Excluded(at),
+        _ => Bound::Included(at),
+    };
+    Range {
+        low: bound(rng, a.min(b)),
+        high: bound(rng, a.max(b)),
+        reverse: rng.bool(),
+        limit: if rng.u8(0..3) == 0 { rng.usize(0..4) } else { usize::MAX },
+    }
+}
