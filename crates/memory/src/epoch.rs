@@ -356,12 +356,6 @@ impl<T: ?Sized> Held<T> {
     pub fn address(&self) -> usize {
         self.raw.addr().get()
     }
-
-    /// The thin pointer.
-    #[inline]
-    pub(crate) fn raw(&self) -> NonNull<()> {
-        self.raw
-    }
 }
 
 impl<T: ?Sized> Clone for Held<T> {

@@ -17,6 +17,7 @@ mod record;
 mod ring;
 pub mod sync;
 mod thin;
+mod tree;
 mod version;
 
 pub use aligned::AlignedBuffer;
@@ -25,4 +26,5 @@ pub use ids::{Epoch, Stamp};
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
+pub use tree::{Inserted, LeafChange, LeafRead, LeafScan, Lookup, NODE_SLOTS, ScanFrom, Shape, Tree};
 pub use version::{Version, VersionBox};

@@ -41,8 +41,8 @@ unsafe impl<T> Thin for T {
 ///
 /// # Safety
 /// `into_raw` gives up ownership of one allocation whose address serves [`Thin::from_raw`] until [`Entry::free`] is
-/// called on it. Entries are shared between threads and freed on any of them.
-pub unsafe trait Entry: Keyed + Thin + Send + Sync {
+/// called on it. Entries are shared between threads and freed on any of them, at any time.
+pub unsafe trait Entry: Keyed + Thin + Send + Sync + 'static {
     /// The owner before the entry is shared.
     type Owned: Deref<Target = Self>;
 

@@ -1,0 +1,179 @@
+//! Insertion: into the gap of a leaf, or by replacing a leaf that is full or whose prefix does not cover the key.
+//!
+//! Invariants:
+//! - `before` of a [`LeafChange`] is the leaf exactly as this insertion found it under the lock, `after` exactly what it
+//!   left. A transaction that remembers `before` may put `after` in its place: anything that others did to the leaf in
+//!   between makes `before` unequal to what the transaction remembers.
+//! - The entry is made when nothing can fail any more, once.
+//!
+//! Deliberately absent: replacing an entry. An entry stays until it is removed.
+
+use std::ptr::NonNull;
+
+use crate::epoch::{Held, Pin};
+use crate::ids::Stamp;
+use crate::sync::Backoff;
+use crate::thin::Entry;
+
+use super::descend::{Above, Bound, Place, Reached, as_leaf};
+use super::lock::{Guard, Retry};
+use super::node::{AnyNode, Fences, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
+use super::restructure::Replacement;
+use super::search::{head, shortest_separator};
+use super::{LeafRead, Tree, hold};
+
+/// What [`Tree::get_or_insert`] did.
+#[derive(Debug)]
+pub struct Inserted<T: ?Sized> {
+    /// The entry of the key.
+    pub entry: Held<T>,
+    /// What became of the leaf; `None` where the key was there already.
+    pub change: Option<LeafChange>,
+}
+
+/// What an insertion did to the leaf that it hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafChange {
+    /// The leaf as the insertion found it.
+    pub before: LeafRead,
+    after: LeafRead,
+    after_split: Option<LeafRead>,
+}
+
+impl LeafChange {
+    /// The one or two leaves that took the place of `before`, as the insertion left them.
+    pub fn after(&self) -> impl Iterator<Item = LeafRead> {
+        std::iter::once(self.after).chain(self.after_split)
+    }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+    /// The entry of `key`; where there is none, the one that `make` makes. It is given the leaf's `max_stamp` and must
+    /// return an entry with exactly this key.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree, or the entry has another key.
+    pub fn get_or_insert(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
+        self.check(pin);
+        let mut make = Some(|max_stamp| {
+            let entry = make(max_stamp);
+            assert!(entry.key() == key, "the entry has the key that it is inserted under");
+            T::into_raw(entry, &self.epochs)
+        });
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_insert(pin, key, &mut make) {
+                Ok(inserted) => return inserted,
+                Err(_) => backoff.wait(),
+            }
+        }
+    }
+
+    fn try_insert(
+        &self,
+        pin: &Pin<'_>,
+        key: &[u8],
+        make: &mut Option<impl FnOnce(Stamp) -> Raw>,
+    ) -> Result<Inserted<T>, Retry> {
+        let Reached { node, word, parent } = self.descend(pin, Bound::At(key), LEAF_LEVEL)?;
+        let leaf = as_leaf::<T, N>(pin, node);
+        let slot = match leaf.find(key, word)? {
+            Place::At(_, entry) => return Ok(Inserted { entry: hold(pin, entry), change: None }),
+            Place::Gap(slot) => slot,
+        };
+        let guard = leaf.header.lock.try_lock(word)?;
+        if leaf.count() == N || !leaf.header.covers(key) {
+            return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make);
+        }
+        let max_stamp = leaf.header.max_stamp();
+        let make = make.take().expect("an entry is made once");
+        let entry = make(max_stamp);
+        leaf.insert_at(slot, entry, head(key, leaf.header.prefix_len()));
+        let change = LeafChange {
+            before: leaf.remember(pin, word, max_stamp),
+            after: leaf.remember(pin, guard.unlock_changed(), max_stamp),
+            after_split: None,
+        };
+        Ok(Inserted { entry: hold(pin, entry), change: Some(change) })
+    }
+
+    /// Builds the leaf anew, with the entry, as one leaf or two.
+    fn insert_by_replacing(
+        &self,
+        pin: &Pin<'_>,
+        node: AnyNode,
+        guard: Guard<'_>,
+        parent: Option<Above<'_, N>>,
+        (slot, key): (usize, &[u8]),
+        make: &mut Option<impl FnOnce(Stamp) -> Raw>,
+    ) -> Result<Inserted<T>, Retry> {
+        let leaf = as_leaf::<T, N>(pin, node);
+        let parent = parent.map(|above| above.lock()).transpose()?;
+        let mut entries: Vec<Raw> = leaf.entries().collect();
+        let split = (entries.len() == N).then(|| split_point(slot, N));
+        let separator = split.map(|split| separator_at::<T>(&entries, slot, key, split));
+        let is_full = |separator| parent.as_ref().is_some_and(|parent| !parent.has_room_for(separator));
+        if let Some(separator) = separator.filter(|separator| is_full(separator)) {
+            let separator = Box::<[u8]>::from(separator);
+            drop(parent);
+            drop(guard);
+            self.make_room(pin, key, LEAF_LEVEL + 1, &separator);
+            return Err(Retry);
+        }
+        let separator = separator.map(Separator::allocate);
+        let version = guard.before();
+        let max_stamp = leaf.header.max_stamp();
+        let make = make.take().expect("an entry is made once");
+        let entry = make(max_stamp);
+        entries.insert(slot, entry);
+
+        let at = split.unwrap_or(entries.len());
+        // SAFETY: the separator was just allocated and is linked nowhere yet.
+        let boundary = separator.as_ref().map(|separator| unsafe { separator.as_ref() }.key());
+        let left_high = boundary.or(leaf.header.high());
+        let left = Leaf::<T, N>::build(Fences::new(leaf.header.low(), left_high), &entries[..at], max_stamp);
+        let right = boundary.map(|boundary| {
+            let fences = Fences::new(boundary, leaf.header.high());
+            Leaf::<T, N>::build(fences, &entries[at..], max_stamp)
+        });
+        let change = LeafChange {
+            before: leaf.remember(pin, version, max_stamp),
+            after: first_read(pin, left),
+            after_split: right.map(|right| first_read(pin, right)),
+        };
+        let replacement = Replacement { left: left.cast(), right: separator.zip(right.map(NonNull::cast)) };
+        self.replace(pin, node, guard, parent, replacement);
+        Ok(Inserted { entry: hold(pin, entry), change: Some(change) })
+    }
+}
+
+/// The state of a leaf that was just built and is not linked yet.
+fn first_read<T: Entry + ?Sized, const N: usize>(pin: &Pin<'_>, leaf: NonNull<Leaf<T, N>>) -> LeafRead {
+    // SAFETY: the caller just built it.
+    let header = unsafe { &leaf.as_ref().header };
+    LeafRead { leaf: hold(pin, leaf.cast()), version: header.lock.load(), max_stamp: header.max_stamp() }
+}
+
+/// How many of `slots + 1` entries go left when the one in `slot` is new. Keys that arrive in order, up or down, leave
+/// full leaves behind; else the halves are equal.
+fn split_point(slot: usize, slots: usize) -> usize {
+    if slot == slots {
+        slots
+    } else if slot == 0 {
+        1
+    } else {
+        slots.div_ceil(2)
+    }
+}
+
+/// The separator of the leaves that `entries` fall into when `key` is put into `slot` and `split` entries go left.
+fn separator_at<'k, T: Entry + ?Sized>(entries: &'k [Raw], slot: usize, key: &'k [u8], split: usize) -> &'k [u8] {
+    let key_at = |index: usize| match index.cmp(&slot) {
+        // SAFETY: entries of a locked leaf are linked; the pin of the caller keeps them.
+        std::cmp::Ordering::Less => unsafe { key_of::<T>(entries[index]) },
+        std::cmp::Ordering::Equal => key,
+        // SAFETY: see above.
+        std::cmp::Ordering::Greater => unsafe { key_of::<T>(entries[index - 1]) },
+    };
+    shortest_separator(key_at(split - 1), key_at(split))
+}

@@ -1,0 +1,201 @@
+//! The ordered index: a B+tree over byte strings with optimistic lock coupling (Leis, Haubenschild, Neumann: "Optimistic
+//! Lock Coupling", IEEE Data Engineering Bulletin 2019), whose leaves also carry what serializable transactions need.
+//!
+//! Invariants:
+//! - A leaf's version changes exactly when its set of entries changes: insert, remove, split, merge; never when the
+//!   content of an entry changes. An unchanged version (see [`Tree::is_unchanged`]) therefore proves that a range that
+//!   was scanned, or a key that was looked for and not found, still holds what it held.
+//! - A leaf's `max_stamp` is at least the stamp of every removal from its range of keys: kept on split, the larger one on
+//!   merge, raised by [`Tree::remove_if`] (Poplar's stamp of an absent key; see docs/protocols.md).
+//! - Readers write nothing. Writers lock at most a parent and two of its children, by trying; no lock is waited for.
+//! - What is unlinked is retired through the epochs, so a pinned reader never sees freed memory.
+//!
+//! Deliberately absent: sibling links (a scan goes on from the leaf's fence), values (an entry is a pointer to something
+//! that carries its key) and any idea of a transaction.
+
+mod descend;
+mod insert;
+mod lock;
+mod node;
+mod remove;
+mod restructure;
+mod scan;
+mod search;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::epoch::{Epochs, Held, Pin};
+use crate::ids::Stamp;
+use crate::limbo::Retired;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::{Arc, Backoff};
+use crate::thin::{Entry, Thin};
+
+pub use insert::{Inserted, LeafChange};
+pub use scan::{LeafScan, ScanFrom};
+pub use shape::Shape;
+
+use descend::{Bound, Place};
+use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree};
+
+/// Slots of a node where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
+pub const NODE_SLOTS: usize = 60;
+
+/// Fewest slots that let a full node be split into two that are not empty, inner nodes included.
+const NODE_SLOTS_MIN: usize = 4;
+
+/// An ordered, concurrent index of entries that carry their own keys. See the module.
+///
+/// `N` is the number of slots of a node.
+pub struct Tree<T: Entry + ?Sized, const N: usize = NODE_SLOTS> {
+    epochs: Arc<Epochs>,
+    root: AtomicPtr<Header>,
+    entries: PhantomData<fn(&T)>,
+}
+
+/// What a search for one key found.
+#[derive(Debug)]
+pub enum Lookup<T: ?Sized> {
+    /// The entry.
+    Found(Held<T>),
+    /// There is none; the leaf in which it would be, for the proof that it stays away.
+    Absent(LeafRead),
+}
+
+/// One state of one leaf, as it was read.
+///
+/// Two of them are equal iff they name the same state of the same leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafRead {
+    leaf: Held<Header>,
+    version: u64,
+    max_stamp: Stamp,
+}
+
+impl LeafRead {
+    /// No entry that was removed from this leaf's range of keys had a later stamp.
+    pub fn max_stamp(&self) -> Stamp {
+        self.max_stamp
+    }
+
+    /// The version of the leaf.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether both were read from the same leaf, in whatever states.
+    pub fn is_same_leaf(&self, other: &LeafRead) -> bool {
+        self.leaf == other.leaf
+    }
+
+    /// The address of the leaf, to sort and hash by.
+    pub fn address(&self) -> usize {
+        self.leaf.address()
+    }
+}
+
+impl PartialEq for LeafRead {
+    fn eq(&self, other: &Self) -> bool {
+        self.leaf == other.leaf && self.version == other.version
+    }
+}
+
+impl Eq for LeafRead {}
+
+impl std::hash::Hash for LeafRead {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+        self.version.hash(state);
+    }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+    /// An empty tree whose memory is reclaimed through `epochs`.
+    pub fn new(epochs: Arc<Epochs>) -> Self {
+        const { assert!(N >= NODE_SLOTS_MIN, "a node has at least four slots") };
+        let root = Leaf::<T, N>::build(Fences::unbounded(), &[], Stamp::ZERO);
+        Tree { epochs, root: AtomicPtr::new(root.cast::<Header>().as_ptr()), entries: PhantomData }
+    }
+
+    /// Looks for `key`.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree.
+    pub fn get(&self, pin: &Pin<'_>, key: &[u8]) -> Lookup<T> {
+        self.check(pin);
+        let mut backoff = Backoff::new();
+        loop {
+            let found = self.leaf_for(pin, Bound::At(key)).and_then(|(leaf, version)| {
+                Ok(match leaf.find(key, version)? {
+                    Place::At(_, entry) => Lookup::Found(hold(pin, entry)),
+                    Place::Gap(_) => Lookup::Absent(leaf.read_at(pin, version)?),
+                })
+            });
+            match found {
+                Ok(found) => return found,
+                Err(_) => backoff.wait(),
+            }
+        }
+    }
+
+    /// Whether the leaf is still in the state that was read: nothing was inserted into it, removed from it, and nobody is
+    /// about to.
+    ///
+    /// To decide a transaction, call it with every write lock held and a `SeqCst` fence after the locks: an inserter
+    /// links its entry before it does the same, so of two that are in each other's way at least one sees the other.
+    ///
+    /// # Panics
+    /// Where the read was made under another pin.
+    pub fn is_unchanged(&self, pin: &Pin<'_>, read: &LeafRead) -> bool {
+        self.check(pin);
+        pin.get(read.leaf).lock.load() == read.version
+    }
+
+    fn check(&self, pin: &Pin<'_>) {
+        assert!(pin.is_of(&self.epochs), "a pin of other epochs does not protect this tree");
+    }
+
+    fn root(&self) -> AnyNode {
+        let root = self.root.load(Ordering::Acquire);
+        // SAFETY: the root is never null: `new` sets it and only nodes are stored afterwards.
+        unsafe { NonNull::new_unchecked(root) }
+    }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+    /// What a reader remembers of this leaf, if it is still in the state of `version`.
+    fn read_at(&self, pin: &Pin<'_>, version: u64) -> Result<LeafRead, lock::Retry> {
+        let max_stamp = self.header.max_stamp();
+        self.header.lock.validate(version)?;
+        Ok(self.remember(pin, version, max_stamp))
+    }
+
+    /// The state `version` of this leaf; for the holder of the lock.
+    fn remember(&self, pin: &Pin<'_>, version: u64, max_stamp: Stamp) -> LeafRead {
+        LeafRead { leaf: hold(pin, NonNull::from(&self.header).cast()), version, max_stamp }
+    }
+}
+
+/// Ties a pointer that was just read from the tree to the pin.
+#[inline]
+fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
+    // SAFETY: every caller read the pointer from a validated or locked node under this pin, so what it points to was
+    // linked after the pin was taken and is not freed before the pin ends.
+    unsafe { pin.hold(raw) }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Drop for Tree<T, N> {
+    fn drop(&mut self) {
+        /// Frees a tree that nobody can reach any more.
+        unsafe fn free<T: Entry + ?Sized, const N: usize>(root: NonNull<()>) {
+            // SAFETY: passed on from `retire_unpinned`, which calls it once, when no pin is left that saw the tree.
+            unsafe { free_subtree::<T, N>(root.cast()) }
+        }
+        // SAFETY: the tree is unreachable from here on; `free` is called once no pin can hold anything of it.
+        unsafe { self.epochs.retire_unpinned(Retired::new(self.root().cast(), free::<T, N>)) }
+    }
+}

@@ -1,0 +1,445 @@
+//! Nodes: what leaves and inner nodes share, how a node is laid out, read, built and freed.
+//!
+//! Invariants:
+//! - The fences, the level and the prefix of a node never change. A key belongs to the node iff `low <= key < high`.
+//! - Every key of a node starts with its prefix. Where both fences are finite the prefix is what they share, so every key
+//!   that belongs to the node starts with it. Where one is infinite the fences share nothing; the prefix is then taken
+//!   from the keys (`Fences::explicit`), every search compares it, and a key outside it needs a new node.
+//! - Slots below the count hold the entries in order; slots beyond it hold anything, also pointers to freed memory. A
+//!   pointer read from a slot is followed only after the version was validated.
+//! - Contents change only under the node's lock, by relaxed stores; see `lock.rs` for what readers do.
+//! - A separator belongs to the one live inner node that points to it. Replaced nodes may still show it to readers that
+//!   were pinned before it was retired.
+//!
+//! Deliberately absent: links between siblings. A scan goes on by a descent from the fence, which never changes.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::Entry;
+use crate::Stamp;
+use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use super::lock::VersionLock;
+use super::search::{common_prefix_len, head};
+
+/// Level of a leaf.
+pub(super) const LEAF_LEVEL: u32 = 0;
+
+/// The bounds of a node and its explicit prefix.
+pub(super) struct Fences {
+    /// Inclusive; empty for the first node of a level, since no key is below the empty one.
+    pub(super) low: Box<[u8]>,
+    /// Exclusive; `None` for the last node of a level.
+    pub(super) high: Option<Box<[u8]>>,
+    /// The prefix where the fences do not imply it.
+    pub(super) explicit: Box<[u8]>,
+}
+
+impl Fences {
+    /// The fences of a node that covers every key.
+    pub(super) fn unbounded() -> Self {
+        Fences { low: Box::default(), high: None, explicit: Box::default() }
+    }
+
+    pub(super) fn new(low: &[u8], high: Option<&[u8]>) -> Self {
+        debug_assert!(high.is_none_or(|high| low < high), "a node covers something");
+        Fences { low: low.into(), high: high.map(Into::into), explicit: Box::default() }
+    }
+
+    /// Chooses the prefix of a node that holds keys from `first` to `last` and will be asked to hold `cover`. Returns
+    /// its length and whether searches must compare it.
+    fn choose_prefix(&mut self, first: Option<&[u8]>, last: Option<&[u8]>, cover: Option<&[u8]>) -> (u32, bool) {
+        let implied = self.high.as_ref().map_or(0, |high| common_prefix_len(&self.low, high));
+        if implied > 0 {
+            return (implied as u32, false);
+        }
+        let (Some(first), Some(last)) = (first, last) else { return (0, false) };
+        let mut len = common_prefix_len(first, last);
+        if first == last {
+            // One key: its neighbours will share what it shares with the key that the low fence was cut off from.
+            len = common_prefix_len(first, &self.low[..self.low.len().saturating_sub(1)]);
+        }
+        if let Some(cover) = cover {
+            len = len.min(common_prefix_len(first, cover));
+        }
+        self.explicit = first[..len].into();
+        (len as u32, len > 0)
+    }
+}
+
+/// What every node starts with.
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) lock: VersionLock,
+    count: AtomicUsize,
+    /// Leaves: no entry that was removed from this range of keys had a later stamp.
+    max_stamp: AtomicU64,
+    pub(super) level: u32,
+    prefix_len: u32,
+    prefix_is_explicit: bool,
+    pub(super) fences: Box<Fences>,
+}
+
+/// Where a key lies relative to the prefix of a node.
+pub(super) enum Alignment {
+    /// Below every key with the prefix.
+    Below,
+    /// The key starts with the prefix.
+    Inside,
+    /// Above every key with the prefix.
+    Above,
+}
+
+impl Header {
+    fn new(level: u32, count: usize, fences: Fences, prefix: (u32, bool), max_stamp: Stamp) -> Self {
+        Header {
+            lock: VersionLock::new(),
+            count: AtomicUsize::new(count),
+            max_stamp: AtomicU64::new(max_stamp.0),
+            level,
+            prefix_len: prefix.0,
+            prefix_is_explicit: prefix.1,
+            fences: Box::new(fences),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn prefix_len(&self) -> usize {
+        self.prefix_len as usize
+    }
+
+    #[inline]
+    pub(super) fn max_stamp(&self) -> Stamp {
+        Stamp(self.max_stamp.load(Ordering::Relaxed))
+    }
+
+    /// Raises the stamp of the latest removal; for the holder of the lock.
+    pub(super) fn raise_max_stamp(&self, stamp: Stamp) {
+        if stamp > self.max_stamp() {
+            self.max_stamp.store(stamp.0, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn low(&self) -> &[u8] {
+        &self.fences.low
+    }
+
+    pub(super) fn high(&self) -> Option<&[u8]> {
+        self.fences.high.as_deref()
+    }
+
+    /// Where `key` lies; every key that belongs to the node and a node's own high fence may be asked for.
+    #[inline]
+    pub(super) fn align(&self, key: &[u8]) -> Alignment {
+        if self.prefix_is_explicit { self.align_explicit(key) } else { Alignment::Inside }
+    }
+
+    fn align_explicit(&self, key: &[u8]) -> Alignment {
+        let prefix = &*self.fences.explicit;
+        let shared = &key[..key.len().min(prefix.len())];
+        match shared.cmp(prefix) {
+            std::cmp::Ordering::Less => Alignment::Below,
+            std::cmp::Ordering::Equal => Alignment::Inside,
+            std::cmp::Ordering::Greater => Alignment::Above,
+        }
+    }
+
+    /// Whether the node can hold `key`, which lies between its fences, without losing its prefix.
+    pub(super) fn covers(&self, key: &[u8]) -> bool {
+        matches!(self.align(key), Alignment::Inside)
+    }
+}
+
+/// The key that tells two neighbouring children of an inner node apart.
+pub(super) struct Separator(Box<[u8]>);
+
+impl Separator {
+    /// A new separator; owned by the inner node that it is put into.
+    pub(super) fn allocate(key: &[u8]) -> NonNull<Separator> {
+        NonNull::from(Box::leak(Box::new(Separator(key.into()))))
+    }
+
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The address of an entry.
+pub(super) type Raw = NonNull<()>;
+
+/// The key of an entry.
+///
+/// # Safety
+/// The entry is a `T` that lives throughout `'a`.
+#[inline]
+pub(super) unsafe fn key_of<'a, T: Entry + ?Sized>(entry: Raw) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { T::from_raw(entry) }.key()
+}
+
+/// A node of either kind; its level tells which.
+pub(super) type AnyNode = NonNull<Header>;
+
+/// A leaf: entries in the order of their keys.
+#[repr(C, align(64))]
+pub(super) struct Leaf<T: ?Sized, const N: usize> {
+    pub(super) header: Header,
+    heads: [AtomicU64; N],
+    entries: [AtomicPtr<()>; N],
+    kind: PhantomData<*const T>,
+}
+
+/// An inner node: children in the order of their low fences. Slot `i` holds a child and its low fence; the fence of slot
+/// 0 is the node's own and is not stored.
+#[repr(C, align(64))]
+pub(super) struct Inner<const N: usize> {
+    pub(super) header: Header,
+    heads: [AtomicU64; N],
+    children: [AtomicPtr<Header>; N],
+    separators: [AtomicPtr<Separator>; N],
+}
+
+/// A child and the separator below it (`None` in slot 0).
+#[derive(Clone, Copy)]
+pub(super) struct Branch {
+    pub(super) separator: Option<NonNull<Separator>>,
+    pub(super) child: AnyNode,
+}
+
+fn zeroed_heads<const N: usize>() -> [AtomicU64; N] {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
+fn null_pointers<P, const N: usize>() -> [AtomicPtr<P>; N] {
+    std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut()))
+}
+
+impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+    /// Allocates a leaf that holds `entries`.
+    pub(super) fn build(mut fences: Fences, entries: &[Raw], max_stamp: Stamp) -> NonNull<Self> {
+        assert!(entries.len() <= N, "a leaf holds at most {N} entries");
+        // SAFETY: the caller passes entries that it just unlinked or made; none is freed while it is pinned.
+        let key_of = |entry: &Raw| unsafe { key_of::<T>(*entry) };
+        let prefix = fences.choose_prefix(entries.first().map(key_of), entries.last().map(key_of), None);
+        let leaf = Leaf {
+            header: Header::new(LEAF_LEVEL, entries.len(), fences, prefix, max_stamp),
+            heads: zeroed_heads(),
+            entries: null_pointers(),
+            kind: PhantomData,
+        };
+        for (slot, entry) in entries.iter().enumerate() {
+            leaf.heads[slot].store(head(key_of(entry), prefix.0 as usize), Ordering::Relaxed);
+            leaf.entries[slot].store(entry.as_ptr(), Ordering::Relaxed);
+        }
+        NonNull::from(Box::leak(Box::new(leaf)))
+    }
+
+    /// The heads of the first `count` slots.
+    #[inline]
+    pub(super) fn heads(&self, count: usize) -> &[AtomicU64] {
+        &self.heads[..count]
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, slot: usize) -> *mut () {
+        self.entries[slot].load(Ordering::Relaxed)
+    }
+
+    /// The count, never beyond the slots there are, whatever state the node is read in.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.header.count().min(N)
+    }
+
+    /// Every entry; for the holder of the lock.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Raw> {
+        (0..self.count()).filter_map(|slot| NonNull::new(self.entry(slot)))
+    }
+
+    /// Puts an entry into `slot`; for the holder of the lock, where there is room.
+    pub(super) fn insert_at(&self, slot: usize, entry: Raw, head: u64) {
+        let count = self.count();
+        assert!(slot <= count && count < N, "a leaf with room has {count} of {N} entries, slot {slot}");
+        for to in (slot + 1..=count).rev() {
+            self.heads[to].store(self.heads[to - 1].load(Ordering::Relaxed), Ordering::Relaxed);
+            self.entries[to].store(self.entry(to - 1), Ordering::Relaxed);
+        }
+        self.heads[slot].store(head, Ordering::Relaxed);
+        self.entries[slot].store(entry.as_ptr(), Ordering::Relaxed);
+        self.header.count.store(count + 1, Ordering::Relaxed);
+    }
+
+    /// Takes the entry out of `slot`; for the holder of the lock.
+    pub(super) fn remove_at(&self, slot: usize) {
+        let count = self.count();
+        assert!(slot < count, "slot {slot} of {count} is in use");
+        for to in slot..count - 1 {
+            self.heads[to].store(self.heads[to + 1].load(Ordering::Relaxed), Ordering::Relaxed);
+            self.entries[to].store(self.entry(to + 1), Ordering::Relaxed);
+        }
+        self.header.count.store(count - 1, Ordering::Relaxed);
+    }
+}
+
+impl<const N: usize> Inner<N> {
+    /// Allocates an inner node that holds `branches`. Its prefix is chosen so that `cover` can be added.
+    pub(super) fn build(mut fences: Fences, level: u32, branches: &[Branch], cover: Option<&[u8]>) -> NonNull<Self> {
+        assert!(!branches.is_empty() && branches.len() <= N, "an inner node has 1 to {N} children");
+        assert!(level > LEAF_LEVEL, "inner nodes are above the leaves");
+        let key_of = |branch: &Branch| {
+            let separator = branch.separator.expect("every slot but the first has a separator");
+            // SAFETY: the caller holds the lock of the node that owns the separator, or made it.
+            unsafe { separator.as_ref() }.key()
+        };
+        let separated = &branches[1..];
+        let prefix = fences.choose_prefix(separated.first().map(key_of), separated.last().map(key_of), cover);
+        let inner = Inner {
+            header: Header::new(level, branches.len(), fences, prefix, Stamp::ZERO),
+            heads: zeroed_heads(),
+            children: null_pointers(),
+            separators: null_pointers(),
+        };
+        inner.children[0].store(branches[0].child.as_ptr(), Ordering::Relaxed);
+        for (index, branch) in separated.iter().enumerate() {
+            inner.put(index + 1, branch.child, branch.separator, head(key_of(branch), prefix.0 as usize));
+        }
+        NonNull::from(Box::leak(Box::new(inner)))
+    }
+
+    fn put(&self, slot: usize, child: AnyNode, separator: Option<NonNull<Separator>>, head: u64) {
+        let separator = separator.map_or(std::ptr::null_mut(), NonNull::as_ptr);
+        self.heads[slot].store(head, Ordering::Relaxed);
+        self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
+        self.separators[slot].store(separator, Ordering::Relaxed);
+    }
+
+    /// The heads of the separators of the first `count` slots, slot 0 left out.
+    #[inline]
+    pub(super) fn heads(&self, count: usize) -> &[AtomicU64] {
+        &self.heads[1..count]
+    }
+
+    #[inline]
+    pub(super) fn child(&self, slot: usize) -> *mut Header {
+        self.children[slot].load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn separator(&self, slot: usize) -> *mut Separator {
+        self.separators[slot].load(Ordering::Relaxed)
+    }
+
+    /// The number of children, between 1 and the slots there are, whatever state the node is read in.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.header.count().clamp(1, N)
+    }
+
+    /// Every child; for the holder of the lock.
+    pub(super) fn branches(&self) -> impl Iterator<Item = Branch> {
+        (0..self.count()).filter_map(|slot| {
+            let separator = NonNull::new(self.separator(slot));
+            NonNull::new(self.child(slot)).map(|child| Branch { separator: separator.filter(|_| slot > 0), child })
+        })
+    }
+
+    /// Replaces the child in `slot` by one with the same low fence; for the holder of the lock.
+    pub(super) fn replace_child(&self, slot: usize, child: AnyNode) {
+        assert!(slot < self.count(), "the slot is in use");
+        self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
+    }
+
+    /// Replaces the separator and the child in `slot`; for the holder of the lock.
+    pub(super) fn replace_branch(&self, slot: usize, separator: NonNull<Separator>, child: AnyNode) {
+        assert!(slot > 0 && slot < self.count(), "the slot is in use and has a separator");
+        self.put(slot, child, Some(separator), self.head_of(separator));
+    }
+
+    /// Adds a child in `slot`; for the holder of the lock, where there is room and the prefix covers the separator.
+    pub(super) fn insert_branch(&self, slot: usize, separator: NonNull<Separator>, child: AnyNode) {
+        let count = self.count();
+        assert!(slot > 0 && slot <= count && count < N, "an inner node has room: {count} of {N}, slot {slot}");
+        for to in (slot + 1..=count).rev() {
+            let head = self.heads[to - 1].load(Ordering::Relaxed);
+            self.heads[to].store(head, Ordering::Relaxed);
+            self.children[to].store(self.child(to - 1), Ordering::Relaxed);
+            self.separators[to].store(self.separator(to - 1), Ordering::Relaxed);
+        }
+        self.put(slot, child, Some(separator), self.head_of(separator));
+        self.header.count.store(count + 1, Ordering::Relaxed);
+    }
+
+    /// Takes the child and the separator out of `slot`; for the holder of the lock.
+    pub(super) fn remove_branch(&self, slot: usize) {
+        let count = self.count();
+        assert!(slot > 0 && slot < count, "slot {slot} of {count} is in use and has a separator");
+        for to in slot..count - 1 {
+            self.heads[to].store(self.heads[to + 1].load(Ordering::Relaxed), Ordering::Relaxed);
+            self.children[to].store(self.child(to + 1), Ordering::Relaxed);
+            self.separators[to].store(self.separator(to + 1), Ordering::Relaxed);
+        }
+        self.header.count.store(count - 1, Ordering::Relaxed);
+    }
+
+    fn head_of(&self, separator: NonNull<Separator>) -> u64 {
+        // SAFETY: the caller holds the lock of this node and owns the separator that it puts in.
+        let key = unsafe { separator.as_ref() }.key();
+        assert!(self.header.covers(key), "a separator starts with the prefix of its node");
+        head(key, self.header.prefix_len())
+    }
+}
+
+/// Frees one node, not what it points to.
+///
+/// # Safety
+/// `node` comes from a `build` with the same `T` and `N`, no reader can reach it, and it is freed only once.
+pub(super) unsafe fn free_node<T: Entry + ?Sized, const N: usize>(node: AnyNode) {
+    // SAFETY: the caller's promise; the level says which kind was allocated.
+    unsafe {
+        if node.as_ref().level == LEAF_LEVEL {
+            drop(Box::from_raw(node.cast::<Leaf<T, N>>().as_ptr()));
+        } else {
+            drop(Box::from_raw(node.cast::<Inner<N>>().as_ptr()));
+        }
+    }
+}
+
+/// Frees a separator.
+///
+/// # Safety
+/// It comes from [`Separator::allocate`], no reader can reach it, and it is freed only once.
+pub(super) unsafe fn free_separator(separator: NonNull<Separator>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(separator.as_ptr()) });
+}
+
+/// Frees a subtree: nodes, separators and entries.
+///
+/// # Safety
+/// As for [`free_node`], for the node and everything below it.
+pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const N: usize>(root: AnyNode) {
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        // SAFETY: the caller's promise: nothing below the root is shared any more, and the levels tell the kinds.
+        unsafe {
+            if node.as_ref().level == LEAF_LEVEL {
+                node.cast::<Leaf<T, N>>().as_ref().entries().for_each(|entry| T::free(entry));
+            } else {
+                for branch in node.cast::<Inner<N>>().as_ref().branches() {
+                    pending.push(branch.child);
+                    if let Some(separator) = branch.separator {
+                        free_separator(separator);
+                    }
+                }
+            }
+            free_node::<T, N>(node);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Changes of the tree's shape above the leaves: a node gives way to one or two, an inner node gets room, an inner node is
+//! split, the root grows.
+//!
+//! Invariants:
+//! - A node is replaced by the holder of its lock and of its parent's lock; the root by the holder of its own, since a
+//!   node that was the root and is not obsolete is the root.
+//! - New nodes are complete before they are linked; the parent's release of its lock publishes them.
+//! - A separator moves between inner nodes by its pointer and is retired when it separates nothing any more.
+//!
+//! Deliberately absent: waiting for locks.
+
+use std::ptr::NonNull;
+
+use crate::epoch::Pin;
+use crate::limbo::Retired;
+use crate::sync::Backoff;
+use crate::sync::atomic::Ordering;
+use crate::thin::Entry;
+
+use super::Tree;
+use super::descend::{Above, Bound, Reached, as_inner, header};
+use super::lock::{Guard, Retry};
+use super::node::{AnyNode, Branch, Fences, Inner, Raw, Separator, free_node, free_separator};
+
+/// An inner node whose lock is held, and the slot of the child that is about to change.
+pub(super) struct LockedAbove<'p, const N: usize> {
+    pub(super) inner: &'p Inner<N>,
+    pub(super) slot: usize,
+    pub(super) guard: Guard<'p>,
+}
+
+impl<'p, const N: usize> Above<'p, N> {
+    pub(super) fn lock(self) -> Result<LockedAbove<'p, N>, Retry> {
+        let guard = self.inner.header.lock.try_lock(self.word)?;
+        Ok(LockedAbove { inner: self.inner, slot: self.slot, guard })
+    }
+}
+
+impl<const N: usize> LockedAbove<'_, N> {
+    /// Whether a child can be added behind this separator.
+    pub(super) fn has_room_for(&self, separator: &[u8]) -> bool {
+        self.inner.count() < N && self.inner.header.covers(separator)
+    }
+}
+
+/// What takes the place of a node.
+pub(super) struct Replacement {
+    pub(super) left: AnyNode,
+    pub(super) right: Option<(NonNull<Separator>, AnyNode)>,
+}
+
+impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+    /// Links `replacement` in the place of `old`, whose lock `guard` is, and retires `old`. `parent` is `None` for the
+    /// root and has room.
+    pub(super) fn replace(
+        &self,
+        pin: &Pin<'_>,
+        old: AnyNode,
+        guard: Guard<'_>,
+        parent: Option<LockedAbove<'_, N>>,
+        replacement: Replacement,
+    ) {
+        let Replacement { left, right } = replacement;
+        match parent {
+            Some(LockedAbove { inner, slot, guard }) => {
+                inner.replace_child(slot, left);
+                if let Some((separator, right)) = right {
+                    inner.insert_branch(slot + 1, separator, right);
+                }
+                guard.unlock_changed();
+            }
+            None => self.set_root(old, self.root_of(left, right)),
+        }
+        guard.unlock_obsolete();
+        self.retire_node(pin, old);
+    }
+
+    fn root_of(&self, left: AnyNode, right: Option<(NonNull<Separator>, AnyNode)>) -> AnyNode {
+        let Some((separator, right)) = right else { return left };
+        // SAFETY: the node was just built and is ours.
+        let level = unsafe { left.as_ref() }.level + 1;
+        let branches = [Branch { separator: None, child: left }, Branch { separator: Some(separator), child: right }];
+        Inner::<N>::build(Fences::unbounded(), level, &branches, None).cast()
+    }
+
+    /// Puts `new` in the place of the root `old`, whose lock the caller holds.
+    pub(super) fn set_root(&self, old: AnyNode, new: AnyNode) {
+        let before = self.root.swap(new.as_ptr(), Ordering::AcqRel);
+        assert_eq!(before, old.as_ptr(), "a node without a parent is the root");
+    }
+
+    /// Frees a node, which is not linked any more, when its last reader has gone.
+    pub(super) fn retire_node(&self, pin: &Pin<'_>, node: AnyNode) {
+        /// Frees a node of this tree.
+        unsafe fn free<T: Entry + ?Sized, const N: usize>(node: NonNull<()>) {
+            // SAFETY: passed on from `retire`, which calls it once and only when nobody can reach the node.
+            unsafe { free_node::<T, N>(node.cast()) }
+        }
+        // SAFETY: the caller unlinked the node.
+        unsafe { pin.retire(Retired::new(node.cast(), free::<T, N>)) }
+    }
+
+    /// Frees a separator, which separates nothing any more, when its last reader has gone.
+    pub(super) fn retire_separator(&self, pin: &Pin<'_>, separator: NonNull<Separator>) {
+        /// Frees a separator.
+        unsafe fn free(separator: NonNull<()>) {
+            // SAFETY: passed on from `retire`, which calls it once and only when nobody can reach the separator.
+            unsafe { free_separator(separator.cast()) }
+        }
+        // SAFETY: the caller took it out of the only live node that had it.
+        unsafe { pin.retire(Retired::new(separator.cast(), free)) }
+    }
+
+    /// Frees an entry, which is not linked any more, when its last reader has gone.
+    pub(super) fn retire_entry(&self, pin: &Pin<'_>, entry: Raw) {
+        // SAFETY: the caller took it out of its leaf.
+        unsafe { pin.retire(Retired::new(entry, T::free)) }
+    }
+
+    /// Sees to it that the inner node of `level` for `key` has room for a child behind `separator`. Others may take the
+    /// room again.
+    #[cold]
+    pub(super) fn make_room(&self, pin: &Pin<'_>, key: &[u8], level: u32, separator: &[u8]) {
+        let mut backoff = Backoff::new();
+        while self.try_make_room(pin, key, level, separator).is_err() {
+            backoff.wait();
+        }
+    }
+
+    fn try_make_room(&self, pin: &Pin<'_>, key: &[u8], level: u32, separator: &[u8]) -> Result<(), Retry> {
+        let Reached { node, word, parent } = self.descend(pin, Bound::At(key), level)?;
+        if header(pin, node).level < level {
+            // The tree has become lower meanwhile; the caller will see.
+            return Ok(());
+        }
+        let inner = as_inner::<N>(pin, node);
+        let guard = inner.header.lock.try_lock(word)?;
+        if inner.count() < N && inner.header.covers(separator) {
+            return Ok(());
+        }
+        let parent = parent.map(|above| above.lock()).transpose()?;
+        let branches: Vec<Branch> = inner.branches().collect();
+        assert_eq!(branches.len(), inner.count(), "a locked node has no holes");
+        let replacement = if branches.len() < N {
+            let fences = Fences::new(inner.header.low(), inner.header.high());
+            Replacement { left: Inner::<N>::build(fences, level, &branches, Some(separator)).cast(), right: None }
+        } else {
+            let split = if parent_slot_is_last(inner, key) { N - 2 } else { N / 2 };
+            let middle = branches[split].separator.expect("only slot 0 has no separator");
+            // SAFETY: the node that owns the separator is locked.
+            let middle_key = unsafe { middle.as_ref() }.key();
+            if parent.as_ref().is_some_and(|parent| !parent.has_room_for(middle_key)) {
+                let middle_key = Box::<[u8]>::from(middle_key);
+                drop(parent);
+                drop(guard);
+                self.make_room(pin, key, level + 1, &middle_key);
+                return Err(Retry);
+            }
+            split_inner::<N>(inner, &branches, split, middle)
+        };
+        self.replace(pin, node, guard, parent, replacement);
+        Err(Retry)
+    }
+}
+
+/// Whether `key` goes to the last child, as keys that arrive in order do. For the holder of the lock.
+fn parent_slot_is_last<const N: usize>(inner: &Inner<N>, key: &[u8]) -> bool {
+    let last = inner.separator(inner.count() - 1);
+    // SAFETY: the caller holds the lock of the node, which has more than one child, and is pinned.
+    NonNull::new(last).is_some_and(|last| unsafe { last.as_ref() }.key() <= key)
+}
+
+/// Two inner nodes out of the branches of one; the separator between them goes up.
+fn split_inner<const N: usize>(
+    inner: &Inner<N>,
+    branches: &[Branch],
+    split: usize,
+    middle: NonNull<Separator>,
+) -> Replacement {
+    assert!(split > 1 && split < branches.len() - 1, "both halves have two children or more");
+    // SAFETY: the caller holds the lock of the node that owns the separator.
+    let boundary = unsafe { middle.as_ref() }.key();
+    let level = inner.header.level;
+    let left = Inner::<N>::build(Fences::new(inner.header.low(), Some(boundary)), level, &branches[..split], None);
+    let mut right_branches = branches[split..].to_vec();
+    right_branches[0].separator = None;
+    let right = Inner::<N>::build(Fences::new(boundary, inner.header.high()), level, &right_branches, None);
+    Replacement { left: left.cast(), right: Some((middle, right.cast())) }
+}

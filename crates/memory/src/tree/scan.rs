@@ -1,0 +1,144 @@
+//! Scans: the entries of one leaf per call, in either direction, from any bound.
+//!
+//! Invariants:
+//! - What one call gives is one state of one leaf; `read` proves it. Leaves of different calls may be of different moments:
+//!   a transaction that wants one moment checks all of them with [`Tree::is_unchanged`] when it ends.
+//! - The leaves of a scan follow each other without a gap and without overlap: the next bound is the fence of the leaf
+//!   that was read, and fences never change.
+//!
+//! Deliberately absent: a limit. The caller stops when it has enough.
+
+use crate::epoch::{Held, Pin};
+use crate::sync::Backoff;
+use crate::thin::Entry;
+
+use super::descend::{Bound, Place};
+use super::lock::Retry;
+use super::node::{Header, Leaf};
+use super::search::prefetch;
+use super::{LeafRead, Tree, hold};
+
+/// Where a scan starts and which way it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanFrom<'k> {
+    /// Upwards from the first key that is not below this one. The empty key is below all others.
+    AtLeast(&'k [u8]),
+    /// Upwards from the first key above this one.
+    Above(&'k [u8]),
+    /// Downwards from the last key below this one.
+    Below(&'k [u8]),
+    /// Downwards from the last key that is not above this one.
+    AtMost(&'k [u8]),
+    /// Downwards from the last key of all.
+    Last,
+}
+
+/// What one call gave, and where the scan goes on. Reused from call to call, its buffers are too.
+#[derive(Debug)]
+pub struct LeafScan<T: ?Sized> {
+    /// The entries of the leaf beyond the bound, in the order of the scan; there may be none.
+    pub entries: Vec<Held<T>>,
+    read: Option<LeafRead>,
+    is_forward: bool,
+}
+
+impl<T: ?Sized> Default for LeafScan<T> {
+    fn default() -> Self {
+        LeafScan { entries: Vec::new(), read: None, is_forward: true }
+    }
+}
+
+impl<T: ?Sized> LeafScan<T> {
+    /// A scan that has not begun.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The leaf that the entries are from.
+    ///
+    /// # Panics
+    /// Where nothing was scanned yet.
+    pub fn read(&self) -> LeafRead {
+        self.read.expect("a leaf was scanned")
+    }
+
+    /// The bound at which the next leaf begins: inclusive upwards, exclusive downwards; `None` after the last leaf.
+    pub fn next<'p>(&self, pin: &'p Pin<'_>) -> Option<&'p [u8]> {
+        let header: &'p Header = pin.get(self.read?.leaf);
+        if self.is_forward { header.high() } else { Some(header.low()).filter(|low| !low.is_empty()) }
+    }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+    /// Reads the leaf in which a scan from `from` begins.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree.
+    pub fn scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T>) {
+        self.check(pin);
+        out.is_forward = matches!(from, ScanFrom::AtLeast(_) | ScanFrom::Above(_));
+        let mut backoff = Backoff::new();
+        while self.try_scan_leaf(pin, from, out).is_err() {
+            backoff.wait();
+        }
+    }
+
+    /// Goes on with the leaf after the one in `out`, in the direction that it was read in. Returns `false`, with no
+    /// entries, where that was the last.
+    ///
+    /// # Panics
+    /// Where `out` was filled under another pin, or `pin` belongs to other epochs than the tree.
+    pub fn scan_next(&self, pin: &Pin<'_>, out: &mut LeafScan<T>) -> bool {
+        let Some(bound) = out.next(pin) else {
+            out.entries.clear();
+            return false;
+        };
+        let from = if out.is_forward { ScanFrom::AtLeast(bound) } else { ScanFrom::Below(bound) };
+        self.scan_leaf(pin, from, out);
+        true
+    }
+
+    fn try_scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T>) -> Result<(), Retry> {
+        let bound = match from {
+            ScanFrom::AtLeast(key) | ScanFrom::Above(key) | ScanFrom::AtMost(key) => Bound::At(key),
+            ScanFrom::Below(key) => Bound::Below(key),
+            ScanFrom::Last => Bound::Last,
+        };
+        let (leaf, version) = self.leaf_for(pin, bound)?;
+        let count = leaf.count();
+        let slots = match from {
+            // A bound that is the leaf's own low fence, as when a scan goes on, takes all of it.
+            ScanFrom::AtLeast(key) if key == leaf.header.low() => 0..count,
+            ScanFrom::AtLeast(key) => leaf.gaps(key, version)?.0..count,
+            ScanFrom::Above(key) => leaf.gaps(key, version)?.1..count,
+            ScanFrom::Below(key) if leaf.header.high() == Some(key) => 0..count,
+            ScanFrom::Below(key) => 0..leaf.gaps(key, version)?.0,
+            ScanFrom::AtMost(key) => 0..leaf.gaps(key, version)?.1,
+            ScanFrom::Last => 0..count,
+        };
+        out.entries.clear();
+        let held = |slot| {
+            let entry = leaf.entry(slot);
+            prefetch(entry);
+            std::ptr::NonNull::new(entry).map(|entry| hold(pin, entry))
+        };
+        if out.is_forward {
+            out.entries.extend(slots.filter_map(held));
+        } else {
+            out.entries.extend(slots.rev().filter_map(held));
+        }
+        // Also what makes the handles right: until here they may be anything.
+        out.read = Some(leaf.read_at(pin, version).inspect_err(|_| out.entries.clear())?);
+        Ok(())
+    }
+}
+
+impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+    /// The first slot that is not below `key` and the first that is above it.
+    fn gaps(&self, key: &[u8], version: u64) -> Result<(usize, usize), Retry> {
+        Ok(match self.find(key, version)? {
+            Place::At(slot, _) => (slot, slot + 1),
+            Place::Gap(slot) => (slot, slot),
+        })
+    }
+}

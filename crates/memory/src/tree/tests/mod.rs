@@ -1,0 +1,119 @@
+//! Tests of the tree, over an entry that is as simple as can be and counts how often it is freed.
+//!
+//! Deliberately absent: timing; see the bench `tree` of the bench crate.
+
+#[cfg(not(any(loom, shuttle)))]
+mod keys;
+#[cfg(not(any(loom, shuttle)))]
+mod model;
+#[cfg(not(any(loom, shuttle)))]
+mod stress;
+
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::epoch::{Epochs, Pin};
+use crate::ids::Stamp;
+use crate::sync::Arc;
+use crate::thin::{Entry, Keyed};
+
+use super::{Inserted, Lookup, ScanFrom, Tree};
+
+/// An entry: a key, a value, and a counter of the living.
+pub(super) struct Item {
+    key: Box<[u8]>,
+    value: u64,
+    alive: Arc<AtomicUsize>,
+}
+
+/// An item that no tree holds yet.
+pub(super) struct ItemBox(Box<Item>);
+
+impl ItemBox {
+    pub(super) fn new(key: &[u8], value: u64, alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        ItemBox(Box::new(Item { key: key.into(), value, alive: Arc::clone(alive) }))
+    }
+}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        let before = self.alive.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "an item is freed once");
+    }
+}
+
+impl Deref for ItemBox {
+    type Target = Item;
+
+    fn deref(&self) -> &Item {
+        &self.0
+    }
+}
+
+impl Keyed for Item {
+    fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+// SAFETY: a boxed item is found at its address until the box is made again and dropped.
+unsafe impl Entry for Item {
+    type Owned = ItemBox;
+
+    fn into_raw(owned: ItemBox, _epochs: &Epochs) -> NonNull<()> {
+        NonNull::from(Box::leak(owned.0)).cast()
+    }
+
+    unsafe fn free(raw: NonNull<()>) {
+        // SAFETY: the caller owns what `into_raw` gave up.
+        drop(unsafe { Box::from_raw(raw.cast::<Item>().as_ptr()) });
+    }
+}
+
+/// A tree of items with what the tests need beside it.
+pub(super) struct Fixture<const N: usize> {
+    pub(super) tree: Tree<Item, N>,
+    pub(super) epochs: Arc<Epochs>,
+    pub(super) alive: Arc<AtomicUsize>,
+}
+
+impl<const N: usize> Fixture<N> {
+    pub(super) fn new() -> Self {
+        let epochs = Epochs::new(8);
+        Fixture { tree: Tree::new(Arc::clone(&epochs)), epochs, alive: Arc::default() }
+    }
+
+    pub(super) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item> {
+        self.tree.get_or_insert(pin, key, |_| ItemBox::new(key, value, &self.alive))
+    }
+
+    pub(super) fn remove(&self, pin: &Pin<'_>, key: &[u8], stamp: u64) -> bool {
+        self.tree.remove_if(pin, key, |_| Some(Stamp(stamp)))
+    }
+
+    pub(super) fn value(&self, pin: &Pin<'_>, key: &[u8]) -> Option<u64> {
+        match self.tree.get(pin, key) {
+            Lookup::Found(held) => {
+                let item = pin.get(held);
+                assert_eq!(&*item.key, key, "the entry found has the key that was looked for");
+                Some(item.value)
+            }
+            Lookup::Absent(_) => None,
+        }
+    }
+
+    /// Everything from `from` on, in the order of the scan.
+    pub(super) fn scan(&self, pin: &Pin<'_>, from: ScanFrom<'_>) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        let mut leaf = super::LeafScan::new();
+        self.tree.scan_leaf(pin, from, &mut leaf);
+        loop {
+            found.extend(leaf.entries.iter().map(|&held| pin.get(held).key.to_vec()));
+            if !self.tree.scan_next(pin, &mut leaf) {
+                return found;
+            }
+        }
+    }
+}
