@@ -1,14 +1,49 @@
 //! Osier: a serializable main-memory database whose durability is parallel from end to end.
+//!
+//! ```no_run
+//! use osier::table::{Schema, Type, Value};
+//! use osier::{Config, Database};
+//!
+//! # fn main() -> Result<(), osier::Error> {
+//! let db = Database::open(Config::new("accounts.osier").streams(2))?;
+//! let schema = Schema::builder("account").column("id", Type::Int64).column("cents", Type::Int64).primary_key(["id"]);
+//! let account = db.create_table(schema.build()?)?;
+//! let ((), receipt) = db.run(|tx| tx.insert(&account, &[Value::Int(1), Value::Int(500)]))?;
+//! receipt.wait()?; // on disk, with everything the transaction read
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The life of a transaction, file by file, is in ARCHITECTURE.md.
 
 mod acknowledge;
+mod catalog;
+mod concurrency;
 pub mod config;
+mod database;
+mod directory;
+mod error;
 pub mod failpoint;
 pub mod ids;
 pub mod io;
 pub mod log;
+mod metrics;
 pub mod persist;
 pub mod recovery;
 pub mod table;
+mod ticker;
+mod transaction;
 
 pub use acknowledge::Receipt;
-pub use config::{Config, Protocol};
+pub use config::{Config, ConfigError, Create, Protocol};
+pub use database::Database;
+pub use directory::DirectoryError;
+pub use error::Error;
+pub use log::{LogError, LogMetrics, StreamMetrics};
+pub use metrics::Metrics;
+pub use recovery::{RecoveryError, RecoveryReport};
+pub use table::{Row, Schema, SchemaError, Table, Value};
+pub use transaction::{
+    Changes, Contended, Durability, Savepoint, Scan, Session, Transaction, TransactionError, TransactionOptions,
+};

@@ -143,18 +143,25 @@ impl Record {
     /// unlocked word says which absence it is.
     #[inline]
     pub fn read<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
-        self.check(pin);
-        // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
-        match NonNull::new(self.header.version.load(Ordering::Acquire)) {
-            // SAFETY: R4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
-            // `pin` is borrowed.
-            Some(version) => Observed::Present(unsafe { Version::from_raw(version.cast()) }),
+        match self.version(pin) {
+            Some(version) => Observed::Present(version),
             None => self.read_absence(pin),
         }
     }
 
+    /// The row, if there is one just now. Never waits, so that a holder of locks may ask.
+    #[inline]
+    pub fn version<'a>(&'a self, pin: &'a Pin<'_>) -> Option<&'a Version> {
+        self.check(pin);
+        // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
+        let version = NonNull::new(self.header.version.load(Ordering::Acquire))?;
+        // SAFETY: R4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
+        // `pin` is borrowed.
+        Some(unsafe { Version::from_raw(version.cast()) })
+    }
+
     #[cold]
-    fn read_absence<'a>(&'a self, _pin: &'a Pin<'_>) -> Observed<'a> {
+    fn read_absence<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
         let mut backoff = Backoff::new();
         loop {
             // Acquire: the pointer read next is at least as new as the one this word's writer installed.
@@ -167,9 +174,8 @@ impl Record {
                 continue;
             }
             // Acquire: if a later writer exchanged this pointer, the word read next is no longer `word`.
-            if let Some(version) = NonNull::new(self.header.version.load(Ordering::Acquire)) {
-                // SAFETY: as in `read`.
-                return Observed::Present(unsafe { Version::from_raw(version.cast()) });
+            if let Some(version) = self.version(pin) {
+                return Observed::Present(version);
             }
             if self.header.word.load(Ordering::Relaxed) == word.0 {
                 return Observed::Absent(word.stamp());

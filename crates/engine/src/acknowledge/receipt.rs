@@ -50,7 +50,6 @@ impl ReceiptSource {
 /// Wait with [`wait`](Receipt::wait), poll with [`is_acknowledged`](Receipt::is_acknowledged), `.await` it in any
 /// runtime, or drop it. To await it and keep it, await `&mut receipt`.
 #[derive(Debug)]
-#[must_use = "a commit is durable only once its receipt says so; drop it deliberately with `drop`"]
 pub struct Receipt {
     /// `None`: born acknowledged.
     acknowledger: Option<Arc<Arc<Acknowledger>>>,

@@ -23,7 +23,8 @@ mod codec;
 
 /// The manifest's name in the home directory.
 pub const FILE_NAME: &str = "MANIFEST";
-const TEMPORARY_NAME: &str = "MANIFEST.tmp";
+/// What the manifest is written as before it takes its place.
+pub(crate) const TEMPORARY_NAME: &str = "MANIFEST.tmp";
 
 /// What the manifest says.
 #[derive(Clone, Debug, PartialEq, Eq)]

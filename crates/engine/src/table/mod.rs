@@ -5,15 +5,18 @@
 //! - Everything that turns bytes from a disk into rows, keys or schemas is bounds-checked: corrupt bytes are an error.
 
 mod error;
+pub(crate) mod handle;
 mod key;
 mod key_buffer;
 mod key_range;
 mod row;
 mod schema;
 mod schema_codec;
+pub(crate) mod store;
 mod value;
 
 pub use error::SchemaError;
+pub use handle::Table;
 pub use key::{KeyCodec, KeyValues};
 pub use key_buffer::{KEY_INLINE_BYTES, KeyBuf};
 pub use key_range::{KeyBounds, KeyRange};

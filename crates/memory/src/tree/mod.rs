@@ -82,6 +82,14 @@ impl LeafRead {
         self.max_stamp
     }
 
+    /// Whether the leaf is still in this state; see [`Tree::is_unchanged`].
+    ///
+    /// # Panics
+    /// Where the read was made under another pin.
+    pub fn is_unchanged(&self, pin: &Pin<'_>) -> bool {
+        pin.get(self.leaf).lock.load() == self.version
+    }
+
     /// The version of the leaf.
     pub fn version(&self) -> u64 {
         self.version
@@ -152,7 +160,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     /// Where the read was made under another pin.
     pub fn is_unchanged(&self, pin: &Pin<'_>, read: &LeafRead) -> bool {
         self.check(pin);
-        pin.get(read.leaf).lock.load() == read.version
+        read.is_unchanged(pin)
     }
 
     fn check(&self, pin: &Pin<'_>) {

@@ -1,0 +1,105 @@
+//! The catalog: which tables there are. Its rows live in the table `osier_tables`, an ordinary table of the engine:
+//! definitions are ordinary writes, logged and recovered like all others.
+//!
+//! ```text
+//! osier_tables (name text primary key, id bigint, definition bytes)
+//! ```
+//!
+//! Invariants:
+//! - `osier_tables` itself has a fixed id and schema and no row.
+//! - The handle of a committed definition is in `handles` shortly after its row is visible; a handle is good only together
+//!   with the stamp of the row it was made from.
+
+mod load;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::ids::{Stamp, TableId};
+use crate::table::store::Store;
+use crate::table::{Schema, SchemaError, Table, Type, Value};
+
+/// The table of tables.
+const TABLES: TableId = TableId(1);
+
+/// One row of the catalog.
+pub(crate) struct TableRow {
+    pub(crate) id: TableId,
+    /// An encoded [`Schema`] (docs/row-format.md).
+    pub(crate) definition: Vec<u8>,
+}
+
+impl TableRow {
+    /// The row of the table named `name`.
+    pub(crate) fn values<'r>(&'r self, name: &'r str) -> [Value<'r>; 3] {
+        [Value::Text(name), Value::Int(i64::from(self.id.0)), Value::Bytes(&self.definition)]
+    }
+}
+
+/// The tables of a database.
+pub(crate) struct Catalog {
+    tables: Table,
+    handles: RwLock<HashMap<String, Table>>,
+    /// Raised whenever `handles` changes, so that sessions drop what they remember.
+    version: AtomicU64,
+    next_table_id: AtomicU32,
+}
+
+impl Catalog {
+    /// The catalog of an empty database.
+    pub(crate) fn new(store: &Store) -> Result<Catalog, SchemaError> {
+        let schema = Schema::builder("osier_tables")
+            .column("name", Type::Text)
+            .column("id", Type::Int64)
+            .column("definition", Type::Bytes)
+            .primary_key(["name"])
+            .build()?;
+        let tables = Table::new(TABLES, schema, store.tree(TABLES), |_| store.new_tree(), Some(Stamp::ZERO))?;
+        Ok(Catalog {
+            tables,
+            handles: RwLock::default(),
+            version: AtomicU64::new(1),
+            next_table_id: AtomicU32::new(TableId::FIRST_USER.0),
+        })
+    }
+
+    /// The table `osier_tables`.
+    pub(crate) fn tables(&self) -> &Table {
+        &self.tables
+    }
+
+    /// Changes with every committed definition.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// An id that no table of this database has or had. Ids of definitions that do not commit are lost.
+    pub(crate) fn next_table_id(&self) -> TableId {
+        let id = self.next_table_id.fetch_add(1, Ordering::Relaxed);
+        assert!(id < u32::MAX, "table ids are exhausted");
+        TableId(id)
+    }
+
+    /// The handle made from the catalog row with this stamp, once it is published.
+    pub(crate) fn handle(&self, name: &str, stamp: Stamp) -> Option<Table> {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        handles.get(name).filter(|table| table.is_made_from(stamp)).cloned()
+    }
+
+    /// A definition has committed.
+    pub(crate) fn publish(&self, table: Table) {
+        let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
+        handles.insert(table.name().to_owned(), table);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// A table has been dropped. Its name may be another table's by now.
+    pub(crate) fn withdraw(&self, table: &Table) {
+        let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
+        if handles.get(table.name()).is_some_and(|held| held.id == table.id) {
+            handles.remove(table.name());
+        }
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}

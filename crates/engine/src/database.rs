@@ -1,0 +1,280 @@
+//! A database: opened from its directory, shared by sessions, closed.
+//!
+//! ```text
+//! open:  lock -> manifest -> recover -> open the catalog -> start the log -> start the epoch ticker
+//! close: refuse new commits -> drain the log -> freeze the generation as clean -> unlock
+//! ```
+//!
+//! Invariants:
+//! - One process has a directory open at a time.
+//! - A directory that holds anything but a readable database is never treated as an empty one.
+//! - Concurrency control and log protocol are erased here once, by an enum that is matched once per commit.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use osier_memory::{Epochs, Pin};
+
+use crate::acknowledge::{Receipt, ReceiptSource};
+use crate::catalog::Catalog;
+use crate::config::{Config, ConfigError, Protocol};
+use crate::directory::Directory;
+use crate::error::Error;
+use crate::ids::{Stamp, StreamId};
+use crate::log::protocol::{Poplar, Serial, Unlogged};
+use crate::log::{LogError, LogProtocol};
+use crate::metrics::{Counters, Metrics};
+use crate::recovery::{Progress, RecoveryPhase, RecoveryReport};
+use crate::table::store::Store;
+use crate::table::{Schema, Table};
+use crate::ticker::Ticker;
+use crate::transaction::lifecycle::{Commit, Committed};
+use crate::transaction::{Purge, Session, State, Transaction};
+
+/// The log protocol of an open database.
+enum Engine {
+    None(Unlogged),
+    Serial(Serial),
+    Poplar(Poplar),
+}
+
+/// Calls a [`LogProtocol`] method on whichever protocol there is.
+macro_rules! with_protocol {
+    ($engine:expr, $protocol:ident => $body:expr) => {
+        match $engine {
+            Engine::None($protocol) => $body,
+            Engine::Serial($protocol) => $body,
+            Engine::Poplar($protocol) => $body,
+        }
+    };
+}
+
+/// What sessions share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    engine: Engine,
+    counters: Counters,
+    next_stream: AtomicU32,
+    /// Keys to purge that sessions left behind.
+    orphans: Mutex<Vec<Purge>>,
+}
+
+impl Shared {
+    /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
+    pub(crate) fn commit(&self, pin: &Pin<'_>, stream: StreamId, state: &mut State) -> Result<Committed, Error> {
+        let commit = Commit { pin, stream, transaction_log_bytes_max: self.config.transaction_log_bytes_max };
+        let committed = with_protocol!(&self.engine, protocol => state.commit(&commit, protocol))
+            .inspect_err(|_| self.counters.aborted(stream))?;
+        state.settle(self, pin, committed.observed.stamp);
+        self.counters.committed(stream);
+        Ok(committed)
+    }
+
+    /// Makes the receipts of one session.
+    pub(crate) fn receipts(&self) -> ReceiptSource {
+        with_protocol!(&self.engine, protocol => protocol.receipts())
+    }
+
+    fn metrics(&self) -> Metrics {
+        self.counters.read(with_protocol!(&self.engine, protocol => protocol.metrics()))
+    }
+
+    fn failure(&self) -> Option<LogError> {
+        with_protocol!(&self.engine, protocol => protocol.failure())
+    }
+
+    /// Everything up to this stamp is durable on every stream, and every later stamp exceeds it.
+    pub(crate) fn stable(&self) -> Stamp {
+        with_protocol!(&self.engine, protocol => protocol.stable())
+    }
+
+    /// Sessions are dealt to the streams in turn.
+    pub(crate) fn next_stream(&self) -> StreamId {
+        StreamId(self.next_stream.fetch_add(1, Ordering::Relaxed) % self.config.streams)
+    }
+
+    /// A session ends with keys left to purge; another one takes them over.
+    pub(crate) fn adopt_purges(&self, purges: impl IntoIterator<Item = Purge>) {
+        locked(&self.orphans).extend(purges);
+    }
+
+    pub(crate) fn take_orphans(&self) -> Vec<Purge> {
+        std::mem::take(&mut *locked(&self.orphans))
+    }
+}
+
+/// A database. Clones share it; the last one dropped closes it.
+#[derive(Clone)]
+pub struct Database {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// Sessions for [`Database::run`], as many as threads were in it at the same time.
+    idle: Mutex<Vec<Session>>,
+    ticker: Mutex<Ticker>,
+    /// `None` without a log, and once closed.
+    directory: Mutex<Option<Directory>>,
+    report: Option<RecoveryReport>,
+}
+
+impl Database {
+    /// Opens the database in `config.dirs`, recovering it where it was not closed, or creates one there.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a configuration that cannot be opened, [`Error::Recovery`] where the directories do not hold
+    /// a sound database or are in use by another process, [`Error::Log`] where they cannot be written.
+    pub fn open(config: Config) -> Result<Database, Error> {
+        config.check()?;
+        // One participant for each session, for each replaying thread and for opening the catalog.
+        let epochs = Epochs::new(config.sessions_max + config.effective_recovery_threads() + 1);
+        let store = Store::new(epochs);
+        let catalog = Catalog::new(&store)?;
+        if config.protocol == Protocol::None {
+            refuse_to_forget(&config)?;
+            return Database::start(config, store, catalog, Engine::None(Unlogged), None, None);
+        }
+        let directory = Directory::open(&config, &store)?;
+        store.epochs().resume_at(directory.epoch_floor());
+        let mut report = directory.report.clone();
+        if let Some(report) = &mut report {
+            open_catalog(&config, &store, &catalog, report)?;
+        }
+        let engine = match config.protocol {
+            Protocol::None => unreachable!("handled above"),
+            Protocol::Serial => Engine::Serial(Serial::start(&config, directory.log_layout())?),
+            Protocol::Poplar => Engine::Poplar(Poplar::start(&config, directory.log_layout())?),
+        };
+        Database::start(config, store, catalog, engine, Some(directory), report)
+    }
+
+    fn start(
+        config: Config,
+        store: Store,
+        catalog: Catalog,
+        engine: Engine,
+        directory: Option<Directory>,
+        report: Option<RecoveryReport>,
+    ) -> Result<Database, Error> {
+        let ticker = Ticker::start(store.epochs(), &config.environment, config.epoch_interval)
+            .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
+        let counters = Counters::new(config.streams);
+        let (next_stream, orphans) = (AtomicU32::new(0), Mutex::default());
+        let shared = Arc::new(Shared { config, store, catalog, engine, counters, next_stream, orphans });
+        let (idle, ticker, directory) = (Mutex::default(), Mutex::new(ticker), Mutex::new(directory));
+        Ok(Database { inner: Arc::new(Inner { shared, idle, ticker, directory, report }) })
+    }
+
+    /// A session, for one thread at a time.
+    ///
+    /// # Errors
+    /// [`TransactionError::TooManySessions`].
+    pub fn session(&self) -> Result<Session, Error> {
+        Ok(Session::new(self.inner.shared.clone())?)
+    }
+
+    /// Runs a transaction in a session of its own, see [`Session::run`].
+    pub fn run<T, E: From<Error>>(
+        &self,
+        body: impl FnMut(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<(T, Receipt), E> {
+        let idle = locked(&self.inner.idle).pop();
+        let mut session = idle.map_or_else(|| self.session(), Ok)?;
+        let result = session.run(body);
+        locked(&self.inner.idle).push(session);
+        result
+    }
+
+    /// Creates a table, durably.
+    pub fn create_table(&self, schema: Schema) -> Result<Table, Error> {
+        let (table, receipt) = self.run(|tx| tx.create_table(schema.clone()))?;
+        receipt.wait()?;
+        Ok(table)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Result<Table, Error> {
+        Ok(self.run(|tx| tx.table(name))?.0)
+    }
+
+    /// What was done since the database was opened.
+    pub fn metrics(&self) -> Metrics {
+        self.inner.shared.metrics()
+    }
+
+    /// What recovery did when the database was opened; `None` where it was created, or logs nothing.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.inner.report.as_ref()
+    }
+
+    /// The configuration that it was opened with.
+    pub fn config(&self) -> &Config {
+        &self.inner.shared.config
+    }
+
+    /// Why the log stopped, if it did.
+    pub fn failure(&self) -> Option<LogError> {
+        self.inner.shared.failure()
+    }
+
+    /// Makes everything durable and closes the database. Sessions and clones that are left fail from then on. A second
+    /// close does nothing.
+    ///
+    /// # Errors
+    /// Where something could not be made durable; the next open recovers as after a crash.
+    pub fn close(&self) -> Result<(), Error> {
+        self.inner.close()
+    }
+}
+
+impl Inner {
+    fn close(&self) -> Result<(), Error> {
+        locked(&self.idle).clear();
+        locked(&self.ticker).stop();
+        let Some(directory) = locked(&self.directory).take() else { return Ok(()) };
+        let ends = with_protocol!(&self.shared.engine, protocol => protocol.close())?;
+        directory.freeze(&ends, self.shared.store.epochs().current())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // An error here leaves what a crash leaves; who wants to know calls `close`.
+        let _ = self.close();
+    }
+}
+
+/// Protocol `none` beside a database that logs would silently forget what is written to it.
+fn refuse_to_forget(config: &Config) -> Result<(), Error> {
+    match Directory::holds_database(config)? {
+        false => Ok(()),
+        true => Err(ConfigError::BadValue {
+            name: "protocol",
+            value: "none".to_owned(),
+            expected: format!("{} holds a durable database; open it with its own protocol", config.dirs[0].display()),
+        }
+        .into()),
+    }
+}
+
+fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut RecoveryReport) -> Result<(), Error> {
+    let clock = &config.environment.clock;
+    let begun = clock.now();
+    let total = report.replayed;
+    let indexed = |done| {
+        if let Some(progress) = &config.progress {
+            progress(&Progress { phase: RecoveryPhase::Index, done, total });
+        }
+    };
+    let mut participant = store.epochs().register().expect("a participant is kept for the catalog");
+    report.indexed = catalog.load(store, &participant.pin(), &indexed)?;
+    report.index_time = clock.now() - begun;
+    Ok(())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,61 @@
+//! The one error of the public API: each stage of the engine has its own enum, gathered here and mapped once to an
+//! SQLSTATE.
+
+use crate::config::ConfigError;
+use crate::directory::DirectoryError;
+use crate::log::LogError;
+use crate::recovery::RecoveryError;
+use crate::table::SchemaError;
+use crate::transaction::TransactionError;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The configuration cannot be opened.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The directories do not hold a database, or cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The database in the directories is damaged.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// A schema, or a value that does not fit one.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// Within a transaction.
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+    /// A background task could not be started.
+    #[error("cannot start the thread `{task}`: {source}; raise the limit of threads or free memory")]
+    Spawn {
+        /// The task.
+        task: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The log: a device failed, or the database is closed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl Error {
+    /// Whether running the transaction again may succeed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Error::Transaction(TransactionError::Conflict { .. }))
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::Config(error) => error.sqlstate(),
+            Error::Directory(error) => error.sqlstate(),
+            Error::Recovery(error) => error.sqlstate(),
+            Error::Schema(error) => error.sqlstate(),
+            Error::Transaction(error) => error.sqlstate(),
+            Error::Spawn { .. } => "53000",
+            Error::Log(error) => error.sqlstate(),
+        }
+    }
+}

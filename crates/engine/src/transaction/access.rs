@@ -1,0 +1,396 @@
+//! Reading and writing single rows.
+//!
+//! Invariants:
+//! - Every outcome that depends on a row's presence, absence or content notes it in the read set first.
+//! - An operation that fails leaves the write set as it was.
+//! - *Blind* operations (upsert, delete_blind) read nothing, so the log may order them without what they overwrite
+//!   (Poplar's `raw_dep = 0`). On a table with secondary indexes nothing is blind: old entries must be found.
+
+use std::borrow::Cow;
+
+use osier_memory::{Held, Lookup, Record, Stamp, Version, VersionBox};
+
+use super::write_set::{Place, Write};
+use super::{State, TouchedTable, Transaction, TransactionError};
+use crate::concurrency::{ConcurrencyControl, Found};
+use crate::error::Error;
+use crate::table::store::RecordTree;
+use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
+
+/// The new values of some columns, gathered by [`Transaction::update_with`].
+#[derive(Debug, Default)]
+pub struct Changes<'v> {
+    values: Vec<(ColumnId, Value<'v>)>,
+}
+
+impl<'v> Changes<'v> {
+    /// Gives `column` the value; the last one given counts.
+    pub fn set(&mut self, column: ColumnId, value: Value<'v>) {
+        match self.values.iter_mut().find(|(of, _)| *of == column) {
+            Some((_, old)) => *old = value,
+            None => self.values.push((column, value)),
+        }
+    }
+}
+
+/// A row as the transaction sees it.
+pub(super) enum Content<'a> {
+    Committed(&'a Version),
+    /// Written by this transaction: a copy, since a later write replaces the pending version.
+    Own {
+        bytes: Box<[u8]>,
+        birth: Option<Stamp>,
+    },
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Committed(version) => version.bytes(),
+            Content::Own { bytes, .. } => bytes,
+        }
+    }
+
+    /// When the row came to exist; `None`: within this transaction.
+    fn birth(&self) -> Option<Stamp> {
+        match self {
+            Content::Committed(version) => Some(version.birth()),
+            Content::Own { birth, .. } => *birth,
+        }
+    }
+
+    pub(super) fn into_cow(self) -> Cow<'a, [u8]> {
+        match self {
+            Content::Committed(version) => Cow::Borrowed(version.bytes()),
+            Content::Own { bytes, .. } => Cow::Owned(bytes.into_vec()),
+        }
+    }
+}
+
+/// A record that was looked at, and the row in it.
+pub(super) type Looked<'a> = (Held<Record>, Option<Content<'a>>);
+
+impl<'s> Transaction<'s> {
+    /// The row with this primary key.
+    pub fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        let state = &mut **self.state();
+        self.touch(state, table)?;
+        let key = table.keys.of_key(key)?;
+        let found = self.look_up(state, &table.primary, key.as_bytes());
+        Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`TransactionError::DuplicateKey`] where the primary key or a unique index has it.
+    pub fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_values(row)?;
+        let version = self.encode(table, row)?;
+        self.insert_encoded(state, table, place, &key, version)
+    }
+
+    pub(super) fn insert_encoded(
+        &self,
+        state: &mut State,
+        table: &Table,
+        place: Place,
+        key: &KeyBuf,
+        version: VersionBox,
+    ) -> Result<(), Error> {
+        self.check_key(table, key)?;
+        let ((record, content), is_placeholder) = self.look_up_or_index(state, &table.primary, key.as_bytes());
+        if content.is_some() {
+            let key = table.keys.describe(key.as_bytes());
+            let (table, constraint) = (table.name().to_owned(), "the primary key".to_owned());
+            return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
+        }
+        let write = Write { record, place, pending: Some(version), birth: None, is_placeholder };
+        self.write(state, table, write, None)
+    }
+
+    /// Puts a row in place of the one with its primary key, or adds it where there is none. Returns nothing of what was
+    /// there, so that it depends on nothing.
+    pub fn upsert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_values(row)?;
+        self.check_key(table, &key)?;
+        let version = self.encode(table, row)?;
+        if table.indexes.is_empty() {
+            self.write_blind(state, table, place, &key, Some(version));
+            return Ok(());
+        }
+        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, key.as_bytes());
+        let birth = old.as_ref().and_then(Content::birth);
+        let write = Write { record, place, pending: Some(version), birth, is_placeholder };
+        self.write(state, table, write, old.as_ref().map(Content::bytes))
+    }
+
+    /// Puts a row in place of the one with its primary key; whether there is one is the result, what was in it is not
+    /// read.
+    pub fn replace(&self, table: &Table, row: &[Value<'_>]) -> Result<bool, Error> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_values(row)?;
+        let version = self.encode(table, row)?;
+        self.replace_encoded(state, table, place, &key, version)
+    }
+
+    pub(super) fn replace_encoded(
+        &self,
+        state: &mut State,
+        table: &Table,
+        place: Place,
+        key: &KeyBuf,
+        version: VersionBox,
+    ) -> Result<bool, Error> {
+        let looked = if table.indexes.is_empty() {
+            self.look_up_existence(state, &table.primary, key.as_bytes())
+        } else {
+            self.look_up(state, &table.primary, key.as_bytes())
+        };
+        let Some((record, Some(old))) = looked else { return Ok(false) };
+        let write = Write { record, place, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        self.write(state, table, write, Some(old.bytes()))?;
+        Ok(true)
+    }
+
+    /// Changes some columns of the row with this primary key; `false` where there is none.
+    pub fn update(&self, table: &Table, key: &[Value<'_>], changes: &[(ColumnId, Value<'_>)]) -> Result<bool, Error> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_key(key)?;
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
+        self.change(state, table, place, record, &old, changes)?;
+        Ok(true)
+    }
+
+    /// Changes the row with this primary key by what `decide` makes of it; `false` where there is none.
+    pub fn update_with<E: From<Error>>(
+        &self,
+        table: &Table,
+        key: &[Value<'_>],
+        decide: impl for<'r> FnOnce(&'r Row<'r>, &mut Changes<'r>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_key(key).map_err(Error::from)?;
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
+        let row = table.rows.row(old.bytes());
+        let mut changes = Changes::default();
+        decide(&row, &mut changes)?;
+        self.change(state, table, place, record, &old, &changes.values)?;
+        Ok(true)
+    }
+
+    fn change(
+        &self,
+        state: &mut State,
+        table: &Table,
+        place: Place,
+        record: Held<Record>,
+        old: &Content<'_>,
+        changes: &[(ColumnId, Value<'_>)],
+    ) -> Result<(), Error> {
+        let bytes = old.bytes();
+        let mut version = VersionBox::new(self.check_row(table, table.rows.patched_len(bytes, changes)?)?);
+        table.rows.patch_into(bytes, changes, version.bytes_mut());
+        if table.keys.depends_on(changes) {
+            let key = table.keys.of_row(&table.rows.row(version.bytes()));
+            if key.as_bytes() != self.pin.get(record).key() {
+                return self.move_row(state, table, place, record, old, &key, version);
+            }
+        }
+        let write = Write { record, place, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        self.write(state, table, write, Some(bytes))
+    }
+
+    /// An update of the primary key: the old key loses its row, the new one gains it.
+    #[expect(clippy::too_many_arguments, reason = "one call, from `change`, with what it has at hand")]
+    fn move_row(
+        &self,
+        state: &mut State,
+        table: &Table,
+        place: Place,
+        record: Held<Record>,
+        old: &Content<'_>,
+        key: &KeyBuf,
+        version: VersionBox,
+    ) -> Result<(), Error> {
+        let mark = state.writes.mark();
+        let write = Write { record, place, pending: None, birth: None, is_placeholder: false };
+        let moved = self
+            .write(state, table, write, Some(old.bytes()))
+            .and_then(|()| self.insert_encoded(state, table, place, key, version));
+        moved.inspect_err(|_| state.writes.rollback_to(mark))
+    }
+
+    /// Removes the row with this primary key; `false` where there is none.
+    pub fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_key(key)?;
+        self.delete_encoded(state, table, place, &key)
+    }
+
+    pub(super) fn delete_encoded(
+        &self,
+        state: &mut State,
+        table: &Table,
+        place: Place,
+        key: &KeyBuf,
+    ) -> Result<bool, Error> {
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
+        let write = Write { record, place, pending: None, birth: None, is_placeholder: false };
+        self.write(state, table, write, Some(old.bytes()))?;
+        Ok(true)
+    }
+
+    /// Removes the row with this primary key, if there is one; does not tell, and so depends on nothing.
+    pub fn delete_blind(&self, table: &Table, key: &[Value<'_>]) -> Result<(), Error> {
+        if !table.indexes.is_empty() {
+            return self.delete(table, key).map(|_| ());
+        }
+        let state = &mut **self.state();
+        let place = self.writable(state, table)?;
+        let key = table.keys.of_key(key)?;
+        self.check_key(table, &key)?;
+        self.write_blind(state, table, place, &key, None);
+        Ok(())
+    }
+
+    fn write_blind(&self, state: &mut State, table: &Table, place: Place, key: &KeyBuf, pending: Option<VersionBox>) {
+        let (record, is_placeholder) = self.index_record(state, &table.primary, key.as_bytes());
+        state.writes.put(Write { record, place, pending, birth: None, is_placeholder });
+    }
+
+    /// Adds a write of a row and those of its index entries, all or none.
+    fn write(&self, state: &mut State, table: &Table, write: Write, old: Option<&[u8]>) -> Result<(), Error> {
+        if table.indexes.is_empty() {
+            state.writes.put(write);
+            return Ok(());
+        }
+        let mark = state.writes.mark();
+        let place = write.place;
+        let new: Option<Box<[u8]>> = write.pending.as_ref().map(|version| version.bytes().into());
+        state.writes.put(write);
+        self.maintain_indexes(state, table, place, old, new.as_deref()).inspect_err(|_| state.writes.rollback_to(mark))
+    }
+
+    /// Looks a key up, noting the row or its absence as read.
+    pub(super) fn look_up<'a>(&'a self, state: &mut State, tree: &RecordTree, key: &[u8]) -> Option<Looked<'a>> {
+        loop {
+            match tree.get(&self.pin, key) {
+                Lookup::Found(record) => {
+                    if let Some(content) = self.read(state, record) {
+                        return Some((record, content));
+                    }
+                }
+                Lookup::Absent(leaf) => {
+                    state.control.scan(leaf);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// As [`Transaction::look_up`], noting no more of a committed row than that it exists.
+    fn look_up_existence<'a>(&'a self, state: &mut State, tree: &RecordTree, key: &[u8]) -> Option<Looked<'a>> {
+        let Lookup::Found(record) = tree.get(&self.pin, key) else { return self.look_up(state, tree, key) };
+        if state.writes.find(record).is_some() {
+            return self.look_up(state, tree, key);
+        }
+        match state.control.read_existence(&self.pin, record) {
+            Found::Present(version) => Some((record, Some(Content::Committed(version)))),
+            Found::Absent => Some((record, None)),
+            Found::Gone => self.look_up(state, tree, key),
+        }
+    }
+
+    /// Looks a key up, noting it as read, and indexes a placeholder where there is no record; tells whether it did.
+    pub(super) fn look_up_or_index<'a>(
+        &'a self,
+        state: &mut State,
+        tree: &RecordTree,
+        key: &[u8],
+    ) -> (Looked<'a>, bool) {
+        loop {
+            let (record, is_placeholder) = self.index_record(state, tree, key);
+            if let Some(content) = self.read(state, record) {
+                return ((record, content), is_placeholder);
+            }
+        }
+    }
+
+    /// The record of a key, a placeholder where there was none, without reading it.
+    pub(super) fn index_record(&self, state: &mut State, tree: &RecordTree, key: &[u8]) -> (Held<Record>, bool) {
+        let inserted = tree.get_or_insert(&self.pin, key, |max_stamp| Record::new_absent(key, max_stamp));
+        if let Some(change) = &inserted.change {
+            state.control.inserted(change);
+        }
+        (inserted.entry, inserted.change.is_some())
+    }
+
+    /// The row in a record as this transaction sees it; `None` where the record has left its tree.
+    pub(super) fn read<'a>(&'a self, state: &mut State, record: Held<Record>) -> Option<Option<Content<'a>>> {
+        if let Some(write) = state.writes.find(record) {
+            let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
+            return Some(write.pending.as_ref().map(own));
+        }
+        match state.control.read(&self.pin, record) {
+            Found::Present(version) => Some(Some(Content::Committed(version))),
+            Found::Absent => Some(None),
+            Found::Gone => None,
+        }
+    }
+
+    /// [`Transaction::touch`] for a write.
+    fn writable(&self, state: &mut State, table: &Table) -> Result<Place, Error> {
+        if self.options.read_only {
+            return Err(TransactionError::ReadOnly { table: table.name().to_owned() }.into());
+        }
+        self.refuse_catalog(table)?;
+        self.touch(state, table)
+    }
+
+    /// The first use of a table reads its catalog row, so that a change of the definition conflicts like any other.
+    pub(super) fn touch(&self, state: &mut State, table: &Table) -> Result<Place, Error> {
+        let at = match state.tables.iter().position(|touched| touched.table.is_same(table)) {
+            Some(at) => at,
+            None => {
+                state.tables.push(TouchedTable { table: table.clone(), sequence: 0 });
+                state.tables.len() - 1
+            }
+        };
+        if state.tables[at].sequence != state.sequence {
+            self.check_definition(state, table)?;
+            state.tables[at].sequence = state.sequence;
+        }
+        Ok(Place { table: at as u32, index: None })
+    }
+
+    pub(super) fn encode(&self, table: &Table, row: &[Value<'_>]) -> Result<VersionBox, Error> {
+        let mut version = VersionBox::new(self.check_row(table, table.rows.encoded_len(row)?)?);
+        table.rows.encode_into(row, version.bytes_mut());
+        Ok(version)
+    }
+
+    fn check_row(&self, table: &Table, bytes: usize) -> Result<usize, TransactionError> {
+        let limit = self.shared.config.row_bytes_max;
+        if bytes > limit {
+            return Err(TransactionError::RowTooLarge { table: table.name().to_owned(), bytes, limit });
+        }
+        Ok(bytes)
+    }
+
+    pub(super) fn check_key(&self, table: &Table, key: &KeyBuf) -> Result<(), TransactionError> {
+        let (bytes, limit) = (key.as_bytes().len(), self.shared.config.key_bytes_max);
+        if bytes > limit {
+            return Err(TransactionError::KeyTooLarge { table: table.name().to_owned(), bytes, limit });
+        }
+        Ok(())
+    }
+}

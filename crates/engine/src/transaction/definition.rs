@@ -1,0 +1,267 @@
+//! Definitions of tables and indexes, as part of transactions.
+//!
+//! The catalog is a table; its rows are written like any others, logged and recovered like any others. Besides the row a
+//! definition has an effect in memory, its trees: they are made at once, private to the transaction, and published or
+//! discarded when it ends.
+//!
+//! Invariants:
+//! - A handle made here is usable by no other transaction before the commit gives it the stamp of its catalog row.
+//! - Whoever uses a table has read its catalog row, so an index filled within the defining transaction needs no stamps of
+//!   its own: its users depend on the definition.
+
+use osier_memory::{Pin, Record, Stamp, VersionBox};
+
+use super::access::Content;
+use super::write_set::Place;
+use super::{State, Transaction, TransactionError};
+use crate::catalog::TableRow;
+use crate::database::Shared;
+use crate::error::Error;
+use crate::table::handle::OpenIndex;
+use crate::table::{KeyRange, Schema, Table, Value};
+
+/// One change of the definitions, by a transaction in progress.
+pub(super) enum Definition {
+    /// A new table.
+    Create(Table),
+    /// The present handle of a table whose indexes changed.
+    Alter(Table),
+    /// A table that is gone.
+    Drop(Table),
+}
+
+impl Definition {
+    fn table(&self) -> &Table {
+        let (Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table)) = self;
+        table
+    }
+}
+
+impl Transaction<'_> {
+    /// The table of this name, as this transaction sees it.
+    ///
+    /// # Errors
+    /// [`TransactionError::UnknownTable`].
+    pub fn table(&self, name: &str) -> Result<Table, Error> {
+        let catalog = self.shared.catalog.tables();
+        if name == catalog.name() {
+            return Ok(catalog.clone());
+        }
+        let unknown = || TransactionError::UnknownTable { table: name.to_owned() };
+        let state = &mut **self.state();
+        if let Some(own) = state.definitions.iter().rev().find(|own| own.table().name() == name) {
+            return match own {
+                Definition::Create(table) | Definition::Alter(table) => Ok(table.clone()),
+                Definition::Drop(_) => Err(unknown().into()),
+            };
+        }
+        let stamp = self.definition_stamp(state, name)?.ok_or_else(unknown)?;
+        // Where the definition was committed this very moment its handle is not published yet: try again.
+        Ok(self.shared.catalog.handle(name, stamp).ok_or(TransactionError::ROW_CONFLICT)?)
+    }
+
+    /// Creates a table. It can be used at once, by this transaction.
+    ///
+    /// # Errors
+    /// [`TransactionError::TableExists`].
+    pub fn create_table(&self, schema: Schema) -> Result<Table, Error> {
+        let (shared, catalog) = (self.shared, self.shared.catalog.tables());
+        let id = shared.catalog.next_table_id();
+        let row = TableRow { id, definition: schema.encode() };
+        self.write_catalog(schema.name(), |state, place| {
+            let values = row.values(schema.name());
+            let key = catalog.keys.of_values(&values)?;
+            let version = self.encode(catalog, &values)?;
+            self.insert_encoded(state, catalog, place, &key, version).map_err(|error| match error {
+                Error::Transaction(TransactionError::DuplicateKey { .. }) => {
+                    TransactionError::TableExists { table: schema.name().to_owned() }.into()
+                }
+                error => error,
+            })
+        })?;
+        let table = Table::new(id, schema, shared.store.tree(id), |_| shared.store.new_tree(), None)?;
+        self.state().definitions.push(Definition::Create(table.clone()));
+        Ok(table)
+    }
+
+    /// Removes a table and its rows.
+    pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        self.write_catalog(table.name(), |state, place| {
+            let catalog = self.shared.catalog.tables();
+            let key = catalog.keys.of_key(&[Value::Text(table.name())])?;
+            self.delete_encoded(state, catalog, place, &key).map(|_| ())
+        })?;
+        let state = &mut **self.state();
+        state.definitions.push(Definition::Drop(table.clone()));
+        state.forget_checks();
+        Ok(())
+    }
+
+    /// Adds a secondary index over `columns` and fills it. The handle given is out of date afterwards; use the one that
+    /// is returned.
+    ///
+    /// # Errors
+    /// [`TransactionError::DuplicateKey`] where the index is unique and the rows are not.
+    pub fn create_index(&self, table: &Table, name: &str, columns: &[&str], is_unique: bool) -> Result<Table, Error> {
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, table.schema.with_index(name, columns, is_unique)?.0)?;
+        let index = altered.open_index(name)?;
+        for row in self.scan(table, KeyRange::all())? {
+            let row = row?;
+            self.check_key(&altered, &index.codec.of_row(&altered.rows.row(row.as_bytes())))?;
+            fill_index(&self.pin, &altered, index, row.as_bytes())?;
+        }
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
+    /// Removes a secondary index. The handle given is out of date afterwards; use the one that is returned.
+    pub fn drop_index(&self, table: &Table, name: &str) -> Result<Table, Error> {
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, table.schema.without_index(name)?)?;
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
+    /// A handle with another schema that keeps the trees of the indexes that both have.
+    fn alter(&self, table: &Table, schema: Schema) -> Result<Table, Error> {
+        let kept = |id| table.indexes.iter().find(|index| index.id == id && schema.index(&index.name).is_ok());
+        let tree = |id| kept(id).map_or_else(|| self.shared.store.new_tree(), |index| index.tree.clone());
+        Ok(Table::new(table.id, schema.clone(), table.primary.clone(), tree, None)?)
+    }
+
+    fn define_alter(&self, altered: &Table) -> Result<(), Error> {
+        let catalog = self.shared.catalog.tables();
+        self.write_catalog(altered.name(), |state, place| {
+            let row = TableRow { id: altered.id, definition: altered.schema.encode() };
+            let values = row.values(altered.name());
+            let key = catalog.keys.of_values(&values)?;
+            let version = self.encode(catalog, &values)?;
+            let found = self.replace_encoded(state, catalog, place, &key, version)?;
+            assert!(found, "a table that was touched has a catalog row");
+            Ok(())
+        })?;
+        let state = &mut **self.state();
+        state.definitions.push(Definition::Alter(altered.clone()));
+        state.forget_checks();
+        Ok(())
+    }
+
+    fn write_catalog(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut State, Place) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let catalog = self.shared.catalog.tables();
+        if self.options.read_only {
+            return Err(TransactionError::ReadOnly { table: name.to_owned() }.into());
+        }
+        if name == catalog.name() {
+            return Err(TransactionError::TableExists { table: name.to_owned() }.into());
+        }
+        let state = &mut **self.state();
+        let place = self.touch(state, catalog)?;
+        write(state, place)
+    }
+
+    /// The catalog's own table is written by definitions only.
+    pub(super) fn refuse_catalog(&self, table: &Table) -> Result<(), TransactionError> {
+        match table.is_same(self.shared.catalog.tables()) {
+            true => Err(TransactionError::ReadOnly { table: table.name().to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether `table` is what its name means to this transaction.
+    pub(super) fn check_definition(&self, state: &mut State, table: &Table) -> Result<(), Error> {
+        if table.is_same(self.shared.catalog.tables()) {
+            return Ok(());
+        }
+        let is_current = match state.definitions.iter().rev().find(|own| own.table().id == table.id) {
+            Some(Definition::Create(own) | Definition::Alter(own)) => own.is_same(table),
+            Some(Definition::Drop(_)) => false,
+            None => self.definition_stamp(state, table.name())?.is_some_and(|stamp| table.is_made_from(stamp)),
+        };
+        if !is_current {
+            return Err(TransactionError::TableChanged { table: table.name().to_owned() }.into());
+        }
+        Ok(())
+    }
+
+    /// The stamp of a committed catalog row, noted as read.
+    fn definition_stamp(&self, state: &mut State, name: &str) -> Result<Option<Stamp>, Error> {
+        let catalog = self.shared.catalog.tables();
+        let key = catalog.keys.of_key(&[Value::Text(name)])?;
+        Ok(match self.look_up(state, &catalog.primary, key.as_bytes()) {
+            Some((_, Some(Content::Committed(version)))) => Some(version.stamp()),
+            _ => None,
+        })
+    }
+}
+
+impl State {
+    /// Makes the next use of each table check its definition again.
+    pub(super) fn forget_checks(&mut self) {
+        self.tables.iter_mut().for_each(|touched| touched.sequence = 0);
+    }
+
+    /// Undoes the definitions after the first `keep`.
+    pub(super) fn undo_definitions(&mut self, shared: &Shared, keep: usize) {
+        if self.definitions.len() > keep {
+            for definition in self.definitions.drain(keep..) {
+                if let Definition::Create(table) = definition {
+                    shared.store.discard(table.id);
+                }
+            }
+            self.forget_checks();
+        }
+    }
+
+    /// The transaction has committed: its definitions become everybody's.
+    pub(super) fn publish_definitions(&mut self, shared: &Shared, stamp: Stamp) {
+        let mut settled = Vec::new();
+        for definition in self.definitions.drain(..).rev() {
+            let id = definition.table().id;
+            if settled.contains(&id) {
+                continue;
+            }
+            settled.push(id);
+            match definition {
+                Definition::Create(table) | Definition::Alter(table) => {
+                    table.committed(stamp);
+                    shared.catalog.publish(table);
+                }
+                Definition::Drop(table) => {
+                    shared.catalog.withdraw(&table);
+                    shared.store.discard(table.id);
+                }
+            }
+        }
+    }
+}
+
+/// Adds the entry of one row to an index that nobody else sees yet.
+///
+/// # Errors
+/// [`TransactionError::DuplicateKey`].
+pub(crate) fn fill_index(pin: &Pin<'_>, table: &Table, index: &OpenIndex, row: &[u8]) -> Result<(), TransactionError> {
+    let row = table.rows.row(row);
+    let key = index.codec.of_row(&row);
+    let entry = index.tree.get_or_insert(pin, key.as_bytes(), |_| Record::new_absent(key.as_bytes(), Stamp::ZERO));
+    if entry.change.is_none() {
+        let constraint = format!("unique index `{}`", index.name);
+        let (table, key) = (table.name().to_owned(), index.codec.describe(key.as_bytes()));
+        return Err(TransactionError::DuplicateKey { table, constraint, key });
+    }
+    let stamp = Stamp::ZERO.next();
+    let mut primary_key = VersionBox::copy_of(table.keys.of_row(&row).as_bytes());
+    primary_key.set_order(stamp, stamp);
+    let record = pin.get(entry.entry);
+    assert!(record.lock().is_ok(), "nobody purges an index that is being filled");
+    record.install(pin, Some(primary_key), stamp);
+    Ok(())
+}

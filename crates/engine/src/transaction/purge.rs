@@ -1,0 +1,84 @@
+//! Gives back the memory of keys without a row: tombstones of deletes, placeholders of inserts that did not commit.
+//!
+//! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
+//! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
+//! still depend on the delete. The record is marked dead under its lock and the leaf's: nobody can commit to it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use osier_memory::{Held, Pin, Record, Stamp};
+
+use super::State;
+use super::write_set::Place;
+use crate::database::Shared;
+use crate::table::store::RecordTree;
+
+/// A key that had no row when it was noted.
+pub(crate) struct Purge {
+    tree: Arc<RecordTree>,
+    key: Box<[u8]>,
+    stamp: Stamp,
+}
+
+/// Keys purged at the begin of one transaction: more than a usual transaction leaves behind, few enough not to be felt.
+const PURGES_PER_BEGIN: usize = 16;
+
+impl Purge {
+    pub(crate) fn new(pin: &Pin<'_>, tree: &Arc<RecordTree>, record: Held<Record>) -> Purge {
+        let record = pin.get(record);
+        Purge { tree: tree.clone(), key: record.key().into(), stamp: record.word().stamp() }
+    }
+
+    /// Whether it may happen while everything up to `stable` is durable.
+    fn is_due(&self, stable: Stamp) -> bool {
+        self.stamp <= stable
+    }
+
+    /// Removes the record unless its key is in use again.
+    fn run(&self, pin: &Pin<'_>) {
+        self.tree.remove_if(pin, &self.key, |record| {
+            let word = record.try_lock().ok()?;
+            if record.is_absent() && word.stamp() == self.stamp {
+                record.kill();
+                return Some(self.stamp);
+            }
+            record.unlock();
+            None
+        });
+    }
+}
+
+/// Works off the queue, oldest first, as far as the log allows.
+pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
+    if queue.is_empty() {
+        return;
+    }
+    let stable = shared.stable();
+    let budget = PURGES_PER_BEGIN.max(queue.len() / PURGES_PER_BEGIN);
+    for _ in 0..budget {
+        match queue.front() {
+            Some(purge) if purge.is_due(stable) => purge.run(pin),
+            _ => return,
+        }
+        queue.pop_front();
+    }
+}
+
+/// Notes every record that a finished transaction left without a row.
+pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
+    let mut absent: Vec<(Held<Record>, Place)> = state.writes.take_abandoned().collect();
+    absent.extend(
+        state.writes.iter().filter(|write| pin.get(write.record).is_absent()).map(|write| (write.record, write.place)),
+    );
+    for (record, place) in absent {
+        let purge = Purge::new(pin, state.tree(place), record);
+        state.purges.push_back(purge);
+    }
+}
+
+/// Drops the pending writes; their placeholders are purged later.
+pub(crate) fn roll_back(pin: &Pin<'_>, state: &mut State) {
+    note_absent(pin, state);
+    state.writes.clear();
+}

@@ -1,0 +1,155 @@
+//! Reading ranges, forward and backward, over the primary key or a secondary index.
+//!
+//! Invariants:
+//! - A leaf is noted as read before any of its records: a key that appears in it afterwards fails validation.
+//! - Records without a row are noted too. They may be placeholders of transactions about to commit, which change no leaf.
+//! - A scan sees the transaction's own writes made before it reached their leaf.
+
+use std::sync::Arc;
+
+use osier_memory::{Held, LeafScan, Record, ScanFrom};
+
+use super::access::Content;
+use super::{State, Transaction};
+use crate::concurrency::ConcurrencyControl;
+use crate::error::Error;
+use crate::table::store::RecordTree;
+use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
+
+/// The rows of a range, in key order; made by [`Transaction::scan`] and [`Transaction::scan_index`].
+pub struct Scan<'t, 's> {
+    transaction: &'t Transaction<'s>,
+    table: &'t Table,
+    /// The tree that is walked.
+    tree: Arc<RecordTree>,
+    is_index: bool,
+    bounds: KeyBounds,
+    leaf: LeafScan<Record>,
+    next_entry: usize,
+    is_over: bool,
+}
+
+impl<'s> Transaction<'s> {
+    /// The rows whose primary key is in `range`.
+    pub fn scan<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.touch(&mut self.state(), table)?;
+        let bounds = range.encode(&table.keys)?;
+        Ok(self.start_scan(table, table.primary.clone(), false, bounds))
+    }
+
+    /// The rows whose indexed columns are in `range`, in the order of the index.
+    pub fn scan_index<'t>(&'t self, table: &'t Table, index: &str, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.touch(&mut self.state(), table)?;
+        let index = table.open_index(index)?;
+        let bounds = range.encode(&index.codec)?;
+        Ok(self.start_scan(table, index.tree.clone(), true, bounds))
+    }
+
+    /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
+    pub fn get_by_index<'t>(
+        &'t self,
+        table: &'t Table,
+        index: &str,
+        key: &[Value<'_>],
+    ) -> Result<Option<Row<'t>>, Error> {
+        self.scan_index(table, index, KeyRange::prefix(key))?.next().transpose()
+    }
+
+    fn start_scan<'t>(
+        &'t self,
+        table: &'t Table,
+        tree: Arc<RecordTree>,
+        is_index: bool,
+        bounds: KeyBounds,
+    ) -> Scan<'t, 's> {
+        let mut scan = Scan {
+            transaction: self,
+            table,
+            tree,
+            is_index,
+            bounds,
+            leaf: LeafScan::default(),
+            next_entry: 0,
+            is_over: false,
+        };
+        scan.first_leaf(&mut self.state());
+        scan
+    }
+}
+
+impl<'t> Scan<'t, '_> {
+    fn first_leaf(&mut self, state: &mut State) {
+        let from = match (self.bounds.is_reversed, &self.bounds.high) {
+            (false, _) => ScanFrom::AtLeast(self.bounds.low.as_bytes()),
+            (true, Some(high)) => ScanFrom::Below(high.as_bytes()),
+            (true, None) => ScanFrom::Last,
+        };
+        self.tree.scan_leaf(&self.transaction.pin, from, &mut self.leaf);
+        self.enter_leaf(state);
+    }
+
+    /// Goes on to the next leaf of the range; `false` where there is none.
+    fn next_leaf(&mut self, state: &mut State) -> bool {
+        let within = match self.leaf.next(&self.transaction.pin) {
+            None => false,
+            Some(fence) if self.bounds.is_reversed => fence > self.bounds.low.as_bytes(),
+            Some(fence) => self.bounds.high.as_ref().is_none_or(|high| fence < high.as_bytes()),
+        };
+        if within {
+            self.tree.scan_next(&self.transaction.pin, &mut self.leaf);
+            self.enter_leaf(state);
+        }
+        within
+    }
+
+    fn enter_leaf(&mut self, state: &mut State) {
+        state.control.scan(self.leaf.read());
+        self.next_entry = 0;
+    }
+
+    /// The next record of the range.
+    fn next_record(&mut self, state: &mut State) -> Option<Held<Record>> {
+        loop {
+            if let Some(record) = self.leaf.entries.get(self.next_entry).copied() {
+                self.next_entry += 1;
+                let key = self.transaction.pin.get(record).key();
+                if !self.bounds.contains(key) {
+                    self.is_over = true;
+                    return None;
+                }
+                return Some(record);
+            }
+            if !self.next_leaf(state) {
+                self.is_over = true;
+                return None;
+            }
+        }
+    }
+
+    /// The row behind the content of a record; an index entry leads to it.
+    fn resolve(&self, state: &mut State, content: Content<'t>) -> Option<Content<'t>> {
+        if !self.is_index {
+            return Some(content);
+        }
+        // Both are in the read set: where the row has just moved away, validation will tell.
+        self.transaction.look_up(state, &self.table.primary, content.bytes()).and_then(|(_, row)| row)
+    }
+}
+
+impl<'t> Iterator for Scan<'t, '_> {
+    type Item = Result<Row<'t>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let transaction = self.transaction;
+        let state = &mut **transaction.state();
+        while !self.is_over {
+            let record = self.next_record(state)?;
+            // A record that has left the tree had no row: its leaf has changed, and validation will tell.
+            let Some(Some(content)) = transaction.read(state, record) else { continue };
+            if let Some(row) = self.resolve(state, content) {
+                return Some(Ok(self.table.rows.row(row.into_cow())));
+            }
+        }
+        None
+    }
+}

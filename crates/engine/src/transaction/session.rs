@@ -1,0 +1,101 @@
+//! A session: what one thread needs to run transactions one after the other, and the retry loop.
+//!
+//! Invariant: a session is bound to one log stream for its life; sessions are dealt to the streams in turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_memory::Participant;
+
+use super::{State, Transaction, TransactionError, TransactionOptions};
+use crate::acknowledge::{Receipt, ReceiptSource};
+use crate::database::Shared;
+use crate::error::Error;
+use crate::ids::StreamId;
+
+/// Runs transactions, one at a time. Make one per thread; it can move between threads.
+pub struct Session {
+    participant: Participant,
+    stream: StreamId,
+    receipts: ReceiptSource,
+    state: Box<State>,
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>) -> Result<Session, TransactionError> {
+        let limit = shared.config.sessions_max;
+        let participant = shared.store.epochs().register().ok_or(TransactionError::TooManySessions { limit })?;
+        let (stream, receipts) = (shared.next_stream(), shared.receipts());
+        let state = Box::new(State::adopting(shared.take_orphans()));
+        Ok(Session { participant, stream, receipts, state, shared })
+    }
+
+    /// The log stream that this session commits to.
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Begins a transaction.
+    pub fn begin(&mut self) -> Transaction<'_> {
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction with options.
+    pub fn begin_with(&mut self, options: TransactionOptions) -> Transaction<'_> {
+        let Session { participant, stream, receipts, state, shared } = self;
+        Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
+    }
+
+    /// Runs `body` as a transaction and commits it, again after a conflict, up to `conflict_retries_max` times with
+    /// growing pauses.
+    ///
+    /// An error of `body` aborts the transaction. It is reported only when what `body` had observed was valid and is
+    /// durable, so that an error never tells of something that a crash could undo; otherwise `body` runs again.
+    ///
+    /// # Errors
+    /// What `body` returned, [`TransactionError::RetriesExhausted`], or an error of the log.
+    pub fn run<T, E: From<Error>>(
+        &mut self,
+        body: impl FnMut(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<(T, Receipt), E> {
+        self.run_with(TransactionOptions::default(), body)
+    }
+
+    /// [`Session::run`] with options.
+    pub fn run_with<T, E: From<Error>>(
+        &mut self,
+        options: TransactionOptions,
+        mut body: impl FnMut(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<(T, Receipt), E> {
+        let attempts = self.shared.config.conflict_retries_max.saturating_add(1);
+        for attempt in 0..attempts {
+            self.pause(attempt);
+            let transaction = self.begin_with(options);
+            let outcome = match body(&transaction) {
+                Ok(value) => transaction.commit().map(|receipt| Ok((value, receipt))),
+                Err(error) => transaction.abort().and_then(|receipt| Ok(receipt.wait()?)).map(|()| Err(error)),
+            };
+            match outcome {
+                Ok(result) => return result,
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::from(TransactionError::RetriesExhausted { attempts }).into())
+    }
+
+    /// Lets the others finish: nothing at first, then randomly up to 1 us doubled with each attempt, at most 1 ms.
+    fn pause(&self, attempt: u32) {
+        if attempt >= 2 {
+            let limit_ns = 1000_u64 << attempt.min(10);
+            self.shared.config.environment.clock.sleep(Duration::from_nanos(fastrand::u64(..limit_ns)));
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.adopt_purges(self.state.take_purges());
+    }
+}

@@ -1,0 +1,192 @@
+//! What a transaction will write: per record the version to install, in the order of the first write.
+//!
+//! Invariants:
+//! - A record is in the set once; a later write of the same row replaces the pending version.
+//! - Nothing in the set is visible to others before it is installed, except that the record of a new key is already
+//!   indexed, absent, as a placeholder.
+//! - Rolling back to a savepoint restores the set exactly; placeholders indexed since are remembered for the purge.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use osier_memory::{Held, Record, Stamp, VersionBox};
+
+/// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
+/// count is touched per write: handles are shared by all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) table: u32,
+    /// Position among the table's secondary indexes; `None` for the primary one. Entries of secondary indexes are
+    /// derived from rows and never logged.
+    pub(crate) index: Option<u16>,
+}
+
+/// One record to write.
+pub(crate) struct Write {
+    pub(crate) record: Held<Record>,
+    pub(crate) place: Place,
+    /// The content to install; `None` deletes.
+    pub(crate) pending: Option<VersionBox>,
+    /// When the row came to exist; `None`: with this transaction.
+    pub(crate) birth: Option<Stamp>,
+    /// This transaction indexed the record.
+    pub(crate) is_placeholder: bool,
+}
+
+/// Where to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    writes: usize,
+    undo: usize,
+}
+
+struct Undo {
+    at: usize,
+    pending: Option<VersionBox>,
+    birth: Option<Stamp>,
+}
+
+/// Beyond this many writes records are found by hash.
+const LINEAR_MAX: usize = 16;
+
+/// The writes of one transaction.
+#[derive(Default)]
+pub(crate) struct WriteSet {
+    writes: Vec<Write>,
+    by_record: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
+    /// What replaced versions were, since the first savepoint.
+    undo: Vec<Undo>,
+    /// Length of `writes` at the latest savepoint: writes before it need undo.
+    protected: usize,
+    /// Placeholders of writes that were rolled back.
+    abandoned: Vec<(Held<Record>, Place)>,
+}
+
+impl WriteSet {
+    pub(crate) fn clear(&mut self) {
+        self.writes.clear();
+        self.by_record.clear();
+        self.undo.clear();
+        self.abandoned.clear();
+        self.protected = 0;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Write> {
+        self.writes.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Write> {
+        self.writes.iter_mut()
+    }
+
+    pub(crate) fn find(&self, record: Held<Record>) -> Option<&Write> {
+        self.position(record).map(|at| &self.writes[at])
+    }
+
+    fn position(&self, record: Held<Record>) -> Option<usize> {
+        if self.writes.len() <= LINEAR_MAX {
+            return self.writes.iter().position(|write| write.record == record);
+        }
+        self.by_record.get(&record.address()).copied()
+    }
+
+    /// Adds a write, or replaces the content of the one that is there.
+    pub(crate) fn put(&mut self, write: Write) {
+        match self.position(write.record) {
+            Some(at) => self.replace(at, write.pending, write.birth),
+            None => self.push(write),
+        }
+    }
+
+    fn replace(&mut self, at: usize, pending: Option<VersionBox>, birth: Option<Stamp>) {
+        let write = &mut self.writes[at];
+        let old = Undo {
+            at,
+            pending: std::mem::replace(&mut write.pending, pending),
+            birth: std::mem::replace(&mut write.birth, birth),
+        };
+        if at < self.protected {
+            self.undo.push(old);
+        }
+    }
+
+    fn push(&mut self, write: Write) {
+        self.writes.push(write);
+        let len = self.writes.len();
+        if len == LINEAR_MAX + 1 {
+            self.by_record.extend(self.writes.iter().enumerate().map(|(at, write)| (write.record.address(), at)));
+        } else if len > LINEAR_MAX {
+            self.by_record.insert(self.writes[len - 1].record.address(), len - 1);
+        }
+    }
+
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.protected = self.writes.len();
+        Mark { writes: self.writes.len(), undo: self.undo.len() }
+    }
+
+    /// Whether `mark` still lies in the past of this set.
+    pub(crate) fn contains(&self, mark: Mark) -> bool {
+        mark.writes <= self.writes.len() && mark.undo <= self.undo.len()
+    }
+
+    pub(crate) fn rollback_to(&mut self, mark: Mark) {
+        assert!(self.contains(mark), "a savepoint is rolled back at most once");
+        for undo in self.undo.drain(mark.undo..).rev() {
+            let write = &mut self.writes[undo.at];
+            (write.pending, write.birth) = (undo.pending, undo.birth);
+        }
+        for write in self.writes.drain(mark.writes..) {
+            self.by_record.remove(&write.record.address());
+            if write.is_placeholder {
+                self.abandoned.push((write.record, write.place));
+            }
+        }
+        if self.writes.len() <= LINEAR_MAX {
+            self.by_record.clear();
+        }
+        self.protected = mark.writes;
+    }
+
+    /// Puts the writes into the order in which records are locked: by address, the same in every transaction.
+    pub(crate) fn sort_for_locking(&mut self) {
+        self.writes.sort_unstable_by_key(|write| write.record.address());
+        self.by_record.clear();
+    }
+
+    /// Whether the record is to be written, once the set is sorted.
+    pub(crate) fn contains_sorted(&self, record: Held<Record>) -> bool {
+        if self.writes.len() <= LINEAR_MAX {
+            return self.writes.iter().any(|write| write.record == record);
+        }
+        self.writes.binary_search_by_key(&record.address(), |write| write.record.address()).is_ok()
+    }
+
+    pub(crate) fn take_abandoned(&mut self) -> std::vec::Drain<'_, (Held<Record>, Place)> {
+        self.abandoned.drain(..)
+    }
+}
+
+/// Spreads addresses; they are distinct already.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_usize(usize::from(*byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
