@@ -20,6 +20,10 @@ pub(crate) mod protocol;
 pub mod record;
 mod seal;
 mod stream;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod world_for_tests;
 
 pub use error::{LogError, LogFailure};
 pub(crate) use lifecycle::{Log, LogLayout};

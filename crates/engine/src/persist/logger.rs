@@ -233,8 +233,11 @@ impl<F: Frontier> Logger<F> {
         let stamp = batch.stamp();
         stream.ring.release(batch);
         wake_all(&mut self.covered);
-        // Whoever was busy when certificates were given looks after itself; a sleeper does not know that it fell behind.
-        if self.certified.len() + 1 < self.log.streams.len() || self.log.is_closing() {
+        if self.log.is_closing() {
+            // Loggers that had nothing left to do waited for this frontier.
+            acknowledger.wake_loggers();
+        } else if self.certified.len() + 1 < self.log.streams.len() {
+            // A sleeper does not know that it fell behind.
             acknowledger.wake_laggards(stamp);
         }
     }
@@ -289,3 +292,7 @@ impl<F> Drop for Logger<F> {
         self.log.logger_ended();
     }
 }
+
+#[cfg(test)]
+#[path = "logger_tests.rs"]
+mod tests;

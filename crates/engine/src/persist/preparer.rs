@@ -326,3 +326,7 @@ impl Drop for Preparer {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "preparer_tests.rs"]
+mod tests;

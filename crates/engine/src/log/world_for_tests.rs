@@ -1,0 +1,437 @@
+//! A world in which tests step the tasks of a log by hand: a disk with faults, a clock that stands still, no threads.
+//!
+//! Invariant: a task that sleeps is stepped again only when its signal was raised or its time has come, so that a lost
+//! wake-up shows as a log that stands still.
+//!
+//! Absent: seeds, torn writes, crashes in mid-operation (osier-testkit has them).
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use crate::acknowledge::queue::locked;
+use crate::config::{Config, Protocol};
+use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, TableId};
+use crate::io::{Clock, Disk, Environment, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use crate::log::batch::{self, BatchHeader, Certificate};
+use crate::log::protocol::{Poplar, Serial};
+use crate::log::record::{self, Entry, RecordHeader, RecordWriter};
+use crate::log::{LogError, LogIdentity, LogLayout, LogProtocol, Observed};
+use crate::persist::disk_for_tests::TestDisk;
+use crate::persist::segment::{self, Segment, SegmentHeader};
+
+/// Decides about each changing operation, named as in "sync 00000001-00000001.log".
+type Rule = Box<dyn FnMut(&str) -> Option<io::Error> + Send>;
+
+/// A [`TestDisk`] with faults, which counts the syncs of log segments.
+#[derive(Clone, Default)]
+pub(crate) struct FaultyDisk {
+    pub(crate) inner: TestDisk,
+    rule: Arc<Mutex<Option<Rule>>>,
+    syncs: Arc<AtomicU64>,
+}
+
+impl FaultyDisk {
+    /// Has `rule` decide about each operation from now on.
+    pub(crate) fn set_rule(&self, rule: impl FnMut(&str) -> Option<io::Error> + Send + 'static) {
+        *locked(&self.rule) = Some(Box::new(rule));
+    }
+
+    /// No more faults.
+    pub(crate) fn clear_rule(&self) {
+        *locked(&self.rule) = None;
+    }
+
+    /// Syncs of files that were opened for the log.
+    pub(crate) fn log_syncs(&self) -> u64 {
+        self.syncs.load(Ordering::SeqCst)
+    }
+
+    fn judge(&self, call: &str, path: &Path) -> io::Result<()> {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match locked(&self.rule).as_mut().and_then(|rule| rule(&format!("{call} {name}"))) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir_all(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.inner.list(dir)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        self.judge("open", path)?;
+        let file = self.inner.open(path, mode)?;
+        Ok(Arc::new(FaultyFile { disk: self.clone(), path: path.to_owned(), file, mode }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.judge("rename", to)?;
+        self.inner.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.judge("remove", path)?;
+        self.inner.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.judge("sync_dir", dir)?;
+        self.inner.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        Disk::lock(&self.inner, path)
+    }
+}
+
+struct FaultyFile {
+    disk: FaultyDisk,
+    path: PathBuf,
+    file: Arc<dyn File>,
+    mode: OpenMode,
+}
+
+impl File for FaultyFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.disk.judge("write", &self.path)?;
+        self.file.write_at(bytes, offset)
+    }
+
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.disk.judge("allocate", &self.path)?;
+        self.file.allocate(length)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.judge("sync", &self.path)?;
+        if self.mode == OpenMode::Log {
+            self.disk.syncs.fetch_add(1, Ordering::SeqCst);
+        }
+        self.file.sync()
+    }
+}
+
+/// A clock that moves when told.
+#[derive(Debug, Default)]
+pub(crate) struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    pub(crate) fn advance(&self, duration: Duration) {
+        self.0.fetch_add(duration.as_nanos() as u64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::SeqCst))
+    }
+
+    fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + self.now()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.advance(duration);
+    }
+}
+
+/// Where a task stands with its signal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Awake,
+    Listening,
+    Asleep(Option<Duration>),
+}
+
+struct Stepped {
+    name: String,
+    signal: Arc<Signal>,
+    rest: Rest,
+    /// Absent while it is being stepped and when it is over.
+    task: Option<Box<dyn Task>>,
+    end: Option<Result<(), String>>,
+}
+
+/// Tasks that run when told.
+#[derive(Clone, Default)]
+pub(crate) struct HandSpawn {
+    clock: Arc<ManualClock>,
+    tasks: Arc<Mutex<Vec<Stepped>>>,
+}
+
+impl HandSpawn {
+    /// Steps the task called `name`, asleep or not; `None` where it is over.
+    pub(crate) fn step(&self, name: &str) -> Option<Step> {
+        let index = locked(&self.tasks).iter().position(|task| task.name == name).expect("a task of that name");
+        self.step_at(index)
+    }
+
+    /// Steps the task at `index`, if it is not over.
+    fn step_at(&self, index: usize) -> Option<Step> {
+        let mut task = {
+            let mut tasks = locked(&self.tasks);
+            let stepped = &mut tasks[index];
+            if let Rest::Asleep(_) = stepped.rest {
+                stepped.signal.wait(Some(Duration::ZERO));
+                stepped.rest = Rest::Awake;
+            }
+            stepped.task.take()?
+        };
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.step()));
+        let is_over = !matches!(outcome, Ok(Step::Again | Step::Idle(_)));
+        let mut task = Some(task);
+        if is_over {
+            task = None;
+        }
+        let mut tasks = locked(&self.tasks);
+        let stepped = &mut tasks[index];
+        stepped.task = task;
+        stepped.rest = match (&outcome, stepped.rest) {
+            (Ok(Step::Idle(timeout)), Rest::Listening) => {
+                Rest::Asleep(timeout.map(|timeout| self.clock.now() + timeout))
+            }
+            (Ok(Step::Idle(_)), _) => {
+                stepped.signal.listen();
+                Rest::Listening
+            }
+            (_, Rest::Listening) => {
+                stepped.signal.unlisten();
+                Rest::Awake
+            }
+            _ => Rest::Awake,
+        };
+        if is_over {
+            stepped.end = Some(outcome.as_ref().map(|_| ()).map_err(|_| "it panicked".to_owned()));
+        }
+        Some(outcome.unwrap_or(Step::Done))
+    }
+
+    /// Steps whoever is awake, in turn, until all sleep. The clock stands still.
+    pub(crate) fn settle(&self) {
+        while let Some(index) = self.awake().first() {
+            self.step_at(*index);
+        }
+    }
+
+    /// As [`HandSpawn::settle`], and moves the clock to every deadline until nobody has one.
+    pub(crate) fn settle_for_good(&self) {
+        for _ in 0..100_000 {
+            self.settle();
+            let deadlines = |task: &Stepped| match task.rest {
+                Rest::Asleep(until) if task.task.is_some() => until,
+                _ => None,
+            };
+            let next = locked(&self.tasks).iter().filter_map(deadlines).min();
+            let Some(next) = next else { return };
+            self.clock.advance(next.saturating_sub(self.clock.now()));
+        }
+        panic!("the tasks never rest");
+    }
+
+    /// The tasks that can be stepped now.
+    pub(crate) fn awake(&self) -> Vec<usize> {
+        let now = self.clock.now();
+        let is_awake = |task: &Stepped| {
+            task.task.is_some()
+                && match task.rest {
+                    Rest::Asleep(until) => task.signal.is_raised() || until.is_some_and(|until| until <= now),
+                    _ => true,
+                }
+        };
+        let tasks = locked(&self.tasks);
+        (0..tasks.len()).filter(|index| is_awake(&tasks[*index])).collect()
+    }
+
+    /// Steps one of the awake tasks.
+    pub(crate) fn step_any(&self, choose: impl FnOnce(usize) -> usize) {
+        let awake = self.awake();
+        if !awake.is_empty() {
+            self.step_at(awake[choose(awake.len())]);
+        }
+    }
+
+    /// How many tasks are not over.
+    pub(crate) fn live(&self) -> usize {
+        locked(&self.tasks).iter().filter(|task| task.end.is_none()).count()
+    }
+}
+
+impl Spawn for HandSpawn {
+    fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
+        let mut tasks = locked(&self.tasks);
+        tasks.push(Stepped { name, signal, rest: Rest::Awake, task: Some(task), end: None });
+        Ok(Box::new(HandJoiner { spawn: self.clone(), index: tasks.len() - 1 }))
+    }
+}
+
+struct HandJoiner {
+    spawn: HandSpawn,
+    index: usize,
+}
+
+impl Joiner for HandJoiner {
+    fn join(self: Box<Self>) -> Result<(), String> {
+        self.spawn.settle_for_good();
+        let end = locked(&self.spawn.tasks)[self.index].end.clone();
+        end.expect("waited for a task that nothing will end")
+    }
+}
+
+/// All of it, with a configuration for small logs.
+pub(crate) struct World {
+    pub(crate) disk: FaultyDisk,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) spawn: HandSpawn,
+    pub(crate) config: Config,
+}
+
+impl World {
+    pub(crate) const DATABASE: DatabaseId = DatabaseId(77);
+
+    pub(crate) fn new() -> World {
+        let spawn = HandSpawn::default();
+        let (disk, clock) = (FaultyDisk::default(), Arc::clone(&spawn.clock));
+        let environment = Environment {
+            disk: Arc::new(disk.clone()),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            spawn: Arc::new(spawn.clone()),
+        };
+        let mut config = Config::new("/db").environment(environment);
+        config.ring_bytes = 64 << 10;
+        config.segment_bytes = 128 << 10;
+        config.transaction_log_bytes_max = 16 << 10;
+        World { disk, clock, spawn, config }
+    }
+
+    /// A world of real threads and real time over the same disk.
+    pub(crate) fn threaded() -> World {
+        let mut world = World::new();
+        let os = Environment::os();
+        world.config.environment.clock = os.clock;
+        world.config.environment.spawn = os.spawn;
+        world
+    }
+
+    pub(crate) fn directory(stream: u32) -> PathBuf {
+        PathBuf::from(format!("/db/stream-{stream}"))
+    }
+
+    pub(crate) fn identity(generation: u64, stream: u32, streams: u32) -> LogIdentity {
+        LogIdentity::new(World::DATABASE, Generation(generation), StreamId(stream), streams)
+    }
+
+    pub(crate) fn layout(&self, generation: u64, streams: u32, floor: u64) -> LogLayout {
+        let dirs: Vec<PathBuf> = (0..streams).map(World::directory).collect();
+        for dir in &dirs {
+            self.disk.create_dir_all(dir).unwrap();
+        }
+        LogLayout { database: World::DATABASE, generation: Generation(generation), floor: Stamp(floor), dirs }
+    }
+
+    pub(crate) fn poplar(&self, streams: u32) -> Poplar {
+        Poplar::start(&self.config, self.layout(1, streams, 0)).unwrap()
+    }
+
+    pub(crate) fn serial(&self, floor: u64) -> Serial {
+        assert_eq!(Protocol::default(), Protocol::Poplar);
+        Serial::start(&self.config, self.layout(1, 1, floor)).unwrap()
+    }
+}
+
+/// Commits one row of `row_bytes` to `stream` over `base`, having read `raw_dep`.
+pub(crate) fn commit_row(
+    log: &dyn LogProtocol,
+    stream: u32,
+    base: u64,
+    raw_dep: u64,
+    row_bytes: usize,
+) -> Result<Observed, LogError> {
+    assert!(base >= raw_dep, "what was read is part of the base");
+    let row = vec![stream as u8; row_bytes];
+    let bytes = record::encoded_len([(3, Some(row.len()))]);
+    let slot = log.stamp(StreamId(stream), Stamp(base), bytes)?;
+    let (stamp, raw_dep) = (slot.stamp(), Stamp(raw_dep));
+    slot.fill(|buffer, seal| {
+        let header = RecordHeader { stamp, raw_dep, epoch: Epoch(1), write_count: 1 };
+        let mut writer = RecordWriter::new(buffer, header, seal);
+        writer.put(TableId(16), b"key", &row);
+        writer.finish();
+    });
+    Ok(Observed { stamp, stream: StreamId(stream), raw_dep })
+}
+
+/// Commits a small row that read everything it is based on.
+pub(crate) fn commit(log: &dyn LogProtocol, stream: u32, base: u64) -> Observed {
+    commit_row(log, stream, base, base, 20).unwrap()
+}
+
+/// One batch as a reader finds it.
+#[derive(Debug)]
+pub(crate) struct FoundBatch {
+    pub(crate) header: BatchHeader,
+    pub(crate) certificates: Vec<Certificate>,
+    pub(crate) records: Vec<RecordHeader>,
+}
+
+/// The valid prefix of a stream, segment by segment.
+pub(crate) fn read_stream(disk: &dyn Disk, log: &LogIdentity) -> Vec<(SegmentHeader, Vec<FoundBatch>)> {
+    let directory = World::directory(log.stream().0);
+    let open = |sequence| Segment::open(disk, &directory, log, sequence).ok();
+    let segments: Vec<Segment> = (segment::FIRST_SEQUENCE..).map_while(open).collect();
+    let bases: Vec<LogOffset> = segments.iter().map(|segment| segment.header.base).collect();
+    let mut found = Vec::new();
+    for (index, segment) in segments.iter().enumerate() {
+        let mut bytes = vec![0; segment.header.bytes as usize];
+        segment.file.read_at(&mut bytes, 0).unwrap();
+        let mut batches = Vec::new();
+        let (mut offset, end) = (segment.header.base, bases.get(index + 1).copied());
+        while end.is_none_or(|end| offset < end) && offset < segment.header.capacity_end() {
+            let rest = &bytes[segment.header.position(offset) as usize..];
+            let Some(batch) = read_batch(rest, log, offset) else { break };
+            offset = batch.header.end();
+            batches.push(batch);
+        }
+        assert!(end.is_none_or(|end| offset == end), "a gap between segments");
+        found.push((segment.header, batches));
+    }
+    found
+}
+
+fn read_batch(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Option<FoundBatch> {
+    let (header, certificates) = BatchHeader::decode(bytes, log, offset).ok()?;
+    let certificates = certificates.collect();
+    let mut records = Vec::new();
+    let mut at = batch::header_bytes(log.streams());
+    while at < header.record_bytes as usize {
+        let seal = log.seal(LogOffset(offset.0 + at as u64));
+        let entry = record::parse(&bytes[at..header.record_bytes as usize], seal).ok()?;
+        if let Entry::Record(record) = entry {
+            assert!(record.header().stamp <= header.stamp, "a record beyond its batch's stamp");
+            records.push(record.header());
+        }
+        at += entry.len();
+    }
+    Some(FoundBatch { header, certificates, records })
+}

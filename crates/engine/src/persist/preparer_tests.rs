@@ -1,0 +1,92 @@
+//! Blanks: how they are filled, found again and given up.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::PIECE_BYTES;
+use crate::log::LogProtocol;
+use crate::log::world_for_tests::{World, commit, commit_row};
+
+/// A world whose segments take several pieces of zeros.
+fn world() -> World {
+    let mut world = World::new();
+    world.config.segment_bytes = 4 * PIECE_BYTES as u64;
+    world
+}
+
+fn zero_writes(world: &World) -> usize {
+    world.disk.inner.take_calls().iter().filter(|call| call.starts_with("write prepared")).count()
+}
+
+#[test]
+fn zeros_are_written_gently_while_nothing_hurries() {
+    let world = world();
+    let log = world.poplar(1);
+    world.spawn.settle();
+    world.disk.inner.take_calls();
+    world.clock.advance(Duration::from_millis(2));
+    world.spawn.settle();
+    assert_eq!(zero_writes(&world), 1, "one piece per pause");
+    world.spawn.settle_for_good();
+    assert_eq!(zero_writes(&world), 2, "four in all, the first at once");
+    world.spawn.settle_for_good();
+    assert_eq!(zero_writes(&world), 0);
+    log.close().unwrap();
+}
+
+#[test]
+fn zeros_keep_ahead_of_the_logger() {
+    let world = world();
+    let log = world.poplar(1);
+    commit(&log, 0, 0);
+    world.spawn.settle();
+    // The first segment is in use, the next blank has its first piece. The clock stands still for the logger's half.
+    world.clock.advance(Duration::from_millis(2));
+    for _ in 0..64 {
+        commit_row(&log, 0, 1, 1, 7000).unwrap();
+        world.spawn.settle();
+    }
+    world.disk.inner.take_calls();
+    world.clock.advance(Duration::from_millis(2));
+    world.spawn.settle();
+    assert_eq!(zero_writes(&world), 2, "as many as it takes, without a pause");
+    log.close().unwrap();
+}
+
+#[test]
+fn large_batches_are_not_prepared_for() {
+    let mut world = world();
+    world.config.ring_bytes = 1 << 20;
+    world.config.segment_bytes = 8 << 20;
+    world.config.transaction_log_bytes_max = 256 << 10;
+    let log = world.poplar(1);
+    for _ in 0..100 {
+        for _ in 0..3 {
+            commit_row(&log, 0, 1, 1, 250 << 10).unwrap();
+        }
+        world.spawn.settle();
+    }
+    world.disk.inner.take_calls();
+    world.clock.advance(Duration::from_secs(1));
+    world.spawn.settle_for_good();
+    assert_eq!(zero_writes(&world), 0);
+    log.close().unwrap();
+}
+
+#[test]
+fn leftovers_of_the_wrong_length_are_removed_and_numbers_go_on() {
+    let world = world();
+    let layout = world.layout(1, 1, 0);
+    let path = |number: u64| World::directory(0).join(format!("prepared-{number}.log"));
+    world.disk.inner.put(&path(3), &[0; 4096]);
+    world.disk.inner.put(&path(7), &vec![9; 4 * PIECE_BYTES]);
+    world.disk.inner.put(&path(8), &vec![9; 4 * PIECE_BYTES]);
+    world.disk.inner.put(Path::new("/db/stream-0/notes.txt"), b"not ours");
+    let log = crate::log::protocol::Poplar::start(&world.config, layout).unwrap();
+    let files = crate::io::Disk::list(&world.disk, &World::directory(0)).unwrap();
+    assert_eq!(files, [Path::new("/db/stream-0/notes.txt"), &path(7)]);
+    commit(&log, 0, 0);
+    world.spawn.settle_for_good();
+    assert!(crate::io::Disk::exists(&world.disk, &path(9)).unwrap());
+    log.close().unwrap();
+}
