@@ -17,30 +17,36 @@ use crate::log::{LogError, Observed};
 /// Makes the receipts of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiptSource {
-    /// The outer count belongs to the session, the inner one to the log; `None` without a log.
-    acknowledger: Option<Arc<Arc<Acknowledger>>>,
+    /// `None` without a log.
+    share: Option<Arc<SessionShare>>,
+}
+
+/// A session's hold on the log: counting its receipts touches this and not what all sessions share.
+#[derive(Debug)]
+struct SessionShare {
+    acknowledger: Arc<Acknowledger>,
 }
 
 impl ReceiptSource {
     /// Of a session over a log.
     pub(crate) fn new(acknowledger: Arc<Acknowledger>) -> ReceiptSource {
-        ReceiptSource { acknowledger: Some(Arc::new(acknowledger)) }
+        ReceiptSource { share: Some(Arc::new(SessionShare { acknowledger })) }
     }
 
     /// Of a session without a log: every receipt is born acknowledged.
     pub(crate) fn unlogged() -> ReceiptSource {
-        ReceiptSource { acknowledger: None }
+        ReceiptSource { share: None }
     }
 
     /// A receipt that is acknowledged when everything observed is durable.
     pub(crate) fn durable(&self, observed: Observed, epoch: Epoch) -> Receipt {
         assert!(observed.stamp == Stamp::ZERO || observed.stamp > observed.raw_dep, "a commit follows what it read");
-        Receipt { acknowledger: self.acknowledger.clone(), observed, epoch, waiter: None }
+        Receipt { share: self.share.clone(), observed, epoch, waiter: None }
     }
 
     /// A receipt that is born acknowledged: the user chose not to wait for durability.
     pub(crate) fn relaxed(&self, observed: Observed, epoch: Epoch) -> Receipt {
-        Receipt { acknowledger: None, observed, epoch, waiter: None }
+        Receipt { share: None, observed, epoch, waiter: None }
     }
 }
 
@@ -52,7 +58,7 @@ impl ReceiptSource {
 #[derive(Debug)]
 pub struct Receipt {
     /// `None`: born acknowledged.
-    acknowledger: Option<Arc<Arc<Acknowledger>>>,
+    share: Option<Arc<SessionShare>>,
     observed: Observed,
     epoch: Epoch,
     /// Registered by the first poll that found nothing.
@@ -72,12 +78,12 @@ impl Receipt {
 
     /// Whether everything it wrote and read is durable. Fails where it never will be: the log failed or was closed before.
     pub fn is_acknowledged(&self) -> Result<bool, LogError> {
-        self.acknowledger.as_ref().map_or(Ok(true), |acknowledger| acknowledger.status(&self.observed))
+        self.share.as_ref().map_or(Ok(true), |share| share.acknowledger.status(&self.observed))
     }
 
     /// Blocks the thread until everything it wrote and read is durable. Fails where it never will be.
     pub fn wait(&self) -> Result<(), LogError> {
-        let Some(acknowledger) = &self.acknowledger else { return Ok(()) };
+        let Some(SessionShare { acknowledger }) = self.share.as_deref() else { return Ok(()) };
         if acknowledger.status(&self.observed)? {
             return Ok(());
         }
@@ -98,7 +104,7 @@ impl Future for Receipt {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Some(acknowledger) = &this.acknowledger else { return Poll::Ready(Ok(())) };
+        let Some(SessionShare { acknowledger }) = this.share.as_deref() else { return Poll::Ready(Ok(())) };
         match acknowledger.status(&this.observed) {
             Ok(false) => {}
             Ok(true) => return Poll::Ready(Ok(())),

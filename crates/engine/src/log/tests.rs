@@ -68,7 +68,7 @@ fn a_reader_of_an_idle_database_is_acknowledged_without_further_commits() {
             let written = commit(&log, 0, 0);
             let source = log.receipts();
             let receipt = source.durable(reader(written.stamp), Epoch(1));
-            assert_eq!(receipt.is_acknowledged().unwrap(), false);
+            assert!(!receipt.is_acknowledged().unwrap());
             if wait {
                 world.spawn.settle();
             } else {

@@ -238,7 +238,7 @@ fn a_log_that_is_dropped_drains_and_ends_its_tasks() {
 }
 
 /// Runs `threads` committers over real threads until each has committed `count` rows or was turned away.
-fn commit_from_threads(log: &(impl LogProtocol + Sync), threads: u32, count: u64, wait: bool) -> (u64, u64) {
+fn commit_from_threads(log: &impl LogProtocol, threads: u32, count: u64, wait: bool) -> (u64, u64) {
     let (acknowledged, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for thread in 0..threads {
