@@ -18,6 +18,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::latency::Latencies;
 use crate::{Counters, Ledger, Target, TargetError, Workload};
 
@@ -25,7 +27,7 @@ use crate::{Counters, Ledger, Target, TargetError, Workload};
 const OBSERVE_EVERY: Duration = Duration::from_millis(20);
 
 /// When a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Length {
     /// After this long.
     Time(Duration),
@@ -34,7 +36,7 @@ pub enum Length {
 }
 
 /// How to drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunConfig {
     /// Threads that execute transactions.
     pub workers: u32,

@@ -6,10 +6,23 @@
 //!
 //! Deliberately absent: anything that ships inside the library `osier`. Nothing but the binary depends on this crate.
 
+pub mod attempt;
+pub mod crash;
 pub mod driver;
+pub mod engine;
+pub mod error;
+pub mod experiment;
+pub mod fixture;
 pub mod latency;
+mod loading;
+pub mod machine;
+pub mod place;
+mod progress;
 pub mod random;
+pub mod report;
+pub mod tpcc;
 mod workload;
+pub mod ycsb;
 
 pub use workload::{Acknowledge, Counters, Executed, Ledger, NoLedger, Outcome, Session, StreamCounters, Target};
 pub use workload::{TargetError, Workload};

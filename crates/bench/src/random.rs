@@ -69,6 +69,11 @@ pub fn worker_rng(seed: u64, worker: u32) -> fastrand::Rng {
     mixer.fork()
 }
 
+/// A seed that nobody has chosen, short enough to be typed again.
+pub fn any_seed() -> u64 {
+    u64::from(fastrand::u32(1..))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

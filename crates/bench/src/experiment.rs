@@ -1,0 +1,156 @@
+//! One measurement from beginning to end: open, load, run, check, close, report.
+
+use std::fmt::Write as _;
+
+use osier::{Create, Database};
+use serde::{Deserialize, Serialize};
+
+use crate::driver::{self, Length, RunConfig, RunResult};
+use crate::engine::{EngineOptions, counters, recovery_figures, settings};
+use crate::error::BenchError;
+use crate::fixture::{Fixture, WorkloadConfig};
+use crate::machine::resident_bytes;
+use crate::progress::{Bar, Unit};
+use crate::report::{MemoryFigures, Report, count};
+use crate::tpcc::target::TpccTarget;
+use crate::tpcc::{self, Tpcc, consistency};
+use crate::ycsb::target::YcsbTarget;
+use crate::ycsb::{Variant, Ycsb};
+use crate::{NoLedger, Target, Workload};
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Which transactions, on which tables.
+    pub workload: WorkloadConfig,
+    /// By which database.
+    pub engine: EngineOptions,
+    /// How they are driven.
+    pub run: RunConfig,
+}
+
+/// Measures, and reports what was acknowledged.
+pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
+    let Experiment { workload, engine, run } = experiment;
+    let db = engine.open(Create::IfMissing)?;
+    let mut report = describe(experiment, &db);
+    report.recovery = db.recovery().map(recovery_figures);
+    let fixture = Fixture::prepare(&db, engine, workload, run.workers.min(LOADERS_MAX), run.seed)?;
+    report.load = fixture.load;
+    let (durability, incarnation) = (engine.durability(), fixture.incarnation);
+    match workload {
+        WorkloadConfig::Ycsb(config) => {
+            let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?;
+            measure(&Ycsb::new(config.clone()), &target, run, &mut report)?;
+        }
+        WorkloadConfig::Tpcc(tpcc) => {
+            let target = TpccTarget::new(db.clone(), durability, incarnation)?;
+            measure(tpcc, &target, run, &mut report)?;
+            let new_orders = report.transactions.get(tpcc::input::KINDS[0]).copied().unwrap_or(0);
+            report.new_order_per_minute = Some(new_orders as f64 / report.seconds * 60.0);
+            report.consistent = Some(check_tpcc(&db, tpcc, &target)?);
+        }
+    }
+    db.close()?;
+    Ok(report)
+}
+
+/// Threads that load at most.
+const LOADERS_MAX: u32 = 64;
+
+fn check_tpcc(db: &Database, tpcc: &Tpcc, target: &TpccTarget) -> Result<bool, BenchError> {
+    let bar = Bar::new("checking", u64::from(tpcc.scale.warehouses * tpcc::DISTRICTS), Unit::Count);
+    let mut session = db.session()?;
+    let violations = consistency::check(&mut session, target.tables(), tpcc.scale, || bar.step())?;
+    violations.iter().for_each(|v| eprintln!("condition {} is violated: {}", v.condition, v.what));
+    Ok(violations.is_empty())
+}
+
+/// The run itself, whose figures go into the report.
+fn measure<W, T>(workload: &W, target: &T, config: &RunConfig, report: &mut Report) -> Result<(), BenchError>
+where
+    W: Workload,
+    T: Target<W>,
+{
+    let (total, unit) = match config.length {
+        Length::Time(time) => (time.as_millis() as u64, Unit::Time),
+        Length::Transactions(n) => (n, Unit::Count),
+    };
+    let bar = Bar::new("running", total, unit);
+    report.memory.start_bytes = resident_bytes().0;
+    let result = driver::run(
+        workload,
+        target,
+        config,
+        |_| NoLedger,
+        |acknowledged, elapsed| {
+            bar.at(if unit == Unit::Time { elapsed.as_millis() as u64 } else { acknowledged });
+            bar.note(format!("{} acknowledged", count(acknowledged)));
+        },
+    )?;
+    let (end_bytes, peak_bytes) = resident_bytes();
+    report.memory = MemoryFigures { end_bytes, peak_bytes, ..report.memory };
+    fill(report, workload.kinds(), &result);
+    Ok(())
+}
+
+fn fill(report: &mut Report, kinds: &[&str], result: &RunResult) {
+    report.seconds = result.seconds;
+    report.committed = result.committed;
+    report.rolled_back = result.rolled_back;
+    report.acknowledged = result.acknowledged;
+    report.aborted = result.aborted;
+    report.txn_per_s = result.acknowledged as f64 / result.seconds;
+    report.latency_us = Some(result.latencies.percentiles());
+    report.log_bytes = result.counters.bytes();
+    report.log_bytes_per_txn = result.counters.bytes() as f64 / result.acknowledged.max(1) as f64;
+    report.syncs = result.counters.syncs();
+    report.stream_bytes = result.counters.streams.iter().map(|stream| stream.bytes).collect();
+    report.stream_syncs = result.counters.streams.iter().map(|stream| stream.syncs).collect();
+    let named = kinds.iter().zip(&result.kinds).filter(|(_, n)| **n > 0);
+    report.transactions = named.map(|(kind, n)| ((*kind).to_owned(), *n)).collect();
+}
+
+/// A report with everything that is known before the run.
+pub fn describe(experiment: &Experiment, db: &Database) -> Report {
+    let Experiment { workload, engine, run } = experiment;
+    let mut report = Report::new(workload.name());
+    report.configuration = settings(db.config());
+    report.configuration.insert("contents".to_owned(), workload.contents());
+    report.configuration.insert("seed".to_owned(), run.seed.to_string());
+    let setting = |name: &str| report.configuration.get(name).cloned().unwrap_or_default();
+    (report.protocol, report.cc) = (setting("protocol"), setting("cc"));
+    report.streams = counters(db).streams.len() as u32;
+    report.workers = run.workers;
+    report.durability = if engine.is_relaxed { "relaxed" } else { "durable" }.to_owned();
+    (report.blocking, report.rate, report.latency_every) = (run.blocking, run.rate, run.latency_every);
+    match workload {
+        WorkloadConfig::Ycsb(config) => {
+            report.variant = match config.variant {
+                Variant::WriteOnly => "write-only".to_owned(),
+                Variant::Hybrid { scan } => format!("hybrid, scans of {scan}"),
+                Variant::OneAccess => format!("one access, {:.0} % reads", config.read_fraction * 100.0),
+                Variant::TwoAccess => format!("two accesses, {:.0} % reads", config.read_fraction * 100.0),
+            };
+            report.configuration.insert("theta".to_owned(), config.theta.to_string());
+        }
+        WorkloadConfig::Tpcc(tpcc) => {
+            let mix = match tpcc.mix {
+                tpcc::Mix::Standard => "standard mix",
+                tpcc::Mix::PaymentNewOrder => "half payment, half new order",
+            };
+            report.variant = mix.to_owned();
+        }
+    }
+    report
+}
+
+/// The first line of what people read.
+pub fn headline(report: &Report) -> String {
+    let Report { workload, variant, protocol, streams, workers, .. } = report;
+    let contents = report.configuration.get("contents").map_or("", String::as_str);
+    let mut text = format!("{workload} ({variant}) on {contents}: ");
+    let streams = if *streams == 1 { "1 stream".to_owned() } else { format!("{streams} streams") };
+    write!(text, "protocol {protocol}, {streams}, {workers} workers").expect("writing to a string");
+    text
+}

@@ -1,0 +1,137 @@
+//! What a database holds before a run: loaded once, used by any number of runs.
+//!
+//! The table `osier_bench` notes what was loaded and how many processes have used it. Each use gets an *incarnation*, a
+//! number of its own from 1, made durable before the first transaction: identities made from it are never used twice,
+//! whatever a crash has undone.
+
+use std::time::Instant;
+
+use osier::table::{Schema, Type, Value};
+use osier::{Database, Error, Table, TransactionError};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::EngineOptions;
+use crate::error::BenchError;
+use crate::progress::{Bar, Unit};
+use crate::report::LoadFigures;
+use crate::tpcc::{self, Tables, Tpcc};
+use crate::ycsb::{self, Ycsb, YcsbConfig};
+
+const TABLE: &str = "osier_bench";
+const CONTENTS: &str = "contents";
+const INCARNATION: &str = "incarnation";
+
+/// A workload and its size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum WorkloadConfig {
+    /// See [`ycsb`].
+    Ycsb(YcsbConfig),
+    /// See [`tpcc`].
+    Tpcc(Tpcc),
+}
+
+impl WorkloadConfig {
+    /// The name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            WorkloadConfig::Ycsb(_) => "ycsb",
+            WorkloadConfig::Tpcc(_) => "tpcc",
+        }
+    }
+
+    /// What is loaded for it, as far as it matters to who comes later.
+    pub fn contents(&self) -> String {
+        match self {
+            WorkloadConfig::Ycsb(YcsbConfig { records, fields, field_bytes, is_stamped, .. }) => {
+                let stamped = if *is_stamped { ", stamped" } else { "" };
+                format!("ycsb with {records} records of {fields} x {field_bytes} bytes{stamped}")
+            }
+            WorkloadConfig::Tpcc(Tpcc { scale, .. }) => {
+                let (warehouses, items, customers) = (scale.warehouses, scale.items, scale.customers);
+                format!("tpcc with {warehouses} warehouses, {items} items and {customers} customers per district")
+            }
+        }
+    }
+}
+
+/// A database ready for a run.
+pub struct Fixture {
+    /// Differs for each use.
+    pub incarnation: u32,
+    /// Where it had to be loaded.
+    pub load: Option<LoadFigures>,
+}
+
+impl Fixture {
+    /// Loads the database if it is empty, and begins the next incarnation.
+    pub fn prepare(
+        db: &Database,
+        options: &EngineOptions,
+        workload: &WorkloadConfig,
+        threads: u32,
+        seed: u64,
+    ) -> Result<Fixture, BenchError> {
+        let wanted = workload.contents();
+        let (notes, load) = match db.table(TABLE) {
+            Ok(notes) => {
+                let dir = options.home().to_owned();
+                match note(db, &notes, CONTENTS)? {
+                    Some(found) if found == wanted => (notes, None),
+                    Some(found) => return Err(BenchError::OtherContents { dir, found, wanted }),
+                    None => return Err(BenchError::Unfinished { dir }),
+                }
+            }
+            Err(Error::Transaction(TransactionError::UnknownTable { .. })) => {
+                let schema = Schema::builder(TABLE).column("name", Type::Text).column("value", Type::Text);
+                let notes = db.create_table(schema.primary_key(["name"]).build().map_err(Error::from)?)?;
+                let load = load(db, workload, threads, seed)?;
+                set_note(db, &notes, CONTENTS, &wanted)?;
+                (notes, Some(load))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let before = note(db, &notes, INCARNATION)?.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+        set_note(db, &notes, INCARNATION, &(before + 1).to_string())?;
+        Ok(Fixture { incarnation: before + 1, load })
+    }
+}
+
+fn load(db: &Database, workload: &WorkloadConfig, threads: u32, seed: u64) -> Result<LoadFigures, BenchError> {
+    let start = Instant::now();
+    let rows = match workload {
+        WorkloadConfig::Ycsb(config) => {
+            let bar = Bar::new("loading", config.records, Unit::Count);
+            ycsb::target::load(db, config, threads, &|rows| bar.at(rows))?
+        }
+        WorkloadConfig::Tpcc(Tpcc { scale, .. }) => {
+            let bar = Bar::new("loading", tpcc::loader::rows_expected(*scale), Unit::Count);
+            let tables = Tables::create(db)?;
+            tpcc::loader::load(db, &tables, *scale, threads, seed, &|rows| bar.at(rows))?
+        }
+    };
+    Ok(LoadFigures { seconds: start.elapsed().as_secs_f64(), rows })
+}
+
+fn note(db: &Database, notes: &Table, name: &str) -> Result<Option<String>, Error> {
+    let value = notes.column("value")?;
+    let ((text, receipt), ()) = (
+        db.run(|tx| {
+            let row = tx.get(notes, &[Value::Text(name)])?;
+            Ok::<_, Error>(row.map(|row| row.text(value).to_owned()))
+        })?,
+        (),
+    );
+    receipt.wait()?;
+    Ok(text)
+}
+
+fn set_note(db: &Database, notes: &Table, name: &str, value: &str) -> Result<(), Error> {
+    let ((), receipt) = db.run(|tx| tx.upsert(notes, &[Value::Text(name), Value::Text(value)]))?;
+    receipt.wait()?;
+    Ok(())
+}
+
+/// The workload of a configuration for YCSB, whose distribution takes time to work out.
+pub fn ycsb_workload(config: &YcsbConfig) -> Ycsb {
+    Ycsb::new(config.clone())
+}

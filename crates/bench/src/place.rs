@@ -1,0 +1,72 @@
+//! Where a run keeps its database: in the directories given, or in a fresh one that is removed at the end.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::error::BenchError;
+
+/// The directories of a run.
+#[derive(Debug)]
+pub struct Place {
+    dirs: Vec<PathBuf>,
+    /// Whether the directory goes with the value.
+    is_temporary: bool,
+}
+
+impl Place {
+    /// The directories given; without any a new one below the present directory, named after what is run.
+    pub fn new(given: &[PathBuf], what: &str) -> Result<Place, BenchError> {
+        if !given.is_empty() {
+            return Ok(Place { dirs: given.to_vec(), is_temporary: false });
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let dir = PathBuf::from(format!("osier-{what}-{:x}-{:x}", since.as_secs(), std::process::id()));
+        std::fs::create_dir(&dir).map_err(BenchError::io("create the temporary directory", &dir))?;
+        Ok(Place { dirs: vec![dir], is_temporary: true })
+    }
+
+    /// The directories.
+    pub fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
+    }
+
+    /// The first.
+    pub fn home(&self) -> &Path {
+        &self.dirs[0]
+    }
+
+    /// Whether it is removed at the end.
+    pub fn is_temporary(&self) -> bool {
+        self.is_temporary
+    }
+
+    /// Leaves the directory where it is.
+    pub fn keep(&mut self) {
+        self.is_temporary = false;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_temporary
+            && let Err(error) = std::fs::remove_dir_all(self.home())
+        {
+            eprintln!("warning: cannot remove the temporary directory {}: {error}", self.home().display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_directories_stay() {
+        let dir = std::env::temp_dir().join(format!("osier-place-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        drop(Place::new(std::slice::from_ref(&dir), "test").unwrap());
+        assert!(dir.exists());
+        drop(Place { dirs: vec![dir.clone()], is_temporary: true });
+        assert!(!dir.exists());
+    }
+}

@@ -1,0 +1,98 @@
+//! TPC-C, after revision 5.11 of its specification: the order entry of a wholesale supplier.
+//!
+//! Each transaction is a file of its own and reads as the specification does; together they are the longest example of
+//! how Osier's API is used. [`input`] draws what the terminals would enter, [`loader`] fills the tables, [`consistency`]
+//! checks conditions 1 to 4 of clause 3.3.2.
+//!
+//! Departures, beside those of [`schema`]: no terminals, so no keying and thinking times; workers have home warehouses
+//! of their own; a delivery is one transaction over ten districts and not deferred.
+
+pub mod consistency;
+pub mod delivery;
+pub mod input;
+pub mod ledger;
+pub mod loader;
+pub mod new_order;
+pub mod order_status;
+pub mod payment;
+pub mod random;
+pub mod schema;
+pub mod stock_level;
+mod tables;
+pub mod target;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Workload;
+use crate::attempt::{Decision, Failure};
+use input::{Request, Requests};
+pub use ledger::{Evidence, TpccFact};
+pub use tables::Tables;
+use tables::{changed, customer_row, dollars, found, id, int};
+
+/// Districts of a warehouse.
+pub const DISTRICTS: u32 = 10;
+
+/// How much is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scale {
+    /// Warehouses; everything but the items grows with it.
+    pub warehouses: u32,
+    /// Items: 100,000 in TPC-C.
+    pub items: u32,
+    /// Customers, and orders in the beginning, of a district: 3,000 in TPC-C.
+    pub customers: u32,
+}
+
+impl Scale {
+    /// What the specification asks for.
+    pub fn standard(warehouses: u32) -> Scale {
+        Scale { warehouses, items: 100_000, customers: 3000 }
+    }
+
+    /// Whether this is TPC-C's, whatever the number of warehouses.
+    pub fn is_standard(&self) -> bool {
+        *self == Scale::standard(self.warehouses)
+    }
+}
+
+/// Which transactions run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mix {
+    /// 45 % New-Order, 43 % Payment, 4 % each of the others.
+    Standard,
+    /// Half New-Order, half Payment.
+    PaymentNewOrder,
+}
+
+/// The workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tpcc {
+    /// How much is loaded.
+    pub scale: Scale,
+    /// Which transactions run.
+    pub mix: Mix,
+}
+
+impl Workload for Tpcc {
+    type Request = Request;
+    type Evidence = Evidence;
+
+    fn name(&self) -> &'static str {
+        "tpcc"
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &input::KINDS
+    }
+
+    fn kind(&self, request: &Request) -> usize {
+        request.kind()
+    }
+
+    fn requests(&self, worker: u32, workers: u32, seed: u64) -> impl Iterator<Item = Request> + Send {
+        Requests::new(self.scale, self.mix, worker, workers, seed)
+    }
+}

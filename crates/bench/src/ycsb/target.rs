@@ -1,0 +1,204 @@
+//! YCSB on Osier in process.
+
+use std::sync::Arc;
+
+use osier::table::{KeyRange, Schema, Table, Type};
+use osier::{Database, Durability, Receipt, Transaction};
+
+use super::content::{RowValues, Stamp, key_value, read_stamp, stamp};
+use super::{Access, Evidence, Pool, Request, Ycsb, YcsbConfig, YcsbFact};
+use crate::attempt::{Decision, Failure, execute, options};
+use crate::{Counters, Executed, Session, Target, TargetError, loading};
+
+const TABLE: &str = "usertable";
+/// Log bytes that a loading transaction may take.
+const LOAD_BYTES: usize = 256 << 10;
+/// Rows of a loading transaction.
+const LOAD_ROWS_MAX: usize = 1000;
+
+/// A database with the table of YCSB.
+pub struct YcsbTarget {
+    db: Database,
+    parts: Arc<Parts>,
+    durability: Durability,
+    incarnation: u32,
+}
+
+/// What sessions share and never write.
+struct Parts {
+    config: YcsbConfig,
+    table: Table,
+    pool: Pool,
+}
+
+impl YcsbTarget {
+    /// `incarnation` differs for each time that a process uses the database: blind writes are numbered with it.
+    pub fn new(
+        db: Database,
+        config: YcsbConfig,
+        durability: Durability,
+        incarnation: u32,
+    ) -> Result<YcsbTarget, TargetError> {
+        let table = db.table(TABLE).map_err(TargetError::new)?;
+        let parts = Arc::new(Parts { pool: Pool::new(&config), table, config });
+        Ok(YcsbTarget { db, parts, durability, incarnation })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.parts.table
+    }
+}
+
+/// Creates the table and loads its rows.
+pub fn load(
+    db: &Database,
+    config: &YcsbConfig,
+    threads: u32,
+    observe: &(impl Fn(u64) + Sync),
+) -> Result<u64, TargetError> {
+    let schema = (0..config.fields)
+        .fold(Schema::builder(TABLE).column("ycsb_key", Type::Int64), |schema, field| {
+            schema.column(format!("field{field}"), Type::Bytes)
+        })
+        .primary_key(["ycsb_key"])
+        .build()
+        .map_err(TargetError::new)?;
+    let table = db.create_table(schema).map_err(TargetError::new)?;
+    let pool = Pool::new(config);
+    let step = (LOAD_BYTES / (config.row_bytes() + 64)).clamp(1, LOAD_ROWS_MAX);
+    let tasks: Vec<_> = (0..config.records).step_by(step).collect();
+    loading::run(db, threads, &tasks, observe, |tx, number, first| {
+        let last = (first + step as u64).min(config.records);
+        let mut content = Vec::new();
+        for key in *first..last {
+            let payload = (u64::from(number) * 4099 + key * 31) as u32 % Pool::OFFSETS;
+            if config.is_stamped {
+                stamp(&mut content, config, &pool, payload, key, Stamp { version: 1, writer: 0 });
+                tx.upsert(&table, RowValues::new(config, key, &content).as_slice())?;
+            } else {
+                tx.upsert(&table, RowValues::of_pool(config, &pool, key, payload).as_slice())?;
+            }
+        }
+        Ok(last - first)
+    })
+}
+
+impl Target<Ycsb> for YcsbTarget {
+    type Session = YcsbSession;
+
+    fn session(&self, worker: u32) -> Result<YcsbSession, TargetError> {
+        let session = self.db.session().map_err(TargetError::new)?;
+        assert!(worker < 1 << 12 && (1..1 << 19).contains(&self.incarnation), "numbers of writers are limited");
+        let writer = u64::from(self.incarnation) << 44 | u64::from(worker) << 32;
+        let state = State { parts: Arc::clone(&self.parts), writer, content: Vec::new() };
+        Ok(YcsbSession { session, durability: self.durability, state })
+    }
+
+    fn counters(&self) -> Counters {
+        crate::engine::counters(&self.db)
+    }
+}
+
+/// One worker's session.
+pub struct YcsbSession {
+    session: osier::Session,
+    durability: Durability,
+    state: State,
+}
+
+struct State {
+    parts: Arc<Parts>,
+    /// Counts this session's transactions; also the version of what it writes blindly.
+    writer: u64,
+    content: Vec<u8>,
+}
+
+impl Session<Ycsb> for YcsbSession {
+    type Receipt = Receipt;
+
+    fn execute(&mut self, request: &Request) -> Result<Executed<Receipt, Evidence>, TargetError> {
+        let YcsbSession { session, durability, state } = self;
+        state.writer += 1;
+        execute(session, options(false, *durability), |tx| state.run(tx, request).map(Decision::Commit))
+    }
+}
+
+impl State {
+    fn run(&mut self, tx: &Transaction<'_>, request: &Request) -> Result<Evidence, Failure> {
+        let mut evidence = Evidence::default();
+        match *request {
+            Request::Overwrite { key, payload } => self.overwrite(tx, key, payload, &mut evidence)?,
+            Request::UpdateAndScan { key, payload, from, length } => {
+                self.update(tx, key, payload, &mut evidence)?;
+                self.scan(tx, from, length)?;
+            }
+            Request::Accesses { accesses, count, payload } => {
+                for Access { key, is_write } in &accesses[..usize::from(count)] {
+                    if *is_write {
+                        self.update(tx, *key, payload, &mut evidence)?;
+                    } else {
+                        self.read(tx, *key, &mut evidence)?;
+                    }
+                }
+            }
+        }
+        Ok(evidence)
+    }
+
+    /// A blind write: depends on nothing.
+    fn overwrite(&mut self, tx: &Transaction<'_>, key: u64, payload: u32, out: &mut Evidence) -> Result<(), Failure> {
+        let Parts { config, table, pool } = &*self.parts;
+        if !config.is_stamped {
+            return Ok(tx.upsert(table, RowValues::of_pool(config, pool, key, payload).as_slice())?);
+        }
+        let version = self.writer;
+        stamp(&mut self.content, config, pool, payload, key, Stamp { version, writer: self.writer });
+        tx.upsert(table, RowValues::new(config, key, &self.content).as_slice())?;
+        out.add(YcsbFact { key, version, is_write: true });
+        Ok(())
+    }
+
+    /// An UPDATE of all fields. Measured, it depends on the row's existence only; stamped, it counts up what it reads.
+    fn update(&mut self, tx: &Transaction<'_>, key: u64, payload: u32, out: &mut Evidence) -> Result<(), Failure> {
+        let Parts { config, table, pool } = &*self.parts;
+        if !config.is_stamped {
+            let is_there = tx.replace(table, RowValues::of_pool(config, pool, key, payload).as_slice())?;
+            return if is_there { Ok(()) } else { Err(missing(key)) };
+        }
+        let row = tx.get(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
+        let old = read_stamp(config, key, &row).ok_or_else(|| missing(key))?;
+        let version = old.version + 1;
+        stamp(&mut self.content, config, pool, payload, key, Stamp { version, writer: self.writer });
+        tx.replace(table, RowValues::new(config, key, &self.content).as_slice())?;
+        out.add(YcsbFact { key, version, is_write: true });
+        Ok(())
+    }
+
+    fn read(&self, tx: &Transaction<'_>, key: u64, out: &mut Evidence) -> Result<(), Failure> {
+        let Parts { config, table, .. } = &*self.parts;
+        let row = tx.get(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
+        if config.is_stamped {
+            let version = read_stamp(config, key, &row).ok_or_else(|| missing(key))?.version;
+            out.add(YcsbFact { key, version, is_write: false });
+        } else {
+            // All bytes are looked at, as a caller would.
+            std::hint::black_box(row.as_bytes().iter().fold(0_u8, |sum, byte| sum ^ byte));
+        }
+        Ok(())
+    }
+
+    fn scan(&self, tx: &Transaction<'_>, from: u64, length: u32) -> Result<(), Failure> {
+        let from = [key_value(from)];
+        let rows = tx.scan(&self.parts.table, KeyRange::all().from_included(&from))?;
+        for row in rows.take(length as usize) {
+            std::hint::black_box(row?.as_bytes().len());
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn missing(key: u64) -> Failure {
+    Failure::Missing { table: TABLE, key: key.to_string() }
+}

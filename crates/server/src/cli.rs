@@ -1,0 +1,392 @@
+//! The command line. What an option means is said here once, in its help text.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use osier_bench::driver::{Length, RunConfig};
+use osier_bench::engine::EngineOptions;
+use osier_bench::error::BenchError;
+use osier_bench::fixture::WorkloadConfig;
+use osier_bench::machine::cores;
+use osier_bench::tpcc::{Mix, Scale, Tpcc};
+use osier_bench::ycsb::content::STAMP_BYTES;
+use osier_bench::ycsb::{FIELDS_MAX, Variant, YcsbConfig};
+
+/// A serializable main-memory database whose durability is parallel from end to end.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure a workload: load, run, report what was acknowledged
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Kill a process that runs a workload, recover, look for everything it had acknowledged, and again
+    #[command(subcommand)]
+    Crash(CrashCommand),
+    /// Open a database as after a crash and report its recovery
+    Recover(RecoverArgs),
+    /// What `crash` kills
+    #[command(hide = true)]
+    CrashWorker {
+        /// The experiment, as JSON
+        experiment: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// One table of rows with equal fields
+    Ycsb(Bench<YcsbArgs>),
+    /// The order entry of a wholesale supplier, all five transactions
+    Tpcc(Bench<TpccArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CrashCommand {
+    /// One table of rows that carry their versions
+    Ycsb(Crash<YcsbArgs>),
+    /// Orders, payments and deliveries, and conditions 1 to 4 of the specification
+    Tpcc(Crash<TpccArgs>),
+}
+
+#[derive(Debug, Args)]
+pub struct DirArgs {
+    /// The database's directories, the one with MANIFEST first
+    #[arg(required = true)]
+    pub dirs: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    #[command(flatten)]
+    pub dirs: DirArgs,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench<W: Args> {
+    #[command(flatten)]
+    pub workload: W,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// End after so many seconds [default: 10]
+    #[arg(long, value_parser = seconds, conflicts_with = "transactions")]
+    pub seconds: Option<Duration>,
+    /// End after so many transactions
+    #[arg(long)]
+    pub transactions: Option<NonZeroU64>,
+    /// Run so many seconds before measuring
+    #[arg(long, value_parser = seconds, default_value = "0")]
+    pub warmup: Duration,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Crash<W: Args> {
+    #[command(flatten)]
+    pub workload: W,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Kill after so many seconds on average: a random moment between half and one and a half times of it
+    #[arg(long, value_parser = seconds, default_value = "3")]
+    pub seconds: Duration,
+    /// How often to kill and recover
+    #[arg(long, default_value = "3")]
+    pub rounds: NonZeroU32,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Write the figures to a file as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct SettingArgs {
+    /// Set any setting of the database, such as ring_bytes=16777216
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+}
+
+/// The database.
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// How the log is ordered; `none` logs nothing
+    #[arg(long, value_parser = ["none", "serial", "poplar"], default_value = "poplar")]
+    pub protocol: String,
+    /// How transactions are isolated
+    #[arg(long, value_parser = ["optimistic"], default_value = "optimistic")]
+    pub cc: String,
+    /// Log streams that work in parallel
+    #[arg(long, default_value = "1")]
+    pub streams: NonZeroU32,
+    /// Where to keep the database; repeat it to spread the streams [default: a new directory, removed at the end]
+    #[arg(long = "dir", value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+    /// Leave the new directory where it is
+    #[arg(long)]
+    pub keep: bool,
+    /// When a commit is acknowledged
+    #[arg(long, value_enum, default_value = "durable")]
+    pub durability: DurabilityArg,
+    /// Let the loggers gather commits for so many microseconds; 0 writes whenever the device is idle
+    #[arg(long, value_name = "US", default_value = "0")]
+    pub group_commit_interval: u64,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DurabilityArg {
+    /// When everything that the transaction wrote and saw is on disk
+    Durable,
+    /// At once
+    Relaxed,
+}
+
+/// How to drive.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Threads that execute transactions [default: one per core]
+    #[arg(long)]
+    pub workers: Option<NonZeroU32>,
+    /// Wait for every commit before the next transaction
+    #[arg(long)]
+    pub blocking: bool,
+    /// Transactions per second over all workers; latency then counts from when each is due [default: as many as possible]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Commits that a worker keeps unacknowledged before it waits
+    #[arg(long, value_name = "COMMITS", default_value = "8192")]
+    pub outstanding: NonZeroU32,
+    /// Time one in so many transactions [default: 16 for ycsb as fast as possible, otherwise 1]
+    #[arg(long, value_name = "TRANSACTIONS")]
+    pub latency_every: Option<NonZeroU32>,
+    /// Draw other requests [default: 1; in crash tests a random one]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct YcsbArgs {
+    /// Which transactions to run [default: write-only; in crash tests two-access]
+    #[arg(long, value_enum)]
+    pub variant: Option<VariantArg>,
+    /// Rows
+    #[arg(long, default_value = "100000")]
+    pub records: NonZeroU64,
+    /// Fields of a row
+    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u32).range(1..=i64::from(FIELDS_MAX)))]
+    pub fields: u32,
+    /// Bytes of a field
+    #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub field_bytes: u32,
+    /// Skew of the keys, below 1; 0 is uniform [default: 0.6 for two-access, otherwise 0]
+    #[arg(long, value_parser = theta)]
+    pub theta: Option<f64>,
+    /// Fraction of reads, for the variants with reads
+    #[arg(long, default_value = "0.5", value_parser = fraction)]
+    pub reads: f64,
+    /// Rows of a scan, for hybrid
+    #[arg(long, default_value = "10")]
+    pub scan_length: NonZeroU32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VariantArg {
+    /// Overwrite all fields of one row without reading it (Poplar)
+    WriteOnly,
+    /// Overwrite one row and scan others (Poplar)
+    Hybrid,
+    /// Read or overwrite one row (Silo)
+    OneAccess,
+    /// Read or overwrite two rows (Taurus)
+    TwoAccess,
+}
+
+#[derive(Debug, Args)]
+pub struct TpccArgs {
+    /// Warehouses
+    #[arg(long, default_value = "2")]
+    pub warehouses: NonZeroU32,
+    /// Which transactions to run
+    #[arg(long, value_enum, default_value = "standard")]
+    pub mix: MixArg,
+    /// Items; fewer than 100,000 are not TPC-C
+    #[arg(long, default_value = "100000", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    pub items: u32,
+    /// Customers and first orders of a district; fewer than 3,000 are not TPC-C
+    #[arg(long, default_value = "3000", value_parser = clap::value_parser!(u32).range(30..=3000))]
+    pub customers: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MixArg {
+    /// 45 % new orders, 43 % payments, 4 % order status, delivery and stock level
+    Standard,
+    /// Half payments, half new orders
+    PaymentNeworder,
+}
+
+impl YcsbArgs {
+    /// The workload; in crash tests rows are stamped.
+    pub fn workload(&self, is_crash: bool) -> Result<WorkloadConfig, BenchError> {
+        let chosen = self.variant.unwrap_or(if is_crash { VariantArg::TwoAccess } else { VariantArg::WriteOnly });
+        let variant = match chosen {
+            VariantArg::WriteOnly => Variant::WriteOnly,
+            VariantArg::Hybrid => Variant::Hybrid { scan: self.scan_length.get() },
+            VariantArg::OneAccess => Variant::OneAccess,
+            VariantArg::TwoAccess => Variant::TwoAccess,
+        };
+        let theta = self.theta.unwrap_or(if chosen == VariantArg::TwoAccess { 0.6 } else { 0.0 });
+        let config = YcsbConfig {
+            variant,
+            records: self.records.get(),
+            fields: self.fields,
+            field_bytes: self.field_bytes,
+            theta,
+            read_fraction: self.reads,
+            is_stamped: is_crash,
+        };
+        if is_crash && config.row_bytes() < STAMP_BYTES {
+            let text =
+                format!("rows of a crash test carry {STAMP_BYTES} bytes of their own; raise --fields or --field-bytes");
+            return Err(BenchError::Usage(text));
+        }
+        Ok(WorkloadConfig::Ycsb(config))
+    }
+}
+
+impl TpccArgs {
+    /// The workload.
+    pub fn workload(&self) -> WorkloadConfig {
+        let mix = match self.mix {
+            MixArg::Standard => Mix::Standard,
+            MixArg::PaymentNeworder => Mix::PaymentNewOrder,
+        };
+        let scale = Scale { warehouses: self.warehouses.get(), items: self.items, customers: self.customers };
+        WorkloadConfig::Tpcc(Tpcc { scale, mix })
+    }
+}
+
+impl EngineArgs {
+    /// The database in `dirs`.
+    pub fn options(&self, dirs: &[PathBuf]) -> EngineOptions {
+        let named = [
+            ("protocol", self.protocol.clone()),
+            ("cc", self.cc.clone()),
+            ("streams", self.streams.to_string()),
+            ("group_commit_interval_us", self.group_commit_interval.to_string()),
+        ];
+        let named = named.map(|(name, value)| (name.to_owned(), value)).into_iter();
+        let settings = named.chain(self.settings.settings.iter().cloned()).collect();
+        EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: self.durability == DurabilityArg::Relaxed }
+    }
+}
+
+impl RunArgs {
+    /// How to drive `workload`.
+    pub fn config(&self, workload: &WorkloadConfig, length: Length, warmup: Duration, seed: u64) -> RunConfig {
+        let is_fast = matches!(workload, WorkloadConfig::Ycsb(_)) && !self.blocking && self.rate.is_none();
+        RunConfig {
+            workers: self.workers.map_or(cores() as u32, NonZeroU32::get),
+            length,
+            warmup,
+            blocking: self.blocking,
+            outstanding_max: self.outstanding.get() as usize,
+            rate: self.rate,
+            latency_every: self.latency_every.map_or(if is_fast { 16 } else { 1 }, NonZeroU32::get),
+            seed: self.seed.unwrap_or(seed),
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
+        _ => Err("a number above 0 is needed".to_owned()),
+    }
+}
+
+fn theta(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(theta) if (0.0..1.0).contains(&theta) => Ok(theta),
+        _ => Err("a number from 0 to less than 1 is needed".to_owned()),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err("a number from 0 to 1 is needed".to_owned()),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is needed")?;
+    Ok((name.trim().replace('-', "_"), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn later_settings_replace_named_options() {
+        let line = "osier bench ycsb --streams 4 --set streams=2 --set ring-bytes=16777216";
+        let Command::Bench(BenchCommand::Ycsb(bench)) = Cli::parse_from(line.split(' ')).command else { panic!() };
+        let options = bench.engine.options(&[]);
+        assert_eq!(options.settings["streams"], "2");
+        assert_eq!(options.settings["ring_bytes"], "16777216");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in [
+            "osier bench",
+            "osier bench ycsb --protocol silo",
+            "osier bench ycsb --cc 2pl",
+            "osier bench ycsb --seconds 1 --transactions 5",
+            "osier bench ycsb --theta 1",
+            "osier bench ycsb --warehouses 2",
+            "osier bench tpcc --mix half",
+            "osier bench tpcc --warehouses 0",
+            "osier crash tpcc --transactions 5",
+            "osier recover",
+            "osier bench ycsb --set ring_bytes",
+            "osier bench ycsb --rate -5",
+        ] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the commands do.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, ExitCode};
+use std::time::Duration;
+
+use osier::Create;
+use osier_bench::crash::{self, CrashPlan};
+use osier_bench::driver::Length;
+use osier_bench::engine::{EngineOptions, recovery_figures, settings};
+use osier_bench::error::BenchError;
+use osier_bench::experiment::{self, Experiment, headline};
+use osier_bench::fixture::WorkloadConfig;
+use osier_bench::place::Place;
+use osier_bench::random::any_seed;
+use osier_bench::report::Report;
+
+use crate::cli::{self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, EngineArgs, OutputArgs};
+
+/// Exit status where something acknowledged was lost or the data is inconsistent.
+const UNSOUND: u8 = 3;
+const SECONDS: Duration = Duration::from_secs(10);
+const SEED: u64 = 1;
+
+/// Runs a command.
+pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
+    match cli.command {
+        Command::Bench(BenchCommand::Ycsb(args)) => bench(&args, args.workload.workload(false)?),
+        Command::Bench(BenchCommand::Tpcc(args)) => bench(&args, args.workload.workload()),
+        Command::Crash(CrashCommand::Ycsb(args)) => crash(&args, args.workload.workload(true)?),
+        Command::Crash(CrashCommand::Tpcc(args)) => crash(&args, args.workload.workload()),
+        Command::Recover(args) => recover(&args),
+        Command::CrashWorker { experiment } => crash::work(&experiment).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<ExitCode, BenchError> {
+    let length = match (args.seconds, args.transactions) {
+        (_, Some(transactions)) => Length::Transactions(transactions.get()),
+        (seconds, None) => Length::Time(seconds.unwrap_or(SECONDS)),
+    };
+    let run = args.run.config(&workload, length, args.warmup, SEED);
+    let out = &mut *args.output.text();
+    let place = place(&args.engine, "bench", out)?;
+    let engine = args.engine.options(place.dirs());
+    let report = experiment::run(&Experiment { workload, engine, run })?;
+    say(out, &headline(&report))?;
+    say(out, report.to_string().trim_end())?;
+    args.output.write(&report)?;
+    Ok(exit_code(&report))
+}
+
+fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<ExitCode, BenchError> {
+    if args.engine.protocol == "none" || args.engine.durability == cli::DurabilityArg::Relaxed {
+        let text = "a crash test needs durable commits: leave out --protocol none and --durability relaxed";
+        return Err(BenchError::Usage(text.to_owned()));
+    }
+    let run = args.run.config(&workload, Length::Time(args.seconds), Duration::ZERO, any_seed());
+    let out = &mut *args.output.text();
+    let mut place = place(&args.engine, "crash", out)?;
+    let engine = args.engine.options(place.dirs());
+    let plan = CrashPlan { experiment: Experiment { workload, engine, run }, rounds: args.rounds.get() };
+    let program = std::env::current_exe().map_err(|source| BenchError::Io {
+        action: "find the program to start again",
+        path: PathBuf::from("osier"),
+        source,
+    })?;
+    let worker = |argument: &str| {
+        let mut process = Process::new(&program);
+        process.arg("crash-worker").arg(argument);
+        process
+    };
+    let result = crash::run(&plan, &worker, out);
+    // What went wrong is to be looked at.
+    if place.is_temporary() && !result.as_ref().is_ok_and(Report::is_sound) {
+        place.keep();
+        eprintln!("the database is left in {}", place.home().display());
+    }
+    let report = result?;
+    say(out, report.to_string().trim_end())?;
+    args.output.write(&report)?;
+    Ok(exit_code(&report))
+}
+
+fn recover(args: &cli::RecoverArgs) -> Result<ExitCode, BenchError> {
+    let settings_given = args.settings.settings.iter().cloned().collect();
+    let engine = EngineOptions { dirs: args.dirs.dirs.clone(), settings: settings_given, is_relaxed: false };
+    let db = engine.open(Create::Never)?;
+    let recovery = db.recovery();
+    let mut report = Report::new("recover");
+    report.recovery = recovery.map(recovery_figures);
+    report.configuration = settings(db.config());
+    let out = &mut *args.output.text();
+    if let Some(recovery) = recovery {
+        say(out, &format!("{recovery:?}"))?;
+    }
+    db.close()?;
+    args.output.write(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the run keeps its database, said to the user where it was not the user's choice.
+fn place(args: &EngineArgs, what: &str, out: &mut dyn Write) -> Result<Place, BenchError> {
+    // What cannot be opened is refused before anything is created.
+    args.options(&[PathBuf::from(".")]).config(Create::IfMissing)?;
+    let mut place = Place::new(&args.dirs, what)?;
+    if place.is_temporary() {
+        let fate = if args.keep { "kept" } else { "removed at the end" };
+        say(out, &format!("database in {}, {fate}", place.home().display()))?;
+    }
+    if args.keep {
+        place.keep();
+    }
+    Ok(place)
+}
+
+fn exit_code(report: &Report) -> ExitCode {
+    if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(UNSOUND) }
+}
+
+fn say(out: &mut dyn Write, text: &str) -> Result<(), BenchError> {
+    writeln!(out, "{text}").map_err(cannot_write(Path::new("standard output")))
+}
+
+fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> BenchError {
+    let path = path.to_owned();
+    move |source| BenchError::Io { action: "write", path, source }
+}
+
+impl OutputArgs {
+    /// Where text for people goes: not where the JSON goes.
+    fn text(&self) -> Box<dyn Write> {
+        if self.is_standard_output() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
+    }
+
+    fn is_standard_output(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    fn write(&self, report: &Report) -> Result<(), BenchError> {
+        match &self.json {
+            None => Ok(()),
+            Some(_) if self.is_standard_output() => say(&mut std::io::stdout(), &report.to_json()),
+            Some(path) => std::fs::write(path, report.to_json() + "\n").map_err(cannot_write(path)),
+        }
+    }
+}
