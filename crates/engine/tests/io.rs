@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -129,50 +129,52 @@ fn a_lock_is_exclusive_until_dropped() {
     disk.lock(&path).unwrap();
 }
 
-/// Answers requests: whoever raises `asked` wants `answered` to follow.
+/// Answers requests: whoever raises its number in `asked` wants the same place of `answered` to follow.
 struct Answer {
-    asked: Arc<AtomicU64>,
-    answered: Arc<AtomicU64>,
-    last: u64,
-    timeout: Option<Duration>,
+    asked: Arc<Vec<AtomicU64>>,
+    answered: Arc<Vec<AtomicU64>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Task for Answer {
     fn step(&mut self) -> Step {
-        let asked = self.asked.load(Ordering::Relaxed);
-        if asked == u64::MAX {
-            return Step::Done;
+        let mut step = if self.is_over.load(Ordering::Relaxed) { Step::Done } else { Step::Idle(None) };
+        for (asked, answered) in self.asked.iter().zip(&*self.answered) {
+            let asked = asked.load(Ordering::Relaxed);
+            if asked != answered.load(Ordering::Relaxed) {
+                answered.store(asked, Ordering::Release);
+                step = Step::Again;
+            }
         }
-        if asked == self.last {
-            return Step::Idle(self.timeout);
-        }
-        self.last = asked;
-        self.answered.store(asked, Ordering::Release);
-        Step::Again
+        step
     }
 }
 
-/// Many threads raise a number and wait until the task saw it: one lost wake-up and the test stands still.
-fn ask_from(threads: u64, rounds: u64) {
+/// Every thread raises its number and waits until the task saw it: one lost wake-up and the test stands still. The
+/// numbers are plain stores, so that nothing but the signal's own fences orders them before its loads.
+fn ask_from(threads: usize, rounds: u64) {
     let env = Environment::os();
     let signal = Arc::new(Signal::new());
-    let (asked, answered) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let task = Answer { asked: asked.clone(), answered: answered.clone(), last: 0, timeout: None };
+    let numbers = || Arc::new((0..threads).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+    let (asked, answered, is_over) = (numbers(), numbers(), Arc::new(AtomicBool::new(false)));
+    let task = Answer { asked: asked.clone(), answered: answered.clone(), is_over: is_over.clone() };
     let joiner = env.spawn.spawn("answer".to_owned(), Box::new(task), signal.clone()).unwrap();
 
     let (finished, watchdog) = mpsc::channel();
-    for seed in 0..threads {
+    for own in 0..threads {
         let (asked, answered, signal, finished) = (asked.clone(), answered.clone(), signal.clone(), finished.clone());
         thread::spawn(move || {
-            let mut random = fastrand::Rng::with_seed(seed);
-            for _ in 0..rounds {
-                let mine = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            let mut random = fastrand::Rng::with_seed(own as u64);
+            for round in 1..=rounds {
+                asked[own].store(round, Ordering::Relaxed);
                 signal.wake();
-                while answered.load(Ordering::Acquire) < mine {
-                    thread::yield_now();
+                let mut spins = 0_u32;
+                while answered[own].load(Ordering::Acquire) < round {
+                    spins += 1;
+                    if spins.is_multiple_of(64) { thread::yield_now() } else { std::hint::spin_loop() }
                 }
                 // Sweep over the moments at which the task falls asleep.
-                for _ in 0..random.u32(0..2_000) {
+                for _ in 0..random.u32(0..500) {
                     std::hint::spin_loop();
                 }
             }
@@ -182,19 +184,49 @@ fn ask_from(threads: u64, rounds: u64) {
     for _ in 0..threads {
         watchdog.recv_timeout(Duration::from_secs(120)).expect("a wake-up was lost");
     }
-    asked.store(u64::MAX, Ordering::Relaxed);
+    is_over.store(true, Ordering::Relaxed);
     signal.wake();
     joiner.join().unwrap();
 }
 
 #[test]
 fn one_waker_is_always_heard() {
-    ask_from(1, 30_000);
+    ask_from(1, 100_000);
 }
 
 #[test]
 fn four_wakers_are_always_heard() {
-    ask_from(4, 10_000);
+    ask_from(4, 20_000);
+}
+
+/// Looks for work, is overtaken by it, and reports that there was none.
+struct Overtaken {
+    work: Arc<AtomicBool>,
+    signal: Arc<Signal>,
+    has_looked: bool,
+}
+
+impl Task for Overtaken {
+    fn step(&mut self) -> Step {
+        if self.work.load(Ordering::Relaxed) {
+            return Step::Done;
+        }
+        if !std::mem::replace(&mut self.has_looked, true) {
+            self.work.store(true, Ordering::Relaxed);
+            self.signal.wake();
+        }
+        Step::Idle(None)
+    }
+}
+
+#[test]
+fn work_that_came_just_before_the_sleep_is_done() {
+    let signal = Arc::new(Signal::new());
+    let task = Overtaken { work: Arc::new(AtomicBool::new(false)), signal: signal.clone(), has_looked: false };
+    let joiner = Environment::os().spawn.spawn("overtaken".to_owned(), Box::new(task), signal).unwrap();
+    let (finished, watchdog) = mpsc::channel();
+    thread::spawn(move || finished.send(joiner.join()).unwrap());
+    watchdog.recv_timeout(Duration::from_secs(60)).expect("a wake-up was lost").unwrap();
 }
 
 #[test]

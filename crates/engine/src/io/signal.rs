@@ -12,18 +12,20 @@
 //!   swap lowers `listening` before `wait` ends, and the same waker then sets `raised` under the mutex that `wait` checks it
 //!   under. A later value that a waker may load instead is the lowered flag of another waker, whose raise is on its way, or
 //!   that of an ended wait, after which the task looks for work again.
-//! - A raise that arrives after its wait ended makes the next `wait` return at once: waits may end early, never late.
+//! - A raise that arrives after its wait ended makes the next `wait` return at once: waits may end early, never late, so a task looks for
+//!   work whatever ended its sleep.
 //!
 //! Deliberately absent: more than one sleeper per signal, and counting. A wake says "look again", not how often.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use osier_memory::sync::atomic::{AtomicBool, Ordering, fence};
+use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
 /// An eventcount between many wakers and one task.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Signal {
     /// Whether a waker must take the slow path; read by every waker, written only around a sleep.
     listening: CachePadded<AtomicBool>,
@@ -32,10 +34,20 @@ pub struct Signal {
     changed: Condvar,
 }
 
+impl Default for Signal {
+    fn default() -> Signal {
+        Signal::new()
+    }
+}
+
 impl Signal {
     /// A signal with nobody asleep.
     pub fn new() -> Signal {
-        Signal::default()
+        Signal {
+            listening: CachePadded::new(AtomicBool::new(false)),
+            raised: Mutex::new(false),
+            changed: Condvar::new(),
+        }
     }
 
     /// Makes the task look for work again, if it sleeps or is about to. Call it after publishing the work.
@@ -57,16 +69,16 @@ impl Signal {
         self.listening.store(false, Ordering::Relaxed);
     }
 
-    /// Sleeps until a wake that follows [`Signal::listen`], or until `timeout` has passed. Returns whether it was a wake.
+    /// Sleeps until a wake that follows [`Signal::listen`], or until `timeout` has passed, or, rarely, for no reason.
+    /// Returns whether it was a wake.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
-        let raised = self.lock();
-        let mut raised = match timeout {
-            None => self.changed.wait_while(raised, |raised| !*raised).unwrap_or_else(PoisonError::into_inner),
-            Some(timeout) => {
-                let waited = self.changed.wait_timeout_while(raised, timeout, |raised| !*raised);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-        };
+        let mut raised = lock(&self.raised);
+        if !*raised {
+            raised = match timeout {
+                None => wait(&self.changed, raised),
+                Some(timeout) => self.changed.wait_timeout(raised, timeout).unwrap_or_else(PoisonError::into_inner).0,
+            };
+        }
         let woken = std::mem::replace(&mut *raised, false);
         self.unlisten();
         woken
@@ -74,20 +86,82 @@ impl Signal {
 
     /// Whether the next [`Signal::wait`] would return at once: for schedulers that run tasks without blocking.
     pub fn is_raised(&self) -> bool {
-        *self.lock()
+        *lock(&self.raised)
     }
 
     /// The slow path of [`Signal::wake`]: of many wakers only the one that lowers the flag pays for the mutex.
     #[cold]
     fn raise(&self) {
         if self.listening.swap(false, Ordering::AcqRel) {
-            *self.lock() = true;
+            *lock(&self.raised) = true;
             self.changed.notify_one();
         }
     }
+}
 
-    /// The flag is valid at every instant, so a holder's panic does not spoil it.
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+/// Models of the file's invariants, explored by loom: `RUSTFLAGS="--cfg loom" cargo test -p osier --release --lib models`.
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use osier_memory::sync::atomic::AtomicU64;
+    use osier_memory::sync::{Arc, thread};
+
+    /// Sleeps as a task does until `count` pieces of work are there. A lost wake-up is a deadlock, which loom reports.
+    fn wait_for(work: &AtomicU64, count: u64, signal: &Signal) {
+        loop {
+            if work.load(Ordering::Relaxed) == count {
+                return;
+            }
+            signal.listen();
+            if work.load(Ordering::Relaxed) == count {
+                return signal.unlisten();
+            }
+            signal.wait(None);
+        }
+    }
+
+    fn explore(wakers: u64) {
+        loom::model(move || {
+            let (work, signal) = (Arc::new(AtomicU64::new(0)), Arc::new(Signal::new()));
+            let threads = (0..wakers).map(|_| {
+                let (work, signal) = (work.clone(), signal.clone());
+                thread::spawn(move || {
+                    work.fetch_add(1, Ordering::Relaxed);
+                    signal.wake();
+                })
+            });
+            let threads = threads.collect::<Vec<_>>();
+            wait_for(&work, wakers, &signal);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn one_waker_is_heard() {
+        explore(1);
+    }
+
+    #[test]
+    fn two_wakers_are_heard() {
+        explore(2);
+    }
+
+    /// A waker that stalls after it lowered the flag raises a later wait, and no wait for later work is lost by that.
+    #[test]
+    fn a_late_raise_ends_a_later_wait() {
+        loom::model(|| {
+            let (work, signal) = (Arc::new(AtomicU64::new(0)), Arc::new(Signal::new()));
+            let waker = {
+                let (work, signal) = (work.clone(), signal.clone());
+                thread::spawn(move || {
+                    for count in 1..=2 {
+                        work.store(count, Ordering::Relaxed);
+                        signal.wake();
+                    }
+                })
+            };
+            wait_for(&work, 2, &signal);
+            waker.join().unwrap();
+        });
     }
 }

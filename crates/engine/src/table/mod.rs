@@ -10,6 +10,7 @@ mod key;
 mod key_buffer;
 mod key_range;
 mod row;
+mod row_codec;
 mod schema;
 mod schema_codec;
 pub(crate) mod store;
@@ -20,7 +21,8 @@ pub use handle::Table;
 pub use key::{KeyCodec, KeyValues};
 pub use key_buffer::{KEY_INLINE_BYTES, KeyBuf};
 pub use key_range::{KeyBounds, KeyRange};
-pub use row::{Row, RowCodec};
+pub use row::Row;
+pub use row_codec::RowCodec;
 pub use schema::{
     COLUMNS_MAX, Column, ColumnId, INDEXES_MAX, Index, IndexId, KEY_COLUMNS_MAX, NAME_BYTES_MAX, Schema, SchemaBuilder,
 };
