@@ -13,9 +13,15 @@ mod aligned;
 mod epoch;
 mod ids;
 mod limbo;
+#[cfg(all(test, any(loom, shuttle)))]
+mod models;
 mod record;
 mod ring;
 pub mod sync;
+#[cfg(test)]
+mod testing;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 mod thin;
 mod tree;
 mod version;

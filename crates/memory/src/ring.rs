@@ -451,8 +451,11 @@ impl Batch {
 }
 
 /// The ring's memory, handed out in pieces by offset.
+///
+/// Once the ring is shared nobody may borrow the whole buffer, not even to ask for its length.
 struct Bytes {
     buffer: AlignedBuffer,
+    len: usize,
     /// One for each grain, where a model watches; nothing otherwise.
     races: Box<[RaceCell]>,
 }
@@ -461,20 +464,19 @@ impl Bytes {
     fn new(len: usize) -> Bytes {
         assert!(len.is_power_of_two() && len >= GRAIN_BYTES as usize, "a ring is a power of two");
         let races = (0..len / GRAIN_BYTES as usize).map(|_| RaceCell::new()).collect();
-        Bytes { buffer: AlignedBuffer::zeroed(len), races }
+        Bytes { buffer: AlignedBuffer::zeroed(len), len, races }
     }
 
     /// How many bytes lie between an offset and the end of the ring.
     fn lap_left(&self, offset: u64) -> u64 {
-        let capacity = self.buffer.len() as u64;
-        capacity - (offset & (capacity - 1))
+        self.len as u64 - (offset & (self.len as u64 - 1))
     }
 
     /// The position of a piece, which must not go round the end.
     fn position(&self, offset: u64, len: u64) -> usize {
         let lap_left = self.lap_left(offset);
         assert!(len <= lap_left, "a piece of the ring is contiguous");
-        self.buffer.len() - lap_left as usize
+        self.len - lap_left as usize
     }
 
     fn races(&self, position: usize, len: u64) -> impl Iterator<Item = &RaceCell> {

@@ -4,8 +4,8 @@
 
 #![cfg(not(any(loom, shuttle)))]
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use osier_memory::sync::atomic::{AtomicU64, Ordering};
+use osier_memory::sync::thread;
 use std::time::Duration;
 
 use osier_memory::{Closed, Ring, RingConfig, Stamp};
@@ -76,7 +76,7 @@ impl Log {
         assert!(batch[..self.header].iter().all(|&byte| byte == 0xee), "the header is where it was written");
         let mut rest = &batch[self.header..][..record_bytes];
         while !rest.is_empty() {
-            let length = u32::from_le_bytes(rest[..4].try_into().unwrap());
+            let length = u32::from_le_bytes(rest[..4].try_into().expect("a slice of the right length"));
             let len = (length & !(1 << 31)) as usize;
             let (record, after) = rest.split_at(len);
             let offset = self.base + (self.bytes.len() - after.len()) as u64 - len as u64;
@@ -86,9 +86,13 @@ impl Log {
             } else {
                 self.records += 1;
                 if len >= 24 {
-                    let stamp = Stamp(u64::from_le_bytes(record[8..16].try_into().unwrap()));
+                    let stamp =
+                        Stamp(u64::from_le_bytes(record[8..16].try_into().expect("a slice of the right length")));
                     assert!(self.stamp < stamp && stamp <= stamp_max, "stamps increase and lie between batches");
-                    assert_eq!(u64::from_le_bytes(record[16..24].try_into().unwrap()), offset);
+                    assert_eq!(
+                        u64::from_le_bytes(record[16..24].try_into().expect("a slice of the right length")),
+                        offset
+                    );
                     let mut expected = vec![0; len];
                     encode(&mut expected, stamp, offset);
                     assert_eq!(record, expected);
@@ -194,6 +198,11 @@ fn closing_wakes_those_who_wait() {
     let ring = Ring::new(SMALL);
     thread::scope(|scope| {
         let worker = scope.spawn(|| (0..).map(|_| put(&ring, 256)).take_while(Result::is_ok).count());
+        // 256 bytes, a skip of 104, and twice 256.
+        while ring.pending_bytes() < 872 {
+            thread::yield_now();
+        }
+        // Let the worker come to wait; where it does not, it finds the ring closed.
         thread::sleep(Duration::from_millis(20));
         ring.close();
         let done = worker.join().unwrap();

@@ -1,0 +1,118 @@
+//! Pin, retire, advance: nothing is freed that a pin can reach, and the clock never passes a pin.
+
+use super::explore;
+use crate::Epochs;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, thread};
+use crate::testing::Perch;
+
+/// A reader follows what it finds while a writer replaces it and tries to free it, and the clock advances.
+#[test]
+fn what_is_held_is_not_freed() {
+    explore(3, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let mut reader = epochs.register().expect("a slot");
+        let mut writer = epochs.register().expect("a slot");
+        let reading = {
+            let perch = Arc::clone(&perch);
+            thread::spawn(move || {
+                let pin = reader.pin();
+                let held = perch.find(&pin).expect("a canary");
+                let number = pin.get(held).number();
+                assert!(number == 1 || number == 2);
+                assert_eq!(pin.get(held).number(), number);
+                drop(pin);
+                // The clock may see only this second announcement, after which the first pin's reads are over too.
+                drop(reader.pin());
+            })
+        };
+        let writing = {
+            let perch = Arc::clone(&perch);
+            thread::spawn(move || {
+                perch.replace(&writer.pin(), 2);
+                drop(writer.pin());
+                writer.epochs().advance();
+                drop(writer.pin());
+            })
+        };
+        epochs.advance();
+        reading.join().expect("the reader is content");
+        writing.join().expect("the writer is content");
+        drop(perch);
+        drop(epochs);
+        assert_eq!(freed.load(Ordering::Relaxed), 2, "everything is freed in the end");
+    });
+}
+
+/// E1: whatever `safe()` says while a pin is active is less than what the pin announces.
+#[test]
+fn the_clock_does_not_pass_a_pin() {
+    explore(3, || {
+        let epochs = Epochs::new(1);
+        let mut participant = epochs.register().expect("a slot");
+        let clock = Arc::clone(&epochs);
+        let advancing = thread::spawn(move || {
+            clock.advance();
+            clock.advance();
+        });
+        for _ in 0..2 {
+            let pin = participant.pin();
+            assert!(epochs.safe() < pin.epoch());
+            assert!(pin.epoch() <= pin.current_epoch());
+            assert!(epochs.safe() < pin.epoch());
+        }
+        advancing.join().expect("the clock advances");
+    });
+}
+
+/// What a participant leaves behind, and what is retired outside any pin, is freed by the clock, after its readers.
+#[test]
+fn orphans_are_freed_after_their_readers() {
+    explore(2, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let mut reader = epochs.register().expect("a slot");
+        let mut writer = epochs.register().expect("a slot");
+        let reading = {
+            let perch = Arc::clone(&perch);
+            thread::spawn(move || {
+                let pin = reader.pin();
+                if let Some(held) = perch.find(&pin) {
+                    pin.get(held).number();
+                }
+            })
+        };
+        perch.replace(&writer.pin(), 2);
+        drop(writer);
+        perch.abandon(&epochs);
+        epochs.advance();
+        epochs.advance();
+        reading.join().expect("the reader is content");
+        epochs.advance();
+        assert_eq!(freed.load(Ordering::Relaxed), 2, "everything is freed when the reader has gone");
+    });
+}
+
+/// Two threads take one slot in turn; a slot that is given back announces nothing.
+#[test]
+fn a_slot_serves_one_at_a_time() {
+    explore(3, || {
+        let epochs = Epochs::new(1);
+        let other = Arc::clone(&epochs);
+        let enter = |epochs: &Arc<Epochs>| {
+            if let Some(mut participant) = epochs.register() {
+                let pin = participant.pin();
+                assert!(epochs.safe() < pin.epoch());
+            }
+        };
+        let entering = thread::spawn(move || enter(&other));
+        enter(&epochs);
+        entering.join().expect("the other is content");
+        let advanced = epochs.advance();
+        assert!(epochs.safe() < advanced);
+        assert_eq!(epochs.safe().0, advanced.0 - 1, "no slot holds the clock back");
+    });
+}
