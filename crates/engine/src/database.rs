@@ -271,7 +271,7 @@ fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut 
     };
     let mut participant = store.epochs().register().expect("a participant is kept for the catalog");
     report.indexed = catalog.load(store, &participant.pin(), &indexed)?;
-    report.index_time = clock.now() - begun;
+    report.index_seconds = (clock.now() - begun).as_secs_f64();
     Ok(())
 }
 

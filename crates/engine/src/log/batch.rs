@@ -169,6 +169,11 @@ impl BatchHeader {
         Ok((header, Certificates::check(bytes, log)?))
     }
 
+    /// Whether `bytes` name generation, stream and `offset` as a header would: a cheap test before [`BatchHeader::decode`].
+    pub(crate) fn names(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> bool {
+        bytes.len() >= FIXED_BYTES && check_place(bytes, log, offset).is_ok()
+    }
+
     /// The end of the batch.
     pub fn end(&self) -> LogOffset {
         LogOffset(self.offset.0 + self.length)
@@ -205,7 +210,7 @@ fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(),
     if found != offset {
         return Err(BatchError::Offset { found, expected: offset });
     }
-    if u32_at(bytes, 4) as usize != bytes.len() {
+    if u32_at(bytes, 4) as usize != header_bytes(log.streams()) {
         return Err(BatchError::Malformed { what: "its header is for another number of streams" });
     }
     Ok(())

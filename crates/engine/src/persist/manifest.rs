@@ -17,7 +17,7 @@ use crate::config::Protocol;
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
 use crate::io::{Disk, OpenMode};
 use crate::log::LogIdentity;
-use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, io_sqlstate, stream_directory};
+use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, io_cure, io_sqlstate, stream_directory};
 
 mod codec;
 
@@ -103,7 +103,7 @@ pub struct StreamEnd {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {source}{}", path.display(), io_cure(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -248,6 +248,29 @@ impl Manifest {
         self.frozen.last().is_some_and(|frozen| frozen.layout.generation == self.current.generation)
     }
 
+    /// Whether files of `generation` may still be needed.
+    pub fn knows(&self, generation: Generation) -> bool {
+        generation >= self.current.generation || self.frozen.iter().any(|frozen| frozen.layout.generation == generation)
+    }
+
+    /// Where streams lie, as far as `dirs` say otherwise: a directory that was moved is found at the place in `dirs` that
+    /// it had when it was first given. The first of `dirs` is home.
+    pub fn relocate(&mut self, disk: &dyn Disk, dirs: &[PathBuf]) -> Result<(), ManifestError> {
+        let home = &dirs[0];
+        for (index, dir) in dirs.iter().enumerate().take(self.directories.len()).skip(1) {
+            let known = home.join(&self.directories[index]);
+            let is_there = |path: &Path| disk.exists(path).map_err(ManifestError::io("look for", path));
+            if is_there(&known)? || !is_there(dir)? {
+                continue;
+            }
+            let moved = relative_to(home, dir);
+            if !self.directories.contains(&moved) {
+                self.directories[index] = moved;
+            }
+        }
+        Ok(())
+    }
+
     /// The greatest stamp and epoch known to the manifest.
     pub fn seen(&self) -> (Stamp, Epoch) {
         match self.frozen.last() {
@@ -268,16 +291,21 @@ impl Manifest {
     }
 
     fn directory_index(&mut self, home: &Path, dir: &Path) -> u32 {
-        let relative = match dir.strip_prefix(home) {
-            Ok(relative) => relative.to_owned(),
-            Err(_) => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
-        };
+        let relative = relative_to(home, dir);
         let known = self.directories.iter().position(|known| *known == relative);
         let index = known.unwrap_or_else(|| {
             self.directories.push(relative);
             self.directories.len() - 1
         });
         u32::try_from(index).expect("fewer directories than streams")
+    }
+}
+
+/// As a manifest in `home` names `dir`.
+fn relative_to(home: &Path, dir: &Path) -> PathBuf {
+    match dir.strip_prefix(home) {
+        Ok(relative) => relative.to_owned(),
+        Err(_) => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
     }
 }
 
@@ -316,9 +344,7 @@ fn find_segment(disk: &dyn Disk, dirs: &[PathBuf]) -> Result<Option<PathBuf>, Ma
             continue;
         }
         for entry in disk.list(dir).map_err(ManifestError::io("list", dir))? {
-            let is_stream =
-                entry.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("stream-"));
-            if !is_stream {
+            if !segment::is_stream_directory(&entry) {
                 continue;
             }
             let files = disk.list(&entry).map_err(ManifestError::io("list", &entry))?;

@@ -267,6 +267,12 @@ pub fn stream_directory(root: &Path, stream: StreamId) -> PathBuf {
     root.join(format!("stream-{stream}"))
 }
 
+/// Whether `path` is named like the directory of a stream.
+pub(crate) fn is_stream_directory(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.strip_prefix("stream-")).is_some_and(|number| digits(number, 1).is_some())
+}
+
 /// The file of a segment.
 pub fn segment_path(directory: &Path, generation: Generation, sequence: u64) -> PathBuf {
     directory.join(format!("{:08}-{sequence:08}.log", generation.0))
@@ -332,6 +338,19 @@ pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "42501",
         io::ErrorKind::NotFound => "58P01",
         _ => "58030",
+    }
+}
+
+/// What to do about a failed write; begins with the punctuation that appends it to a message.
+pub(crate) fn io_cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room on the device and open the database again, nothing is lost"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; opening a database writes to its directories: make them writable, or open a copy"
+        }
+        _ => "",
     }
 }
 

@@ -1,72 +1,194 @@
-//! From the files of a crashed database to its tables.
+//! From the files of a database to its tables: the mirror of the life of a transaction.
+//!
+//! [`run`] is the order of the steps, and the order is the correctness argument:
+//!
+//! 1. **Manifest**: which generations there are and how they lie. Those that ended are *frozen*: their cut and their exact
+//!    ends were written down. The newest may have crashed.
+//! 2. **Scan** the valid prefix of every stream of every generation. Damage is told from torn writes: a batch is written
+//!    only after the one before is durable, so only the last batch of a stream that crashed can be torn. Records whose
+//!    fate no other record can change are replayed here, in the same pass ([`check`]).
+//! 3. **Cut**: which transactions of the crashed generation count as committed. It needs the ends of *all* streams.
+//! 4. **Persist**: the tails are written again and synced, then the generation is frozen in the manifest and the next one
+//!    begins. From here on the decision stands, whatever happens ([`freeze`]).
+//! 5. **Replay** what waited for the cut, by last writer wins; then purge the tombstones.
+//! 6. **Verify**.
+//!
+//! Invariants:
+//! - Nothing that is durable is changed or removed before step 4 is durable; a crash at any moment leaves files from
+//!   which the next recovery decides the same, or more precisely: anything acknowledged before lives, anything dead stays
+//!   dead. Steps 1 to 3, 5 and 6 write nothing.
+//! - The store is used only if `run` succeeds.
+//! - The next generation begins above the greatest stamp seen, discarded records included.
+//!
+//! Absent: checkpoints, secondary indexes (the catalog builds them from the rows), creation of a database
+//! ([`Manifest::create`]).
 
-/// A stage of recovery, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RecoveryPhase {
-    /// Reading the manifest.
-    Manifest,
-    /// Finding the valid prefix of every stream.
-    Scan,
-    /// Deciding which transactions count as committed.
-    Cut,
-    /// Making the tails durable and freezing the generation.
-    Persist,
-    /// Installing rows.
-    Replay,
-    /// Building secondary indexes.
-    Index,
-    /// Checking the result.
-    Verify,
-}
+mod chain;
+mod check;
+mod cut;
+mod error;
+mod freeze;
+mod replay_values;
+mod report;
+mod scan;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod workers;
 
-/// How far recovery has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The present stage.
-    pub phase: RecoveryPhase,
-    /// What is done of it, in bytes (scan, replay) or rows (index).
-    pub done: u64,
-    /// What there is to do in it.
-    pub total: u64,
-}
+use std::path::Path;
+use std::sync::Arc;
 
-/// What recovery did.
-#[derive(Clone, Debug, Default)]
-pub struct RecoveryReport {
-    /// Records installed.
-    pub replayed: u64,
-    /// Rows that secondary indexes were built from.
-    pub indexed: u64,
-    /// Time it took to build them.
-    pub index_time: std::time::Duration,
-}
+pub use error::RecoveryError;
+pub use report::{Progress, RecoveryPhase, RecoveryReport};
 
-/// Why recovery failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecoveryError {
-    /// There is something to recover.
-    #[error("generation {0} needs recovery")]
-    Needed(crate::ids::Generation),
-}
+use crate::config::Config;
+use crate::ids::Generation;
+use crate::io::Disk;
+use crate::persist::manifest::Manifest;
+use crate::table::store::Store;
+use chain::Chain;
+use check::Scanner;
+use cut::Verdict;
+use replay_values::Replayer;
+use report::Stopwatch;
+use scan::{Deferred, GenerationScan, Scan, Tally};
 
-impl RecoveryError {
-    /// The SQLSTATE that a server reports.
-    pub fn sqlstate(&self) -> &'static str {
-        "XX001"
-    }
-}
-
-/// What recovery leaves.
+/// What recovery ends with. The tables are in the store.
+#[derive(Clone, Debug)]
 pub(crate) struct Recovered {
-    pub(crate) manifest: crate::persist::manifest::Manifest,
+    /// The manifest as it is on disk now. Its current generation is the next one, to be begun by the log; the floors of
+    /// that are at or above every stamp and epoch ever seen.
+    pub(crate) manifest: Manifest,
+    /// For people.
     pub(crate) report: RecoveryReport,
 }
 
-pub(crate) fn run(
-    _config: &crate::Config,
-    manifest: crate::persist::manifest::Manifest,
-    _store: &crate::table::store::Store,
-) -> Result<Recovered, RecoveryError> {
-    Err(RecoveryError::Needed(manifest.current.generation))
+/// Recovers the database of `manifest`, which was read from the first of the configured directories, into an empty
+/// `store`. The configuration also says how the next generation is laid out.
+pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Result<Recovered, RecoveryError> {
+    let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
+    let mut watch = Stopwatch::start(&*config.environment.clock);
+    let mut report = RecoveryReport::default();
+
+    manifest.relocate(disk, &config.dirs)?;
+    let generations = find_generations(disk, home, &manifest)?;
+    report.manifest_seconds = watch.lap();
+
+    let mut found = scan_all(config, generations, Some(store))?;
+    report.scan_seconds = watch.lap();
+
+    let verdicts = judge_all(&found)?;
+    let next = persist(config, &manifest, &found, &verdicts)?;
+    report.persist_seconds = watch.lap();
+
+    let crashed = verdicts.last().filter(|_| !manifest.is_closed());
+    let deferred = std::mem::take(&mut found.deferred);
+    let replayers = std::mem::take(&mut found.replayers);
+    let (late, replayers) = schedule::replay_deferred(config, &found.scan, deferred, crashed, replayers)?;
+    schedule::purge(config, replayers)?;
+    report.replay_seconds = watch.lap();
+
+    found.describe(&mut report, &late);
+    (report.max_seen, report.clean) = (next.current.floor, manifest.is_closed());
+    report.cut = verdicts.last().map_or(next.current.floor, |verdict| verdict.cut);
+    verify::verify(disk, home, &next, &report)?;
+    report.verify_seconds = watch.lap();
+    report.seconds = watch.total();
+    Ok(Recovered { manifest: next, report })
+}
+
+/// Finds the segments of every generation that may hold records, oldest first.
+fn find_generations(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<GenerationScan>, RecoveryError> {
+    let mut generations = Vec::new();
+    for frozen in &manifest.frozen {
+        let chains = Chain::find_all(disk, home, manifest, &frozen.layout, Some(frozen))?;
+        generations.push(GenerationScan::new(frozen.layout.clone(), Some(frozen.clone()), chains));
+    }
+    if !manifest.is_closed() {
+        let chains = Chain::find_all(disk, home, manifest, &manifest.current, None)?;
+        generations.push(GenerationScan::new(manifest.current.clone(), None, chains));
+    }
+    Ok(generations)
+}
+
+/// What a scan found.
+struct Found {
+    scan: Arc<Scan>,
+    /// By generation.
+    tallies: Vec<Tally>,
+    deferred: Vec<Deferred>,
+    replayers: Vec<Replayer>,
+    threads: usize,
+}
+
+impl Found {
+    fn describe(&self, report: &mut RecoveryReport, late: &Tally) {
+        let mut total = *late;
+        self.tallies.iter().for_each(|tally| total.add(tally));
+        report.log_bytes = total.bytes;
+        report.batches = total.batches;
+        report.records = total.records;
+        report.replayed = total.replayed;
+        report.discarded = total.records - total.replayed;
+        report.writes = total.writes;
+        report.streams = self.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();
+        report.segments = self.scan.segments() as u32;
+        report.generations = self.scan.generations.len() as u32;
+        report.threads = self.threads as u32;
+    }
+}
+
+/// Reads everything; into `store`, where there is one, goes what certainly lives.
+fn scan_all(config: &Config, generations: Vec<GenerationScan>, store: Option<&Store>) -> Result<Found, RecoveryError> {
+    let scan = Scan::new(generations, config.recovery_buffer_bytes, config.progress.clone());
+    let threads = config.effective_recovery_threads().max(1);
+    let scanner = |_| Ok(Scanner::new(&scan, store.map(Replayer::new).transpose()?));
+    let scanners = (0..threads).map(scanner).collect::<Result<Vec<_>, RecoveryError>>()?;
+    workers::run(&config.environment, scanners)?;
+    let tallies = vec![Tally::default(); scan.generations.len()];
+    let mut found = Found { scan, tallies, deferred: Vec::new(), replayers: Vec::new(), threads };
+    let finished = found.scan.take_finished();
+    assert_eq!(finished.len(), threads, "a thread did not hand back what it found");
+    for finished in finished {
+        found.tallies.iter_mut().zip(&finished.tallies).for_each(|(sum, tally)| sum.add(tally));
+        found.deferred.extend(finished.deferred);
+        found.replayers.extend(finished.replayer);
+    }
+    Ok(found)
+}
+
+/// The cut of every generation, oldest first.
+fn judge_all(found: &Found) -> Result<Vec<Verdict>, RecoveryError> {
+    found.tallies.iter().enumerate().map(|(index, tally)| cut::judge(&found.scan, index, tally)).collect()
+}
+
+/// Makes the decision durable: tails, manifest, and only then the removal of what is superseded.
+fn persist(
+    config: &Config,
+    manifest: &Manifest,
+    found: &Found,
+    verdicts: &[Verdict],
+) -> Result<Manifest, RecoveryError> {
+    let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
+    let last = found.scan.generations.len().wrapping_sub(1);
+    let crashed = match verdicts.last() {
+        Some(verdict) if !manifest.is_closed() => {
+            let ends = match found.tallies[last].records {
+                0 => verdict.streams.iter().map(|stream| stream.end).collect(),
+                _ => freeze::persist_tails(disk, &found.scan, last, verdict)?,
+            };
+            Some((&found.scan.generations[last], verdict, ends))
+        }
+        _ => None,
+    };
+    let is_empty = |generation: Generation| {
+        let of = found.scan.generations.iter().position(|scan| scan.layout.generation == generation);
+        of.is_none_or(|index| found.tallies[index].records == 0)
+    };
+    let next = freeze::next_manifest(manifest, config, crashed, is_empty);
+    freeze::commit(disk, home, &next)?;
+    freeze::clear_superseded(disk, home, &next, config.segment_bytes)?;
+    Ok(next)
 }

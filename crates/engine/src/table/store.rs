@@ -14,15 +14,16 @@ use crate::ids::TableId;
 /// An ordered index from keys to records.
 pub(crate) type RecordTree = Tree<Record>;
 
-/// All trees of a database.
+/// All trees of a database. Clones share them.
+#[derive(Clone)]
 pub(crate) struct Store {
     epochs: Arc<Epochs>,
-    trees: RwLock<HashMap<TableId, Arc<RecordTree>>>,
+    trees: Arc<RwLock<HashMap<TableId, Arc<RecordTree>>>>,
 }
 
 impl Store {
     pub(crate) fn new(epochs: Arc<Epochs>) -> Store {
-        Store { epochs, trees: RwLock::default() }
+        Store { epochs, trees: Arc::default() }
     }
 
     pub(crate) fn epochs(&self) -> &Arc<Epochs> {

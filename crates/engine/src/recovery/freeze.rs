@@ -1,0 +1,171 @@
+//! Makes durable what recovery decided, before anything is built on it.
+//!
+//! The order is the argument:
+//! 1. Tails. After the death of a process the last batch of a stream may be in the page cache only. It is copied to a new
+//!    segment, number n + 1 with the batch's offset as its base, under the rules of segments: header and batch synced
+//!    before the file gets its name, the directory synced. A torn batch is copied as far as it is valid, with a header
+//!    that says so. The old bytes stay; readers stop at the new base.
+//! 2. The directories of the next generation's streams.
+//! 3. The manifest: the generation is frozen {cut, ends, greatest stamp}, the next one is current.
+//! 4. Only now files that no generation needs any more are removed.
+//!
+//! A crash before 3 leaves the old manifest, and logs that read the same: the chain is one segment longer, its last batch
+//! the copy. A crash after 3 leaves a frozen generation that reads to its frozen ends. A crash in 4 leaves files that
+//! the next recovery removes.
+
+use std::path::{Path, PathBuf};
+
+use super::RecoveryError;
+use super::cut::{Tail, Verdict};
+use super::scan::{GenerationScan, Scan};
+use crate::config::Config;
+use crate::ids::{Generation, LogOffset};
+use crate::io::{BLOCK_BYTES, Disk, OpenMode};
+use crate::log::batch::{BatchHeader, header_bytes};
+use crate::persist::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest};
+use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, HEADER_BYTES, SegmentHeader, prepared_path};
+
+/// Writes the tails of the generation at `index` again; returns where each stream ends now.
+pub(crate) fn persist_tails(
+    disk: &dyn Disk,
+    scan: &Scan,
+    index: usize,
+    verdict: &Verdict,
+) -> Result<Vec<LogOffset>, RecoveryError> {
+    assert!(scan.generations[index].frozen.is_none(), "a frozen generation has durable tails");
+    let mut ends = Vec::with_capacity(verdict.streams.len());
+    for stream in &verdict.streams {
+        ends.push(match &stream.tail {
+            Some(tail) => persist_tail(disk, scan, tail)?,
+            None => stream.end,
+        });
+    }
+    Ok(ends)
+}
+
+fn persist_tail(disk: &dyn Disk, scan: &Scan, tail: &Tail) -> Result<LogOffset, RecoveryError> {
+    let chain = &scan.stream(tail.place).chain;
+    let original = tail.batch.header;
+    let header = match &tail.torn {
+        None => original,
+        Some(torn) => BatchHeader {
+            length: torn.record_bytes.next_multiple_of(BLOCK_BYTES as u64),
+            record_bytes: torn.record_bytes,
+            stamp: torn.stamp,
+            ..original
+        },
+    };
+    let mut bytes = vec![0; header.length as usize];
+    scan.read_exactly(tail.place, &mut bytes, original.offset)?;
+    let read = BatchHeader::decode(&bytes, &chain.log, original.offset);
+    let (read, certificates) = read.map_err(|error| scan.damaged(tail.place, original.offset, error.to_string()))?;
+    if read != original {
+        return Err(scan.damaged(tail.place, original.offset, "it changed while it was read".to_owned()));
+    }
+    let certificates: Vec<_> = certificates.collect();
+    header.encode(&chain.log, &certificates, &mut bytes[..header_bytes(chain.log.streams())]);
+    bytes[header.record_bytes as usize..].fill(0);
+    let segment = SegmentHeader {
+        log: chain.log,
+        sequence: chain.next_sequence(),
+        base: header.offset,
+        floor: tail.batch.before,
+        bytes: HEADER_BYTES as u64 + header.length,
+    };
+    segment::create(disk, &chain.directory, &segment, &bytes).map_err(RecoveryError::Write)?;
+    Ok(header.end())
+}
+
+/// The manifest of the next generation: `crashed` is frozen, generations without a record are dropped.
+pub(crate) fn next_manifest(
+    manifest: &Manifest,
+    config: &Config,
+    crashed: Option<(&GenerationScan, &Verdict, Vec<LogOffset>)>,
+    is_empty: impl Fn(Generation) -> bool,
+) -> Manifest {
+    let mut next = manifest.clone();
+    if let Some((generation, verdict, ends)) = crashed {
+        assert_eq!(generation.layout, manifest.current);
+        let streams = ends.into_iter().map(|end| FrozenStream { first_sequence: FIRST_SEQUENCE, end }).collect();
+        next.frozen.push(FrozenGeneration {
+            layout: generation.layout.clone(),
+            cut: verdict.cut,
+            max_seen: verdict.max_seen,
+            max_epoch: verdict.max_epoch,
+            clean: false,
+            streams,
+        });
+    }
+    let (floor, epoch_floor) = next.seen();
+    next.frozen.retain(|frozen| !is_empty(frozen.layout.generation));
+    let streams = next.place_streams(config.protocol, config.streams, &config.dirs);
+    next.current = Layout {
+        generation: Generation(manifest.current.generation.0 + 1),
+        protocol: config.protocol,
+        floor,
+        epoch_floor,
+        streams,
+    };
+    next
+}
+
+/// Writes the manifest down, with the directories it speaks of.
+pub(crate) fn commit(disk: &dyn Disk, home: &Path, next: &Manifest) -> Result<(), RecoveryError> {
+    next.create_stream_directories(disk, home)?;
+    next.store(disk, home)?;
+    Ok(())
+}
+
+/// Removes segments of generations that the manifest does not know any more, and what crashed creations left over. One
+/// segment of each stream becomes a spare file instead, if there is none. Returns how many files went.
+pub(crate) fn clear_superseded(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+    segment_bytes: u64,
+) -> Result<usize, RecoveryError> {
+    let mut cleared = 0;
+    for directory in stream_directories(disk, home, manifest)? {
+        let files = disk.list(&directory).map_err(RecoveryError::io("list", &directory))?;
+        let names: Vec<_> = files.iter().map(|path| FileName::parse(path)).collect();
+        let mut needs_spare = !names.iter().any(|name| matches!(name, Some(FileName::Prepared(_))));
+        let before = cleared;
+        for (path, name) in files.iter().zip(names) {
+            let is_segment = match name {
+                Some(FileName::Segment { generation, .. }) if !manifest.knows(generation) => true,
+                Some(FileName::Temporary) => false,
+                _ => continue,
+            };
+            if is_segment && needs_spare && file_len(disk, path)? == segment_bytes {
+                let spare = prepared_path(&directory, 0);
+                disk.rename(path, &spare).map_err(RecoveryError::io("rename", path))?;
+                needs_spare = false;
+            } else {
+                disk.remove(path).map_err(RecoveryError::io("remove", path))?;
+            }
+            cleared += 1;
+        }
+        if cleared > before {
+            disk.sync_dir(&directory).map_err(RecoveryError::io("sync the directory", &directory))?;
+        }
+    }
+    Ok(cleared)
+}
+
+fn file_len(disk: &dyn Disk, path: &Path) -> Result<u64, RecoveryError> {
+    let file = disk.open(path, OpenMode::Read).map_err(RecoveryError::io("open", path))?;
+    file.len().map_err(RecoveryError::io("measure", path))
+}
+
+/// The directories of streams, of this and of earlier generations.
+fn stream_directories(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, RecoveryError> {
+    let mut found = Vec::new();
+    for directory in &manifest.directories {
+        let directory = home.join(directory);
+        if disk.exists(&directory).map_err(RecoveryError::io("look for", &directory))? {
+            let entries = disk.list(&directory).map_err(RecoveryError::io("list", &directory))?;
+            found.extend(entries.into_iter().filter(|entry| segment::is_stream_directory(entry)));
+        }
+    }
+    Ok(found)
+}

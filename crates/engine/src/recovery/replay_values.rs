@@ -1,0 +1,114 @@
+//! Replays records that hold values: every row image and delete is installed unless a later one already is.
+//!
+//! Invariants:
+//! - The last writer by stamp wins, in whatever order records come: replay is commutative and idempotent, so it runs in
+//!   parallel over everything, and a record may be replayed twice.
+//! - A delete leaves a tombstone with its stamp until all records are replayed; only then is it purged. Dropped earlier, an
+//!   older image that comes later would bring the row back.
+//! - A recovered row is born with the stamp of its image.
+//! - Each thread has its own participant and is pinned for one batch at a time, so that overwritten images are freed.
+//!
+//! Absent: which records live (check.rs, schedule.rs), secondary indexes (derived by the catalog).
+
+use std::sync::Arc;
+
+use osier_memory::{Participant, Pin, Record, VersionBox};
+
+use super::RecoveryError;
+use crate::ids::{Stamp, TableId};
+use crate::log::record::{LoggedWrite, RecordReader};
+use crate::table::store::{RecordTree, Store};
+
+/// One thread's hands in the store.
+pub(crate) struct Replayer {
+    store: Store,
+    participant: Participant,
+    trees: Trees,
+    tombstones: Vec<(TableId, Box<[u8]>)>,
+}
+
+impl Replayer {
+    /// One for each thread.
+    pub(crate) fn new(store: &Store) -> Result<Replayer, RecoveryError> {
+        let participant = store.epochs().register().ok_or_else(|| RecoveryError::Thread {
+            what: "all sessions are taken: raise sessions_max above recovery_threads".to_owned(),
+        })?;
+        let trees = Trees { store: store.clone(), known: Vec::new() };
+        Ok(Replayer { store: store.clone(), participant, trees, tombstones: Vec::new() })
+    }
+
+    /// Pins for the records of one batch.
+    pub(crate) fn session(&mut self) -> Session<'_> {
+        Session { pin: self.participant.pin(), trees: &mut self.trees, tombstones: &mut self.tombstones }
+    }
+
+    /// Between two pins: lets the epoch go on, so that overwritten images can be freed.
+    pub(crate) fn rest(&mut self) {
+        self.store.epochs().advance();
+        self.participant.reclaim();
+    }
+
+    /// Purges up to `count` of the tombstones that this replayer left; returns whether there are more. Only when nobody
+    /// replays any more.
+    pub(crate) fn purge(&mut self, count: usize) -> bool {
+        let pin = self.participant.pin();
+        let rest = self.tombstones.len().saturating_sub(count);
+        for (table, key) in self.tombstones.drain(rest..) {
+            let tombstone = |record: &Record| record.is_absent().then(|| record.word().stamp());
+            self.trees.of(table).remove_if(&pin, &key, tombstone);
+        }
+        rest > 0
+    }
+}
+
+/// A pinned replayer.
+pub(crate) struct Session<'r> {
+    pin: Pin<'r>,
+    trees: &'r mut Trees,
+    tombstones: &'r mut Vec<(TableId, Box<[u8]>)>,
+}
+
+impl Session<'_> {
+    /// Replays all writes of a record.
+    pub(crate) fn replay(&mut self, record: &RecordReader<'_>) {
+        let stamp = record.header().stamp;
+        for write in record.writes() {
+            self.write(stamp, &write);
+        }
+    }
+
+    fn write(&mut self, stamp: Stamp, write: &LoggedWrite<'_>) {
+        let tree = self.trees.of(write.table);
+        let inserted = tree.get_or_insert(&self.pin, write.key, |_| Record::new_absent(write.key, Stamp::ZERO));
+        let record = self.pin.get(inserted.entry);
+        // Saves the copy; `Record::replay` decides.
+        if record.word().stamp() >= stamp {
+            return;
+        }
+        let version = write.row.map(|row| {
+            let mut version = VersionBox::copy_of(row);
+            version.set_order(stamp, stamp);
+            version
+        });
+        let won = record.replay(&self.pin, stamp, version);
+        if won && write.row.is_none() {
+            self.tombstones.push((write.table, write.key.into()));
+        }
+    }
+}
+
+/// The trees that a thread has met: few, so that a walk is faster than the store's map and its lock.
+struct Trees {
+    store: Store,
+    known: Vec<(TableId, Arc<RecordTree>)>,
+}
+
+impl Trees {
+    fn of(&mut self, table: TableId) -> &RecordTree {
+        let place = self.known.iter().position(|(known, _)| *known == table).unwrap_or_else(|| {
+            self.known.push((table, self.store.tree(table)));
+            self.known.len() - 1
+        });
+        &self.known[place].1
+    }
+}

@@ -1,0 +1,159 @@
+//! What recovery says about itself, while it runs and afterwards.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::ids::Stamp;
+
+/// A stage of recovery, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecoveryPhase {
+    /// Reading the manifest.
+    Manifest,
+    /// Finding the valid prefix of every stream, and installing the rows that are certain to live.
+    Scan,
+    /// Deciding which transactions count as committed.
+    Cut,
+    /// Making the tails durable and freezing the generation.
+    Persist,
+    /// Installing the other rows.
+    Replay,
+    /// Building secondary indexes.
+    Index,
+    /// Checking the result.
+    Verify,
+}
+
+/// How far recovery has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The present stage.
+    pub phase: RecoveryPhase,
+    /// What is done of it, in bytes (scan, replay) or rows (index).
+    pub done: u64,
+    /// What there is to do in it.
+    pub total: u64,
+}
+
+/// What recovery read and decided, and how long it took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecoveryReport {
+    /// The whole of it, in seconds.
+    pub seconds: f64,
+    /// Reading the manifest and finding the segments, in seconds.
+    pub manifest_seconds: f64,
+    /// Reading and checking the log, and installing what is certain to live, in seconds.
+    pub scan_seconds: f64,
+    /// Re-persisting the tails and freezing the generation, in seconds.
+    pub persist_seconds: f64,
+    /// Installing what only the cut decided, and purging tombstones, in seconds.
+    pub replay_seconds: f64,
+    /// Checking the result, in seconds.
+    pub verify_seconds: f64,
+    /// Building the secondary indexes, in seconds; not part of the whole.
+    pub index_seconds: f64,
+    /// Rows that secondary indexes were built from.
+    pub indexed: u64,
+    /// Bytes of log that were read: whole batches.
+    pub log_bytes: u64,
+    /// Batches in them.
+    pub batches: u64,
+    /// Transactions in them.
+    pub records: u64,
+    /// Transactions that count as committed and were replayed.
+    pub replayed: u64,
+    /// Transactions beyond the cut, which were never acknowledged.
+    pub discarded: u64,
+    /// Row images and deletes in the replayed transactions.
+    pub writes: u64,
+    /// Streams that were read, of all generations together.
+    pub streams: u32,
+    /// Segment files that were read.
+    pub segments: u32,
+    /// Generations that were read.
+    pub generations: u32,
+    /// The cut of the generation that crashed, or the last stamp of one that was closed.
+    pub cut: Stamp,
+    /// The greatest stamp seen; new ones are above it.
+    pub max_seen: Stamp,
+    /// Whether the last generation had been closed.
+    pub clean: bool,
+    /// How many threads worked.
+    pub threads: u32,
+}
+
+impl RecoveryReport {
+    /// Bytes of log per second of the whole.
+    pub fn log_bytes_per_second(&self) -> f64 {
+        self.log_bytes as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Transactions per second of the whole.
+    pub fn records_per_second(&self) -> f64 {
+        self.records as f64 / self.seconds.max(1e-9)
+    }
+}
+
+impl fmt::Display for RecoveryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.clean { "had been closed" } else { "had crashed" };
+        let mib = self.log_bytes as f64 / (1 << 20) as f64;
+        writeln!(f, "the database {state}; recovered in {:.3} s with {} threads", self.seconds, self.threads)?;
+        writeln!(
+            f,
+            "  log      {mib:.1} MiB in {} batches of {} segments, {} streams, {} generations ({:.0} MiB/s)",
+            self.batches,
+            self.segments,
+            self.streams,
+            self.generations,
+            self.log_bytes_per_second() / (1 << 20) as f64,
+        )?;
+        writeln!(
+            f,
+            "  records  {} read ({:.0}/s), {} replayed with {} writes, {} discarded beyond the cut",
+            self.records,
+            self.records_per_second(),
+            self.replayed,
+            self.writes,
+            self.discarded,
+        )?;
+        writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
+        write!(
+            f,
+            "  seconds  manifest {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, verify {:.3}, indexes {:.3}",
+            self.manifest_seconds,
+            self.scan_seconds,
+            self.persist_seconds,
+            self.replay_seconds,
+            self.verify_seconds,
+            self.index_seconds,
+        )
+    }
+}
+
+/// Measures phases one after the other.
+pub(crate) struct Stopwatch<'c> {
+    clock: &'c dyn crate::io::Clock,
+    start: Duration,
+    lap: Duration,
+}
+
+impl<'c> Stopwatch<'c> {
+    pub(crate) fn start(clock: &'c dyn crate::io::Clock) -> Stopwatch<'c> {
+        let now = clock.now();
+        Stopwatch { clock, start: now, lap: now }
+    }
+
+    /// Seconds since the last lap.
+    pub(crate) fn lap(&mut self) -> f64 {
+        let now = self.clock.now();
+        let lap = now.saturating_sub(self.lap);
+        self.lap = now;
+        lap.as_secs_f64()
+    }
+
+    /// Seconds since the start.
+    pub(crate) fn total(&self) -> f64 {
+        self.clock.now().saturating_sub(self.start).as_secs_f64()
+    }
+}

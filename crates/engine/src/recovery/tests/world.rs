@@ -1,0 +1,274 @@
+//! Logs as a logger would leave them, written byte by byte, and what recovery makes of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use osier_memory::{Epochs, LeafScan, Observed, ScanFrom};
+
+use crate::config::{Config, Protocol};
+use crate::ids::{DatabaseId, Epoch, LogOffset, Stamp, StreamId, TableId};
+use crate::io::{BLOCK_BYTES, Environment};
+use crate::log::LogIdentity;
+use crate::log::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::record::{RecordHeader, RecordWriter, encoded_len};
+use crate::persist::disk_for_tests::TestDisk;
+use crate::persist::manifest::Manifest;
+use crate::persist::segment::{self, FIRST_SEQUENCE, HEADER_BYTES, SegmentHeader, segment_path};
+use crate::recovery::{RecoveryError, RecoveryReport, run};
+use crate::table::store::Store;
+
+pub(super) const TABLE: TableId = TableId(16);
+
+/// The rows of a store: (table, key) to (stamp, row).
+pub(super) type Rows = BTreeMap<(TableId, Vec<u8>), (Stamp, Vec<u8>)>;
+
+/// A transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Txn {
+    pub(super) stamp: u64,
+    pub(super) raw_dep: u64,
+    /// `None` deletes.
+    pub(super) writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// A transaction that writes one row.
+pub(super) fn put(stamp: u64, raw_dep: u64, key: &str, row: &str) -> Txn {
+    Txn { stamp, raw_dep, writes: vec![(key.into(), Some(row.into()))] }
+}
+
+/// A transaction that deletes one row.
+pub(super) fn delete(stamp: u64, raw_dep: u64, key: &str) -> Txn {
+    Txn { stamp, raw_dep, writes: vec![(key.into(), None)] }
+}
+
+/// A disk with a database on it.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) disk: TestDisk,
+    pub(super) config: Config,
+}
+
+impl World {
+    /// A new database.
+    pub(super) fn new(protocol: Protocol, streams: u32) -> World {
+        let disk = TestDisk::new();
+        let environment = Environment { disk: Arc::new(disk.clone()), ..Environment::os() };
+        let mut config = Config::new("/db").protocol(protocol).streams(streams).environment(environment);
+        config.recovery_threads = 2;
+        let world = World { disk, config };
+        let manifest = Manifest::new(DatabaseId(77), protocol, streams, &world.config.dirs);
+        manifest.create(&world.disk, world.home()).unwrap();
+        world
+    }
+
+    /// The same disk, for another future.
+    pub(super) fn fork(&self) -> World {
+        let disk = self.disk.fork();
+        let mut config = self.config.clone();
+        config.environment.disk = Arc::new(disk.clone());
+        World { disk, config }
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.config.dirs[0]
+    }
+
+    pub(super) fn manifest(&self) -> Manifest {
+        Manifest::load(&self.disk, self.home(), &self.config.dirs).unwrap().unwrap()
+    }
+
+    pub(super) fn directory(&self, stream: u32) -> PathBuf {
+        segment::stream_directory(self.home(), StreamId(stream))
+    }
+
+    /// A segment of the current generation.
+    pub(super) fn path(&self, stream: u32, sequence: u64) -> PathBuf {
+        segment_path(&self.directory(stream), self.manifest().current.generation, sequence)
+    }
+
+    /// Writes the log of a stream of the current generation.
+    pub(super) fn writer(&self, stream: u32) -> Writer {
+        let manifest = self.manifest();
+        let floor = manifest.current.floor;
+        Writer {
+            world: self.clone(),
+            log: manifest.current.log(manifest.database, StreamId(stream)),
+            sequence: FIRST_SEQUENCE,
+            base: LogOffset(0),
+            floor,
+            bytes: Vec::new(),
+            stamp: floor,
+        }
+    }
+
+    /// Recovers; everything that recovery says, and the rows.
+    pub(super) fn recover(&self) -> Result<(RecoveryReport, Rows), RecoveryError> {
+        let store = Store::new(Epochs::new(16));
+        let manifest = Manifest::load(&self.disk, self.home(), &self.config.dirs)?.expect("a database");
+        let recovered = run(&self.config, manifest, &store)?;
+        assert_eq!(recovered.manifest, self.manifest());
+        assert_eq!(recovered.manifest.current.floor, recovered.report.max_seen);
+        Ok((recovered.report, rows(&store)))
+    }
+
+    /// The error of a recovery that fails.
+    pub(super) fn refused(&self) -> RecoveryError {
+        match self.recover() {
+            Ok((report, rows)) => panic!("recovered {} rows:\n{report}", rows.len()),
+            Err(error) => error,
+        }
+    }
+}
+
+fn rows(store: &Store) -> Rows {
+    let mut rows = Rows::new();
+    let mut participant = store.epochs().register().unwrap();
+    let pin = participant.pin();
+    for table in store.table_ids() {
+        let tree = store.tree(table);
+        tree.assert_sound(&pin);
+        let mut scan = LeafScan::new();
+        tree.scan_leaf(&pin, ScanFrom::AtLeast(&[]), &mut scan);
+        loop {
+            for entry in &scan.entries {
+                let record = pin.get(*entry);
+                match record.read(&pin) {
+                    Observed::Present(version) => {
+                        assert_eq!(version.birth(), version.stamp());
+                        let row = (version.stamp(), version.bytes().to_vec());
+                        assert_eq!(rows.insert((table, record.key().to_vec()), row), None);
+                    }
+                    other => panic!("{:?} was not purged: {other:?}", record.key()),
+                }
+            }
+            if !tree.scan_next(&pin, &mut scan) {
+                break;
+            }
+        }
+    }
+    rows
+}
+
+/// The rows (key, row) of [`TABLE`], stamps left out.
+pub(super) fn plain(rows: &Rows) -> Vec<(&str, &str)> {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap();
+    rows.iter().map(|((_, key), (_, row))| (text(key), text(row))).collect()
+}
+
+/// The log of one stream, batch by batch.
+pub(super) struct Writer {
+    world: World,
+    log: LogIdentity,
+    sequence: u64,
+    base: LogOffset,
+    floor: Stamp,
+    /// The batches of the present segment.
+    bytes: Vec<u8>,
+    stamp: Stamp,
+}
+
+impl Writer {
+    /// A batch with `txns`, closed at the last one's stamp.
+    pub(super) fn batch(&mut self, txns: &[Txn]) -> &mut Writer {
+        let stamp = txns.last().map_or(self.stamp.0, |txn| txn.stamp);
+        self.batch_with(txns, stamp, 0, &[])
+    }
+
+    /// A batch with `txns`, closed at `stamp` with the frontier `stable`, certifying (stream, stamp).
+    pub(super) fn batch_with(
+        &mut self,
+        txns: &[Txn],
+        stamp: u64,
+        stable: u64,
+        certificates: &[(u32, u64)],
+    ) -> &mut Writer {
+        let offset = self.end();
+        let mut bytes = vec![0; header_bytes(self.log.streams())];
+        for txn in txns {
+            let at = LogOffset(offset.0 + bytes.len() as u64);
+            bytes.extend(self.record(txn, at));
+        }
+        let record_bytes = bytes.len() as u64;
+        bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0xee);
+        let header = BatchHeader {
+            offset,
+            length: bytes.len() as u64,
+            record_bytes,
+            stamp: Stamp(stamp),
+            stable: Stamp(stable),
+        };
+        let certificates: Vec<_> = certificates
+            .iter()
+            .map(|(stream, stamp)| Certificate { stream: StreamId(*stream), stamp: Stamp(*stamp) })
+            .collect();
+        header.encode(&self.log, &certificates, &mut bytes[..header_bytes(self.log.streams())]);
+        self.bytes.extend(bytes);
+        self.stamp = Stamp(stamp);
+        self
+    }
+
+    fn record(&self, txn: &Txn, offset: LogOffset) -> Vec<u8> {
+        let shapes = txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
+        let mut bytes = vec![0; encoded_len(shapes)];
+        let header = RecordHeader {
+            stamp: Stamp(txn.stamp),
+            raw_dep: Stamp(txn.raw_dep),
+            epoch: Epoch(txn.stamp / 10 + 1),
+            write_count: txn.writes.len() as u32,
+        };
+        let mut writer = RecordWriter::new(&mut bytes, header, self.log.seal(offset));
+        for (key, row) in &txn.writes {
+            match row {
+                Some(row) => writer.put(TABLE, key, row),
+                None => writer.delete(TABLE, key),
+            }
+        }
+        writer.finish();
+        bytes
+    }
+
+    /// The end of the log so far.
+    pub(super) fn end(&self) -> LogOffset {
+        LogOffset(self.base.0 + self.bytes.len() as u64)
+    }
+
+    /// The stream's stamp.
+    pub(super) fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Puts the segment on the disk, with room for `spare` more bytes that hold `fill`; returns its path.
+    pub(super) fn flush_with(&self, spare: usize, fill: u8) -> PathBuf {
+        let header = SegmentHeader {
+            log: self.log,
+            sequence: self.sequence,
+            base: self.base,
+            floor: self.floor,
+            bytes: (HEADER_BYTES + self.bytes.len() + spare) as u64,
+        };
+        let mut bytes = vec![0; HEADER_BYTES];
+        header.encode(&mut bytes);
+        bytes.extend(&self.bytes);
+        bytes.resize(bytes.len() + spare, fill);
+        let directory = segment::stream_directory(self.world.home(), self.log.stream());
+        let path = segment_path(&directory, self.log.generation(), self.sequence);
+        self.world.disk.put(&path, &bytes);
+        path
+    }
+
+    /// Puts the segment on the disk, with some room left; returns its path.
+    pub(super) fn flush(&self) -> PathBuf {
+        self.flush_with(8 * BLOCK_BYTES, 0)
+    }
+
+    /// Puts the segment on the disk and begins the next one.
+    pub(super) fn rotate(&mut self) -> &mut Writer {
+        self.flush_with(BLOCK_BYTES, 0x55);
+        self.base = self.end();
+        self.sequence += 1;
+        self.floor = self.stamp;
+        self.bytes.clear();
+        self
+    }
+}
