@@ -13,6 +13,8 @@
 
 pub mod batch;
 pub(crate) mod bytes;
+#[cfg(test)]
+mod crash_tests;
 mod error;
 mod lifecycle;
 mod metrics;

@@ -396,7 +396,10 @@ pub(crate) struct FoundBatch {
 }
 
 /// The valid prefix of a stream, segment by segment.
-pub(crate) fn read_stream(disk: &dyn Disk, log: &LogIdentity) -> Vec<(SegmentHeader, Vec<FoundBatch>)> {
+pub(crate) type FoundStream = Vec<(SegmentHeader, Vec<FoundBatch>)>;
+
+/// Reads a stream; fails where a segment does not end where the next one starts.
+pub(crate) fn read_stream(disk: &dyn Disk, log: &LogIdentity) -> Result<FoundStream, String> {
     let directory = World::directory(log.stream().0);
     let open = |sequence| Segment::open(disk, &directory, log, sequence).ok();
     let segments: Vec<Segment> = (segment::FIRST_SEQUENCE..).map_while(open).collect();
@@ -413,10 +416,12 @@ pub(crate) fn read_stream(disk: &dyn Disk, log: &LogIdentity) -> Vec<(SegmentHea
             offset = batch.header.end();
             batches.push(batch);
         }
-        assert!(end.is_none_or(|end| offset == end), "a gap between segments");
+        if end.is_some_and(|end| offset != end) {
+            return Err(format!("{} ends at {offset}, the next segment starts elsewhere", segment.path.display()));
+        }
         found.push((segment.header, batches));
     }
-    found
+    Ok(found)
 }
 
 fn read_batch(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Option<FoundBatch> {

@@ -126,13 +126,17 @@ impl<F: Frontier> Logger<F> {
     }
 
     fn decide(&mut self) -> Move {
-        let acknowledger = &self.log.acknowledger;
+        let acknowledger = Arc::clone(&self.log.acknowledger);
         let interval = self.log.settings.group_commit_interval;
         if self.stream().ring.has_work() {
             let early = self.early();
             return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
         }
-        match F::lag(&self.log, self.id) {
+        let lag = F::lag(&self.log, self.id);
+        if lag != Lag::None && self.log.settings.volatile_heartbeat {
+            self.beat_in_memory_only();
+        }
+        match lag {
             Lag::Demanded => Move::Flush,
             _ if self.log.is_closing() && acknowledger.watermark().stable() >= acknowledger.demand() => Move::End,
             Lag::None => {
@@ -208,7 +212,7 @@ impl<F: Frontier> Logger<F> {
             stable: self.log.acknowledger.watermark().stable(),
         };
         if self.log.settings.volatile_heartbeat {
-            self.publish_early(batch);
+            self.count_certificates_early();
         }
         let certificates = &self.certificates;
         header.encode(&stream.identity, certificates, stream.ring.header_mut(batch));
@@ -242,15 +246,19 @@ impl<F: Frontier> Logger<F> {
         }
     }
 
-    /// The deliberate fault: heartbeats count before they are durable.
-    fn publish_early(&self, batch: &Batch) {
+    /// The deliberate fault: the stream counts as durable up to its heartbeat before the marker is.
+    fn beat_in_memory_only(&mut self) {
+        let stamp = F::raise(&self.log);
+        if self.stream().ring.certify_idle(stamp) {
+            self.log.acknowledger.publish(self.id, stamp, &[], &mut self.covered);
+            wake_all(&mut self.covered);
+        }
+    }
+
+    /// The same fault, for the streams that the batch at hand certifies.
+    fn count_certificates_early(&self) {
         let watermark = self.log.acknowledger.watermark();
-        for certificate in &self.certificates {
-            watermark.raise(certificate.stream, certificate.stamp);
-        }
-        if batch.record_bytes() == 0 {
-            watermark.raise(self.id, batch.stamp());
-        }
+        self.certificates.iter().for_each(|certificate| watermark.raise(certificate.stream, certificate.stamp));
         watermark.settle();
     }
 

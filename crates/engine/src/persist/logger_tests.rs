@@ -31,7 +31,7 @@ fn every_record_is_found_in_order_across_segments() {
     }
     let ends = log.close().unwrap();
     world.disk.inner.crash();
-    let segments = read_stream(&world.disk, &World::identity(1, 0, 1));
+    let segments = read_stream(&world.disk, &World::identity(1, 0, 1)).unwrap();
     assert!(segments.len() > 5, "{} segments", segments.len());
     let records = segments.iter().flat_map(|(_, batches)| batches).flat_map(|batch| &batch.records);
     assert_eq!(records.map(|record| record.stamp.0).collect::<Vec<_>>(), stamps);
@@ -75,7 +75,7 @@ fn certificates_are_durable_with_the_batch_that_carries_them() {
     world.spawn.settle();
     drop(log.close().unwrap());
     world.disk.inner.crash();
-    let found = read_stream(&world.disk, &World::identity(1, 1, 3));
+    let found = read_stream(&world.disk, &World::identity(1, 1, 3)).unwrap();
     let batch = &found[0].1[0];
     let certified: Vec<_> = batch.certificates.iter().map(|word| (word.stream.0, word.stamp)).collect();
     assert_eq!(certified, [(0, observed.stamp), (2, observed.stamp)]);
@@ -180,7 +180,7 @@ fn a_full_device_loses_nothing_that_was_acknowledged_and_says_what_to_do() {
     assert_eq!(error.sqlstate(), "53100");
     assert!(error.to_string().contains("free space on that device"), "{error}");
     world.disk.inner.crash();
-    let found = read_stream(&world.disk, &World::identity(1, 0, 1));
+    let found = read_stream(&world.disk, &World::identity(1, 0, 1)).unwrap();
     let records: Vec<_> = found.iter().flat_map(|(_, batches)| batches).flat_map(|batch| &batch.records).collect();
     assert!(acknowledged.iter().all(|stamp| records.iter().any(|record| record.stamp == *stamp)));
 }
@@ -219,7 +219,7 @@ fn closing_makes_everything_durable_and_certified_and_refuses_more() {
         assert!(matches!(log.stamp(StreamId(0), Stamp(1), 64), Err(LogError::Closed)));
         assert!(matches!(log.close(), Err(LogError::Closed)), "closed once");
         for end in ends {
-            let found = read_stream(&world.disk, &World::identity(1, end.stream.0, streams));
+            let found = read_stream(&world.disk, &World::identity(1, end.stream.0, streams)).unwrap();
             let found = found.last().and_then(|(_, batches)| batches.last()).map(|batch| batch.header.end());
             assert_eq!(found.unwrap_or(LogOffset(0)), end.end);
         }
@@ -271,7 +271,7 @@ fn threads_that_overrun_the_ring_are_held_back_and_nothing_is_lost() {
     log.close().unwrap();
     world.disk.inner.crash();
     let count = |stream| {
-        let found = read_stream(&world.disk, &World::identity(1, stream, 2));
+        let found = read_stream(&world.disk, &World::identity(1, stream, 2)).unwrap();
         found.iter().flat_map(|(_, batches)| batches).map(|batch| batch.records.len()).sum::<usize>()
     };
     assert_eq!(count(0) + count(1), 1200);
