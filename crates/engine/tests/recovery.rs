@@ -1,0 +1,156 @@
+//! Databases that are closed, or cut off, and opened again, through the public API on the file system.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use osier::config::Create;
+use osier::table::{KeyRange, Schema, Type, Value};
+use osier::{Config, Database, Error, Protocol, RecoveryError, Session, Table};
+
+/// A directory of its own for each test, empty.
+fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recovery").join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
+    let config = Config::new(home).protocol(protocol).streams(streams);
+    let set = |config: Config, name, value| config.set(name, value).expect(name);
+    set(set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536"), "segment_bytes", "131072")
+}
+
+fn schema() -> Schema {
+    let schema = Schema::builder("city").column("id", Type::Int64).column("name", Type::Text).primary_key(["id"]);
+    schema.index("by_name", ["name"]).build().expect("a schema")
+}
+
+fn put(session: &mut Session, table: &Table, id: i64, name: &str) {
+    let row = [Value::Int(id), Value::Text(name)];
+    let ((), receipt) = session.run(|tx| tx.upsert(table, &row)).expect("an upsert");
+    receipt.wait().expect("durable");
+}
+
+fn cities(db: &Database) -> Vec<(i64, String)> {
+    let table = db.table("city").expect("the table");
+    let (id, name) = (table.column("id").expect("id"), table.column("name").expect("name"));
+    let rows = db.run(|tx| -> Result<Vec<_>, Error> {
+        let by_key = tx.scan(&table, KeyRange::all())?.collect::<Result<Vec<_>, _>>()?;
+        let by_name = tx.scan_index(&table, "by_name", KeyRange::all())?.count();
+        assert_eq!(by_name, by_key.len(), "an index that is not what its table is");
+        Ok(by_key.iter().map(|row| (row.int(id), row.text(name).to_owned())).collect())
+    });
+    rows.expect("a scan").0
+}
+
+/// What a kill leaves: the files as they are while the database is open.
+fn snapshot(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a listing") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("a type").is_dir() {
+            true => snapshot(&entry.path(), &target),
+            // A spare file may be renamed meanwhile; nobody reads it.
+            false => drop(fs::copy(entry.path(), target)),
+        }
+    }
+}
+
+#[test]
+fn a_closed_database_is_as_it_was() {
+    for (protocol, streams) in [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 3)] {
+        let home = directory(&format!("closed-{protocol:?}-{streams}"));
+        let mut expected = Vec::new();
+        for round in 0..4 {
+            let db = Database::open(config(&home, protocol, streams)).expect("opened");
+            match round {
+                0 => drop(db.create_table(schema()).expect("a table")),
+                _ => assert!(db.recovery().expect("recovered").clean),
+            }
+            let table = db.table("city").expect("the table");
+            let mut session = db.session().expect("a session");
+            for id in 0..300 {
+                put(&mut session, &table, id, &format!("city {round} {}", id % 7));
+            }
+            session.run(|tx| tx.delete(&table, &[Value::Int(round)])).expect("a delete").1.wait().expect("durable");
+            expected = cities(&db);
+            drop(session);
+            db.close().expect("closed");
+        }
+        let db = Database::open(config(&home, protocol, streams)).expect("opened");
+        assert_eq!(cities(&db), expected);
+        assert_eq!((expected.len(), db.recovery().expect("recovered").generations), (299, 4));
+    }
+}
+
+#[test]
+fn a_killed_database_has_what_was_acknowledged() {
+    for (protocol, streams) in [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 3)] {
+        let mut home = directory(&format!("killed-{protocol:?}-{streams}"));
+        let mut next = 0;
+        for round in 0..4 {
+            let db = Database::open(config(&home, protocol, streams)).expect("opened");
+            let table = match round {
+                0 => db.create_table(schema()).expect("a table"),
+                _ => db.table("city").expect("the table"),
+            };
+            let known: Vec<_> = (0..next).map(|id| (id, format!("city {id}"))).collect();
+            assert_eq!(cities(&db), known);
+            let mut sessions: Vec<_> = (0..streams).map(|_| db.session().expect("a session")).collect();
+            for _ in 0..400 {
+                let at = next as usize % sessions.len();
+                put(&mut sessions[at], &table, next, &format!("city {next}"));
+                next += 1;
+            }
+            let copy = directory(&format!("killed-{protocol:?}-{streams}-{round}"));
+            snapshot(&home, &copy);
+            drop(sessions);
+            db.close().expect("closed");
+            home = copy;
+        }
+        let db = Database::open(config(&home, protocol, streams)).expect("opened");
+        assert_eq!(cities(&db).len() as i64, next);
+        let report = db.recovery().expect("recovered");
+        assert!(!report.clean && report.segments > 4, "{report}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let home = directory("wrong");
+    let open = |home: &Path| Database::open(config(home, Protocol::Poplar, 2).create(Create::Never));
+    let error = open(&home).err().expect("there is none");
+    assert!(error.to_string().contains(home.to_str().expect("a name")), "{error}");
+    let db = Database::open(config(&home, Protocol::Poplar, 2)).expect("created");
+    let table = db.create_table(schema()).expect("a table");
+    let mut session = db.session().expect("a session");
+    (0..100).for_each(|id| put(&mut session, &table, id, "a city"));
+    drop(session);
+    db.close().expect("closed");
+
+    // The second session writes to the second stream.
+    let segment = home.join("stream-1").join("00000001-00000001.log");
+    let sound = fs::read(&segment).expect("a segment");
+    let mut refused = |bytes: &[u8], part: &str| {
+        fs::write(&segment, bytes).expect("written");
+        let error = open(&home).err().expect("damaged");
+        assert!(matches!(error, Error::Recovery(_)), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(segment.to_str().expect("a name")) && text.contains(part), "{text}");
+        assert_eq!(error.sqlstate(), "XX001");
+    };
+    refused(&sound[..sound.len() / 2], "truncated");
+    let mut flipped = sound.clone();
+    flipped[2 * 4096 + 20] ^= 1;
+    refused(&flipped, "at byte");
+    fs::write(&segment, &sound).expect("written");
+
+    let moved = home.join("elsewhere");
+    fs::rename(home.join("stream-1"), &moved).expect("moved");
+    let error = open(&home).err().expect("a stream is missing");
+    assert!(matches!(&error, Error::Recovery(RecoveryError::MissingDirectory { .. })), "{error}");
+    fs::rename(&moved, home.join("stream-1")).expect("moved back");
+    let db = open(&home).expect("sound again");
+    assert_eq!(cities(&db).len(), 100);
+}
