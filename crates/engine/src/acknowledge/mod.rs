@@ -1,7 +1,7 @@
 //! From durable to told: the last step of a transaction's life.
 //!
-//! A response may leave when everything it observed is durable (correctness rule 1.3): `DSN[own] >= stamp` and
-//! `CSN >= raw_dep`. [`Watermark`] knows what is durable, [`Receipt`] asks or waits, [`queue`] holds who waits, and
+//! A response may leave when everything it observed is durable (correctness rule 1.3); the protocol's frontier.rs says
+//! when that is. [`Watermark`] knows what is durable, [`Receipt`] asks or waits, [`queue`] holds who waits, and
 //! [`Acknowledger`] ties them together: loggers publish here and wake whom that covers.
 //!
 //! Invariants:
@@ -29,10 +29,15 @@ use crate::ids::{Stamp, StreamId};
 use crate::io::Signal;
 use crate::log::{LogError, Observed};
 
+/// Whether everything that was observed is durable: one or two loads.
+pub(crate) type Rule = fn(&Watermark, &Observed) -> bool;
+
 /// The frontier of one log, who waits for it, and what ended it.
 #[derive(Debug)]
 pub(crate) struct Acknowledger {
     watermark: Watermark,
+    /// The protocol's word on whether a commit may be told.
+    rule: Rule,
     /// Per stream, by own stamp.
     own: Box<[CachePadded<Queue>]>,
     /// By `raw_dep`.
@@ -47,8 +52,9 @@ pub(crate) struct Acknowledger {
 
 impl Acknowledger {
     /// One stream per signal, everything up to `floor` durable.
-    pub(crate) fn new(signals: Vec<Arc<Signal>>, floor: Stamp) -> Arc<Acknowledger> {
+    pub(crate) fn new(signals: Vec<Arc<Signal>>, floor: Stamp, rule: Rule) -> Arc<Acknowledger> {
         Arc::new(Acknowledger {
+            rule,
             watermark: Watermark::new(signals.len(), floor),
             own: signals.iter().map(|_| CachePadded::default()).collect(),
             stable: CachePadded::default(),
@@ -66,7 +72,7 @@ impl Acknowledger {
 
     /// Whether `observed` may be told; an error where it never will be.
     pub(crate) fn status(&self, observed: &Observed) -> Result<bool, LogError> {
-        if self.watermark.covers(observed) {
+        if (self.rule)(&self.watermark, observed) {
             return Ok(true);
         }
         self.failure().map_or(Ok(false), Err)

@@ -10,6 +10,8 @@ use std::thread;
 use super::*;
 use crate::ids::Epoch;
 use crate::log::LogFailure;
+use crate::log::protocol::Frontier;
+use crate::log::protocol::poplar::PoplarFrontier;
 
 #[derive(Default)]
 struct Bell(AtomicU32);
@@ -27,7 +29,8 @@ impl Bell {
 }
 
 fn acknowledger(streams: usize) -> Arc<Acknowledger> {
-    Acknowledger::new((0..streams).map(|_| Arc::new(Signal::new())).collect(), Stamp::ZERO)
+    let signals = (0..streams).map(|_| Arc::new(Signal::new())).collect();
+    Acknowledger::new(signals, Stamp::ZERO, PoplarFrontier::may_acknowledge)
 }
 
 fn receipt(acknowledger: &Arc<Acknowledger>, stamp: u64, stream: u32, raw_dep: u64) -> Receipt {

@@ -7,14 +7,13 @@
 //!   computed from infinity each time; the paper's `csn = min(csn, ..)` would never rise.
 //! - Every word sits on its own cache line. Who asks loads one or two of them and writes none.
 //!
-//! Absent: who waits ([`super::queue`]) and when to raise (the loggers).
+//! Absent: who waits ([`super::queue`]), when to raise (the loggers), and what a commit needs (the protocols' frontier.rs).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
 use crate::ids::{Stamp, StreamId};
-use crate::log::Observed;
 
 /// The durable frontier of one log.
 #[derive(Debug)]
@@ -49,12 +48,6 @@ impl Watermark {
         Stamp(highest.expect("a frontier has a stream"))
     }
 
-    /// The acknowledgement rule of correctness.md section 2: the own record is durable, and so is everything read.
-    pub(crate) fn covers(&self, observed: &Observed) -> bool {
-        let own = observed.stamp == Stamp::ZERO || self.durable(observed.stream) >= observed.stamp;
-        own && (observed.raw_dep == Stamp::ZERO || self.stable() >= observed.raw_dep)
-    }
-
     /// Raises `DSN` of one stream. The caller has synced the batch or the certificate that says so.
     pub(crate) fn raise(&self, stream: StreamId, stamp: Stamp) {
         assert!(stamp <= Stamp::MAX, "stamp {stamp} does not fit a record word");
@@ -71,20 +64,11 @@ impl Watermark {
         let before = self.stable.fetch_max(lowest, Ordering::SeqCst);
         Stamp(before.max(lowest))
     }
-
-    /// The number of streams.
-    pub(crate) fn streams(&self) -> usize {
-        self.durable.len()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn observed(stamp: u64, stream: u32, raw_dep: u64) -> Observed {
-        Observed { stamp: Stamp(stamp), stream: StreamId(stream), raw_dep: Stamp(raw_dep) }
-    }
 
     #[test]
     fn csn_is_the_minimum_and_never_falls() {
@@ -99,22 +83,5 @@ mod tests {
         assert_eq!(watermark.durable(StreamId(1)), Stamp(20), "a late raise lowers nothing");
         assert_eq!(watermark.settle(), Stamp(20));
         assert_eq!(watermark.foremost(), Stamp(30));
-    }
-
-    #[test]
-    fn covers_needs_the_own_record_and_everything_read() {
-        let watermark = Watermark::new(2, Stamp::ZERO);
-        watermark.raise(StreamId(0), Stamp(7));
-        watermark.settle();
-        assert!(watermark.covers(&observed(7, 0, 0)), "a blind write needs only its own stream");
-        assert!(!watermark.covers(&observed(8, 0, 0)));
-        assert!(!watermark.covers(&observed(7, 0, 3)), "what it read may sit on stream 1");
-        assert!(!watermark.covers(&observed(0, 0, 3)), "a reader waits too");
-        assert!(watermark.covers(&observed(0, 1, 0)), "nothing written, nothing read");
-        watermark.raise(StreamId(1), Stamp(3));
-        watermark.settle();
-        assert!(watermark.covers(&observed(7, 0, 3)));
-        assert!(watermark.covers(&observed(0, 0, 3)));
-        assert!(!watermark.covers(&observed(0, 0, 4)));
     }
 }

@@ -6,7 +6,7 @@
 
 use fastrand::Rng;
 
-use super::world_for_tests::{FoundStream, World, commit_row, read_stream};
+use super::world_for_tests::{FoundStream, World, commit_row, is_acknowledged, read_stream};
 use super::*;
 
 const KEYS: usize = 5;
@@ -55,10 +55,10 @@ impl Run {
     }
 
     fn acknowledge(&mut self) {
-        for (observed, _, is_acknowledged) in &mut self.history {
-            let now = self.log.may_acknowledge(observed);
-            assert!(now || !*is_acknowledged, "an acknowledgement was taken back");
-            *is_acknowledged |= now;
+        for (observed, _, told) in &mut self.history {
+            let now = is_acknowledged(&self.log, observed);
+            assert!(now || !*told, "an acknowledgement was taken back");
+            *told |= now;
         }
     }
 
@@ -102,13 +102,13 @@ impl Run {
             let record = own.flat_map(|batch| &batch.records).find(|record| record.stamp == stamp);
             record.is_some_and(|record| record.stamp <= cut || record.raw_dep <= cut)
         };
-        for (observed, reads, is_acknowledged) in &self.history {
+        for (observed, reads, told) in &self.history {
             let is_writer = observed.stamp > Stamp::ZERO;
             let is_live = is_writer && live((observed.stream, observed.stamp));
-            if *is_acknowledged && is_writer && !is_live {
+            if *told && is_writer && !is_live {
                 return Err(format!("{observed:?} was acknowledged and is lost; the cut is {cut}"));
             }
-            if let Some(read) = reads.iter().find(|read| (is_live || *is_acknowledged) && !live(**read)) {
+            if let Some(read) = reads.iter().find(|read| (is_live || *told) && !live(**read)) {
                 return Err(format!("{observed:?} read {read:?}, which is lost; the cut is {cut}"));
             }
         }

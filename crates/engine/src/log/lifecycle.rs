@@ -14,9 +14,9 @@ use osier_memory::{Ring, RingConfig};
 
 use super::metrics::StreamCounters;
 use super::protocol::Frontier;
-use super::{LogError, LogFailure, LogIdentity, LogMetrics, Observed, Slot, Stream, batch};
+use super::{LogError, LogFailure, LogIdentity, LogMetrics, Slot, Stream, batch};
 use crate::acknowledge::queue::locked;
-use crate::acknowledge::{Acknowledger, ReceiptSource};
+use crate::acknowledge::{Acknowledger, ReceiptSource, Rule};
 use crate::config::Config;
 use crate::failpoint::Mutation;
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
@@ -62,7 +62,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    fn new(config: &Config, layout: LogLayout) -> Log {
+    fn new(config: &Config, layout: LogLayout, rule: Rule) -> Log {
         assert!(!layout.dirs.is_empty(), "a log needs a stream");
         assert!(config.segment_bytes > config.ring_bytes as u64 + BLOCK_BYTES as u64, "a batch must fit a segment");
         let streams = layout.dirs.len() as u32;
@@ -83,7 +83,7 @@ impl Log {
         let streams: Box<[Stream]> = (0..streams).map(stream).collect();
         let signals = streams.iter().map(|stream| Arc::clone(&stream.signal)).collect();
         Log {
-            acknowledger: Acknowledger::new(signals, layout.floor),
+            acknowledger: Acknowledger::new(signals, layout.floor, rule),
             pool: SegmentPool::new(layout.dirs, config.segment_bytes),
             settings: LogSettings {
                 group_commit_interval: config.group_commit_interval,
@@ -175,7 +175,7 @@ impl RunningLog {
     /// Starts the loggers of a new generation; `F` says how its frontier moves. The first segment of every stream is
     /// allocated before this returns, so that a directory that cannot be written fails here.
     pub(crate) fn start<F: Frontier>(config: &Config, layout: LogLayout) -> Result<RunningLog, LogError> {
-        let log = Arc::new(Log::new(config, layout));
+        let log = Arc::new(Log::new(config, layout, F::may_acknowledge));
         let mut preparer = Preparer::new(Arc::clone(&log));
         preparer.prepare_first()?;
         let spawn = &log.environment.spawn;
@@ -199,22 +199,17 @@ impl RunningLog {
         &self.log
     }
 
-    pub(crate) fn covers(&self, observed: &Observed) -> bool {
-        self.log.acknowledger.watermark().covers(observed)
-    }
-
+    /// See [`LogProtocol::stable`](super::LogProtocol::stable).
     pub(crate) fn stable(&self) -> Stamp {
         self.log.acknowledger.watermark().stable()
     }
 
-    pub(crate) fn streams(&self) -> u32 {
-        self.log.streams.len() as u32
-    }
-
+    /// See [`LogProtocol::receipts`](super::LogProtocol::receipts).
     pub(crate) fn receipts(&self) -> ReceiptSource {
         ReceiptSource::new(Arc::clone(&self.log.acknowledger))
     }
 
+    /// See [`LogProtocol::failure`](super::LogProtocol::failure).
     pub(crate) fn failure(&self) -> Option<LogError> {
         self.log.acknowledger.failure()
     }

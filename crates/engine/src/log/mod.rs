@@ -56,14 +56,8 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// while the ring is full. The slot must be filled. Fails where the log failed or is closed, with nothing drawn.
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError>;
 
-    /// Whether everything observed is durable: one or two loads.
-    fn may_acknowledge(&self, observed: &Observed) -> bool;
-
     /// Everything at or below it is durable whatever happens: tombstones up to here may be purged.
     fn stable(&self) -> Stamp;
-
-    /// The number of streams; sessions are spread over them.
-    fn streams(&self) -> u32;
 
     /// Makes the receipts of one session.
     fn receipts(&self) -> ReceiptSource;

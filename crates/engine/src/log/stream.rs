@@ -63,11 +63,6 @@ impl<'l> Slot<'l> {
         self.stamp
     }
 
-    /// Whether there is a record to write.
-    pub(crate) fn is_logged(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// Has `encode` write the record, sealed for its place, and tells the logger. Does nothing without a log.
     pub(crate) fn fill(self, encode: impl FnOnce(&mut [u8], Seal)) {
         let Some(Place { stream, reservation }) = self.place else { return };

@@ -440,3 +440,8 @@ fn read_batch(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Option<Foun
     }
     Some(FoundBatch { header, certificates, records })
 }
+
+/// Whether the outcome may be told.
+pub(crate) fn is_acknowledged(log: &dyn LogProtocol, observed: &Observed) -> bool {
+    log.receipts().durable(*observed, Epoch(1)).is_acknowledged().unwrap_or(false)
+}

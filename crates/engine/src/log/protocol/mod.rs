@@ -20,8 +20,9 @@ pub(crate) use none::Unlogged;
 pub(crate) use poplar::Poplar;
 pub(crate) use serial::Serial;
 
-use super::Log;
 use super::batch::Certificate;
+use super::{Log, Observed};
+use crate::acknowledge::Watermark;
 use crate::ids::{Stamp, StreamId};
 
 /// How far a stream with nothing to write is behind.
@@ -35,8 +36,11 @@ pub(crate) enum Lag {
     Demanded,
 }
 
-/// How the durable frontier of a protocol moves: the part of a logger that differs between protocols.
+/// What a protocol calls durable, and how that frontier moves: the part of a logger that differs between protocols.
 pub(crate) trait Frontier: Send + 'static {
+    /// Whether everything that a transaction observed is durable, so that its outcome may be told.
+    fn may_acknowledge(watermark: &Watermark, observed: &Observed) -> bool;
+
     /// The stamp to which closing a batch raises its stream: the heartbeat.
     fn raise(log: &Log) -> Stamp;
 

@@ -3,7 +3,7 @@
 use super::{Unlogged, stamp};
 use crate::acknowledge::ReceiptSource;
 use crate::ids::{Stamp, StreamId};
-use crate::log::{LogError, LogMetrics, LogProtocol, Observed, Slot};
+use crate::log::{LogError, LogMetrics, LogProtocol, Slot};
 use crate::persist::manifest::StreamEnd;
 
 impl LogProtocol for Unlogged {
@@ -11,16 +11,8 @@ impl LogProtocol for Unlogged {
         Ok(stamp::draw(base))
     }
 
-    fn may_acknowledge(&self, _observed: &Observed) -> bool {
-        true
-    }
-
     fn stable(&self) -> Stamp {
         Stamp::MAX
-    }
-
-    fn streams(&self) -> u32 {
-        1
     }
 
     fn receipts(&self) -> ReceiptSource {

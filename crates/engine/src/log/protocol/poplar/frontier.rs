@@ -12,15 +12,23 @@
 //! A marker draws no number: it raises to what exists. So with no commits coming every stream reaches the greatest
 //! stamp after at most one marker each, and all sleep; every reader is acknowledged by then.
 
+use crate::acknowledge::Watermark;
 use crate::ids::{Stamp, StreamId};
 use crate::log::batch::Certificate;
 use crate::log::protocol::{Frontier, Lag};
-use crate::log::{Log, Stream};
+use crate::log::{Log, Observed, Stream};
 
 /// Poplar's frontier.
 pub(crate) enum PoplarFrontier {}
 
 impl Frontier for PoplarFrontier {
+    /// The one rule in place of the paper's two queues: the own record is durable, and so is everything read. A blind
+    /// write reads nothing (the paper's Qww).
+    fn may_acknowledge(watermark: &Watermark, observed: &Observed) -> bool {
+        let own = observed.stamp == Stamp::ZERO || watermark.durable(observed.stream) >= observed.stamp;
+        own && (observed.raw_dep == Stamp::ZERO || watermark.stable() >= observed.raw_dep)
+    }
+
     fn raise(log: &Log) -> Stamp {
         let greatest = log.streams.iter().map(|stream| stream.ring.last()).max();
         // What somebody waits for was drawn from a ring; its published copy may be a moment late.
@@ -43,5 +51,32 @@ impl Frontier for PoplarFrontier {
         } else {
             Lag::None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(stamp: u64, stream: u32, raw_dep: u64) -> Observed {
+        Observed { stamp: Stamp(stamp), stream: StreamId(stream), raw_dep: Stamp(raw_dep) }
+    }
+
+    #[test]
+    fn an_acknowledgement_needs_the_own_record_and_everything_read() {
+        let watermark = Watermark::new(2, Stamp::ZERO);
+        let may = |observed: Observed| PoplarFrontier::may_acknowledge(&watermark, &observed);
+        watermark.raise(StreamId(0), Stamp(7));
+        watermark.settle();
+        assert!(may(observed(7, 0, 0)), "a blind write needs only its own stream");
+        assert!(!may(observed(8, 0, 0)));
+        assert!(!may(observed(7, 0, 3)), "what it read may sit on stream 1");
+        assert!(!may(observed(0, 0, 3)), "a reader waits too");
+        assert!(may(observed(0, 1, 0)), "nothing written, nothing read");
+        watermark.raise(StreamId(1), Stamp(3));
+        watermark.settle();
+        assert!(may(observed(7, 0, 3)));
+        assert!(may(observed(0, 0, 3)));
+        assert!(!may(observed(0, 0, 4)));
     }
 }

@@ -12,7 +12,7 @@ use crate::acknowledge::ReceiptSource;
 use crate::config::Config;
 use crate::ids::{Stamp, StreamId};
 use crate::log::lifecycle::RunningLog;
-use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Observed, Slot};
+use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Slot};
 use crate::persist::manifest::StreamEnd;
 
 /// The serial protocol.
@@ -37,16 +37,8 @@ impl LogProtocol for Serial {
         stamp::draw(self.log.log(), self.floor, base, record_bytes)
     }
 
-    fn may_acknowledge(&self, observed: &Observed) -> bool {
-        self.log.covers(observed)
-    }
-
     fn stable(&self) -> Stamp {
         self.log.stable()
-    }
-
-    fn streams(&self) -> u32 {
-        self.log.streams()
     }
 
     fn receipts(&self) -> ReceiptSource {
