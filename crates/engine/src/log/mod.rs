@@ -16,6 +16,7 @@ pub(crate) mod bytes;
 #[cfg(test)]
 mod crash_tests;
 mod error;
+pub mod inspect;
 mod lifecycle;
 mod metrics;
 pub(crate) mod protocol;

@@ -31,6 +31,12 @@ pub enum RecoveryError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is nothing to inspect.
+    #[error("{} holds no database; check the path", path.display())]
+    NoDatabase {
+        /// The first directory.
+        path: PathBuf,
+    },
     /// The directory of a stream is gone.
     #[error(
         "the directory {} of log stream {stream} is missing: mount its device, or give all directories in the order \
@@ -118,6 +124,7 @@ impl RecoveryError {
             RecoveryError::Manifest(error) => error.sqlstate(),
             RecoveryError::Segment(error) | RecoveryError::Write(error) => error.sqlstate(),
             RecoveryError::Io { source, .. } => io_sqlstate(source),
+            RecoveryError::NoDatabase { .. } => "3D000",
             RecoveryError::MissingDirectory { .. } | RecoveryError::MissingSegment { .. } => "58P01",
             RecoveryError::Thread { .. } => "53000",
             _ => "XX001",

@@ -23,10 +23,11 @@
 //! Absent: checkpoints, secondary indexes (the catalog builds them from the rows), creation of a database
 //! ([`Manifest::create`]).
 
-mod chain;
-mod check;
+pub(crate) mod chain;
+pub(crate) mod check;
 mod cut;
 mod error;
+pub(crate) mod examine;
 mod freeze;
 mod replay_values;
 mod report;
@@ -100,7 +101,11 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
 }
 
 /// Finds the segments of every generation that may hold records, oldest first.
-fn find_generations(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<GenerationScan>, RecoveryError> {
+pub(crate) fn find_generations(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<GenerationScan>, RecoveryError> {
     let mut generations = Vec::new();
     for frozen in &manifest.frozen {
         let chains = Chain::find_all(disk, home, manifest, &frozen.layout, Some(frozen))?;
@@ -119,7 +124,8 @@ struct Found {
     /// By generation.
     tallies: Vec<Tally>,
     deferred: Vec<Deferred>,
-    replayers: Vec<Replayer>,
+    /// One for each thread, where there is a store.
+    replayers: Vec<Option<Replayer>>,
     threads: usize,
 }
 
@@ -154,7 +160,7 @@ fn scan_all(config: &Config, generations: Vec<GenerationScan>, store: Option<&St
     for finished in finished {
         found.tallies.iter_mut().zip(&finished.tallies).for_each(|(sum, tally)| sum.add(tally));
         found.deferred.extend(finished.deferred);
-        found.replayers.extend(finished.replayer);
+        found.replayers.push(finished.replayer);
     }
     Ok(found)
 }

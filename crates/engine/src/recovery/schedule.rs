@@ -32,24 +32,23 @@ pub(crate) struct Schedule {
     finished: std::sync::Mutex<(Tally, Vec<Replayer>)>,
 }
 
-/// Replays what `deferred` holds and the cut lets live; returns what that was.
+/// Replays what `deferred` holds and the cut lets live; returns what that was. Without replayers it is only counted.
 pub(crate) fn replay_deferred(
     config: &Config,
     scan: &Arc<Scan>,
     deferred: Vec<Deferred>,
     verdict: Option<&Verdict>,
-    replayers: Vec<Replayer>,
+    replayers: Vec<Option<Replayer>>,
 ) -> Result<(Tally, Vec<Replayer>), RecoveryError> {
     let Some(verdict) = verdict else {
         assert!(deferred.is_empty(), "only a generation that crashed defers");
-        return Ok((Tally::default(), replayers));
+        return Ok((Tally::default(), replayers.into_iter().flatten().collect()));
     };
     let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
     let next = AtomicUsize::new(0);
     let schedule = Schedule { scan: scan.clone(), deferred, cut: verdict.cut, next, finished: Default::default() };
     let schedule = Arc::new(schedule);
-    let work =
-        |replayer| DeferredReplay { schedule: schedule.clone(), replayer: Some(replayer), tally: Tally::default() };
+    let work = |replayer| DeferredReplay { schedule: schedule.clone(), replayer, tally: Tally::default() };
     workers::run(&config.environment, replayers.into_iter().map(work).collect())?;
     if let Some(progress) = &config.progress {
         progress(&Progress { phase: RecoveryPhase::Replay, done: total, total });
@@ -82,8 +81,7 @@ impl DeferredReplay {
                 &reread
             }
         };
-        let replayer = self.replayer.as_mut().expect("handed back only at the end");
-        let mut session = replayer.session();
+        let mut session = self.replayer.as_mut().map(Replayer::session);
         let mut at = header_bytes(log.streams());
         while at < bytes.len() {
             let offset = LogOffset(header.offset.0 + at as u64);
@@ -94,7 +92,9 @@ impl DeferredReplay {
                 if !lives(&order, deferred.certain) && lives(&order, self.schedule.cut) {
                     self.tally.replayed += 1;
                     self.tally.writes += u64::from(order.write_count);
-                    session.replay(record);
+                    if let Some(session) = &mut session {
+                        session.replay(record);
+                    }
                 }
             }
             at += entry.len();

@@ -2,6 +2,7 @@
 
 mod damage;
 mod history;
+mod inspect;
 mod world;
 
 use std::path::Path;
