@@ -221,3 +221,43 @@ fn a_schema_of_a_later_program_is_refused_as_such() {
     bytes[0] = 0;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["corrupt schema"]);
 }
+
+#[test]
+fn texts_are_checked_where_they_are_not_ascii() {
+    let schema =
+        Schema::builder("t").column("a", Type::Text).column("b", Type::Bytes).primary_key(["a"]).build().unwrap();
+    let codec = RowCodec::new(Arc::new(schema));
+    let mut bytes = codec.encode(&[Value::Text("Käse"), Value::Bytes(&[0xFF])]).unwrap();
+    codec.check(&bytes).unwrap();
+    let umlaut = bytes.iter().position(|byte| !byte.is_ascii()).unwrap();
+    bytes.swap(umlaut, umlaut + 1);
+    check(&codec.check(&bytes).unwrap_err(), "XX001", &["table t", "column a", "UTF-8"]);
+}
+
+#[test]
+fn what_follows_the_end_is_corrupt() {
+    let schema = Arc::new(items().build().unwrap());
+    let primary = KeyCodec::primary(schema.clone());
+    let key = primary.of_key(&[Value::Int(1)]).unwrap();
+    check(&primary.decode(&[&key[..], &[0]].concat()).unwrap_err(), "XX001", &["items", "1 bytes"]);
+    let codec = RowCodec::new(schema.clone());
+    let row = codec.encode(&[Value::Int(1), Value::Numeric(0), Value::Null, Value::Null]).unwrap();
+    check(&codec.check(&[&row[..], &[0]].concat()).unwrap_err(), "XX001", &["items"]);
+    check(&Schema::decode(&[&schema.encode()[..], &[0]].concat()).unwrap_err(), "XX001", &["bytes follow"]);
+}
+
+#[test]
+fn a_decoded_schema_obeys_the_rules_of_a_built_one() {
+    let schema =
+        Schema::builder("t").column("xa", Type::Bool).column("xb", Type::Bool).primary_key(["xa"]).index("i", ["xb"]);
+    let bytes = schema.build().unwrap().encode();
+    let at = bytes.windows(2).position(|name| name == b"xb").unwrap();
+    let mut doubled = bytes.clone();
+    doubled[at + 1] = b'a';
+    check(&Schema::decode(&doubled).unwrap_err(), "42701", &["table t", "xa"]);
+    // After the columns: the key's count and column, then the next index's number.
+    let mut reused = bytes;
+    assert_eq!(reused[at + 6..at + 12], [1, 0, 0, 0, 1, 0]);
+    reused[at + 10] = 0;
+    check(&Schema::decode(&reused).unwrap_err(), "XX001", &["corrupt schema", "index numbers"]);
+}

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::error::SchemaError;
 use super::key_buffer::KeyBuf;
-use super::row::Row;
+use super::row::{Row, array};
 use super::schema::{ColumnId, IndexId, PRIMARY_KEY, Schema};
 use super::value::{Type, Value, float_from_ordered, float_to_ordered, numeric_fits};
 
@@ -96,15 +96,16 @@ impl KeyCodec {
             return Err(self.wrong_count("a row", expected, row.len()));
         }
         let mut key = KeyBuf::new();
-        let mut put_all = |columns: &[KeyColumn]| {
-            columns.iter().try_fold(false, |has_null, column| {
-                let value = row[usize::from(column.id.0)];
-                self.put_checked(&mut key, column, value)?;
-                Ok(has_null | value.is_null())
-            })
-        };
-        if put_all(&self.columns)? || !self.is_unique {
-            put_all(&self.suffix)?;
+        let mut has_null = false;
+        for column in &self.columns {
+            let value = row[usize::from(column.id.0)];
+            has_null |= value.is_null();
+            self.put_checked(&mut key, column, value)?;
+        }
+        if has_null || !self.is_unique {
+            for column in &self.suffix {
+                self.put_checked(&mut key, column, row[usize::from(column.id.0)])?;
+            }
         }
         Ok(key)
     }
@@ -113,11 +114,14 @@ impl KeyCodec {
     pub fn of_row(&self, row: &Row<'_>) -> KeyBuf {
         assert!(std::ptr::eq(row.schema(), &*self.schema) || *row.schema() == *self.schema, "a row of another table");
         let mut key = KeyBuf::new();
-        let mut put_all = |columns: &[KeyColumn]| {
-            columns.iter().fold(false, |has_null, column| put_from_row(&mut key, column, row) | has_null)
-        };
-        if put_all(&self.columns) || !self.is_unique {
-            put_all(&self.suffix);
+        let mut has_null = false;
+        for column in &self.columns {
+            has_null |= put_from_row(&mut key, column, row);
+        }
+        if has_null || !self.is_unique {
+            for column in &self.suffix {
+                put_from_row(&mut key, column, row);
+            }
         }
         key
     }
@@ -127,31 +131,32 @@ impl KeyCodec {
         if key.len() != self.columns.len() {
             return Err(self.wrong_count(&self.name, self.columns.len(), key.len()));
         }
-        self.prefix(key)
+        let mut bytes = KeyBuf::new();
+        for (column, value) in self.columns.iter().zip(key) {
+            self.put_checked(&mut bytes, column, *value)?;
+        }
+        Ok(bytes)
     }
 
     /// The bytes that every entry begins with whose first columns have these values. The columns of an index that is not
     /// unique are followed by those of the primary key.
     pub fn prefix(&self, values: &[Value<'_>]) -> Result<KeyBuf, SchemaError> {
-        self.extend_prefix(KeyBuf::new(), 0, values)
+        let mut key = KeyBuf::new();
+        self.extend_prefix(&mut key, 0, values)?;
+        Ok(key)
     }
 
     /// Adds values of the columns from position `skip` on to a prefix of that many.
-    pub(super) fn extend_prefix(
-        &self,
-        mut key: KeyBuf,
-        skip: usize,
-        values: &[Value<'_>],
-    ) -> Result<KeyBuf, SchemaError> {
+    pub(super) fn extend_prefix(&self, key: &mut KeyBuf, skip: usize, values: &[Value<'_>]) -> Result<(), SchemaError> {
         let suffix = if self.is_unique { &[] } else { &*self.suffix };
         let (known, found) = (self.columns.len() + suffix.len(), skip + values.len());
         if found > known {
             return Err(self.wrong_count(&self.name, known, found));
         }
         for (column, value) in self.columns.iter().chain(suffix).skip(skip).zip(values) {
-            self.put_checked(&mut key, column, *value)?;
+            self.put_checked(key, column, *value)?;
         }
-        Ok(key)
+        Ok(())
     }
 
     /// The values of an entry: those of the declared columns and, where it ends with the primary key, of its columns.
@@ -239,12 +244,12 @@ fn put(key: &mut KeyBuf, column: &KeyColumn, value: Value<'_>) {
     match (column.ty, value) {
         (_, Value::Null) => assert!(column.is_nullable, "NULL in a key column that does not take it"),
         (Type::Bool, Value::Bool(value)) => key.push(value.into()),
-        (Type::Int16, Value::Int(value)) => key.extend(&(value as i16 ^ i16::MIN).to_be_bytes()),
-        (Type::Int32, Value::Int(value)) => key.extend(&(value as i32 ^ i32::MIN).to_be_bytes()),
+        (Type::Int16, Value::Int(value)) => key.extend_array((value as i16 ^ i16::MIN).to_be_bytes()),
+        (Type::Int32, Value::Int(value)) => key.extend_array((value as i32 ^ i32::MIN).to_be_bytes()),
         (Type::Int64, Value::Int(value))
         | (Type::Numeric { .. }, Value::Numeric(value))
-        | (Type::Timestamp, Value::Timestamp(value)) => key.extend(&(value ^ i64::MIN).to_be_bytes()),
-        (Type::Float64, Value::Float(value)) => key.extend(&float_to_ordered(value).to_be_bytes()),
+        | (Type::Timestamp, Value::Timestamp(value)) => key.extend_array((value ^ i64::MIN).to_be_bytes()),
+        (Type::Float64, Value::Float(value)) => key.extend_array(float_to_ordered(value).to_be_bytes()),
         (Type::Text, Value::Text(value)) => put_variable(key, value.as_bytes()),
         (Type::Bytes, Value::Bytes(value)) => put_variable(key, value),
         (ty, value) => panic!("an unchecked {} value for a key column of type {ty}", value.kind()),
@@ -254,20 +259,26 @@ fn put(key: &mut KeyBuf, column: &KeyColumn, value: Value<'_>) {
 /// Appends a column of an encoded row; says whether it is NULL.
 #[inline]
 fn put_from_row(key: &mut KeyBuf, column: &KeyColumn, row: &Row<'_>) -> bool {
-    if column.ty.width().is_some() {
-        let value = row.value(column.id);
-        put(key, column, value);
-        return value.is_null();
-    }
-    // Past `Row::value`, which would verify the text once more.
-    let is_null = column.is_nullable && row.is_null(column.id);
     if column.is_nullable {
-        key.push(if is_null { NULL } else { PRESENT });
+        if row.is_null(column.id) {
+            key.push(NULL);
+            return true;
+        }
+        key.push(PRESENT);
     }
-    if !is_null {
-        put_variable(key, row.raw(column.id));
+    let raw = row.raw(column.id);
+    match column.ty {
+        // Past `Row::value`, which would verify the text once more.
+        Type::Text | Type::Bytes => put_variable(key, raw),
+        Type::Bool => key.push(raw[0]),
+        Type::Int16 => key.extend_array((i16::from_le_bytes(array(raw)) ^ i16::MIN).to_be_bytes()),
+        Type::Int32 => key.extend_array((i32::from_le_bytes(array(raw)) ^ i32::MIN).to_be_bytes()),
+        Type::Int64 | Type::Numeric { .. } | Type::Timestamp => {
+            key.extend_array((i64::from_le_bytes(array(raw)) ^ i64::MIN).to_be_bytes());
+        }
+        Type::Float64 => key.extend_array(float_to_ordered(f64::from_le_bytes(array(raw))).to_be_bytes()),
     }
-    is_null
+    false
 }
 
 /// Appends bytes so that they order before all that they are a prefix of: zeros escaped, an end that no byte equals.
@@ -277,13 +288,13 @@ fn put_variable(key: &mut KeyBuf, bytes: &[u8]) {
         let mut parts = bytes.split(|byte| *byte == 0);
         key.extend(parts.next().unwrap_or(&[]));
         for part in parts {
-            key.extend(&[0, ESCAPED]);
+            key.extend_array([0, ESCAPED]);
             key.extend(part);
         }
     } else {
         key.extend(bytes);
     }
-    key.extend(&[0, END]);
+    key.extend_array([0, END]);
 }
 
 /// The decoded values of a key.

@@ -53,10 +53,23 @@ impl KeyBuf {
         }
     }
 
+    /// Adds a few bytes, as many as the type says, at the end.
+    #[inline(always)]
+    pub(super) fn extend_array<const N: usize>(&mut self, more: [u8; N]) {
+        if let Place::Inline { len, bytes } = &mut self.0
+            && let Some(place) = bytes.get_mut(usize::from(*len)..usize::from(*len) + N)
+        {
+            place.copy_from_slice(&more);
+            *len += N as u8;
+        } else {
+            self.extend_heap(&more);
+        }
+    }
+
     /// Adds a byte at the end.
     #[inline]
     pub fn push(&mut self, byte: u8) {
-        self.extend(&[byte]);
+        self.extend_array([byte]);
     }
 
     #[cold]
@@ -65,7 +78,8 @@ impl KeyBuf {
             Place::Heap(bytes) => bytes.extend_from_slice(more),
             Place::Inline { .. } => {
                 let bytes = self.as_bytes();
-                let mut heap = Vec::with_capacity((bytes.len() + more.len()).max(2 * KEY_INLINE_BYTES));
+                // Room for an end mark and an integer or two: most keys that outgrow their place grow little further.
+                let mut heap = Vec::with_capacity(bytes.len() + more.len() + KEY_INLINE_BYTES);
                 heap.extend_from_slice(bytes);
                 heap.extend_from_slice(more);
                 self.0 = Place::Heap(heap);
@@ -85,9 +99,11 @@ impl KeyBuf {
     /// The smallest byte string greater than every one that begins with this one; `None` where there is none.
     pub fn successor(mut self) -> Option<KeyBuf> {
         let last = self.as_bytes().iter().rposition(|byte| *byte != 0xFF)?;
-        let raised = self.as_bytes()[last] + 1;
-        self.truncate(last);
-        self.push(raised);
+        self.truncate(last + 1);
+        match &mut self.0 {
+            Place::Inline { bytes, .. } => bytes[last] += 1,
+            Place::Heap(bytes) => bytes[last] += 1,
+        }
         Some(self)
     }
 }

@@ -62,7 +62,11 @@ impl<'v> KeyRange<'v> {
     /// The bytes between which the keys of `codec` lie.
     pub fn encode(&self, codec: &KeyCodec) -> Result<KeyBounds, SchemaError> {
         let prefix = codec.prefix(self.prefix)?;
-        let extended = |values: &[Value<'_>]| codec.extend_prefix(prefix.clone(), self.prefix.len(), values);
+        let extended = |values: &[Value<'_>]| -> Result<KeyBuf, SchemaError> {
+            let mut key = prefix.clone();
+            codec.extend_prefix(&mut key, self.prefix.len(), values)?;
+            Ok(key)
+        };
         let low = match self.low {
             Bound::Unbounded => Some(prefix.clone()),
             Bound::Included(values) => Some(extended(values)?),

@@ -158,7 +158,7 @@ impl<'a> Row<'a> {
 
 /// The bytes of a fixed column, whose width its type gives.
 #[inline]
-fn array<const N: usize>(raw: &[u8]) -> [u8; N] {
+pub(super) fn array<const N: usize>(raw: &[u8]) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(raw);
     array
