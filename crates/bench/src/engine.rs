@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use osier::config::SETTINGS;
+use osier::recovery::RecoveryPhase;
 use osier::{Config, Create, Database, Durability, Protocol, RecoveryReport};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
-use crate::progress::recovery_callback;
+use crate::progress::{phase_name, recovery_callback};
 use crate::report::RecoveryFigures;
 use crate::{Counters, StreamCounters};
 
@@ -75,6 +76,28 @@ pub fn counters(db: &Database) -> Counters {
 
 /// A recovery's figures.
 pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
-    let _ = report;
-    RecoveryFigures::default()
+    // What a user waits for: until secondary indexes are there too.
+    let seconds = report.seconds + report.index_seconds;
+    let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+    let phases = [
+        (RecoveryPhase::Manifest, report.manifest_seconds),
+        (RecoveryPhase::Scan, report.scan_seconds),
+        (RecoveryPhase::Persist, report.persist_seconds),
+        (RecoveryPhase::Replay, report.replay_seconds),
+        (RecoveryPhase::Index, report.index_seconds),
+        (RecoveryPhase::Verify, report.verify_seconds),
+    ];
+    RecoveryFigures {
+        seconds,
+        log_bytes: report.log_bytes,
+        log_bytes_per_s: per_second(report.log_bytes),
+        records: report.records,
+        records_per_s: per_second(report.records),
+        streams: report.streams.div_ceil(report.generations.max(1)),
+        generations: report.generations,
+        replayed: report.replayed,
+        discarded: report.discarded,
+        writes: report.writes,
+        phases: phases.map(|(phase, seconds)| (phase_name(phase).to_owned(), seconds)).into(),
+    }
 }

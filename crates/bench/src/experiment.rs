@@ -1,7 +1,5 @@
 //! One measurement from beginning to end: open, load, run, check, close, report.
 
-use std::fmt::Write as _;
-
 use osier::{Create, Database};
 use serde::{Deserialize, Serialize};
 
@@ -145,12 +143,14 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
     report
 }
 
+fn plural(n: u32, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// The first line of what people read.
 pub fn headline(report: &Report) -> String {
-    let Report { workload, variant, protocol, streams, workers, .. } = report;
+    let Report { variant, protocol, .. } = report;
     let contents = report.configuration.get("contents").map_or("", String::as_str);
-    let mut text = format!("{workload} ({variant}) on {contents}: ");
-    let streams = if *streams == 1 { "1 stream".to_owned() } else { format!("{streams} streams") };
-    write!(text, "protocol {protocol}, {streams}, {workers} workers").expect("writing to a string");
-    text
+    let (streams, workers) = (plural(report.streams, "stream"), plural(report.workers, "worker"));
+    format!("{contents}; {variant}; protocol {protocol}, {streams}, {workers}")
 }

@@ -108,10 +108,16 @@ pub struct RecoveryFigures {
     pub records: u64,
     /// Over all of it.
     pub records_per_s: f64,
-    /// Log streams.
+    /// Log streams of a generation.
     pub streams: u32,
+    /// Generations that were read: one for each time the database was open.
+    pub generations: u32,
+    /// Records that were replayed.
+    pub replayed: u64,
     /// Records of transactions that did not count as committed.
     pub discarded: u64,
+    /// Row images and deletes in the replayed records.
+    pub writes: u64,
     /// Seconds by stage.
     pub phases: BTreeMap<String, f64>,
 }
@@ -210,6 +216,7 @@ impl fmt::Display for Report {
         }
         let how = match (self.rounds, self.durability.as_str()) {
             (Some(rounds), _) => format!("acknowledged transactions before {rounds} kills"),
+            _ if self.protocol == "none" => "transactions, not logged: a crash loses all of them".to_owned(),
             (None, "durable") => "acknowledged transactions, durable".to_owned(),
             (None, durability) => format!("transactions, {durability}: a crash may lose the last of them"),
         };

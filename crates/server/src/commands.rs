@@ -93,7 +93,7 @@ fn recover(args: &cli::RecoverArgs) -> Result<ExitCode, BenchError> {
     report.configuration = settings(db.config());
     let out = &mut *args.output.text();
     if let Some(recovery) = recovery {
-        say(out, &format!("{recovery:?}"))?;
+        say(out, &recovery.to_string())?;
     }
     db.close()?;
     args.output.write(&report)?;
