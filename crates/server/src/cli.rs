@@ -32,6 +32,9 @@ pub enum Command {
     Crash(CrashCommand),
     /// Open a database as after a crash and report its recovery
     Recover(RecoverArgs),
+    /// Look into a log without opening the database, which must be closed
+    #[command(subcommand)]
+    Log(LogCommand),
     /// What `crash` kills
     #[command(hide = true)]
     CrashWorker {
@@ -54,6 +57,33 @@ pub enum CrashCommand {
     Ycsb(Crash<YcsbArgs>),
     /// Orders, payments and deliveries, and conditions 1 to 4 of the specification
     Tpcc(Crash<TpccArgs>),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Print what the log holds
+    Dump(DumpArgs),
+    /// Check every byte that opening the database would rely on
+    Verify(DirArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    #[command(flatten)]
+    pub dirs: DirArgs,
+    /// How much to print
+    #[arg(long, value_enum, default_value = "records")]
+    pub detail: DetailArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DetailArg {
+    /// The manifest and the segment files
+    Segments,
+    /// Each batch, too
+    Batches,
+    /// Each transaction, too
+    Records,
 }
 
 #[derive(Debug, Args)]
@@ -383,6 +413,8 @@ mod tests {
             "osier bench tpcc --warehouses 0",
             "osier crash tpcc --transactions 5",
             "osier recover",
+            "osier log verify",
+            "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",
             "osier bench ycsb --rate -5",
         ] {

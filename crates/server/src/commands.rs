@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
 
-use osier::Create;
+use osier::log::inspect::{self, Detail};
+use osier::{Config, Create};
 use osier_bench::crash::{self, CrashPlan};
 use osier_bench::driver::Length;
 use osier_bench::engine::{EngineOptions, recovery_figures, settings};
@@ -16,7 +17,10 @@ use osier_bench::place::Place;
 use osier_bench::random::any_seed;
 use osier_bench::report::Report;
 
-use crate::cli::{self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, EngineArgs, OutputArgs};
+use crate::cli::OutputArgs;
+use crate::cli::{
+    self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
+};
 
 /// Exit status where something acknowledged was lost or the data is inconsistent.
 const UNSOUND: u8 = 3;
@@ -31,6 +35,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
         Command::Crash(CrashCommand::Ycsb(args)) => crash(&args, args.workload.workload(true)?),
         Command::Crash(CrashCommand::Tpcc(args)) => crash(&args, args.workload.workload()),
         Command::Recover(args) => recover(&args),
+        Command::Log(LogCommand::Dump(args)) => dump(&args),
+        Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),
         Command::CrashWorker { experiment } => crash::work(&experiment).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -98,6 +104,29 @@ fn recover(args: &cli::RecoverArgs) -> Result<ExitCode, BenchError> {
     db.close()?;
     args.output.write(&report)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn dump(args: &DumpArgs) -> Result<ExitCode, BenchError> {
+    let detail = match args.detail {
+        DetailArg::Segments => Detail::Segments,
+        DetailArg::Batches => Detail::Batches,
+        DetailArg::Records => Detail::Records,
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    inspect::dump(&directories(&args.dirs.dirs), detail, &mut out).map_err(osier::Error::from)?;
+    out.flush().map_err(cannot_write(Path::new("standard output")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn verify(dirs: &[PathBuf]) -> Result<ExitCode, BenchError> {
+    let report = inspect::verify(&directories(dirs)).map_err(osier::Error::from)?;
+    say(&mut std::io::stdout(), &report.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The configuration of whoever only reads.
+fn directories(dirs: &[PathBuf]) -> Config {
+    Config::new("").dirs(dirs).create(Create::Never)
 }
 
 /// Where the run keeps its database, said to the user where it was not the user's choice.

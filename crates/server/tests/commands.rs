@@ -1,0 +1,155 @@
+//! The commands as users type them, right and wrong: figures and errors.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::{Directory, fails, osier, succeeds};
+
+const SMALL_TPCC: &str = "--warehouses 1 --items 200 --customers 60";
+
+/// Small files: a test has several databases.
+const SMALL_FILES: &str = "--set ring_bytes=4194304 --set segment_bytes=8388608";
+/// How many of the 500 transactions of [`database`] write something, at least: three of four are drawn so.
+const WRITERS: u64 = 300;
+
+/// A closed database with a few transactions in `db`.
+fn database() -> Directory {
+    let directory = Directory::new();
+    let line = "bench ycsb --dir db --records 200 --transactions 500 --streams 2 --variant two-access";
+    succeeds(&directory, &format!("{line} {SMALL_FILES}"));
+    directory
+}
+
+/// The segment files of the database in `db`.
+fn segments(directory: &Directory) -> Vec<PathBuf> {
+    let mut segments: Vec<_> = ["db/stream-0", "db/stream-1"]
+        .into_iter()
+        .flat_map(|stream| fs::read_dir(directory.join(stream)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
+        .filter(|path| !path.file_name().unwrap().to_string_lossy().starts_with("prepared"))
+        .collect();
+    segments.sort();
+    segments
+}
+
+fn report(directory: &Directory, line: &str) -> serde_json::Value {
+    serde_json::from_str(&succeeds(directory, &format!("{line} --json -"))).unwrap()
+}
+
+#[test]
+fn a_bench_reports_what_was_acknowledged() {
+    let directory = Directory::new();
+    for protocol in ["none", "serial", "poplar"] {
+        let line = format!("bench tpcc {SMALL_TPCC} --transactions 300 --protocol {protocol} {SMALL_FILES}");
+        let report = report(&directory, &line);
+        assert_eq!(report["workload"], "tpcc");
+        assert_eq!(report["protocol"], protocol);
+        assert_eq!(report["acknowledged"], 300);
+        assert_eq!(report["consistent"], true);
+        assert_eq!(report["log_bytes"].as_u64().unwrap() > 0, protocol != "none", "{report}");
+        assert_eq!(report["syncs"].as_u64().unwrap() > 0, protocol != "none", "{report}");
+        assert!(report["latency_us"]["p50"].as_f64().unwrap() > 0.0);
+    }
+    for variant in ["write-only", "hybrid", "one-access", "two-access"] {
+        let line = format!("bench ycsb --records 500 --transactions 300 --variant {variant} --streams 2");
+        assert_eq!(report(&directory, &line)["acknowledged"], 300);
+    }
+    assert_eq!(report(&directory, "bench ycsb --records 500 --seconds 0.2 --rate 500 --warmup 0.1")["rate"], 500.0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "temporary directories are removed");
+}
+
+#[test]
+fn a_database_is_loaded_once_and_recovered() {
+    let directory = database();
+    let again = "bench ycsb --dir db --records 200 --transactions 500 --streams 2";
+    let second = report(&directory, again);
+    assert!(second["load"].is_null() && second["recovery"]["records"].as_u64().unwrap() >= WRITERS, "{second}");
+    let recovered = report(&directory, "recover db --set streams=2");
+    assert!(recovered["recovery"]["records"].as_u64().unwrap() >= WRITERS + 500, "{recovered}");
+    let error = fails(&directory, "bench ycsb --dir db --records 300 --transactions 1", 1);
+    assert!(error.contains("db holds ycsb with 200 records") && error.contains("--dir"), "{error}");
+}
+
+#[test]
+fn logs_are_dumped_and_verified() {
+    let directory = database();
+    assert!(succeeds(&directory, "log verify db").contains("sound"));
+    let detail = |detail| succeeds(&directory, &format!("log dump db --detail {detail}")).lines().count();
+    assert!(detail("segments") < detail("batches") && detail("batches") < detail("records"));
+}
+
+#[test]
+fn a_wrong_directory_is_named() {
+    let directory = Directory::new();
+    for command in ["recover nowhere", "log verify nowhere", "log dump nowhere"] {
+        let error = fails(&directory, command, 1);
+        assert!(error.contains("nowhere"), "{error}");
+    }
+    fs::write(directory.join("notes.txt"), "mine").unwrap();
+    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir .", 1);
+    assert!(error.contains("notes.txt"), "{error}");
+    assert_eq!(fs::read_to_string(directory.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_truncated_segment_is_named() {
+    let directory = database();
+    let segment = &segments(&directory)[0];
+    let length = fs::metadata(segment).unwrap().len();
+    fs::OpenOptions::new().write(true).open(segment).unwrap().set_len(length / 2).unwrap();
+    let name = segment.file_name().unwrap().to_string_lossy().into_owned();
+    for command in ["recover db", "log verify db"] {
+        let error = fails(&directory, command, 1);
+        assert!(error.contains(&name), "{error}");
+    }
+}
+
+#[test]
+fn a_flipped_byte_in_the_middle_is_named() {
+    let directory = database();
+    let segment = &segments(&directory)[0];
+    let mut bytes = fs::read(segment).unwrap();
+    // In the first record of the first batch.
+    bytes[4096 + 120] ^= 1;
+    fs::write(segment, bytes).unwrap();
+    let name = segment.file_name().unwrap().to_string_lossy().into_owned();
+    for command in ["recover db", "log verify db"] {
+        let error = fails(&directory, command, 1);
+        assert!(error.contains(&name), "{error}");
+    }
+}
+
+#[test]
+fn options_that_do_not_fit_are_explained() {
+    let directory = Directory::new();
+    let error = fails(&directory, "bench ycsb --protocol silo", 2);
+    assert!(error.contains("none, serial, poplar"), "{error}");
+    let error = fails(&directory, "bench ycsb --protokol poplar", 2);
+    assert!(error.contains("--protocol"), "{error}");
+    let error = fails(&directory, "bench ycsb --protocol serial --streams 2", 1);
+    assert!(error.contains("streams"), "{error}");
+    let error = fails(&directory, "bench ycsb --set rink_bytes=1", 1);
+    assert!(error.contains("ring_bytes"), "{error}");
+    let error = fails(&directory, "crash ycsb --protocol none", 1);
+    assert!(error.contains("--protocol none"), "{error}");
+    let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 8", 1);
+    assert!(error.contains("--field-bytes"), "{error}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_directory_that_is_in_use_or_closed_to_writing_is_named() {
+    let directory = Directory::new();
+    fs::write(directory.join("file"), "").unwrap();
+    // Below a file nothing can be created, whoever asks.
+    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir file/db", 1);
+    assert!(error.contains("file/db"), "{error}");
+    let json = osier(&directory, "bench ycsb --records 10 --transactions 1 --json file/report.json");
+    let error = String::from_utf8_lossy(&json.stderr);
+    assert!(!json.status.success() && error.contains("file/report.json"), "{error}");
+}

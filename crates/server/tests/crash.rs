@@ -1,0 +1,43 @@
+//! `osier crash` as a user runs it, short and small: kills the process, recovers, and finds everything.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use support::{Directory, succeeds};
+
+/// So small that segments are left behind within a round.
+const SMALL_FILES: &str = "--set ring_bytes=4194304 --set segment_bytes=8388608";
+
+fn crash(arguments: &str) -> serde_json::Value {
+    let directory = Directory::new();
+    let output = succeeds(&directory, &format!("crash {arguments} {SMALL_FILES} --json report.json"));
+    assert!(output.contains("0 lost"), "{output}");
+    let json = std::fs::read_to_string(directory.join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["lost"], 0, "{report}");
+    assert_eq!(report["consistent"], true, "{report}");
+    assert!(report["acknowledged"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["recovery"]["records"].as_u64().unwrap() > 0, "{report}");
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["report.json"], "the temporary directory is removed");
+    report
+}
+
+#[test]
+fn tpcc_survives_kills_on_two_streams() {
+    let report = crash("tpcc --streams 2 --rounds 2 --seconds 0.3 --warehouses 1 --items 200 --customers 60 --seed 1");
+    assert_eq!(report["rounds"], 2);
+    assert_eq!(report["streams"], 2);
+}
+
+#[test]
+fn ycsb_survives_kills_on_one_stream() {
+    crash("ycsb --rounds 2 --seconds 0.3 --records 500 --seed 2");
+}
+
+#[test]
+fn ycsb_survives_kills_of_blind_writes_and_of_the_serial_protocol() {
+    crash("ycsb --rounds 1 --seconds 0.2 --records 500 --variant write-only --streams 2 --seed 3");
+    crash("ycsb --rounds 1 --seconds 0.2 --records 500 --protocol serial --blocking --seed 4");
+}
