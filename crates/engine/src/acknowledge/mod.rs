@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
-use self::queue::{Queue, Waiter};
+use self::queue::{Queue, Waiter, wake_all};
 use crate::ids::{Stamp, StreamId};
 use crate::io::Signal;
 use crate::log::{LogError, Observed};
@@ -184,11 +184,6 @@ impl Acknowledger {
         wake_all(&mut waiters);
         self.wake_loggers();
     }
-}
-
-/// Wakes and forgets them.
-pub(crate) fn wake_all(waiters: &mut Vec<Arc<Waiter>>) {
-    waiters.drain(..).for_each(|waiter| waiter.wake());
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //!   flush that nobody waits for costs one relaxed load per queue.
 //! - No wake-up is lost. The waiter pushes, fences, looks at the frontier again; the logger publishes, fences, looks at
 //!   the length: one of the two sees the other.
-//! - Waiters are woken outside every lock.
+//! - Waiters are woken outside every lock, and a logger wakes few of many: each thread that is woken takes half of those
+//!   that are left along and wakes them before it goes its way ([`wake_all`]).
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -35,6 +36,8 @@ struct WaiterState {
     /// Woken, or gone: the queue may still hold it, but nobody is to be told.
     is_over: bool,
     waker: Option<Waker>,
+    /// Whom the woken thread is to wake in turn.
+    followers: Vec<Arc<Waiter>>,
 }
 
 impl Waiter {
@@ -54,32 +57,51 @@ impl Waiter {
 
     /// Blocks until woken.
     pub(crate) fn block(&self) {
-        let mut state = locked(&self.state);
-        while !state.is_over {
-            state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut followers = {
+            let mut state = locked(&self.state);
+            while !state.is_over {
+                state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            std::mem::take(&mut state.followers)
+        };
+        wake_all(&mut followers);
     }
 
     /// Nobody waits here any more; the queue drops its entry when its turn comes.
     pub(crate) fn abandon(&self) {
-        let mut state = locked(&self.state);
-        state.is_over = true;
-        state.waker = None;
+        let mut followers = {
+            let mut state = locked(&self.state);
+            state.is_over = true;
+            state.waker = None;
+            std::mem::take(&mut state.followers)
+        };
+        wake_all(&mut followers);
     }
 
-    /// Wakes whoever waits.
-    pub(crate) fn wake(&self) {
+    /// Wakes whoever waits. A thread wakes half of `rest` in turn; of the others' and of a future's `rest` nothing is taken.
+    fn wake(&self, rest: &mut Vec<Arc<Waiter>>) {
         let waker = {
             let mut state = locked(&self.state);
             if std::mem::replace(&mut state.is_over, true) {
                 return;
             }
-            state.waker.take()
+            let waker = state.waker.take();
+            if waker.is_none() && rest.len() > 1 {
+                state.followers = rest.split_off(rest.len() / 2);
+            }
+            waker
         };
         match waker {
             Some(waker) => waker.wake(),
             None => self.woken.notify_one(),
         }
+    }
+}
+
+/// Wakes all of them, if need be by each other.
+pub(crate) fn wake_all(waiters: &mut Vec<Arc<Waiter>>) {
+    while let Some(waiter) = waiters.pop() {
+        waiter.wake(waiters);
     }
 }
 
@@ -182,7 +204,26 @@ mod tests {
         let waiter = waiter(1);
         waiter.set_waker(&Waker::from(Arc::new(Loud)));
         waiter.abandon();
-        waiter.wake();
+        wake_all(&mut vec![Arc::clone(&waiter)]);
         waiter.block();
+    }
+
+    /// However a woken thread leaves, those it was to wake are woken.
+    #[test]
+    fn whoever_is_woken_wakes_the_others() {
+        for leave in [Waiter::block, Waiter::abandon] {
+            let all: Vec<Arc<Waiter>> = (0..21).map(waiter).collect();
+            let mut left = all.clone();
+            wake_all(&mut left);
+            assert!(left.is_empty());
+            let is_over = |waiter: &&Arc<Waiter>| locked(&waiter.state).is_over;
+            assert!(all.iter().filter(is_over).count() < 8, "the caller wakes only a few itself");
+            while let Some(woken) =
+                all.iter().filter(is_over).find(|waiter| !locked(&waiter.state).followers.is_empty())
+            {
+                leave(woken);
+            }
+            assert_eq!(all.iter().filter(is_over).count(), all.len());
+        }
     }
 }

@@ -21,8 +21,7 @@ use osier_memory::Batch;
 
 use super::device::Device;
 use super::segment::{self, SegmentHeader};
-use crate::acknowledge::queue::Waiter;
-use crate::acknowledge::wake_all;
+use crate::acknowledge::queue::{Waiter, wake_all};
 use crate::ids::{LogOffset, StreamId};
 use crate::io::{OpenMode, Step, Task};
 use crate::log::batch::{self, BatchHeader, Certificate};
