@@ -129,7 +129,7 @@ fn a_receipt_can_be_awaited_by_reference_and_asked_afterwards() {
 #[test]
 fn no_wake_up_is_lost() {
     const STREAMS: u64 = 2;
-    const ROUNDS: u64 = 1_000;
+    const ROUNDS: u64 = 300;
     const WAITERS: u64 = 12;
     let acknowledger = acknowledger(STREAMS as usize);
     let drawn: Vec<AtomicU64> = (0..STREAMS).map(|_| AtomicU64::new(0)).collect();
