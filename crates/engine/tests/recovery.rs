@@ -132,7 +132,7 @@ fn what_is_wrong_is_named() {
     // The second session writes to the second stream.
     let segment = home.join("stream-1").join("00000001-00000001.log");
     let sound = fs::read(&segment).expect("a segment");
-    let mut refused = |bytes: &[u8], part: &str| {
+    let refused = |bytes: &[u8], part: &str| {
         fs::write(&segment, bytes).expect("written");
         let error = open(&home).err().expect("damaged");
         assert!(matches!(error, Error::Recovery(_)), "{error}");

@@ -42,6 +42,7 @@ fn a_crashed_database_is_judged_as_recovery_would_and_not_touched() {
     assert_eq!((recovered.cut, recovered.discarded), (generation.cut, generation.discarded));
     let report = verify(&world.config).unwrap();
     assert_eq!((report.generations[0].frozen, report.generations[0].discarded), (true, 3));
+    assert_eq!((report.generations[0].cut, report.generations[0].max_seen), (Stamp(5), Stamp(13)));
     assert_eq!(report.generations.len(), 2);
 }
 

@@ -6,6 +6,7 @@ mod inspect;
 mod world;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use world::{Rows, World, delete, plain, put};
 
@@ -14,7 +15,7 @@ use crate::ids::{Epoch, Generation, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Disk};
 use crate::persist::manifest::{StreamEnd, freeze_clean};
 use crate::persist::segment::prepared_path;
-use crate::recovery::RecoveryError;
+use crate::recovery::{RecoveryError, RecoveryPhase};
 
 fn stamps(rows: &Rows) -> Vec<u64> {
     rows.values().map(|(stamp, _)| stamp.0).collect()
@@ -251,6 +252,23 @@ fn a_small_buffer_reads_twice_and_finds_the_same() {
     world.config.recovery_buffer_bytes = 0;
     assert_eq!(world.recover().unwrap().1, expected);
     assert_eq!(plain(&expected), [("a", "1"), ("b", "5"), ("c", "8"), ("d", "6"), ("e", "dead")]);
+}
+
+#[test]
+fn progress_is_told_and_reaches_its_end() {
+    let mut world = World::new(Protocol::Poplar, 2);
+    world.writer(0).batch(&[put(1, 0, "a", "1"), put(5, 1, "b", "5")]).rotate().batch(&[put(7, 0, "a", "7")]).flush();
+    world.writer(1).batch(&[put(3, 0, "c", "3")]).flush();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = told.clone();
+    world.config = world.config.progress(move |progress| listener.lock().unwrap().push(*progress));
+    world.recover().unwrap();
+    let told = told.lock().unwrap();
+    for phase in [RecoveryPhase::Scan, RecoveryPhase::Replay] {
+        let of = || told.iter().filter(|progress| progress.phase == phase);
+        assert!(of().all(|progress| progress.done <= progress.total), "{told:?}");
+        assert!(of().any(|progress| progress.total > 0 && progress.done == progress.total), "{told:?}");
+    }
 }
 
 #[test]
