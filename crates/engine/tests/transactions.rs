@@ -155,6 +155,25 @@ fn an_absence_and_a_range_are_reads_too() {
     tx.commit().expect("own inserts do not conflict, splits included");
 }
 
+/// Found by seed 1668 of the crash simulation: one transaction found a key absent and then upserted it, which is blind
+/// and leaves a placeholder under the leaf's new version. Another inserted the same key into that placeholder and
+/// committed. The leaf had not changed any more, so the first committed as well, having seen an absence that was over.
+#[test]
+fn an_absence_outlives_the_readers_own_placeholder() {
+    let db = database();
+    let table = numbers(&db);
+    let (mut one, mut two) = (db.session().expect("one"), db.session().expect("two"));
+    for aborts in [false, true] {
+        let key = 10 + i64::from(aborts);
+        let tx = one.begin();
+        assert_eq!(value(&tx, &table, key), None);
+        tx.upsert(&table, &[Value::Int(key), Value::Int(1)]).expect("upsert");
+        two.run(|tx| tx.insert(&table, &[Value::Int(key), Value::Int(2)])).expect("insert");
+        assert_conflict(if aborts { tx.abort() } else { tx.commit() });
+        assert_eq!(value(&two.begin(), &table, key), Some(2));
+    }
+}
+
 fn session_delete(session: &mut Session, table: &Table, key: i64) {
     assert!(session.run(|tx| tx.delete(table, &[Value::Int(key)])).expect("delete").0);
 }

@@ -32,8 +32,8 @@ pub(crate) trait ConcurrencyControl: Default {
     /// Observes an absence or a stretch of a range.
     fn scan(&mut self, leaf: LeafRead);
 
-    /// The transaction indexed a placeholder of its own.
-    fn inserted(&mut self, change: &LeafChange);
+    /// The transaction indexed a placeholder of its own, absent as of `stamp`.
+    fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp);
 
     /// The largest stamp observed so far: `raw_dep`.
     fn observed(&self) -> Stamp;

@@ -327,9 +327,13 @@ impl<'s> Transaction<'s> {
 
     /// The record of a key, a placeholder where there was none, without reading it.
     pub(super) fn index_record(&self, state: &mut State, tree: &RecordTree, key: &[u8]) -> (Held<Record>, bool) {
-        let inserted = tree.get_or_insert(&self.pin, key, |max_stamp| Record::new_absent(key, max_stamp));
+        let mut stamp = Stamp::ZERO;
+        let inserted = tree.get_or_insert(&self.pin, key, |max_stamp| {
+            stamp = max_stamp;
+            Record::new_absent(key, max_stamp)
+        });
         if let Some(change) = &inserted.change {
-            state.control.inserted(change);
+            state.control.inserted(change, inserted.entry, stamp);
         }
         (inserted.entry, inserted.change.is_some())
     }

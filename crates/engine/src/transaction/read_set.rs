@@ -54,10 +54,18 @@ impl ReadSet {
 
     /// The transaction itself changed a leaf: what it observed there before stays observed, under the new version. A
     /// version that somebody else changed in between does not match and fails validation.
-    pub(crate) fn own_insert(&mut self, change: &LeafChange) {
+    ///
+    /// Where the leaf had been observed, so had the absence of the placeholder's key. From now on the leaf does not tell
+    /// that absence from a row that somebody else installs in the placeholder, so the placeholder is observed itself.
+    pub(crate) fn own_insert(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
+        let mut was_observed = false;
         while let Some(at) = self.leaves.iter().position(|leaf| *leaf == change.before) {
             self.leaves.swap_remove(at);
             self.leaves.extend(change.after());
+            was_observed = true;
+        }
+        if was_observed {
+            self.row(placeholder, Seen::Stamp(stamp));
         }
     }
 

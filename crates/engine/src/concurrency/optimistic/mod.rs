@@ -61,8 +61,8 @@ impl ConcurrencyControl for Optimistic {
         self.reads.leaf(leaf);
     }
 
-    fn inserted(&mut self, change: &LeafChange) {
-        self.reads.own_insert(change);
+    fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
+        self.reads.own_insert(change, placeholder, stamp);
     }
 
     fn observed(&self) -> Stamp {
