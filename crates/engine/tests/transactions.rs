@@ -174,6 +174,32 @@ fn an_absence_outlives_the_readers_own_placeholder() {
     }
 }
 
+/// Found by seed 171 of the crash simulation: a blind upsert left a placeholder, another transaction that gave up on the
+/// same key had it purged, and the first no longer found its own row. A commit meets the dead record when it locks; a
+/// validated abort, and a commit after a rollback to a savepoint, reported what they had seen as if it were so.
+#[test]
+fn a_transaction_that_lost_sight_of_its_own_write_conflicts() {
+    let db = database();
+    let table = numbers(&db);
+    let (mut one, mut two) = (db.session().expect("one"), db.session().expect("two"));
+    for uses_savepoint in [false, true] {
+        let tx = one.begin();
+        let savepoint = tx.savepoint();
+        tx.upsert(&table, &[Value::Int(1), Value::Int(7)]).expect("upsert");
+        let other = two.begin();
+        other.delete_blind(&table, &[Value::Int(1)]).expect("delete");
+        drop(other);
+        drop(two.begin());
+        assert_eq!(value(&tx, &table, 1), None, "the placeholder was purged; else this test shows nothing");
+        if uses_savepoint {
+            tx.rollback_to(savepoint).expect("rollback");
+            assert_conflict(tx.commit());
+        } else {
+            assert_conflict(tx.abort());
+        }
+    }
+}
+
 fn session_delete(session: &mut Session, table: &Table, key: i64) {
     assert!(session.run(|tx| tx.delete(table, &[Value::Int(key)])).expect("delete").0);
 }

@@ -35,6 +35,10 @@ pub(crate) trait ConcurrencyControl: Default {
     /// The transaction indexed a placeholder of its own, absent as of `stamp`.
     fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp);
 
+    /// A write of this record is rolled back. Until now the transaction saw its own write in the record's place, which
+    /// holds only if the record was in its tree all the while.
+    fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>);
+
     /// The largest stamp observed so far: `raw_dep`.
     fn observed(&self) -> Stamp;
 

@@ -42,7 +42,7 @@ use crate::log::LogProtocol;
 use crate::table::Table;
 use crate::table::store::RecordTree;
 use lifecycle::{Commit, Committed};
-use write_set::{Place, WriteSet};
+use write_set::{Mark, Place, WriteSet};
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,6 +179,13 @@ impl State {
         }
         purge::note_absent(pin, self);
         self.writes.clear();
+    }
+
+    /// To be called before the writes since `mark` are dropped: a commit would meet their dead records when it locks them,
+    /// this leaves them to validation.
+    fn observe_discarded(&mut self, pin: &Pin<'_>, mark: Mark) {
+        let State { control, writes, .. } = self;
+        writes.records_since(mark).for_each(|record| control.discarded(pin, record));
     }
 
     /// The tree that a write's record is in.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use osier_memory::{Held, Pin, Record, Stamp};
 
 use super::State;
-use super::write_set::Place;
+use super::write_set::{Mark, Place};
 use crate::database::Shared;
 use crate::table::store::RecordTree;
 
@@ -80,5 +80,6 @@ pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
 /// Drops the pending writes; their placeholders are purged later.
 pub(crate) fn roll_back(pin: &Pin<'_>, state: &mut State) {
     note_absent(pin, state);
+    state.observe_discarded(pin, Mark::START);
     state.writes.clear();
 }

@@ -44,6 +44,7 @@ impl Transaction<'_> {
             .ok_or(TransactionError::UnknownSavepoint)?;
         let Active { writes, definitions, .. } = state.savepoints[at];
         state.savepoints.truncate(at + 1);
+        state.observe_discarded(&self.pin, writes);
         state.writes.rollback_to(writes);
         state.undo_definitions(self.shared, definitions);
         Ok(())

@@ -40,6 +40,11 @@ pub(crate) struct Mark {
     undo: usize,
 }
 
+impl Mark {
+    /// Before the first write.
+    pub(crate) const START: Mark = Mark { writes: 0, undo: 0 };
+}
+
 struct Undo {
     at: usize,
     pending: Option<VersionBox>,
@@ -132,6 +137,11 @@ impl WriteSet {
     /// Whether `mark` still lies in the past of this set.
     pub(crate) fn contains(&self, mark: Mark) -> bool {
         mark.writes <= self.writes.len() && mark.undo <= self.undo.len()
+    }
+
+    /// The records first written since `mark`.
+    pub(crate) fn records_since(&self, mark: Mark) -> impl Iterator<Item = Held<Record>> {
+        self.writes[mark.writes..].iter().map(|write| write.record)
     }
 
     pub(crate) fn rollback_to(&mut self, mark: Mark) {

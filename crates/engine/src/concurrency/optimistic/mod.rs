@@ -65,6 +65,13 @@ impl ConcurrencyControl for Optimistic {
         self.reads.own_insert(change, placeholder, stamp);
     }
 
+    fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>) {
+        // A dead record fails validation; one that is alive was so whenever its key was looked up.
+        if pin.get(record).word().is_dead() {
+            self.reads.row(record, Seen::Stamp(Stamp::ZERO));
+        }
+    }
+
     fn observed(&self) -> Stamp {
         self.reads.raw_dep
     }
