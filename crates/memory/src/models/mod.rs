@@ -23,8 +23,7 @@ fn explore(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
 #[cfg(all(shuttle, not(loom)))]
 fn explore(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
     let schedules = std::env::var("SHUTTLE_SCHEDULES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
-    let scenario = std::sync::Arc::new(scenario);
-    let again = std::sync::Arc::clone(&scenario);
-    shuttle::check_random(move || again(), schedules);
-    shuttle::check_pct(move || scenario(), schedules, preemptions);
+    let scenario: &'static _ = Box::leak(Box::new(scenario));
+    shuttle::check_random(scenario, schedules);
+    shuttle::check_pct(scenario, schedules, preemptions);
 }

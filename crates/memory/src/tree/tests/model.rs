@@ -119,26 +119,10 @@ fn run<const N: usize>(keys: Keys, seed: u64, steps: usize) {
         let mut touched = None;
         match rng.u8(..10) {
             op @ 0..6 if (op < 4) == growing => {
-                let before = fixture.tree.get(&pin, &key);
-                let mut max_stamp = Stamp::ZERO;
-                let inserted = fixture.tree.get_or_insert(&pin, &key, |stamp| {
-                    max_stamp = stamp;
-                    ItemBox::new(&key, step as u64, &fixture.alive)
-                });
-                assert_eq!(&*pin.get(inserted.entry).key, &*key);
-                match (before, inserted.change) {
-                    (Lookup::Found(held), None) => assert!(held == inserted.entry),
-                    (Lookup::Absent(read), Some(change)) => {
-                        assert_eq!(change.before, read);
-                        assert_eq!(read.max_stamp(), max_stamp);
-                        assert!(max_stamp.0 >= removed.get(&key).copied().unwrap_or(0));
-                        assert!(!fixture.tree.is_unchanged(&pin, &read));
-                        assert!(change.after().all(|after| fixture.tree.is_unchanged(&pin, &after)));
-                        assert!(change.after().all(|after| after.max_stamp() == max_stamp));
-                        model.insert(key.clone(), step as u64);
-                        touched = Some(&*key);
-                    }
-                    _ => panic!("found and then inserted, or absent and then found"),
+                let removed_at = removed.get(&key).copied().unwrap_or(0);
+                if insert(&fixture, &pin, &key, step as u64, removed_at) {
+                    model.insert(key.clone(), step as u64);
+                    touched = Some(&*key);
                 }
             }
             0..6 => {
@@ -178,6 +162,33 @@ fn run<const N: usize>(keys: Keys, seed: u64, steps: usize) {
     }
     drop(participant);
     finish(fixture, model, &mut rng);
+}
+
+/// Looks a key up and then puts it in; returns whether it was new. `removed_at` is the stamp of its last removal.
+fn insert<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>, key: &[u8], value: u64, removed_at: u64) -> bool {
+    let before = fixture.tree.get(pin, key);
+    let mut max_stamp = Stamp::ZERO;
+    let inserted = fixture.tree.get_or_insert(pin, key, |stamp| {
+        max_stamp = stamp;
+        ItemBox::new(key, value, &fixture.alive)
+    });
+    assert_eq!(&*pin.get(inserted.entry).key, key);
+    match (before, inserted.change) {
+        (Lookup::Found(held), None) => {
+            assert!(held == inserted.entry);
+            false
+        }
+        (Lookup::Absent(read), Some(change)) => {
+            assert_eq!(change.before, read);
+            assert_eq!(read.max_stamp(), max_stamp);
+            assert!(max_stamp.0 >= removed_at);
+            assert!(!fixture.tree.is_unchanged(pin, &read));
+            assert!(change.after().all(|after| fixture.tree.is_unchanged(pin, &after)));
+            assert!(change.after().all(|after| after.max_stamp() == max_stamp));
+            true
+        }
+        _ => panic!("found and then inserted, or absent and then found"),
+    }
 }
 
 /// Removes everything, looks at what is left, and sees that all entries are freed with the tree.
