@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::fixture::{Fixture, WorkloadConfig};
 use crate::machine::resident_bytes;
 use crate::progress::{Bar, Unit};
-use crate::report::{MemoryFigures, Report, count};
+use crate::report::{MemoryFigures, Report, count, plural};
 use crate::tpcc::target::TpccTarget;
 use crate::tpcc::{self, Tpcc, consistency};
 use crate::ycsb::target::YcsbTarget;
@@ -141,10 +141,6 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
         }
     }
     report
-}
-
-fn plural(n: u32, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The first line of what people read.

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::engine::EngineOptions;
 use crate::error::BenchError;
 use crate::progress::{Bar, Unit};
-use crate::report::LoadFigures;
+use crate::report::{LoadFigures, plural};
 use crate::tpcc::{self, Tables, Tpcc};
-use crate::ycsb::{self, Ycsb, YcsbConfig};
+use crate::ycsb::{self, YcsbConfig};
 
 const TABLE: &str = "osier_bench";
 const CONTENTS: &str = "contents";
@@ -47,8 +47,9 @@ impl WorkloadConfig {
                 format!("ycsb with {records} records of {fields} x {field_bytes} bytes{stamped}")
             }
             WorkloadConfig::Tpcc(Tpcc { scale, .. }) => {
-                let (warehouses, items, customers) = (scale.warehouses, scale.items, scale.customers);
-                format!("tpcc with {warehouses} warehouses, {items} items and {customers} customers per district")
+                let (warehouses, items, customers) =
+                    (plural(scale.warehouses, "warehouse"), scale.items, scale.customers);
+                format!("tpcc with {warehouses}, {items} items and {customers} customers per district")
             }
         }
     }
@@ -114,13 +115,10 @@ fn load(db: &Database, workload: &WorkloadConfig, threads: u32, seed: u64) -> Re
 
 fn note(db: &Database, notes: &Table, name: &str) -> Result<Option<String>, Error> {
     let value = notes.column("value")?;
-    let ((text, receipt), ()) = (
-        db.run(|tx| {
-            let row = tx.get(notes, &[Value::Text(name)])?;
-            Ok::<_, Error>(row.map(|row| row.text(value).to_owned()))
-        })?,
-        (),
-    );
+    let (text, receipt) = db.run(|tx| {
+        let row = tx.get(notes, &[Value::Text(name)])?;
+        Ok::<_, Error>(row.map(|row| row.text(value).to_owned()))
+    })?;
     receipt.wait()?;
     Ok(text)
 }
@@ -129,9 +127,4 @@ fn set_note(db: &Database, notes: &Table, name: &str, value: &str) -> Result<(),
     let ((), receipt) = db.run(|tx| tx.upsert(notes, &[Value::Text(name), Value::Text(value)]))?;
     receipt.wait()?;
     Ok(())
-}
-
-/// The workload of a configuration for YCSB, whose distribution takes time to work out.
-pub fn ycsb_workload(config: &YcsbConfig) -> Ycsb {
-    Ycsb::new(config.clone())
 }

@@ -1,6 +1,6 @@
 //! Progress bars on the error stream, shown on terminals only.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -65,8 +65,9 @@ fn style(unit: Unit) -> ProgressStyle {
 
 /// A callback for [`osier::Config::progress`] that shows recovery.
 pub fn recovery_callback() -> impl Fn(&Progress) + Send + Sync + 'static {
-    let bar = Bar::new("recovering", 0, Unit::Count);
+    let bar = OnceLock::new();
     move |progress: &Progress| {
+        let bar = bar.get_or_init(|| Bar::new("recovering", progress.total, Unit::Count));
         let unit = match progress.phase {
             RecoveryPhase::Scan | RecoveryPhase::Replay | RecoveryPhase::Persist => Unit::Bytes,
             _ => Unit::Count,

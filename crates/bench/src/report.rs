@@ -211,21 +211,24 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |name: &str, text: String| writeln!(f, "{name:>14}  {text}");
-        if let Some(load) = &self.load {
+        let is_crash_test = self.rounds.is_some();
+        if let Some(load) = self.load.filter(|_| !is_crash_test) {
             line("loaded", format!("{} rows in {:.1} s", count(load.rows), load.seconds))?;
         }
         let how = match (self.rounds, self.durability.as_str()) {
-            (Some(rounds), _) => format!("acknowledged transactions before {rounds} kills"),
+            (Some(rounds), _) => format!("acknowledged transactions before {}", plural(rounds, "kill")),
             _ if self.protocol == "none" => "transactions, not logged: a crash loses all of them".to_owned(),
             (None, "durable") => "acknowledged transactions, durable".to_owned(),
             (None, durability) => format!("transactions, {durability}: a crash may lose the last of them"),
         };
         line("ran", format!("{:.1} s, {} {how}", self.seconds, count(self.acknowledged)))?;
-        line("throughput", format!("{} per second", count(self.txn_per_s as u64)))?;
+        if !is_crash_test {
+            line("throughput", format!("{} per second", count(self.txn_per_s as u64)))?;
+        }
         if let Some(rate) = self.new_order_per_minute {
             line("new orders", format!("{} per minute", count(rate as u64)))?;
         }
-        if self.rounds.is_none() {
+        if !is_crash_test {
             line("conflicts", format!("{} ({} rolled back)", count(self.aborted), count(self.rolled_back)))?;
         }
         if let Some(Percentiles { p50, p99, p999, max }) = self.latency_us {
@@ -234,7 +237,7 @@ impl fmt::Display for Report {
                 if self.latency_every > 1 { format!(", 1 in {} timed", self.latency_every) } else { String::new() };
             line("acknowledged", format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}{sampled}"))?;
         }
-        if self.log_bytes > 0 && self.rounds.is_none() {
+        if self.log_bytes > 0 && !is_crash_test {
             let per_txn = format!("{:.0} bytes per transaction", self.log_bytes_per_txn);
             line("log", format!("{}, {per_txn}, {} syncs", bytes(self.log_bytes), count(self.syncs)))?;
             if self.stream_bytes.len() > 1 {
@@ -281,6 +284,11 @@ pub fn count(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A number with its noun: 1 kill, 2 kills.
+pub fn plural(number: u32, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// A number of bytes with three digits: 1.23 GB.

@@ -17,7 +17,7 @@ pub use ledger::{Evidence, YcsbFact};
 /// The most accesses of one transaction.
 pub const ACCESSES_MAX: usize = 2;
 /// The most fields of a row.
-pub const FIELDS_MAX: u32 = 60;
+pub const FIELDS_MAX: u32 = 16;
 
 /// Which transactions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
