@@ -24,6 +24,9 @@ use crate::clock::ManualClock;
 /// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
 const DEADLINES_MAX: u32 = 20_000;
 
+/// How often a task is drawn, relative to the others that are awake.
+const SPEEDS: [u32; 4] = [1, 4, 8, 8];
+
 /// A scheduler of tasks in one thread. Clones share it.
 #[derive(Clone)]
 pub struct SimSpawn {
@@ -45,6 +48,8 @@ struct State {
 
 struct Slot {
     name: String,
+    /// Tasks run at very different speeds: a slow logger, a starved preparer.
+    speed: u32,
     signal: Arc<Signal>,
     /// Absent while the task is being stepped.
     task: Option<Box<dyn Task>>,
@@ -153,7 +158,15 @@ impl SimSpawn {
         if ready.is_empty() {
             return None;
         }
-        let id = ready[state.rng.usize(0..ready.len())];
+        let total = ready.iter().map(|id| state.tasks[id].speed).sum();
+        let mut at = state.rng.u32(0..total);
+        let drawn = ready.into_iter().find(|id| {
+            let speed = state.tasks[id].speed;
+            let here = at < speed;
+            at = at.wrapping_sub(speed);
+            here
+        });
+        let id = drawn?;
         let slot = state.tasks.get_mut(&id)?;
         if matches!(slot.rest, Rest::Asleep { .. }) {
             slot.wake();
@@ -203,7 +216,8 @@ impl Spawn for SimSpawn {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
-        state.tasks.insert(id, Slot { name, signal, task: Some(task), rest: Rest::Awake });
+        let speed = SPEEDS[state.rng.usize(0..SPEEDS.len())];
+        state.tasks.insert(id, Slot { name, speed, signal, task: Some(task), rest: Rest::Awake });
         Ok(Box::new(SimJoiner { spawn: self.clone(), id }))
     }
 

@@ -37,6 +37,15 @@ impl Directory {
         self.entries.iter().map(|(name, &node)| (name, node))
     }
 
+    /// Every node that has a name here, or may have one again after a power loss.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        let pending = self.pending.iter().filter_map(|change| match change {
+            Change::Link { node, .. } | Change::Rename { node, .. } => Some(*node),
+            Change::Unlink { .. } => None,
+        });
+        self.entries.values().chain(self.durable.values()).copied().chain(pending)
+    }
+
     pub(super) fn link(&mut self, name: OsString, node: NodeId) {
         self.record(Change::Link { name, node });
     }

@@ -59,6 +59,8 @@ struct Shared {
 
 struct State {
     nodes: BTreeMap<NodeId, Node>,
+    /// Never given twice, because a pending change may name a node that is gone.
+    last_node: NodeId,
     locked: BTreeSet<NodeId>,
     faults: Faults,
     /// Changing operations since the faults were set.
@@ -92,12 +94,13 @@ impl SimDisk {
     /// An empty disk; `seed` decides how an operation tears.
     pub fn new(seed: u64, log_writes: LogWrites) -> SimDisk {
         let nodes = BTreeMap::from([(ROOT, Node::Directory(Directory::default()))]);
-        SimDisk::with_nodes(nodes, seed, log_writes)
+        SimDisk::with_nodes(nodes, ROOT, seed, log_writes)
     }
 
-    fn with_nodes(nodes: BTreeMap<NodeId, Node>, seed: u64, log_writes: LogWrites) -> SimDisk {
+    fn with_nodes(nodes: BTreeMap<NodeId, Node>, last_node: NodeId, seed: u64, log_writes: LogWrites) -> SimDisk {
         let state = State {
             nodes,
+            last_node,
             locked: BTreeSet::new(),
             faults: Faults::default(),
             changes: 0,
@@ -147,7 +150,7 @@ impl SimDisk {
     /// The disk after a power loss; `seed` decides what survived of all that was not synced.
     pub fn survive(&self, seed: u64) -> SimDisk {
         let mut rng = Rng::with_seed(seed);
-        let mut nodes = self.shared.state().nodes.clone();
+        let (mut nodes, last_node) = self.nodes();
         for node in nodes.values_mut() {
             match node {
                 Node::File(content) => content.power_loss(&mut rng),
@@ -155,14 +158,19 @@ impl SimDisk {
             }
         }
         retain_reachable(&mut nodes);
-        SimDisk::with_nodes(nodes, rng.u64(..), self.shared.log_writes)
+        SimDisk::with_nodes(nodes, last_node, rng.u64(..), self.shared.log_writes)
+    }
+
+    fn nodes(&self) -> (BTreeMap<NodeId, Node>, NodeId) {
+        let state = self.shared.state();
+        (state.nodes.clone(), state.last_node)
     }
 
     /// The disk after the process was killed: all that was written is still visible, and still not durable.
     pub fn kill(&self, seed: u64) -> SimDisk {
-        let mut nodes = self.shared.state().nodes.clone();
+        let (mut nodes, last_node) = self.nodes();
         retain_reachable(&mut nodes);
-        SimDisk::with_nodes(nodes, seed, self.shared.log_writes)
+        SimDisk::with_nodes(nodes, last_node, seed, self.shared.log_writes)
     }
 
     /// Changes bytes of a file behind everybody's back, durably: corruption.
@@ -186,7 +194,7 @@ impl fmt::Debug for SimDisk {
     }
 }
 
-/// Drops what a power loss or a kill left without a name.
+/// Drops what a power loss or a kill left without a name for good.
 fn retain_reachable(nodes: &mut BTreeMap<NodeId, Node>) {
     let mut reachable = BTreeSet::new();
     let mut open = vec![ROOT];
@@ -194,7 +202,7 @@ fn retain_reachable(nodes: &mut BTreeMap<NodeId, Node>) {
         if reachable.insert(node)
             && let Some(Node::Directory(directory)) = nodes.get(&node)
         {
-            open.extend(directory.entries().map(|(_, child)| child));
+            open.extend(directory.nodes());
         }
     }
     nodes.retain(|node, _| reachable.contains(node));
@@ -299,8 +307,9 @@ impl State {
     /// Adds `node` at `path`, whose parent exists.
     fn create(&mut self, path: &Path, node: Node) -> io::Result<NodeId> {
         let (parent, name) = split(path)?;
-        let id = NodeId(self.nodes.last_key_value().map_or(0, |(id, _)| id.0 + 1));
+        let id = NodeId(self.last_node.0 + 1);
         self.directory(parent)?.link(name, id);
+        self.last_node = id;
         self.nodes.insert(id, node);
         Ok(id)
     }

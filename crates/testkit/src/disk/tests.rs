@@ -177,6 +177,17 @@ fn a_kill_loses_nothing_and_makes_nothing_durable() {
 }
 
 #[test]
+fn an_unlink_before_a_kill_may_be_undone_by_a_power_loss() {
+    let disk = disk();
+    durable_file(&disk, "/d/a", b"old");
+    disk.remove(Path::new("/d/a")).unwrap();
+    let killed = disk.kill(3);
+    assert_eq!(read(&killed, "/d/a"), None);
+    killed.open(Path::new("/d/b"), OpenMode::Create).unwrap();
+    assert_eq!(outcomes(&killed, "/d/a"), BTreeSet::from([None, Some(b"old".to_vec())]));
+}
+
+#[test]
 fn after_a_crash_every_operation_fails_and_changes_nothing() {
     let disk = disk();
     let file = durable_file(&disk, "/d/a", b"old");

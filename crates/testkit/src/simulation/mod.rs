@@ -1,4 +1,11 @@
 //! The crash simulation: sessions, background tasks and a disk, interleaved and broken by one seed, judged by an oracle.
+//!
+//! Invariants:
+//! - A run is a function of its seed: one thread, drawn order, simulated clock. A failed seed repeats, with its trace.
+//! - Everything goes through the public API of the engine and its seams; nothing in the engine knows that it is simulated.
+//!
+//! Deliberately absent: preemption inside a call. Races between threads are found by the models of `osier-memory` and by
+//! the crash test with real threads.
 
 pub mod executor;
 pub mod model;
@@ -7,3 +14,9 @@ pub mod oracle;
 #[cfg(test)]
 mod oracle_tests;
 pub mod plan;
+mod run;
+mod session;
+mod tables;
+
+pub use plan::Choices;
+pub use run::{Failure, Summary, run};

@@ -32,6 +32,8 @@ pub struct Choices {
 pub enum Ending {
     /// The power fails during this changing operation of the disk.
     PowerLossAt(u64),
+    /// The power fails between two steps.
+    PowerLoss,
     /// The process is killed between two steps.
     Kill,
     /// The database is closed, and then the power fails.
@@ -71,10 +73,9 @@ pub struct Plan {
     pub generations: usize,
     /// Steps of sessions and tasks in one generation.
     pub steps_max: usize,
-    /// The chance that a step is one of a session and not of a background task.
-    pub session_share: f64,
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
+    is_hot: bool,
     keys: u16,
     codes: i32,
     operations_max: usize,
@@ -101,6 +102,34 @@ pub struct Shares {
 impl Plan {
     /// The plan of a seed.
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
+        let plan = Plan::draw_any(rng, choices);
+        if rng.u8(0..3) == 0 { plan.hot(choices) } else { plan }
+    }
+
+    /// Short transactions that all depend on each other: whoever is acknowledged has read from others a moment ago.
+    fn hot(self, choices: &Choices) -> Plan {
+        let mut weights = [0; KINDS];
+        (weights[0], weights[6], weights[10]) = (1, 2, 4);
+        let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, ..self.shares };
+        let is_free = self.protocol == Protocol::Poplar && choices.streams.is_none();
+        let streams = if is_free { self.streams.max(2) } else { self.streams };
+        let (sessions, steps_max) = (self.sessions.max(4), self.steps_max.max(250));
+        Plan {
+            streams,
+            sessions,
+            steps_max,
+            is_hot: true,
+            keys: 2,
+            operations_max: 1,
+            indexed_share: 0.0,
+            payload_bytes_max: 0,
+            weights,
+            shares,
+            ..self
+        }
+    }
+
+    fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
         let protocol = choices.protocol.unwrap_or(if rng.u8(0..4) == 0 { Protocol::Serial } else { Protocol::Poplar });
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
         let ring_bytes = 64 << 10;
@@ -115,10 +144,9 @@ impl Plan {
             group_commit_interval: Duration::from_micros(if rng.u8(0..4) == 0 { rng.u64(1..5000) } else { 0 }),
             recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
             mutations: choices.mutations.clone(),
-            sessions: rng.usize(1..=5),
+            sessions: rng.usize(1..=8),
             generations: rng.usize(2..=4),
-            steps_max: [60, 250, 700][rng.usize(0..3)],
-            session_share: 0.3 + 0.6 * rng.f64(),
+            steps_max: [60, 250, 800][rng.usize(0..3)],
             shares: Shares {
                 read_only: ends(rng),
                 relaxed: if rng.u8(0..4) == 0 { 0.3 } else { 0.0 },
@@ -126,26 +154,35 @@ impl Plan {
                 dropped: ends(rng) * 0.5,
                 awaited: ends(rng),
             },
+            is_hot: false,
             keys: [2, 5, 12, 24][rng.usize(0..4)],
             codes: rng.i32(1..12),
-            operations_max: rng.usize(1..=6),
+            operations_max: [1, 1, 2, 3, 6][rng.usize(0..5)],
             payload_bytes_max: [0, 40, 900][rng.usize(0..3)],
             indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
             weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
         }
     }
 
-    /// How a generation ends; `is_first` has a database to create and nothing to recover.
+    /// How a generation ends.
     pub fn ending(&self, rng: &mut Rng) -> Ending {
-        let changes_max = [12, 40, 150, 500][rng.usize(0..4)];
+        let changes_max = [15, 60, 200, 500][rng.usize(0..4)];
         match rng.u8(0..16) {
-            0..8 => Ending::PowerLossAt(rng.u64(1..changes_max)),
-            8..10 => Ending::Kill,
-            10..12 => Ending::Close,
+            _ if self.is_hot && rng.bool() => Ending::PowerLoss,
+            0..6 => Ending::PowerLossAt(rng.u64(1..changes_max)),
+            6..9 => Ending::PowerLoss,
+            9..11 => Ending::Kill,
+            11 => Ending::Close,
             12..14 => Ending::IoErrorAt(rng.u64(1..changes_max)),
             14 => Ending::ReadErrorAt(rng.u64(1..60)),
             _ => Ending::FullAt(rng.u64(1..changes_max)),
         }
+    }
+
+    /// The chance that a step is one of a session and not of a background task. It is drawn again now and then: bursts
+    /// of commits, and silences in which the background catches up.
+    pub fn session_share(&self, rng: &mut Rng) -> f64 {
+        [0.0, 0.1, 0.3, 0.6, 0.8, 0.9][rng.usize(0..6)]
     }
 
     /// How many operations a transaction has.

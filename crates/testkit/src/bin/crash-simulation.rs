@@ -1,0 +1,153 @@
+//! Runs the crash simulation over a range of seeds, or repeats one with its trace (docs/testing.md).
+//!
+//! Invariant: the exit status is zero only where every seed passed; with `--mutation` it is zero only where one failed.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use osier::Protocol;
+use osier::failpoint::Mutation;
+use osier_testkit::simulation::{Choices, Failure, Summary, run};
+
+/// Crashes a simulated database over and over and judges what it recovers.
+#[derive(Parser)]
+struct Options {
+    /// How many seeds to run.
+    #[arg(long, default_value_t = 1000)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Runs this seed only.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Prints everything that happens; needs --seed.
+    #[arg(long, requires = "seed")]
+    trace: bool,
+    /// The log protocol; otherwise each seed draws one.
+    #[arg(long)]
+    protocol: Option<LogProtocol>,
+    /// The number of log streams; otherwise each seed draws it.
+    #[arg(long)]
+    streams: Option<u32>,
+    /// Builds a fault into the engine, which the seeds must catch. Repeatable.
+    #[arg(long)]
+    mutation: Vec<Fault>,
+    /// Threads, each with seeds of its own; 0 takes one per core.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogProtocol {
+    Serial,
+    Poplar,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Fault {
+    SkipLogSync,
+    VolatileHeartbeat,
+}
+
+impl Options {
+    fn choices(&self) -> Choices {
+        let protocol = self.protocol.map(|protocol| match protocol {
+            LogProtocol::Serial => Protocol::Serial,
+            LogProtocol::Poplar => Protocol::Poplar,
+        });
+        let mutation = |fault: &Fault| match fault {
+            Fault::SkipLogSync => Mutation::SkipLogSync,
+            Fault::VolatileHeartbeat => Mutation::VolatileHeartbeat,
+        };
+        Choices { protocol, streams: self.streams, mutations: self.mutation.iter().map(mutation).collect() }
+    }
+}
+
+/// What the threads have found so far.
+#[derive(Default)]
+struct Findings {
+    total: Summary,
+    failed: Vec<(u64, Failure)>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let choices = options.choices();
+    if let Some(seed) = options.seed {
+        return match run(seed, &choices, options.trace) {
+            Ok(summary) => {
+                println!("seed {seed} passed: {summary:?}");
+                ExitCode::SUCCESS
+            }
+            Err(failure) => {
+                println!("seed {seed} failed: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let begun = Instant::now();
+    let findings = run_all(&options, &choices);
+    report(&options, &findings, begun.elapsed().as_secs_f64());
+    if findings.failed.is_empty() == choices.mutations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_all(options: &Options, choices: &Choices) -> Findings {
+    let jobs = match options.jobs {
+        0 => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        jobs => jobs,
+    };
+    let bar = ProgressBar::new(options.seeds);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} seeds, {per_sec}, {eta} left {msg}") {
+        bar.set_style(style);
+    }
+    let (next, findings) = (AtomicU64::new(0), Mutex::new(Findings::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= options.seeds {
+                        return;
+                    }
+                    let seed = options.first + number;
+                    let result = run(seed, choices, false);
+                    let mut findings = findings.lock().expect("no thread panics");
+                    match result {
+                        Ok(summary) => findings.total.add(&summary),
+                        Err(failure) => {
+                            bar.suspend(|| println!("seed {seed} failed: {}", first_line(&failure)));
+                            findings.failed.push((seed, failure));
+                        }
+                    }
+                    bar.inc(1);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let mut findings = findings.into_inner().expect("no thread panics");
+    findings.failed.sort_by_key(|(seed, _)| *seed);
+    findings
+}
+
+fn first_line(failure: &Failure) -> String {
+    failure.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn report(options: &Options, findings: &Findings, seconds: f64) {
+    let Summary { opens, failed_opens, finished, acknowledged, lost, .. } = findings.total;
+    let failed = findings.failed.len();
+    println!("{} seeds in {seconds:.1} s, {failed} failed", options.seeds);
+    println!(
+        "{opens} opens, {failed_opens} more ended by a fault; {finished} transactions, {acknowledged} acknowledged,"
+    );
+    println!("{lost} legally lost");
+    if let Some((seed, _)) = findings.failed.first() {
+        println!("repeat the first with --seed {seed} --trace");
+    }
+}

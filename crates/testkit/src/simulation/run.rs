@@ -1,0 +1,428 @@
+//! One simulation: a database is opened, used, broken and judged, over and over, as its seed has it.
+//!
+//! ```text
+//! draw the plan -> per generation: set the faults -> open -> judge what was recovered -> interleave sessions and
+//! background tasks -> crash, kill, close or fail -> at the end open without faults, judge, close, open, judge
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use fastrand::Rng;
+use osier::io::{Clock, Disk, Environment, Spawn};
+use osier::{Config, Database, Error};
+
+use super::executor::Executor;
+use super::oracle::{Oracle, Violation};
+use super::plan::{Choices, Ending, Plan};
+use super::session::{self, World};
+use super::tables::{self, Tables};
+use crate::clock::ManualClock;
+use crate::disk::{Faults, SimDisk};
+use crate::spawn::SimSpawn;
+
+/// How often the clock is moved on before a receipt that is still pending counts as forgotten.
+const PATIENCE_ROUNDS: usize = 20;
+
+/// How long bursts and silences last on average.
+const PHASE_STEPS: f64 = 25.0;
+
+/// Why a seed failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The oracle says so.
+    Violation(Violation),
+    /// The engine reported an error that nothing explains.
+    Engine(String),
+    /// A receipt stays pending although nothing is left to do.
+    Forgotten(String),
+    /// Something panicked.
+    Panic(String),
+}
+
+impl Failure {
+    pub(super) fn engine(doing: impl fmt::Display, error: &Error) -> Failure {
+        Failure::Engine(format!("{doing}: {error}"))
+    }
+}
+
+impl From<Violation> for Failure {
+    fn from(violation: Violation) -> Failure {
+        Failure::Violation(violation)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Violation(violation) => violation.fmt(f),
+            Failure::Engine(what) => write!(f, "an error that nothing explains: {what}"),
+            Failure::Forgotten(what) => write!(f, "a receipt is pending for ever: {what}"),
+            Failure::Panic(what) => write!(f, "a panic: {what}"),
+        }
+    }
+}
+
+/// What a passed seed went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Successful opens.
+    pub opens: u64,
+    /// Opens that a fault ended.
+    pub failed_opens: u64,
+    /// Transactions that ended with a receipt.
+    pub finished: u64,
+    /// Of these, acknowledged before the crash.
+    pub acknowledged: u64,
+    /// Marked transactions that did not survive.
+    pub lost: u64,
+    /// Of everything that was traced: equal seeds give equal digests.
+    pub digest: u64,
+}
+
+impl Summary {
+    /// Adds the counts of another seed.
+    pub fn add(&mut self, other: &Summary) {
+        self.opens += other.opens;
+        self.failed_opens += other.failed_opens;
+        self.finished += other.finished;
+        self.acknowledged += other.acknowledged;
+        self.lost += other.lost;
+    }
+}
+
+/// Prints what happens, or only digests it.
+pub struct Trace {
+    prints: bool,
+    digest: Arc<Mutex<DefaultHasher>>,
+}
+
+impl Trace {
+    fn new(prints: bool) -> Trace {
+        Trace { prints, digest: Arc::default() }
+    }
+
+    pub(super) fn line(&self, line: impl FnOnce() -> String) {
+        Trace::put(self.prints, &self.digest, &line());
+    }
+
+    fn put(prints: bool, digest: &Mutex<DefaultHasher>, line: &str) {
+        if prints {
+            println!("{line}");
+        }
+        if let Ok(mut digest) = digest.lock() {
+            line.hash(&mut *digest);
+        }
+    }
+
+    fn observe(&self, disk: &SimDisk) {
+        let (prints, digest) = (self.prints, Arc::clone(&self.digest));
+        disk.observe(Arc::new(move |line| Trace::put(prints, &digest, line)));
+    }
+
+    fn digest(&self) -> u64 {
+        self.digest.lock().map_or(0, |digest| digest.finish())
+    }
+}
+
+struct Simulation<'s> {
+    plan: Plan,
+    rng: RefCell<Rng>,
+    oracle: RefCell<Oracle>,
+    ids: Cell<u64>,
+    trace: &'s Trace,
+    summary: Cell<Summary>,
+}
+
+/// Runs a seed. Its trace goes to standard output where `prints` is set.
+pub fn run(seed: u64, choices: &Choices, prints: bool) -> Result<Summary, Failure> {
+    // The engine draws database identities from the thread's own generator.
+    fastrand::seed(seed);
+    let trace = Trace::new(prints);
+    let result = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, choices, &trace).run()));
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Failure::Panic(text.unwrap_or_default()))
+    })
+}
+
+impl<'s> Simulation<'s> {
+    fn new(seed: u64, choices: &Choices, trace: &'s Trace) -> Simulation<'s> {
+        let mut rng = Rng::with_seed(seed);
+        let plan = Plan::draw(&mut rng, choices);
+        trace.line(|| format!("{plan:#?}"));
+        Simulation {
+            plan,
+            rng: RefCell::new(rng),
+            oracle: RefCell::default(),
+            ids: Cell::new(1),
+            trace,
+            summary: Cell::default(),
+        }
+    }
+
+    fn seed(&self) -> u64 {
+        self.rng.borrow_mut().u64(..)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Summary)) {
+        let mut summary = self.summary.get();
+        change(&mut summary);
+        self.summary.set(summary);
+    }
+
+    fn run(&self) -> Result<Summary, Failure> {
+        let mut disk = SimDisk::new(self.seed(), self.plan.log_writes);
+        for generation in 1..=self.plan.generations {
+            let ending = self.plan.ending(&mut self.rng.borrow_mut());
+            self.trace.line(|| format!("-- generation {generation} ends with {ending:?}"));
+            disk = self.generation(disk, ending)?;
+        }
+        for _ in 0..2 {
+            self.trace.line(|| "-- last look".to_owned());
+            disk = self.generation(disk, Ending::Close)?;
+        }
+        self.count(|summary| summary.digest = self.trace.digest());
+        Ok(self.summary.get())
+    }
+
+    /// Opens, uses and breaks the database once; returns what is left on the disk.
+    fn generation(&self, disk: SimDisk, ending: Ending) -> Result<SimDisk, Failure> {
+        self.trace.observe(&disk);
+        disk.set_faults(faults(ending));
+        let clock = Arc::new(ManualClock::new());
+        let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
+        match Database::open(self.config(&disk, &clock, &spawn)) {
+            Ok(database) => {
+                self.count(|summary| summary.opens += 1);
+                self.judge(&database)?;
+                self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                // What a dropped database still does must not reach the disk of a killed process.
+                if ending != Ending::Close {
+                    disk.crash();
+                }
+            }
+            Err(error) if disk.is_crashed() || disk.fault_met() => {
+                self.trace.line(|| format!("open failed: {error}"));
+                self.count(|summary| summary.failed_opens += 1);
+                disk.crash();
+            }
+            Err(error) => return Err(Failure::engine("open", &error)),
+        }
+        assert_eq!(spawn.live(), 0, "a background task outlived its database");
+        Ok(self.next_disk(&disk, ending))
+    }
+
+    fn next_disk(&self, disk: &SimDisk, ending: Ending) -> SimDisk {
+        let was_power = matches!(ending, Ending::PowerLossAt(_) | Ending::PowerLoss | Ending::Close);
+        let seed = self.seed();
+        if was_power || self.rng.borrow_mut().bool() { disk.survive(seed) } else { disk.kill(seed) }
+    }
+
+    fn config(&self, disk: &SimDisk, clock: &Arc<ManualClock>, spawn: &SimSpawn) -> Config {
+        let plan = &self.plan;
+        let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
+        let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
+        let dirs = (0..plan.streams.min(2)).map(|dir| PathBuf::from(format!("/disk{dir}/osier")));
+        let mut config = Config::new("/").dirs(dirs).protocol(plan.protocol).streams(plan.streams);
+        config.ring_bytes = plan.ring_bytes;
+        config.segment_bytes = plan.segment_bytes;
+        config.transaction_log_bytes_max = plan.transaction_log_bytes_max;
+        config.group_commit_interval = plan.group_commit_interval;
+        config.recovery_buffer_bytes = plan.recovery_buffer_bytes;
+        config.sessions_max = 64;
+        config.mutations.clone_from(&plan.mutations);
+        config.environment(Environment { disk, clock, spawn })
+    }
+
+    /// Compares what was recovered with what the oracle allows.
+    fn judge(&self, database: &Database) -> Result<(), Failure> {
+        let recovered = tables::recovered(database).map_err(|error| Failure::engine("reading everything", &error))?;
+        let mut oracle = self.oracle.borrow_mut();
+        self.trace.line(|| format!("recovered {:?}", recovered.transactions));
+        self.count(|summary| {
+            let lost =
+                |finished: &&super::oracle::Finished| finished.marked && !recovered.transactions.contains(&finished.id);
+            summary.finished += oracle.finished().len() as u64;
+            summary.acknowledged += oracle.finished().iter().filter(|finished| finished.acknowledged).count() as u64;
+            summary.lost += oracle.finished().iter().filter(lost).count() as u64;
+        });
+        Ok(oracle.check_recovery(&recovered)?)
+    }
+
+    fn use_and_break(
+        &self,
+        database: &Database,
+        disk: &SimDisk,
+        spawn: &SimSpawn,
+        clock: &ManualClock,
+        ending: Ending,
+    ) -> Result<(), Failure> {
+        let Some(tables) = self.tables(database)? else { return Ok(()) };
+        let world = World {
+            database,
+            tables,
+            plan: &self.plan,
+            oracle: &self.oracle,
+            rng: &self.rng,
+            ids: &self.ids,
+            spawn: spawn.clone(),
+            clock,
+            trace: self.trace,
+            receipts: RefCell::default(),
+            pressure_bytes: Cell::new(0),
+        };
+        self.interleave(&world, disk)?;
+        if self.rng.borrow_mut().bool() {
+            spawn.run_until_idle();
+        }
+        self.poll(&world);
+        match ending {
+            Ending::PowerLossAt(_) => {}
+            Ending::Close => self.close(&world, disk)?,
+            Ending::PowerLoss | Ending::Kill | Ending::IoErrorAt(_) | Ending::ReadErrorAt(_) | Ending::FullAt(_) => {
+                if self.rng.borrow_mut().bool() {
+                    self.settle(&world)?;
+                }
+            }
+        }
+        disk.crash();
+        self.poll(&world);
+        Ok(self.oracle.borrow().check_run()?)
+    }
+
+    /// Finds or creates the tables; `None` where a fault prevents it.
+    fn tables(&self, database: &Database) -> Result<Option<Tables>, Failure> {
+        let mut session = database.session().map_err(|error| Failure::engine("a session", &error))?;
+        let transaction = session.begin();
+        let found = Tables::find(&transaction).map_err(|error| Failure::engine("looking tables up", &error))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let created = Tables::create(&transaction);
+        match created.and_then(|tables| transaction.commit().map(|_receipt| tables)) {
+            Ok(tables) => Ok(Some(tables)),
+            Err(Error::Log(_)) if database.failure().is_some() => Ok(None),
+            Err(error) => Err(Failure::engine("creating tables", &error)),
+        }
+    }
+
+    /// Steps sessions and tasks until the disk crashes or the steps are used up.
+    fn interleave(&self, world: &World<'_>, disk: &SimDisk) -> Result<(), Failure> {
+        let mut executor = Executor::default();
+        let mut sessions = 0;
+        let poll_share = if self.rng.borrow_mut().bool() { 1.0 } else { 0.1 };
+        let mut session_share = 1.0;
+        let steps = self.rng.borrow_mut().usize(1..=self.plan.steps_max);
+        for _ in 0..steps {
+            if disk.is_crashed() {
+                break;
+            }
+            if world.chance(1.0 / PHASE_STEPS) {
+                session_share = self.plan.session_share(&mut self.rng.borrow_mut());
+            }
+            while executor.live() < self.plan.sessions {
+                executor.spawn(session::run(world, sessions));
+                sessions += 1;
+            }
+            let stepped = if world.chance(session_share) {
+                let mut rng = self.rng.borrow_mut().fork();
+                let stepped = executor.step(&mut rng);
+                let is_ready = stepped.is_some();
+                if let Some(Some(ended)) = stepped {
+                    ended?;
+                }
+                is_ready
+            } else {
+                let stepped = world.spawn.step();
+                self.trace.line(|| format!("task {stepped:?}"));
+                stepped.is_some()
+            };
+            if !stepped || world.chance(0.05) {
+                world.clock.advance(Duration::from_micros(self.rng.borrow_mut().u64(1..3000)));
+            }
+            if world.chance(poll_share) {
+                self.poll(world);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks every receipt, and forgets those that were answered.
+    fn poll(&self, world: &World<'_>) {
+        world.receipts.borrow_mut().retain(|(at, receipt)| match receipt.is_acknowledged() {
+            Ok(false) => true,
+            Ok(true) => {
+                self.trace.line(|| format!("acknowledged {}", self.oracle.borrow().finished()[*at].id));
+                self.oracle.borrow_mut().acknowledge(*at);
+                false
+            }
+            Err(_) => false,
+        });
+    }
+
+    /// Lets the background finish. Every receipt must then be answered, by an error where the log has failed.
+    fn settle(&self, world: &World<'_>) -> Result<(), Failure> {
+        for _ in 0..PATIENCE_ROUNDS {
+            let mut context = Context::from_waker(Waker::noop());
+            world.receipts.borrow_mut().retain_mut(|(at, receipt)| match Pin::new(receipt).poll(&mut context) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(())) => {
+                    self.oracle.borrow_mut().acknowledge(*at);
+                    false
+                }
+                Poll::Ready(Err(_)) => false,
+            });
+            if world.receipts.borrow().is_empty() {
+                return Ok(());
+            }
+            world.spawn.run_until_idle();
+            world.spawn.advance_to_deadline();
+        }
+        let pending = world.receipts.borrow();
+        let ids: Vec<_> = pending.iter().map(|(at, _)| self.oracle.borrow().finished()[*at].id).collect();
+        Err(Failure::Forgotten(format!("{ids:?}")))
+    }
+
+    /// Closes the database: then everything that was committed is durable, asked for or not.
+    fn close(&self, world: &World<'_>, disk: &SimDisk) -> Result<(), Failure> {
+        match world.database.close() {
+            Ok(()) => {}
+            Err(_) if disk.is_crashed() || disk.fault_met() => return Ok(()),
+            Err(error) => return Err(Failure::engine("close", &error)),
+        }
+        let pending = world
+            .receipts
+            .borrow()
+            .iter()
+            .filter(|(_, receipt)| !matches!(receipt.is_acknowledged(), Ok(true)))
+            .count();
+        if pending > 0 {
+            return Err(Failure::Forgotten(format!("{pending} after a close")));
+        }
+        let finished = self.oracle.borrow().finished().len();
+        (0..finished).for_each(|at| self.oracle.borrow_mut().acknowledge(at));
+        Ok(())
+    }
+}
+
+fn faults(ending: Ending) -> Faults {
+    let none = Faults::default();
+    match ending {
+        Ending::PowerLossAt(at) => Faults { crash_at: Some(at), ..none },
+        Ending::IoErrorAt(at) => Faults { io_error_at: Some(at), ..none },
+        Ending::ReadErrorAt(at) => Faults { read_error_at: Some(at), ..none },
+        Ending::FullAt(at) => Faults { full_at: Some(at), ..none },
+        Ending::PowerLoss | Ending::Kill | Ending::Close => none,
+    }
+}

@@ -1,0 +1,206 @@
+//! A simulated session: transactions one after the other, each operation a step of its own, so that the transactions of
+//! several sessions overlap in every way that the seed draws.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use fastrand::Rng;
+use osier::{Database, Durability, Error, Receipt, Savepoint, Session, Transaction, TransactionOptions};
+
+use super::executor::pause;
+use super::operation::{Operation, Outcome, TransactionId};
+use super::oracle::{End, Finished, Oracle};
+use super::plan::Plan;
+use super::run::{Failure, Trace};
+use super::tables::Tables;
+use crate::clock::ManualClock;
+use crate::spawn::SimSpawn;
+
+/// What may be reserved in the rings before the loggers get a chance to empty them; a full ring would block the only
+/// thread there is.
+const PRESSURE_BYTES_MAX: usize = 20 << 10;
+
+/// What the sessions of one generation share.
+pub(super) struct World<'w> {
+    pub(super) database: &'w Database,
+    pub(super) tables: Tables,
+    pub(super) plan: &'w Plan,
+    pub(super) oracle: &'w RefCell<Oracle>,
+    pub(super) rng: &'w RefCell<Rng>,
+    pub(super) ids: &'w Cell<u64>,
+    pub(super) spawn: SimSpawn,
+    pub(super) clock: &'w ManualClock,
+    pub(super) trace: &'w Trace,
+    /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
+    pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
+    /// Bytes reserved since the rings were empty, estimated from above.
+    pub(super) pressure_bytes: Cell<usize>,
+}
+
+/// A transaction that is being drawn.
+struct Draft {
+    id: TransactionId,
+    options: TransactionOptions,
+    steps: Vec<(Operation, Outcome)>,
+    savepoints: Vec<Savepoint>,
+    writes: bool,
+}
+
+/// Whether a transaction goes on.
+enum Attempt {
+    Goes,
+    /// A conflict, or the log has failed: there is nothing that anybody was told.
+    GaveUp,
+}
+
+impl World<'_> {
+    pub(super) fn chance(&self, share: f64) -> bool {
+        self.rng.borrow_mut().f64() < share
+    }
+
+    /// Lets the loggers empty the rings where a commit might find one full.
+    fn relieve(&self, bytes: usize) {
+        let pressure = self.pressure_bytes.get() + bytes;
+        if pressure > PRESSURE_BYTES_MAX {
+            self.spawn.run_until_idle();
+            self.clock.advance(self.plan.group_commit_interval + Duration::from_micros(1));
+            self.spawn.run_until_idle();
+            self.pressure_bytes.set(bytes);
+        } else {
+            self.pressure_bytes.set(pressure);
+        }
+    }
+}
+
+/// Runs a session until it is drawn to end.
+pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure> {
+    let mut session = world.database.session().map_err(|error| Failure::engine("a session", &error))?;
+    loop {
+        pause().await;
+        if world.chance(0.04) {
+            return Ok(());
+        }
+        transaction(world, number, &mut session).await?;
+    }
+}
+
+async fn transaction(world: &World<'_>, number: usize, session: &mut Session) -> Result<(), Failure> {
+    let mut draft = draft(world);
+    world.trace.line(|| format!("session {number} {} begins {:?}", draft.id, draft.options));
+    let transaction = session.begin_with(draft.options);
+    let operations = world.plan.operations(&mut world.rng.borrow_mut());
+    for _ in 0..operations {
+        pause().await;
+        if let Attempt::GaveUp = step(world, &transaction, &mut draft)? {
+            return Ok(());
+        }
+    }
+    pause().await;
+    let Some((at, mut receipt)) = end(world, transaction, draft)? else { return Ok(()) };
+    if world.chance(world.plan.shares.awaited) {
+        let acknowledged = (&mut receipt).await;
+        world.trace.line(|| format!("session {number} waited: {acknowledged:?}"));
+        if acknowledged.is_ok() {
+            world.oracle.borrow_mut().acknowledge(at);
+        }
+    } else {
+        world.receipts.borrow_mut().push((at, receipt));
+    }
+    Ok(())
+}
+
+fn draft(world: &World<'_>) -> Draft {
+    let id = TransactionId(world.ids.get());
+    world.ids.set(id.0 + 1);
+    let relaxed = world.chance(world.plan.shares.relaxed);
+    let options = TransactionOptions {
+        read_only: world.chance(world.plan.shares.read_only),
+        durability: if relaxed { Durability::Relaxed } else { Durability::Durable },
+    };
+    Draft { id, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
+}
+
+/// Draws and does one operation.
+fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> Result<Attempt, Failure> {
+    let rng = &mut *world.rng.borrow_mut();
+    let operation = world.plan.operation(rng, draft.id, draft.options.read_only, draft.savepoints.len());
+    match world.tables.execute(transaction, &operation, &mut draft.savepoints) {
+        Ok(outcome) => {
+            world.trace.line(|| format!("  {} {operation:?} -> {outcome:?}", draft.id));
+            draft.writes |= is_write(&operation);
+            draft.steps.push((operation, outcome));
+            Ok(Attempt::Goes)
+        }
+        Err(error) => gave_up(world, draft.id, &error, &operation),
+    }
+}
+
+/// Ends the transaction in a drawn way. The receipt comes with the number under which the oracle knows it.
+fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<Option<(usize, Receipt)>, Failure> {
+    let id = draft.id;
+    if world.chance(world.plan.shares.dropped) {
+        world.trace.line(|| format!("  {id} is dropped"));
+        return Ok(None);
+    }
+    let failed = draft.steps.iter().any(|(_, outcome)| *outcome == Outcome::Duplicate);
+    let aborts = world.chance(if failed { 0.5 } else { world.plan.shares.abort });
+    let marked = draft.writes && !aborts;
+    if marked {
+        if let Err(error) = world.tables.mark(&transaction, id) {
+            gave_up(world, id, &error, &"its marker")?;
+            return Ok(None);
+        }
+        world.relieve(draft.steps.iter().map(|(operation, _)| log_bytes(operation)).sum::<usize>() + 256);
+    }
+    let (end, result) =
+        if aborts { (End::Aborted, transaction.abort()) } else { (End::Committed, transaction.commit()) };
+    match result {
+        Ok(receipt) => {
+            world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
+            let finished = Finished { id, steps: draft.steps, end, marked, acknowledged: false };
+            let at = world.oracle.borrow_mut().finish(finished);
+            // Who does not ask for durability is told nothing about it.
+            Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))
+        }
+        Err(error) => {
+            gave_up(world, id, &error, &end)?;
+            Ok(None)
+        }
+    }
+}
+
+/// A conflict or a failed log ends a transaction quietly; anything else is not expected.
+fn gave_up(world: &World<'_>, id: TransactionId, error: &Error, at: &dyn std::fmt::Debug) -> Result<Attempt, Failure> {
+    world.trace.line(|| format!("  {id} gives up at {at:?}: {error}"));
+    if error.is_conflict() || matches!(error, Error::Log(_)) && world.database.failure().is_some() {
+        return Ok(Attempt::GaveUp);
+    }
+    Err(Failure::engine(format!("{id} at {at:?}"), error))
+}
+
+fn is_write(operation: &Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::Get(..)
+            | Operation::Scan(..)
+            | Operation::GetByCode(_)
+            | Operation::ScanCodes(_)
+            | Operation::ScanTeams(_)
+            | Operation::Savepoint
+            | Operation::RollbackTo(_)
+    )
+}
+
+/// What an operation adds to a log record, at most.
+fn log_bytes(operation: &Operation) -> usize {
+    const WRITE_BYTES: usize = 256;
+    let payload = match operation {
+        Operation::Insert(_, _, row) | Operation::Upsert(_, _, row) | Operation::Replace(_, _, row) => {
+            row.payload.as_ref().map_or(0, Vec::len)
+        }
+        // The whole row is logged.
+        Operation::Update(..) | Operation::Increment(..) => 1024,
+        _ => 0,
+    };
+    WRITE_BYTES + payload
+}
