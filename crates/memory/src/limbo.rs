@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use crate::Epoch;
 
 /// How many values one `free_some` may free besides twice those that were retired since the last.
-const FREED_MIN: u64 = 16;
+const FREED_MIN: u64 = 4;
 
 /// Limbo keeps its buffer up to this many values and gives larger ones back when it is empty.
 const KEPT_CAPACITY: usize = 1 << 14;
