@@ -215,7 +215,7 @@ pub const SETTINGS: &[Setting] = &[
         "streams",
         (1, 64),
         streams,
-        "How many log streams work in parallel; fixed when the database is created."
+        "How many log streams work in parallel; may change from one open to the next."
     ),
     micros!(
         "group_commit_interval_us",

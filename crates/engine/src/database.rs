@@ -171,7 +171,7 @@ impl Database {
     /// A session, for one thread at a time.
     ///
     /// # Errors
-    /// [`TransactionError::TooManySessions`].
+    /// [`TransactionError::TooManySessions`](crate::TransactionError::TooManySessions).
     pub fn session(&self) -> Result<Session, Error> {
         Ok(Session::new(self.inner.shared.clone())?)
     }
