@@ -10,6 +10,7 @@ pub mod clock;
 pub mod disk;
 pub mod simulation;
 pub mod spawn;
+pub mod threads;
 
 pub use clock::ManualClock;
 pub use disk::{Faults, LogWrites, SimDisk, is_simulated_crash};

@@ -70,10 +70,7 @@ pub fn file_length(source: &Source) -> Vec<Finding> {
 
 pub fn header(source: &Source) -> Vec<Finding> {
     let opens = source.text.lines().next().is_some_and(|line| line.starts_with("//!") && line.len() > 10);
-    let is_empty = source.file.items.len() <= 1 && source.text.lines().count() <= 3;
-    Vec::from_iter(
-        (!opens && !is_empty).then(|| Finding::new(1, "the file does not open with `//!` and what it is for")),
-    )
+    Vec::from_iter((!opens).then(|| Finding::new(1, "the file does not open with `//!` and what it is for")))
 }
 
 pub fn function_length(source: &Source) -> Vec<Finding> {

@@ -1,0 +1,196 @@
+//! The crash test with real threads: the engine's own threads and several of ours over the simulated disk, crashed at a
+//! drawn disk operation. It finds races that the simulation in one thread cannot.
+//!
+//! Invariant: a seed decides the crash and what each thread tries, not how the threads interleave; a failure need not
+//! repeat, so the history that broke the promise is in its message.
+
+pub mod history;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fastrand::Rng;
+use osier::failpoint::Mutation;
+use osier::io::Environment;
+use osier::table::{ColumnId, KeyRange, Schema, Type, Value};
+use osier::{Config, Database, Error, Protocol, Receipt, Session, Table};
+
+use crate::disk::{Faults, LogWrites, SimDisk};
+use history::{Committed, Found, Id, check};
+
+const THREADS: usize = 4;
+const KEYS: i64 = 8;
+const GENERATIONS: usize = 2;
+const TRANSACTIONS_PER_THREAD: usize = 400;
+
+/// Receipts that a thread leaves unanswered before it waits for the oldest.
+const OUTSTANDING_MAX: usize = 32;
+
+/// Runs a seed, with deliberate faults built into the engine; returns how many transactions were acknowledged.
+pub fn run(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usize, String> {
+    let mut rng = Rng::with_seed(seed);
+    let log_writes = if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered };
+    let streams = if protocol == Protocol::Serial { 1 } else { rng.u32(1..=4) };
+    let open = |disk: &SimDisk| {
+        let config = config(disk, protocol, streams, mutations);
+        Database::open(config).map_err(|error| error.to_string())
+    };
+    let mut disk = SimDisk::new(rng.u64(..), log_writes);
+    let ids = AtomicU64::new(1);
+    let mut base = prepare(&open(&disk)?)?;
+    let mut acknowledged = 0;
+    for _ in 0..GENERATIONS {
+        let database = open(&disk)?;
+        disk.set_faults(Faults { crash_at: Some(rng.u64(1..400)), ..Faults::default() });
+        let history = in_parallel(&database, &ids, &mut rng)?;
+        disk.crash();
+        drop(database);
+        disk = disk.survive(rng.u64(..));
+        let database = open(&disk)?;
+        let found = read_all(&database).map_err(|error| error.to_string())?;
+        check(&history, &base, &found).map_err(|error| format!("seed {seed}, {streams} streams: {error}"))?;
+        acknowledged += history.iter().filter(|committed| committed.acknowledged).count();
+        base = found;
+        database.close().map_err(|error| error.to_string())?;
+    }
+    Ok(acknowledged)
+}
+
+fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutation]) -> Config {
+    let mut config = Config::new("/osier").protocol(protocol).streams(streams);
+    config.ring_bytes = 64 << 10;
+    config.segment_bytes = 96 << 10;
+    config.transaction_log_bytes_max = 16 << 10;
+    config.mutations = mutations.to_vec();
+    config.environment(Environment { disk: Arc::new(disk.clone()), ..Environment::os() })
+}
+
+/// Creates the tables and a row for every key, durably.
+fn prepare(database: &Database) -> Result<Found, String> {
+    let create = || -> Result<Found, Error> {
+        let values = Schema::builder("values").column("key", Type::Int64).column("writer", Type::Int64);
+        let values = database.create_table(values.primary_key(["key"]).build()?)?;
+        let markers = Schema::builder("markers").column("id", Type::Int64).primary_key(["id"]);
+        database.create_table(markers.build()?)?;
+        database
+            .run(|tx| (0..KEYS).try_for_each(|key| tx.insert(&values, &[Value::Int(key), Value::Int(0)])))?
+            .1
+            .wait()?;
+        let found = read_all(database)?;
+        database.close()?;
+        Ok(found)
+    };
+    create().map_err(|error| error.to_string())
+}
+
+fn read_all(database: &Database) -> Result<Found, Error> {
+    let (values, markers) = (database.table("values")?, database.table("markers")?);
+    let mut session = database.session()?;
+    let tx = session.begin();
+    let mut found = Found::default();
+    for row in tx.scan(&markers, KeyRange::all())? {
+        found.markers.insert(row?.int(ColumnId(0)) as Id);
+    }
+    for row in tx.scan(&values, KeyRange::all())? {
+        let row = row?;
+        found.writers.insert(row.int(ColumnId(0)), row.int(ColumnId(1)) as Id);
+    }
+    Ok(found)
+}
+
+/// Runs the threads until the log fails or they are done, and gathers what they committed.
+fn in_parallel(database: &Database, ids: &AtomicU64, rng: &mut Rng) -> Result<Vec<Committed>, String> {
+    let find = |name| database.table(name).map_err(|error: Error| error.to_string());
+    let tables = (find("values")?, find("markers")?);
+    let seeds: Vec<u64> = (0..THREADS).map(|_| rng.u64(..)).collect();
+    std::thread::scope(|scope| {
+        let spawn = |seed: &u64| {
+            let (tables, rng) = (&tables, Rng::with_seed(*seed));
+            scope.spawn(move || Worker::new(database, tables, ids, rng)?.run())
+        };
+        let handles: Vec<_> = seeds.iter().map(spawn).collect();
+        let mut history = Vec::new();
+        for handle in handles {
+            let committed = handle.join().map_err(|_| "a worker panicked".to_owned())?;
+            history.extend(committed.map_err(|error| error.to_string())?);
+        }
+        Ok(history)
+    })
+}
+
+struct Worker<'w> {
+    database: &'w Database,
+    values: &'w Table,
+    markers: &'w Table,
+    ids: &'w AtomicU64,
+    session: Session,
+    rng: Rng,
+    committed: Vec<Committed>,
+    outstanding: VecDeque<(usize, Receipt)>,
+}
+
+impl<'w> Worker<'w> {
+    fn new(
+        database: &'w Database,
+        (values, markers): &'w (Table, Table),
+        ids: &'w AtomicU64,
+        rng: Rng,
+    ) -> Result<Worker<'w>, Error> {
+        let (committed, outstanding) = (Vec::new(), VecDeque::new());
+        Ok(Worker { database, values, markers, ids, session: database.session()?, rng, committed, outstanding })
+    }
+
+    fn run(mut self) -> Result<Vec<Committed>, Error> {
+        for _ in 0..TRANSACTIONS_PER_THREAD {
+            match self.transaction() {
+                Ok(()) => {}
+                Err(error) if error.is_conflict() => {}
+                Err(Error::Log(_)) if self.database.failure().is_some() => break,
+                Err(error) => return Err(error),
+            }
+            if self.outstanding.len() > OUTSTANDING_MAX {
+                self.answer_oldest();
+            }
+        }
+        while !self.outstanding.is_empty() {
+            self.answer_oldest();
+        }
+        Ok(self.committed)
+    }
+
+    /// Blocks until the oldest receipt is answered, be it by the crash.
+    fn answer_oldest(&mut self) {
+        if let Some((at, receipt)) = self.outstanding.pop_front() {
+            self.committed[at].acknowledged = receipt.wait().is_ok();
+        }
+    }
+
+    fn transaction(&mut self) -> Result<(), Error> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let (mut reads, mut writes) = (BTreeMap::new(), Vec::new());
+        let tx = self.session.begin();
+        for _ in 0..self.rng.usize(1..4) {
+            let key = self.rng.i64(0..KEYS);
+            let is_own = writes.contains(&key);
+            if self.rng.bool() && !is_own {
+                let row = tx.get(self.values, &[Value::Int(key)])?.expect("every key has a row");
+                reads.insert(key, row.int(ColumnId(1)) as Id);
+            }
+            if self.rng.u8(0..3) > 0 {
+                tx.upsert(self.values, &[Value::Int(key), Value::Int(id as i64)])?;
+                if !is_own {
+                    writes.push(key);
+                }
+            }
+        }
+        if !writes.is_empty() {
+            tx.upsert(self.markers, &[Value::Int(id as i64)])?;
+        }
+        let receipt = tx.commit()?;
+        let (stamp, reads) = (receipt.stamp().0, reads.into_iter().collect());
+        self.committed.push(Committed { id, stamp, reads, writes, acknowledged: false });
+        self.outstanding.push_back((self.committed.len() - 1, receipt));
+        Ok(())
+    }
+}
