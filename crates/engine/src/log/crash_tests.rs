@@ -1,7 +1,7 @@
 //! Poplar against a power loss at any step of any task: what was acknowledged is recovered, and what is recovered is closed
 //! under reads (P3).
 //!
-//! The disk forgets everything that was not synced. Recovery is the rule of correctness.md section 2, computed here
+//! The disk forgets everything that was not synced. Recovery is the rule of docs/protocols.md, computed here
 //! from the files alone. Absent: torn writes and real recovery (the simulation of osier-testkit).
 
 use fastrand::Rng;

@@ -30,7 +30,7 @@ const KIND_DELETE: u8 = 2;
 pub struct RecordHeader {
     /// The transaction's order number.
     pub stamp: Stamp,
-    /// The greatest stamp that the transaction read, absences included (correctness.md section 2); zero when blind.
+    /// The greatest stamp that the transaction read, absences included (docs/protocols.md); zero when blind.
     pub raw_dep: Stamp,
     /// The epoch at the serialization point.
     pub epoch: Epoch,

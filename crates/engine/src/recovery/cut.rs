@@ -1,6 +1,6 @@
 //! Decides which transactions of a generation count as committed.
 //!
-//! Invariants (correctness.md section 2):
+//! Invariants (docs/protocols.md):
 //! - A stream's *durable stamp* is the greatest of: the floor of its generation, the floor of its newest segment, the stamp
 //!   of its last sound batch (or of the last sound record of a torn one), and every certificate about it in any sound
 //!   batch header. Every record of the stream at or below it was read.

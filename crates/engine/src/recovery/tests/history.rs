@@ -1,6 +1,6 @@
 //! Random histories of Poplar, written by a model of its protocol, cut off at a random moment, several times in a row.
 //!
-//! The oracle of correctness.md 1.4: (a) acknowledged transactions are recovered, (b) what is recovered is closed under
+//! The oracle of docs/testing.md: (a) acknowledged transactions are recovered, (b) what is recovered is closed under
 //! reads-from, (c) the state is what the recovered transactions wrote, last writer wins, (d) dead transactions stay dead
 //! over later crashes, also crashes of recovery itself.
 

@@ -1,4 +1,4 @@
-//! Poplar: partially constrained logs on many streams (the paper's sections 3 and 4; correctness.md section 2).
+//! Poplar: partially constrained logs on many streams (the paper's sections 3 and 4; docs/protocols.md).
 //!
 //! An SSN orders a commit after everything it read or overwrote, and nothing else. A commit is durable when its own
 //! stream is durable up to it and every stream up to what it read (`raw_dep`).
