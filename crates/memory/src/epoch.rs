@@ -30,9 +30,11 @@ use crossbeam_utils::CachePadded;
 
 use crate::Epoch;
 use crate::limbo::{Limbo, Retired};
+use crate::recycle::Recycler;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Mutex, Unique, lock};
 use crate::thin::Thin;
+use crate::version::{self, VersionBox};
 
 /// What a slot holds while its participant is not pinned: later than every epoch.
 const IDLE: u64 = u64::MAX;
@@ -112,7 +114,8 @@ impl Epochs {
         Some(Participant {
             epochs: Arc::clone(self),
             slot,
-            limbo: RefCell::new(Limbo::default()),
+            limbo: RefCell::default(),
+            versions: RefCell::default(),
             pin_next: Cell::new(0),
             pin_end: Cell::new(0),
         })
@@ -184,7 +187,8 @@ fn raise(hand: &AtomicU64, value: u64) {
 pub struct Participant {
     epochs: Arc<Epochs>,
     slot: usize,
-    limbo: RefCell<Limbo>,
+    limbo: RefCell<Limbo<Retired>>,
+    versions: RefCell<Recycler>,
     pin_next: Cell<u64>,
     pin_end: Cell<u64>,
 }
@@ -195,18 +199,25 @@ impl Participant {
         let epoch = self.announce();
         // `announce` has passed a fence since the last value was retired, so its epoch is a right tag.
         self.limbo.get_mut().tag(epoch);
-        self.reclaim();
+        self.versions.get_mut().tag(epoch);
+        let safe = self.epochs.safe();
+        self.versions.get_mut().free_unused(safe);
+        self.free_some(safe);
         Pin { participant: self, id: self.next_pin_id(), epoch }
     }
 
     /// Frees some of what this participant retired, as far as it is safe; each pin does it too. An idle participant may
     /// call it to give memory back. Returns the number of values that are still waiting.
     pub fn reclaim(&mut self) -> usize {
-        let limbo = self.limbo.get_mut();
-        if !limbo.is_empty() {
-            limbo.free_some(self.epochs.safe());
-        }
-        limbo.len()
+        let safe = self.epochs.safe();
+        self.versions.get_mut().reclaim(safe);
+        self.free_some(safe);
+        self.limbo.get_mut().len() + self.versions.get_mut().len()
+    }
+
+    fn free_some(&mut self, safe: Epoch) {
+        // SAFETY: E2 for the epoch that the value was tagged with; it has left limbo, so this happens once.
+        self.limbo.get_mut().free_some(safe, |retired| unsafe { retired.free() });
     }
 
     /// The clock this participant takes part in.
@@ -250,6 +261,8 @@ impl Drop for Participant {
         let epoch = self.epochs.epoch_after_unlink();
         let mut registry = lock(&self.epochs.registry);
         registry.orphans.extend(self.limbo.get_mut().drain().map(|retired| (epoch, retired)));
+        let versions = self.versions.get_mut().drain();
+        registry.orphans.extend(versions.map(|version| (epoch, Retired::new(version.into_raw(), version::free))));
         registry.vacant.push(self.slot);
     }
 }
@@ -319,6 +332,22 @@ impl Pin<'_> {
     #[inline]
     pub(crate) unsafe fn retire(&self, retired: Retired) {
         self.participant.limbo.borrow_mut().push(retired);
+    }
+
+    /// Frees a version once nobody can hold it, or makes it another one: see [`Pin::new_version`].
+    ///
+    /// # Safety
+    /// As for [`Pin::retire`].
+    #[inline]
+    pub(crate) unsafe fn retire_version(&self, version: NonNull<()>) {
+        // SAFETY: passed on to the caller.
+        unsafe { self.participant.versions.borrow_mut().push(version) }
+    }
+
+    /// A version of `len` bytes, in the memory of one that this participant replaced, if there is such a one. What its bytes
+    /// hold is not specified: write all of them.
+    pub fn new_version(&self, len: usize) -> VersionBox {
+        self.participant.versions.borrow_mut().version(len, self.participant.epochs.safe())
     }
 
     /// Names the clock in structures that have room for half a word only.

@@ -15,7 +15,9 @@ mod ids;
 mod limbo;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
+mod prefetch;
 mod record;
+mod recycle;
 mod ring;
 pub mod sync;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! - Each call of `free_some` may free more values than were retired since the last one, so limbo shrinks whenever the
 //!   epochs allow it, and the work of one call stays in proportion.
 //!
-//! Deliberately absent: the decision which epoch is safe.
+//! Deliberately absent: the decision which epoch is safe, and what freeing means.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -53,35 +53,37 @@ struct Mark {
 }
 
 /// The retired values of one participant, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Limbo {
-    values: VecDeque<Retired>,
+#[derive(Debug)]
+pub(crate) struct Limbo<T> {
+    values: VecDeque<T>,
     marks: VecDeque<Mark>,
     retired: u64,
     freed: u64,
     budget: u64,
 }
 
-impl Limbo {
-    /// Whether nothing waits.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty()
+impl<T> Default for Limbo<T> {
+    fn default() -> Self {
+        Limbo { values: VecDeque::new(), marks: VecDeque::new(), retired: 0, freed: 0, budget: 0 }
     }
+}
 
+impl<T> Limbo<T> {
     /// How many values wait.
     pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 
     /// Takes a value that has just been unlinked.
-    pub(crate) fn push(&mut self, retired: Retired) {
-        self.values.push_back(retired);
+    #[inline]
+    pub(crate) fn push(&mut self, value: T) {
+        self.values.push_back(value);
         self.retired += 1;
         self.budget += 2;
     }
 
     /// Tags everything that has been pushed; `epoch` was read after a fence after the last push.
+    #[inline]
     pub(crate) fn tag(&mut self, epoch: Epoch) {
         let tagged = self.marks.back().map_or(self.freed, |mark| mark.count);
         debug_assert!(tagged <= self.retired);
@@ -97,24 +99,35 @@ impl Limbo {
         }
     }
 
-    /// Frees a bounded number of the values that were retired at or before `safe`.
-    pub(crate) fn free_some(&mut self, safe: Epoch) {
-        let mut budget = std::mem::take(&mut self.budget) + FREED_MIN;
-        while let Some(mark) = self.marks.front()
-            && mark.epoch <= safe
-            && budget > 0
-        {
-            let count = budget.min(mark.count - self.freed);
-            let done = self.freed + count == mark.count;
-            for _ in 0..count {
-                let retired = self.values.pop_front().expect("marks count the values");
-                self.freed += 1;
-                // SAFETY: E2 of `epoch.rs` for the mark's epoch; it has left the queue, so this happens once.
-                unsafe { retired.free() }
-            }
-            budget -= count;
-            if done {
-                self.marks.pop_front();
+    /// Gives out the oldest value if it was retired at or before `safe`: nobody can reach it, and it is the caller's to
+    /// free.
+    #[inline]
+    pub(crate) fn take(&mut self, safe: Epoch) -> Option<T> {
+        let mark = self.marks.front().filter(|mark| mark.epoch <= safe)?;
+        self.freed += 1;
+        if self.freed == mark.count {
+            self.marks.pop_front();
+        }
+        Some(self.values.pop_front().expect("marks count the values"))
+    }
+
+    /// The oldest value, safe or not.
+    #[inline]
+    pub(crate) fn oldest(&self) -> Option<&T> {
+        self.values.front()
+    }
+
+    /// Has a bounded number of the values freed that were retired at or before `safe`.
+    #[inline]
+    pub(crate) fn free_some(&mut self, safe: Epoch, mut free: impl FnMut(T)) {
+        if self.values.is_empty() {
+            return;
+        }
+        let budget = std::mem::take(&mut self.budget) + FREED_MIN;
+        for _ in 0..budget {
+            match self.take(safe) {
+                Some(value) => free(value),
+                None => break,
             }
         }
         if self.values.is_empty() && self.values.capacity() > KEPT_CAPACITY {
@@ -123,7 +136,7 @@ impl Limbo {
     }
 
     /// Gives all values away, tagged or not.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Retired> + '_ {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.marks.clear();
         self.freed = self.retired;
         self.values.drain(..)

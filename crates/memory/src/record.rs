@@ -19,7 +19,6 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
 use crate::thin::{Entry, Keyed, Thin};
@@ -249,7 +248,7 @@ impl Record {
         if let Some(old) = NonNull::new(old) {
             // SAFETY: R4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
             // the same clock.
-            unsafe { pin.retire(Retired::new(old.cast(), version::free)) };
+            unsafe { pin.retire_version(old.cast()) };
         }
         self.header.word.store(Word::unlocked(stamp).0, Ordering::Release);
     }

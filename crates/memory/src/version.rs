@@ -1,7 +1,9 @@
 //! Row versions: an immutable row image with the stamp that wrote it, in one allocation behind one word.
 //!
-//! Invariants: a [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, or
-//! one limbo entry, and freed by the last of them.
+//! Invariants:
+//! - A [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, or one limbo
+//!   entry, and freed by the last of them.
+//! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
 //!
 //! Deliberately absent: the meaning of the bytes, and chains of versions.
 
@@ -21,6 +23,29 @@ pub(crate) struct Header {
     birth: Stamp,
     len: u32,
     race: RaceCell,
+}
+
+impl Header {
+    fn new(len: usize) -> Header {
+        let len = u32::try_from(len).expect("a row is shorter than 4 GiB");
+        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, race: RaceCell::new() }
+    }
+}
+
+/// Classes of versions by size, for [`size_class`]: all up to 64 KiB.
+pub(crate) const SIZE_CLASSES: usize = 4 * 12;
+
+/// The class of an allocation of `bytes`, if it has one, and the bytes that it takes. There are four classes to a doubling,
+/// as in most allocators, so that rounding up costs nothing that they would not have cost.
+#[inline]
+fn size_class(bytes: usize) -> (Option<usize>, usize) {
+    const SMALLEST_BITS: u32 = 5;
+    let below = bytes.max(1 << SMALLEST_BITS) - 1;
+    let bits = usize::BITS - below.leading_zeros();
+    let shift = bits - 3;
+    let step = below >> shift;
+    let class = (bits - SMALLEST_BITS) as usize * 4 + (step & 3);
+    ((class < SIZE_CLASSES).then_some(class), (step + 1) << shift)
 }
 
 /// An immutable row image and its place in the order.
@@ -51,11 +76,10 @@ impl Version {
         &self.bytes
     }
 
+    /// The memory of a version with `len` bytes.
     fn layout(len: usize) -> Layout {
-        let bytes = Layout::array::<u8>(len).expect("a row fits in memory");
-        let (layout, offset) = Layout::new::<Header>().extend(bytes).expect("a row fits in memory");
-        debug_assert_eq!(offset, mem::size_of::<Header>());
-        layout.pad_to_align()
+        let (_, bytes) = size_class(mem::size_of::<Header>() + len);
+        Layout::from_size_align(bytes, mem::align_of::<Header>()).expect("a row fits in memory")
     }
 
     /// The full pointer to the version whose header is at `header`.
@@ -102,21 +126,15 @@ impl VersionBox {
 
     /// An image that is a copy of `bytes`, with both stamps zero.
     pub fn copy_of(bytes: &[u8]) -> VersionBox {
-        let layout = Version::layout(bytes.len());
-        // SAFETY: the layout holds at least the header.
-        let raw = unsafe { alloc::alloc(layout) };
-        if !raw.is_null() {
-            // SAFETY: the allocation has room for `bytes` behind the header, and is new, so they do not overlap.
-            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), raw.add(mem::size_of::<Header>()), bytes.len()) };
-        }
-        VersionBox::init(raw, layout, bytes.len())
+        let mut version = VersionBox::new(bytes.len());
+        version.bytes_mut().copy_from_slice(bytes);
+        version
     }
 
     fn init(raw: *mut u8, layout: Layout, len: usize) -> VersionBox {
         let Some(header) = NonNull::new(raw.cast::<Header>()) else { alloc::handle_alloc_error(layout) };
-        let len = u32::try_from(len).expect("a row is shorter than 4 GiB");
         // SAFETY: the allocation is new, aligned for the header and large enough for it.
-        unsafe { header.write(Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, race: RaceCell::new() }) };
+        unsafe { header.write(Header::new(len)) };
         VersionBox { header }
     }
 
@@ -173,17 +191,104 @@ impl Drop for VersionBox {
     }
 }
 
-/// Frees a version given its thin pointer; the drop function that limbo entries carry.
+/// Frees a version given its thin pointer.
 ///
 /// # Safety
 /// `raw` is a version that nobody refers to, freed for the first time.
 pub(crate) unsafe fn free(raw: NonNull<()>) {
     // SAFETY: the caller owns a live version.
     unsafe {
-        let version = Version::widen(raw.cast());
-        (*version).header.race.write();
-        let layout = Layout::for_value(&*version);
-        ptr::drop_in_place(version);
+        let layout = Version::layout(end(raw.cast()));
         alloc::dealloc(raw.as_ptr().cast(), layout);
+    }
+}
+
+/// Ends the life of a version, and returns its length; its memory is left.
+///
+/// # Safety
+/// As for [`free`].
+unsafe fn end(header: NonNull<Header>) -> usize {
+    // SAFETY: the caller owns a live version.
+    unsafe {
+        (*header.as_ptr()).race.write();
+        let len = (*header.as_ptr()).len as usize;
+        ptr::drop_in_place(header.as_ptr());
+        len
+    }
+}
+
+/// The memory of a version that is no more: [`Remains::class`] says which versions fit in.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    header: NonNull<Header>,
+    layout: Layout,
+}
+
+// SAFETY: the memory has one owner.
+unsafe impl Send for Remains {}
+
+impl Remains {
+    /// What is left of a version given its thin pointer.
+    ///
+    /// # Safety
+    /// As for [`free`].
+    pub(crate) unsafe fn of(raw: NonNull<()>) -> Remains {
+        let header = raw.cast();
+        // SAFETY: passed on to the caller.
+        let len = unsafe { end(header) };
+        Remains { header, layout: Version::layout(len) }
+    }
+
+    /// The class of all versions whose memory can be exchanged, `None` for large ones.
+    pub(crate) fn class(&self) -> Option<usize> {
+        size_class(self.layout.size()).0
+    }
+
+    /// The class of a version of `len` bytes.
+    pub(crate) fn class_for(len: usize) -> Option<usize> {
+        size_class(mem::size_of::<Header>() + len).0
+    }
+
+    /// A version of `len` bytes in this memory. The bytes are what they were.
+    ///
+    /// # Panics
+    /// Where `len` is of another class.
+    pub(crate) fn reuse(self, len: usize) -> VersionBox {
+        assert_eq!(Version::layout(len), self.layout, "memory is reused within its class");
+        let header = self.header;
+        mem::forget(self);
+        // SAFETY: the memory has one owner, the layout that a version of `len` bytes is given, and all of it was written
+        // when it was allocated.
+        unsafe { header.write(Header::new(len)) };
+        VersionBox { header }
+    }
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        // SAFETY: the memory has one owner and was allocated with this layout.
+        unsafe { alloc::dealloc(self.header.as_ptr().cast(), self.layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_is_put_into_them() {
+        let mut last = (0, 0);
+        for bytes in 1..70_000 {
+            let (class, room) = size_class(bytes);
+            assert!(room >= bytes && room <= bytes.max(26) + bytes.max(26) / 4, "{bytes} bytes take {room}");
+            assert_eq!(size_class(room), (class, room), "what is full keeps its class");
+            let Some(class) = class else {
+                assert!(bytes > 64 << 10);
+                continue;
+            };
+            assert!(class == last.0 && room == last.1 || class == last.0 + 1 && room > last.1 || bytes == 1, "{bytes}");
+            last = (class, room);
+        }
+        assert_eq!(last.0, SIZE_CLASSES - 1);
     }
 }

@@ -196,7 +196,7 @@ impl<'s> Transaction<'s> {
         changes: &[(ColumnId, Value<'_>)],
     ) -> Result<(), Error> {
         let bytes = old.bytes();
-        let mut version = VersionBox::new(self.check_row(table, table.rows.patched_len(bytes, changes)?)?);
+        let mut version = self.pin.new_version(self.check_row(table, table.rows.patched_len(bytes, changes)?)?);
         table.rows.patch_into(bytes, changes, version.bytes_mut());
         if table.keys.depends_on(changes) {
             let key = table.keys.of_row(&table.rows.row(version.bytes()));
@@ -377,7 +377,7 @@ impl<'s> Transaction<'s> {
     }
 
     pub(super) fn encode(&self, table: &Table, row: &[Value<'_>]) -> Result<VersionBox, Error> {
-        let mut version = VersionBox::new(self.check_row(table, table.rows.encoded_len(row)?)?);
+        let mut version = self.pin.new_version(self.check_row(table, table.rows.encoded_len(row)?)?);
         table.rows.encode_into(row, version.bytes_mut());
         Ok(version)
     }

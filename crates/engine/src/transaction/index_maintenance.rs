@@ -5,7 +5,7 @@
 //! exactly as rows are, which gives unique checks and index scans the same isolation and the same dependencies as point
 //! reads. They are never logged: recovery derives them from the rows.
 
-use osier_memory::{Lookup, VersionBox};
+use osier_memory::Lookup;
 
 use super::write_set::{Place, Write};
 use super::{State, Transaction, TransactionError};
@@ -65,8 +65,9 @@ impl Transaction<'_> {
             let constraint = format!("index `{}`", index.name);
             return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
         }
-        let pending = Some(VersionBox::copy_of(primary_key));
-        state.writes.put(Write { record, place, pending, birth: None, is_placeholder });
+        let mut version = self.pin.new_version(primary_key.len());
+        version.bytes_mut().copy_from_slice(primary_key);
+        state.writes.put(Write { record, place, pending: Some(version), birth: None, is_placeholder });
         Ok(())
     }
 }

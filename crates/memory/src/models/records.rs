@@ -60,6 +60,38 @@ fn a_read_is_consistent() {
     });
 }
 
+/// The memory of a replaced version becomes another one under a reader and an advancing clock.
+#[test]
+fn memory_is_handed_on_when_nobody_reads_it() {
+    explore(2, || {
+        let epochs = Epochs::new(2);
+        let place = Arc::new(Place::new(Record::new_absent(b"key", Stamp(1)), &epochs));
+        let mut writer = epochs.register().expect("a slot");
+        let mut reader = epochs.register().expect("a slot");
+        let write = |pin: &Pin<'_>, stamp: Stamp| {
+            let mut version = pin.new_version(8);
+            version.bytes_mut().copy_from_slice(&stamp.0.to_le_bytes());
+            version.set_order(stamp, stamp);
+            let record = pin.get(place.find(pin));
+            record.lock().expect("the record is not dead");
+            record.install(pin, Some(version), stamp);
+        };
+        write(&writer.pin(), Stamp(2));
+        let reading = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                let pin = reader.pin();
+                observe(pin.get(place.find(&pin)), &pin);
+            })
+        };
+        write(&writer.pin(), Stamp(4));
+        drop(writer.pin());
+        epochs.advance();
+        write(&writer.pin(), Stamp(6));
+        reading.join().expect("the reader is content");
+    });
+}
+
 /// The lock excludes, and hands over what was done under it.
 #[test]
 fn a_lock_excludes() {

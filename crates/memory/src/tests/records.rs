@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread;
 use crate::testing::Place;
-use crate::{Dead, Epochs, Keyed, LockFailed, Observed, Pin, Record, Stamp, Version, VersionBox};
+use crate::{Dead, Epochs, Keyed, LockFailed, Observed, Participant, Pin, Record, Stamp, Version, VersionBox};
 
 fn version(stamp: u64, len: usize) -> Option<VersionBox> {
     let mut version = VersionBox::new(len);
@@ -249,5 +249,51 @@ fn work(seed: u64, rounds: u64, epochs: &std::sync::Arc<Epochs>, places: &[Place
         let row = if stamp.0.is_multiple_of(5) { None } else { version(stamp.0, random.usize(..200)) };
         record.install(&pin, row, stamp);
         seen[chosen] = stamp;
+    }
+}
+
+#[test]
+fn the_memory_of_a_replaced_version_serves_the_next() {
+    let epochs = Epochs::new(2);
+    let place = Place::new(Record::new_absent(b"k", Stamp::ZERO), &epochs);
+    let mut writer = epochs.register().unwrap();
+    let write = |pin: &Pin<'_>, stamp: u64, len: usize| {
+        let mut version = pin.new_version(len);
+        let address = version.bytes().as_ptr();
+        version.bytes_mut().fill(stamp as u8);
+        version.set_order(Stamp(stamp), Stamp(1));
+        let record = pin.get(place.find(pin));
+        record.lock().unwrap();
+        record.install(pin, Some(version), Stamp(stamp));
+        address
+    };
+    let first = write(&writer.pin(), 1, 200);
+    let mut reader = epochs.register().unwrap();
+    let pin = reader.pin();
+    let Observed::Present(seen) = pin.get(place.find(&pin)).read(&pin) else { panic!("a row") };
+    let second = write(&writer.pin(), 2, 200);
+    for stamp in 3..6 {
+        epochs.advance();
+        assert_ne!(write(&writer.pin(), stamp, 200), first, "the reader is still there");
+        assert_eq!(seen.bytes(), [1; 200]);
+    }
+    drop(pin);
+    epochs.advance();
+    assert_eq!(write(&writer.pin(), 6, 190), first, "of the same class, and the oldest");
+    assert_eq!(write(&writer.pin(), 7, 199), second);
+    assert_eq!(pin_bytes(&mut writer, &place), [7; 199]);
+    for stamp in 8..40 {
+        // Nobody asks for large versions any more: they are freed some epochs later.
+        epochs.advance();
+        write(&writer.pin(), stamp, 10);
+    }
+    assert!(writer.reclaim() <= 2, "what is not asked for does not pile up");
+}
+
+fn pin_bytes(participant: &mut Participant, place: &Place) -> Vec<u8> {
+    let pin = participant.pin();
+    match pin.get(place.find(&pin)).read(&pin) {
+        Observed::Present(version) => version.bytes().to_vec(),
+        other => panic!("a row, not {other:?}"),
     }
 }

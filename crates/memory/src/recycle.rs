@@ -1,0 +1,128 @@
+//! The versions that one participant has replaced: their memory becomes that of the versions it writes next.
+//!
+//! Each update frees one version and makes another, mostly of the same size. Handing the memory on spares the allocator
+//! twice, and what is written next can be fetched into the cache in time.
+//!
+//! Invariants:
+//! - A version waits as anything retired does (`limbo.rs`); its memory is handed on only when nobody can reach it.
+//! - Versions that are not asked for are freed [`KEPT_EPOCHS`] after they could be: a participant that deletes more than it
+//!   writes does not hoard. Beside limbo it keeps at most [`SPARES_MAX`] blocks of each size.
+
+use std::ptr::NonNull;
+
+use crate::Epoch;
+use crate::limbo::Limbo;
+use crate::prefetch::prefetch;
+use crate::version::{self, Remains, SIZE_CLASSES, VersionBox};
+
+/// For so many epochs memory that could be freed is kept for the versions written next. Values become safe all at once when
+/// the epoch advances, and are needed one by one.
+const KEPT_EPOCHS: u64 = 4;
+
+/// Blocks of one size that are kept when those of another size were asked for.
+const SPARES_MAX: usize = 16;
+
+/// Blocks that are looked at for one version.
+const LOOKS_MAX: usize = 4;
+
+/// A version that has been replaced or deleted.
+#[derive(Debug)]
+pub(crate) struct Replaced(NonNull<()>);
+
+// SAFETY: a version may be freed on any thread.
+unsafe impl Send for Replaced {}
+
+impl Replaced {
+    /// Frees the version.
+    ///
+    /// # Safety
+    /// Nobody refers to it.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: passed on to the caller; `self` is consumed, so this happens once.
+        unsafe { version::free(self.0) }
+    }
+
+    pub(crate) fn into_raw(self) -> NonNull<()> {
+        self.0
+    }
+}
+
+/// The replaced versions of one participant.
+#[derive(Debug)]
+pub(crate) struct Recycler {
+    limbo: Limbo<Replaced>,
+    spares: [Vec<Remains>; SIZE_CLASSES],
+}
+
+impl Default for Recycler {
+    fn default() -> Self {
+        Recycler { limbo: Limbo::default(), spares: [const { Vec::new() }; SIZE_CLASSES] }
+    }
+}
+
+impl Recycler {
+    /// Takes a version that has just been unlinked.
+    ///
+    /// # Safety
+    /// As for `Pin::retire`.
+    #[inline]
+    pub(crate) unsafe fn push(&mut self, version: NonNull<()>) {
+        self.limbo.push(Replaced(version));
+    }
+
+    /// See [`Limbo::tag`].
+    #[inline]
+    pub(crate) fn tag(&mut self, epoch: Epoch) {
+        self.limbo.tag(epoch);
+    }
+
+    /// How many versions wait.
+    pub(crate) fn len(&self) -> usize {
+        self.limbo.len()
+    }
+
+    /// Frees a bounded number of versions that nobody asked for.
+    #[inline]
+    pub(crate) fn free_unused(&mut self, safe: Epoch) {
+        self.free_some(Epoch(safe.0.saturating_sub(KEPT_EPOCHS)));
+    }
+
+    /// Frees a bounded number of versions, and all spare memory.
+    pub(crate) fn reclaim(&mut self, safe: Epoch) {
+        self.spares = [const { Vec::new() }; SIZE_CLASSES];
+        self.free_some(safe);
+    }
+
+    #[inline]
+    fn free_some(&mut self, safe: Epoch) {
+        // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with.
+        self.limbo.free_some(safe, |version| unsafe { version.free() });
+    }
+
+    /// A version of `len` bytes, which hold anything.
+    pub(crate) fn version(&mut self, len: usize, safe: Epoch) -> VersionBox {
+        let Some(class) = Remains::class_for(len) else { return VersionBox::new(len) };
+        if let Some(spare) = self.spares[class].pop() {
+            return spare.reuse(len);
+        }
+        for _ in 0..LOOKS_MAX {
+            let Some(version) = self.limbo.take(safe) else { break };
+            if let Some(next) = self.limbo.oldest() {
+                prefetch(next.0.as_ptr());
+            }
+            // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with; it has left limbo, so this is once.
+            let remains = unsafe { Remains::of(version.0) };
+            match remains.class() {
+                Some(found) if found == class => return remains.reuse(len),
+                Some(found) if self.spares[found].len() < SPARES_MAX => self.spares[found].push(remains),
+                _ => {}
+            }
+        }
+        VersionBox::new(len)
+    }
+
+    /// Gives all versions away, tagged or not.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Replaced> + '_ {
+        self.limbo.drain()
+    }
+}
