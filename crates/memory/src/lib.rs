@@ -34,5 +34,5 @@ pub use ids::{Epoch, Stamp};
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
-pub use tree::{Inserted, LeafChange, LeafRead, LeafScan, Lookup, NODE_SLOTS, ScanFrom, Shape, Tree};
+pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, ScanFrom, Shape, Tree};
 pub use version::{Version, VersionBox};

@@ -13,12 +13,12 @@ use std::ptr::NonNull;
 
 use crate::Entry;
 use crate::epoch::Pin;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::Tree;
 use super::lock::Retry;
 use super::node::{Alignment, AnyNode, Header, Inner, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
-use super::search::{count_below, count_up_to, head, prefetch};
+use super::search::{HEAD_BYTES, LINE_BYTES, compare, count_up_to, head, prefetch};
 
 /// Which node of a level is looked for.
 #[derive(Clone, Copy)]
@@ -40,16 +40,16 @@ pub(super) enum Place {
 }
 
 /// A node, the word it was found at, and the inner node above it in the same terms (`None` for the root).
-pub(super) struct Reached<'p, const N: usize> {
+pub(super) struct Reached<'p, const I: usize> {
     pub(super) node: AnyNode,
     pub(super) word: u64,
-    pub(super) parent: Option<Above<'p, N>>,
+    pub(super) parent: Option<Above<'p, I>>,
 }
 
 /// The inner node above a node, the word it was validated at, and the node's slot in it.
 #[derive(Clone, Copy)]
-pub(super) struct Above<'p, const N: usize> {
-    pub(super) inner: &'p Inner<N>,
+pub(super) struct Above<'p, const I: usize> {
+    pub(super) inner: &'p Inner<I>,
     pub(super) word: u64,
     pub(super) slot: usize,
 }
@@ -64,37 +64,38 @@ pub(super) fn header<'p>(_pin: &'p Pin<'_>, node: AnyNode) -> &'p Header {
 
 /// The leaf that a node of level 0 is.
 #[inline]
-pub(super) fn as_leaf<'p, T: Entry + ?Sized, const N: usize>(pin: &'p Pin<'_>, node: AnyNode) -> &'p Leaf<T, N> {
+pub(super) fn as_leaf<'p, T: Entry + ?Sized, const L: usize>(pin: &'p Pin<'_>, node: AnyNode) -> &'p Leaf<T, L> {
     debug_assert_eq!(header(pin, node).level, LEAF_LEVEL);
-    // SAFETY: as for `header`; nodes of level 0 are allocated as leaves of the tree's own `T` and `N`.
-    unsafe { node.cast::<Leaf<T, N>>().as_ref() }
+    // SAFETY: as for `header`; nodes of level 0 are allocated as leaves of the tree's own `T` and `L`.
+    unsafe { node.cast::<Leaf<T, L>>().as_ref() }
 }
 
 /// The inner node that a node of a higher level is.
 #[inline]
-pub(super) fn as_inner<'p, const N: usize>(pin: &'p Pin<'_>, node: AnyNode) -> &'p Inner<N> {
+pub(super) fn as_inner<'p, const I: usize>(pin: &'p Pin<'_>, node: AnyNode) -> &'p Inner<I> {
     debug_assert_ne!(header(pin, node).level, LEAF_LEVEL);
-    // SAFETY: as for `header`; nodes above level 0 are allocated as inner nodes of the tree's own `N`.
-    unsafe { node.cast::<Inner<N>>().as_ref() }
+    // SAFETY: as for `header`; nodes above level 0 are allocated as inner nodes of the tree's own `I`.
+    unsafe { node.cast::<Inner<I>>().as_ref() }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// The leaf for `bound` and its version.
     #[inline]
-    pub(super) fn leaf_for<'p>(&self, pin: &'p Pin<'_>, bound: Bound<'_>) -> Result<(&'p Leaf<T, N>, u64), Retry> {
+    pub(super) fn leaf_for<'p>(&self, pin: &'p Pin<'_>, bound: Bound<'_>) -> Result<(&'p Leaf<T, L>, u64), Retry> {
         let reached = self.descend(pin, bound, LEAF_LEVEL)?;
         Ok((as_leaf(pin, reached.node), reached.word))
     }
 
     /// The node of `level` for `bound`; the root, where the tree is lower than that.
     #[inline]
-    pub(super) fn descend<'p>(&self, pin: &'p Pin<'_>, bound: Bound<'_>, level: u32) -> Result<Reached<'p, N>, Retry> {
+    pub(super) fn descend<'p>(&self, pin: &'p Pin<'_>, bound: Bound<'_>, level: u8) -> Result<Reached<'p, I>, Retry> {
         let mut node = self.root();
         let mut word = header(pin, node).lock.stable()?;
         let mut parent = None;
         while header(pin, node).level > level {
-            let inner = as_inner::<N>(pin, node);
+            let inner = as_inner::<I>(pin, node);
             let (slot, child) = inner.child_for(bound, word)?;
+            prefetch_node(child, if inner.header.level == LEAF_LEVEL + 1 { L } else { I });
             parent = Some(Above { inner, word, slot });
             node = child;
             word = header(pin, node).lock.stable()?;
@@ -103,17 +104,17 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     }
 }
 
-/// Asks for the lines of a node that a search reads.
-#[inline]
-fn prefetch_node<const N: usize>(node: *const Header) {
-    const LINE_BYTES: usize = 64;
-    let lines = 1 + (N * size_of::<AtomicU64>()).div_ceil(LINE_BYTES);
+/// Asks for all the lines of a node that a search may read. Which ones it will read is known only line by line, and each
+/// of these steps would wait for memory.
+#[inline(always)]
+fn prefetch_node(node: AnyNode, slots: usize) {
+    let lines = 1 + (slots * (size_of::<AtomicU64>() + size_of::<AtomicPtr<()>>())).div_ceil(LINE_BYTES);
     for line in 0..lines {
-        prefetch(node.cast::<u8>().wrapping_add(line * LINE_BYTES));
+        prefetch(node.as_ptr().cast::<u8>().wrapping_add(line * LINE_BYTES));
     }
 }
 
-impl<const N: usize> Inner<N> {
+impl<const I: usize> Inner<I> {
     /// The child for `bound` and its slot, validated at `word`.
     #[inline]
     pub(super) fn child_for(&self, bound: Bound<'_>, word: u64) -> Result<(usize, AnyNode), Retry> {
@@ -124,7 +125,6 @@ impl<const N: usize> Inner<N> {
             Bound::Last => count - 1,
         };
         let child = self.child(slot);
-        prefetch_node::<N>(child);
         self.header.lock.validate(word)?;
         // SAFETY: in a validated state every slot below the count holds a child.
         Ok((slot, unsafe { NonNull::new_unchecked(child) }))
@@ -138,37 +138,36 @@ impl<const N: usize> Inner<N> {
             Alignment::Above => return Ok(count - 1),
             Alignment::Inside => {}
         }
-        let heads = self.heads(count);
         let head = head(key, self.header.prefix_len());
-        let below = count_below(heads, head);
-        if heads.get(below).is_none_or(|other| other.load(Ordering::Relaxed) != head) {
-            return Ok(below);
+        let up_to = count_up_to(self.header.samples(), self.heads(), head).min(count - 1);
+        if up_to == 0 || self.heads()[up_to - 1].load(Ordering::Relaxed) != head {
+            return Ok(up_to);
         }
-        self.settle_tie(key, below, heads, head, inclusive, word)
+        self.settle_tie(key, up_to, head, inclusive, word)
     }
 
-    /// The separators from `below` on share the head of `key`: how many of all are before it?
-    #[cold]
-    fn settle_tie(
-        &self,
-        key: &[u8],
-        below: usize,
-        heads: &[AtomicU64],
-        head: u64,
-        inclusive: bool,
-        word: u64,
-    ) -> Result<usize, Retry> {
-        let mut low = below;
-        let mut high = below + count_up_to(&heads[below..], head);
-        let skip = self.header.prefix_len();
+    /// The last of the first `up_to` separators, and more of them maybe, share the head of `key`: how many are before it?
+    #[inline(never)]
+    fn settle_tie(&self, key: &[u8], up_to: usize, head: u64, inclusive: bool, word: u64) -> Result<usize, Retry> {
+        let tail = self::head(key, self.header.prefix_len() + HEAD_BYTES);
+        let has_head = |slot: usize| self.heads()[slot].load(Ordering::Relaxed) == head;
+        let tail_at = |slot: usize| self.tails()[slot].load(Ordering::Relaxed);
+        let mut high = up_to;
+        while high > 0 && has_head(high - 1) && tail_at(high - 1) > tail {
+            high -= 1;
+        }
+        let mut low = high;
+        while low > 0 && has_head(low - 1) && tail_at(low - 1) == tail {
+            low -= 1;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
-            let separator: *mut Separator = self.separator(middle + 1);
+            let separator: *mut Separator = self.separator(middle);
             self.header.lock.validate(word)?;
-            // SAFETY: in a validated state every used slot above 0 holds a separator, and it lives as long as the node
+            // SAFETY: in a validated state there is a separator between two children, and it lives as long as the node
             // is linked and the readers that were pinned then.
             let other = unsafe { &*separator }.key();
-            match other[skip..].cmp(&key[skip..]) {
+            match compare(other, key) {
                 Order::Less => low = middle + 1,
                 Order::Equal if inclusive => low = middle + 1,
                 Order::Equal | Order::Greater => high = middle,
@@ -178,7 +177,7 @@ impl<const N: usize> Inner<N> {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
     /// Where `key`, which belongs to this leaf, is; validated at `version`.
     #[inline]
     pub(super) fn find(&self, key: &[u8], version: u64) -> Result<Place, Retry> {
@@ -187,37 +186,41 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
             Alignment::Below => Place::Gap(0),
             Alignment::Above => Place::Gap(count),
             Alignment::Inside => {
-                let heads = self.heads(count);
                 let head = head(key, self.header.prefix_len());
-                let below = count_below(heads, head);
-                if heads.get(below).is_some_and(|other| other.load(Ordering::Relaxed) == head) {
-                    return self.settle_tie(key, below, heads, head, version);
+                let up_to = count_up_to(self.header.samples(), self.heads(), head).min(count);
+                if up_to > 0 && self.has_head(up_to - 1, head) {
+                    return self.settle_tie(key, up_to, head, version);
                 }
-                Place::Gap(below)
+                Place::Gap(up_to)
             }
         };
         self.header.lock.validate(version)?;
         Ok(place)
     }
 
-    /// The entries from `below` on share the head of `key`: which is it, or where would it be?
     #[inline]
-    fn settle_tie(
-        &self,
-        key: &[u8],
-        below: usize,
-        heads: &[AtomicU64],
-        head: u64,
-        version: u64,
-    ) -> Result<Place, Retry> {
+    fn has_head(&self, slot: usize, head: u64) -> bool {
+        self.heads()[slot].load(Ordering::Relaxed) == head
+    }
+
+    /// The last of the first `up_to` entries, and more of them maybe, share the head of `key`: which is it, or where would
+    /// it be?
+    #[inline]
+    fn settle_tie(&self, key: &[u8], up_to: usize, head: u64, version: u64) -> Result<Place, Retry> {
         // Nearly always one entry has the head, and it is the one.
-        match self.compare(below, key, version)? {
-            (Order::Equal, entry) => return Ok(Place::At(below, entry)),
-            (Order::Greater, _) => return Ok(Place::Gap(below)),
-            (Order::Less, _) => {}
+        match self.compare(up_to - 1, key, version)? {
+            (Order::Equal, entry) => Ok(Place::At(up_to - 1, entry)),
+            (Order::Less, _) => Ok(Place::Gap(up_to)),
+            (Order::Greater, _) => self.settle_long_tie(key, up_to - 1, head, version),
         }
-        let mut low = below + 1;
-        let mut high = low + count_up_to(&heads[low..], head);
+    }
+
+    #[inline(never)]
+    fn settle_long_tie(&self, key: &[u8], up_to: usize, head: u64, version: u64) -> Result<Place, Retry> {
+        let (mut low, mut high) = (up_to, up_to);
+        while low > 0 && self.has_head(low - 1, head) {
+            low -= 1;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             match self.compare(middle, key, version)? {
@@ -230,7 +233,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         Ok(Place::Gap(low))
     }
 
-    /// Compares the entry in `slot`, which is in use and starts with the prefix, with `key`, which starts with it too.
+    /// Compares the entry in `slot`, which is in use, with `key`.
     #[inline]
     fn compare(&self, slot: usize, key: &[u8], version: u64) -> Result<(Order, Raw), Retry> {
         let entry = self.entry(slot);
@@ -239,7 +242,6 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         let entry = unsafe { NonNull::new_unchecked(entry) };
         // SAFETY: see above; an entry lives until every pin that may have seen it linked has ended.
         let other = unsafe { key_of::<T>(entry) };
-        let skip = self.header.prefix_len();
-        Ok((other[skip..].cmp(&key[skip..]), entry))
+        Ok((compare(other, key), entry))
     }
 }

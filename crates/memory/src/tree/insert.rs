@@ -19,7 +19,7 @@ use super::descend::{Above, Bound, Place, Reached, as_leaf};
 use super::lock::{Guard, Retry};
 use super::node::{AnyNode, Fences, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
 use super::restructure::Replacement;
-use super::search::{head, shortest_separator};
+use super::search::{head, shortest_near_middle, shortest_separator};
 use super::{LeafRead, Tree, hold};
 
 /// What [`Tree::get_or_insert`] did.
@@ -47,7 +47,7 @@ impl LeafChange {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// The entry of `key`; where there is none, the one that `make` makes. It is given the leaf's `max_stamp` and must
     /// return an entry with exactly this key.
     ///
@@ -76,16 +76,16 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
     ) -> Result<Inserted<T>, Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), LEAF_LEVEL)?;
-        let leaf = as_leaf::<T, N>(pin, node);
+        let leaf = as_leaf::<T, L>(pin, node);
         let slot = match leaf.find(key, word)? {
             Place::At(_, entry) => return Ok(Inserted { entry: hold(pin, entry), change: None }),
             Place::Gap(slot) => slot,
         };
         let guard = leaf.header.lock.try_lock(word)?;
-        if leaf.count() == N || !leaf.header.covers(key) {
+        if leaf.count() == L || !leaf.header.covers(key) {
             return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make);
         }
-        let max_stamp = leaf.header.max_stamp();
+        let max_stamp = leaf.max_stamp();
         let make = make.take().expect("an entry is made once");
         let entry = make(max_stamp);
         leaf.insert_at(slot, entry, head(key, leaf.header.prefix_len()));
@@ -103,15 +103,16 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         pin: &Pin<'_>,
         node: AnyNode,
         guard: Guard<'_>,
-        parent: Option<Above<'_, N>>,
+        parent: Option<Above<'_, I>>,
         (slot, key): (usize, &[u8]),
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
     ) -> Result<Inserted<T>, Retry> {
-        let leaf = as_leaf::<T, N>(pin, node);
+        let leaf = as_leaf::<T, L>(pin, node);
         let parent = parent.map(|above| above.lock()).transpose()?;
         let mut entries: Vec<Raw> = leaf.entries().collect();
-        let split = (entries.len() == N).then(|| split_point(slot, N));
-        let separator = split.map(|split| separator_at::<T>(&entries, slot, key, split));
+        let separator_of = |split| separator_at::<T>(&entries, slot, key, split);
+        let split = (entries.len() == L).then(|| split_point(slot, L, |split| separator_of(split).len()));
+        let separator = split.map(separator_of);
         let is_full = |separator| parent.as_ref().is_some_and(|parent| !parent.has_room_for(separator));
         if let Some(separator) = separator.filter(|separator| is_full(separator)) {
             let separator = Box::<[u8]>::from(separator);
@@ -122,7 +123,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         }
         let separator = separator.map(Separator::allocate);
         let version = guard.before();
-        let max_stamp = leaf.header.max_stamp();
+        let max_stamp = leaf.max_stamp();
         let make = make.take().expect("an entry is made once");
         let entry = make(max_stamp);
         entries.insert(slot, entry);
@@ -131,10 +132,10 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         // SAFETY: the separator was just allocated and is linked nowhere yet.
         let boundary = separator.as_ref().map(|separator| unsafe { separator.as_ref() }.key());
         let left_high = boundary.or(leaf.header.high());
-        let left = Leaf::<T, N>::build(Fences::new(leaf.header.low(), left_high), &entries[..at], max_stamp);
+        let left = Leaf::<T, L>::build(Fences::new(leaf.header.low(), left_high), &entries[..at], max_stamp);
         let right = boundary.map(|boundary| {
             let fences = Fences::new(boundary, leaf.header.high());
-            Leaf::<T, N>::build(fences, &entries[at..], max_stamp)
+            Leaf::<T, L>::build(fences, &entries[at..], max_stamp)
         });
         let change = LeafChange {
             before: leaf.remember(pin, version, max_stamp),
@@ -148,21 +149,21 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
 }
 
 /// The state of a leaf that was just built and is not linked yet.
-fn first_read<T: Entry + ?Sized, const N: usize>(pin: &Pin<'_>, leaf: NonNull<Leaf<T, N>>) -> LeafRead {
+fn first_read<T: Entry + ?Sized, const L: usize>(pin: &Pin<'_>, leaf: NonNull<Leaf<T, L>>) -> LeafRead {
     // SAFETY: the caller just built it.
-    let header = unsafe { &leaf.as_ref().header };
-    LeafRead { leaf: hold(pin, leaf.cast()), version: header.lock.load(), max_stamp: header.max_stamp() }
+    let leaf = unsafe { leaf.as_ref() };
+    leaf.remember(pin, leaf.header.lock.load(), leaf.max_stamp())
 }
 
 /// How many of `slots + 1` entries go left when the one in `slot` is new. Keys that arrive in order, up or down, leave
-/// full leaves behind; else the halves are equal.
-fn split_point(slot: usize, slots: usize) -> usize {
+/// full leaves behind; else the halves are about equal.
+fn split_point(slot: usize, slots: usize, separator_len: impl Fn(usize) -> usize) -> usize {
     if slot == slots {
         slots
     } else if slot == 0 {
         1
     } else {
-        slots.div_ceil(2)
+        shortest_near_middle(slots + 1, separator_len)
     }
 }
 

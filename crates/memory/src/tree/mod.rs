@@ -42,16 +42,19 @@ pub use shape::Shape;
 use descend::{Bound, Place};
 use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree};
 
-/// Slots of a node where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
-pub const NODE_SLOTS: usize = 60;
+/// Slots of a leaf where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
+pub const LEAF_SLOTS: usize = 48;
+
+/// Slots of an inner node where nothing else is asked for.
+pub const INNER_SLOTS: usize = 48;
 
 /// Fewest slots that let a full node be split into two that are not empty, inner nodes included.
 const NODE_SLOTS_MIN: usize = 4;
 
 /// An ordered, concurrent index of entries that carry their own keys. See the module.
 ///
-/// `N` is the number of slots of a node.
-pub struct Tree<T: Entry + ?Sized, const N: usize = NODE_SLOTS> {
+/// `L` is the number of slots of a leaf, `I` that of an inner node.
+pub struct Tree<T: Entry + ?Sized, const L: usize = LEAF_SLOTS, const I: usize = INNER_SLOTS> {
     epochs: Arc<Epochs>,
     root: AtomicPtr<Header>,
     entries: PhantomData<fn(&T)>,
@@ -121,11 +124,11 @@ impl std::hash::Hash for LeafRead {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// An empty tree whose memory is reclaimed through `epochs`.
     pub fn new(epochs: Arc<Epochs>) -> Self {
-        const { assert!(N >= NODE_SLOTS_MIN, "a node has at least four slots") };
-        let root = Leaf::<T, N>::build(Fences::unbounded(), &[], Stamp::ZERO);
+        const { assert!(L >= NODE_SLOTS_MIN && I >= NODE_SLOTS_MIN, "a node has at least four slots") };
+        let root = Leaf::<T, L>::build(Fences::unbounded(), &[], Stamp::ZERO);
         Tree { epochs, root: AtomicPtr::new(root.cast::<Header>().as_ptr()), entries: PhantomData }
     }
 
@@ -174,10 +177,10 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
     /// What a reader remembers of this leaf, if it is still in the state of `version`.
     fn read_at(&self, pin: &Pin<'_>, version: u64) -> Result<LeafRead, lock::Retry> {
-        let max_stamp = self.header.max_stamp();
+        let max_stamp = self.max_stamp();
         self.header.lock.validate(version)?;
         Ok(self.remember(pin, version, max_stamp))
     }
@@ -196,14 +199,14 @@ fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
     unsafe { pin.hold(raw) }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Drop for Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Drop for Tree<T, L, I> {
     fn drop(&mut self) {
         /// Frees a tree that nobody can reach any more.
-        unsafe fn free<T: Entry + ?Sized, const N: usize>(root: NonNull<()>) {
+        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(root: NonNull<()>) {
             // SAFETY: passed on from `retire_unpinned`, which calls it once, when no pin is left that saw the tree.
-            unsafe { free_subtree::<T, N>(root.cast()) }
+            unsafe { free_subtree::<T, L, I>(root.cast()) }
         }
         // SAFETY: the tree is unreachable from here on; `free` is called once no pin can hold anything of it.
-        unsafe { self.epochs.retire_unpinned(Retired::new(self.root().cast(), free::<T, N>)) }
+        unsafe { self.epochs.retire_unpinned(Retired::new(self.root().cast(), free::<T, L, I>)) }
     }
 }

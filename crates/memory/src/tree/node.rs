@@ -18,13 +18,15 @@ use std::ptr::NonNull;
 
 use crate::Entry;
 use crate::Stamp;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::lock::VersionLock;
-use super::search::{common_prefix_len, head};
+#[cfg(not(any(loom, shuttle)))]
+use super::search::LINE_BYTES;
+use super::search::{HEAD_BYTES, SAMPLES, UNUSED, common_prefix_len, head, stride};
 
 /// Level of a leaf.
-pub(super) const LEAF_LEVEL: u32 = 0;
+pub(super) const LEAF_LEVEL: u8 = 0;
 
 /// The bounds of a node and its explicit prefix.
 pub(super) struct Fences {
@@ -47,14 +49,13 @@ impl Fences {
         Fences { low: low.into(), high: high.map(Into::into), explicit: Box::default() }
     }
 
-    /// Chooses the prefix of a node that holds keys from `first` to `last` and will be asked to hold `cover`. Returns
-    /// its length and whether searches must compare it.
-    fn choose_prefix(&mut self, first: Option<&[u8]>, last: Option<&[u8]>, cover: Option<&[u8]>) -> (u32, bool) {
+    /// Chooses the prefix of a node that holds keys from `first` to `last` and will be asked to hold `cover`.
+    fn choose_prefix(&mut self, first: Option<&[u8]>, last: Option<&[u8]>, cover: Option<&[u8]>) -> Prefix {
         let implied = self.high.as_ref().map_or(0, |high| common_prefix_len(&self.low, high));
         if implied > 0 {
-            return (implied as u32, false);
+            return Prefix::new(implied, false);
         }
-        let (Some(first), Some(last)) = (first, last) else { return (0, false) };
+        let (Some(first), Some(last)) = (first, last) else { return Prefix::new(0, false) };
         let mut len = common_prefix_len(first, last);
         if first == last {
             // One key: its neighbours will share what it shares with the key that the low fence was cut off from.
@@ -63,23 +64,41 @@ impl Fences {
         if let Some(cover) = cover {
             len = len.min(common_prefix_len(first, cover));
         }
-        self.explicit = first[..len].into();
-        (len as u32, len > 0)
+        let prefix = Prefix::new(len, len > 0);
+        self.explicit = first[..usize::from(prefix.len)].into();
+        prefix
     }
 }
 
-/// What every node starts with.
-#[repr(C)]
+/// The length of a prefix, and whether searches must compare it.
+#[derive(Clone, Copy)]
+struct Prefix {
+    len: u16,
+    is_explicit: bool,
+}
+
+impl Prefix {
+    /// A longer prefix than the header has room for is cut off: that is one too.
+    fn new(len: usize, is_explicit: bool) -> Self {
+        Prefix { len: u16::try_from(len).unwrap_or(u16::MAX), is_explicit }
+    }
+}
+
+/// What every node starts with: one cache line, which is all of a node that a search reads besides the lines that it
+/// ends in.
+#[repr(C, align(64))]
 pub(super) struct Header {
     pub(super) lock: VersionLock,
-    count: AtomicUsize,
-    /// Leaves: no entry that was removed from this range of keys had a later stamp.
-    max_stamp: AtomicU64,
-    pub(super) level: u32,
-    prefix_len: u32,
+    count: AtomicU32,
+    prefix_len: u16,
     prefix_is_explicit: bool,
+    pub(super) level: u8,
+    samples: [AtomicU64; SAMPLES],
     pub(super) fences: Box<Fences>,
 }
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Header>() == LINE_BYTES, "a header is one cache line");
 
 /// Where a key lies relative to the prefix of a node.
 pub(super) enum Alignment {
@@ -92,38 +111,41 @@ pub(super) enum Alignment {
 }
 
 impl Header {
-    fn new(level: u32, count: usize, fences: Fences, prefix: (u32, bool), max_stamp: Stamp) -> Self {
+    fn new(level: u8, fences: Fences, prefix: Prefix) -> Self {
         Header {
             lock: VersionLock::new(),
-            count: AtomicUsize::new(count),
-            max_stamp: AtomicU64::new(max_stamp.0),
+            count: AtomicU32::new(0),
+            prefix_len: prefix.len,
+            prefix_is_explicit: prefix.is_explicit,
             level,
-            prefix_len: prefix.0,
-            prefix_is_explicit: prefix.1,
+            samples: unused_heads(),
             fences: Box::new(fences),
         }
     }
 
     #[inline]
     pub(super) fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed) as usize
     }
 
     #[inline]
     pub(super) fn prefix_len(&self) -> usize {
-        self.prefix_len as usize
+        usize::from(self.prefix_len)
     }
 
-    #[inline]
-    pub(super) fn max_stamp(&self) -> Stamp {
-        Stamp(self.max_stamp.load(Ordering::Relaxed))
-    }
-
-    /// Raises the stamp of the latest removal; for the holder of the lock.
-    pub(super) fn raise_max_stamp(&self, stamp: Stamp) {
-        if stamp > self.max_stamp() {
-            self.max_stamp.store(stamp.0, Ordering::Relaxed);
+    /// Records how many slots are in use and what their heads are; for the holder of the lock.
+    fn set_used<const N: usize>(&self, count: usize, heads: &[AtomicU64; N]) {
+        self.count.store(count as u32, Ordering::Relaxed);
+        for (index, sample) in self.samples.iter().enumerate() {
+            let head = heads.get((index + 1) * stride(N)).map_or(UNUSED, |head| head.load(Ordering::Relaxed));
+            sample.store(head, Ordering::Relaxed);
         }
+    }
+
+    /// The heads at each multiple of the stride.
+    #[inline]
+    pub(super) fn samples(&self) -> &[AtomicU64; SAMPLES] {
+        &self.samples
     }
 
     pub(super) fn low(&self) -> &[u8] {
@@ -188,33 +210,37 @@ pub(super) unsafe fn key_of<'a, T: Entry + ?Sized>(entry: Raw) -> &'a [u8] {
 pub(super) type AnyNode = NonNull<Header>;
 
 /// A leaf: entries in the order of their keys.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(super) struct Leaf<T: ?Sized, const N: usize> {
     pub(super) header: Header,
     heads: [AtomicU64; N],
     entries: [AtomicPtr<()>; N],
+    /// No entry that was removed from this range of keys had a later stamp.
+    max_stamp: AtomicU64,
     kind: PhantomData<*const T>,
 }
 
-/// An inner node: children in the order of their low fences. Slot `i` holds a child and its low fence; the fence of slot
-/// 0 is the node's own and is not stored.
-#[repr(C, align(64))]
+/// An inner node: children in the order of their low fences, and the separators between them. Slot `i` of the separators
+/// is between the children `i` and `i + 1`.
+#[repr(C)]
 pub(super) struct Inner<const N: usize> {
     pub(super) header: Header,
     heads: [AtomicU64; N],
     children: [AtomicPtr<Header>; N],
+    /// The eight bytes after the head of each separator: numbers in a row have heads that are mostly zeros.
+    tails: [AtomicU64; N],
     separators: [AtomicPtr<Separator>; N],
 }
 
-/// A child and the separator below it (`None` in slot 0).
+/// A child and the separator below it (`None` for the first).
 #[derive(Clone, Copy)]
 pub(super) struct Branch {
     pub(super) separator: Option<NonNull<Separator>>,
     pub(super) child: AnyNode,
 }
 
-fn zeroed_heads<const N: usize>() -> [AtomicU64; N] {
-    std::array::from_fn(|_| AtomicU64::new(0))
+fn unused_heads<const N: usize>() -> [AtomicU64; N] {
+    std::array::from_fn(|_| AtomicU64::new(UNUSED))
 }
 
 fn null_pointers<P, const N: usize>() -> [AtomicPtr<P>; N] {
@@ -229,22 +255,36 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         let key_of = |entry: &Raw| unsafe { key_of::<T>(*entry) };
         let prefix = fences.choose_prefix(entries.first().map(key_of), entries.last().map(key_of), None);
         let leaf = Leaf {
-            header: Header::new(LEAF_LEVEL, entries.len(), fences, prefix, max_stamp),
-            heads: zeroed_heads(),
+            header: Header::new(LEAF_LEVEL, fences, prefix),
+            heads: unused_heads(),
             entries: null_pointers(),
+            max_stamp: AtomicU64::new(max_stamp.0),
             kind: PhantomData,
         };
         for (slot, entry) in entries.iter().enumerate() {
-            leaf.heads[slot].store(head(key_of(entry), prefix.0 as usize), Ordering::Relaxed);
+            leaf.heads[slot].store(head(key_of(entry), leaf.header.prefix_len()), Ordering::Relaxed);
             leaf.entries[slot].store(entry.as_ptr(), Ordering::Relaxed);
         }
+        leaf.header.set_used(entries.len(), &leaf.heads);
         NonNull::from(Box::leak(Box::new(leaf)))
     }
 
-    /// The heads of the first `count` slots.
+    /// The heads of the keys; those of slots that are not in use are `UNUSED`.
     #[inline]
-    pub(super) fn heads(&self, count: usize) -> &[AtomicU64] {
-        &self.heads[..count]
+    pub(super) fn heads(&self) -> &[AtomicU64; N] {
+        &self.heads
+    }
+
+    #[inline]
+    pub(super) fn max_stamp(&self) -> Stamp {
+        Stamp(self.max_stamp.load(Ordering::Relaxed))
+    }
+
+    /// Raises the stamp of the latest removal; for the holder of the lock.
+    pub(super) fn raise_max_stamp(&self, stamp: Stamp) {
+        if stamp > self.max_stamp() {
+            self.max_stamp.store(stamp.0, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -273,7 +313,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         }
         self.heads[slot].store(head, Ordering::Relaxed);
         self.entries[slot].store(entry.as_ptr(), Ordering::Relaxed);
-        self.header.count.store(count + 1, Ordering::Relaxed);
+        self.header.set_used(count + 1, &self.heads);
     }
 
     /// Takes the entry out of `slot`; for the holder of the lock.
@@ -284,13 +324,14 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
             self.heads[to].store(self.heads[to + 1].load(Ordering::Relaxed), Ordering::Relaxed);
             self.entries[to].store(self.entry(to + 1), Ordering::Relaxed);
         }
-        self.header.count.store(count - 1, Ordering::Relaxed);
+        self.heads[count - 1].store(UNUSED, Ordering::Relaxed);
+        self.header.set_used(count - 1, &self.heads);
     }
 }
 
 impl<const N: usize> Inner<N> {
     /// Allocates an inner node that holds `branches`. Its prefix is chosen so that `cover` can be added.
-    pub(super) fn build(mut fences: Fences, level: u32, branches: &[Branch], cover: Option<&[u8]>) -> NonNull<Self> {
+    pub(super) fn build(mut fences: Fences, level: u8, branches: &[Branch], cover: Option<&[u8]>) -> NonNull<Self> {
         assert!(!branches.is_empty() && branches.len() <= N, "an inner node has 1 to {N} children");
         assert!(level > LEAF_LEVEL, "inner nodes are above the leaves");
         let key_of = |branch: &Branch| {
@@ -301,29 +342,47 @@ impl<const N: usize> Inner<N> {
         let separated = &branches[1..];
         let prefix = fences.choose_prefix(separated.first().map(key_of), separated.last().map(key_of), cover);
         let inner = Inner {
-            header: Header::new(level, branches.len(), fences, prefix, Stamp::ZERO),
-            heads: zeroed_heads(),
+            header: Header::new(level, fences, prefix),
+            heads: unused_heads(),
             children: null_pointers(),
+            tails: unused_heads(),
             separators: null_pointers(),
         };
         inner.children[0].store(branches[0].child.as_ptr(), Ordering::Relaxed);
-        for (index, branch) in separated.iter().enumerate() {
-            inner.put(index + 1, branch.child, branch.separator, head(key_of(branch), prefix.0 as usize));
+        for (slot, branch) in separated.iter().enumerate() {
+            inner.children[slot + 1].store(branch.child.as_ptr(), Ordering::Relaxed);
+            inner.set_separator(slot, branch.separator.expect("every child but the first has a separator"));
         }
+        inner.header.set_used(branches.len(), &inner.heads);
         NonNull::from(Box::leak(Box::new(inner)))
     }
 
-    fn put(&self, slot: usize, child: AnyNode, separator: Option<NonNull<Separator>>, head: u64) {
-        let separator = separator.map_or(std::ptr::null_mut(), NonNull::as_ptr);
-        self.heads[slot].store(head, Ordering::Relaxed);
-        self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
-        self.separators[slot].store(separator, Ordering::Relaxed);
+    fn set_separator(&self, slot: usize, separator: NonNull<Separator>) {
+        // SAFETY: the caller holds the lock of this node, or builds it, and owns the separator that it puts in.
+        let key = unsafe { separator.as_ref() }.key();
+        assert!(self.header.covers(key), "a separator starts with the prefix of its node");
+        let prefix_len = self.header.prefix_len();
+        self.heads[slot].store(head(key, prefix_len), Ordering::Relaxed);
+        self.tails[slot].store(head(key, prefix_len + HEAD_BYTES), Ordering::Relaxed);
+        self.separators[slot].store(separator.as_ptr(), Ordering::Relaxed);
     }
 
-    /// The heads of the separators of the first `count` slots, slot 0 left out.
+    fn move_separator(&self, from: usize, to: usize) {
+        self.heads[to].store(self.heads[from].load(Ordering::Relaxed), Ordering::Relaxed);
+        self.tails[to].store(self.tails[from].load(Ordering::Relaxed), Ordering::Relaxed);
+        self.separators[to].store(self.separator(from), Ordering::Relaxed);
+    }
+
+    /// The heads of the separators; those of slots that are not in use are `UNUSED`.
     #[inline]
-    pub(super) fn heads(&self, count: usize) -> &[AtomicU64] {
-        &self.heads[1..count]
+    pub(super) fn heads(&self) -> &[AtomicU64; N] {
+        &self.heads
+    }
+
+    /// What follows the heads of the separators.
+    #[inline]
+    pub(super) fn tails(&self) -> &[AtomicU64; N] {
+        &self.tails
     }
 
     #[inline]
@@ -331,6 +390,7 @@ impl<const N: usize> Inner<N> {
         self.children[slot].load(Ordering::Relaxed)
     }
 
+    /// The separator between the children `slot` and `slot + 1`.
     #[inline]
     pub(super) fn separator(&self, slot: usize) -> *mut Separator {
         self.separators[slot].load(Ordering::Relaxed)
@@ -345,8 +405,8 @@ impl<const N: usize> Inner<N> {
     /// Every child; for the holder of the lock.
     pub(super) fn branches(&self) -> impl Iterator<Item = Branch> {
         (0..self.count()).filter_map(|slot| {
-            let separator = NonNull::new(self.separator(slot));
-            NonNull::new(self.child(slot)).map(|child| Branch { separator: separator.filter(|_| slot > 0), child })
+            let separator = slot.checked_sub(1).and_then(|below| NonNull::new(self.separator(below)));
+            NonNull::new(self.child(slot)).map(|child| Branch { separator, child })
         })
     }
 
@@ -356,57 +416,52 @@ impl<const N: usize> Inner<N> {
         self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
     }
 
-    /// Replaces the separator and the child in `slot`; for the holder of the lock.
+    /// Replaces the child in `slot` and the separator below it; for the holder of the lock.
     pub(super) fn replace_branch(&self, slot: usize, separator: NonNull<Separator>, child: AnyNode) {
         assert!(slot > 0 && slot < self.count(), "the slot is in use and has a separator");
-        self.put(slot, child, Some(separator), self.head_of(separator));
+        self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
+        self.set_separator(slot - 1, separator);
+        self.header.set_used(self.count(), &self.heads);
     }
 
-    /// Adds a child in `slot`; for the holder of the lock, where there is room and the prefix covers the separator.
+    /// Adds a child in `slot` and the separator below it; for the holder of the lock, where there is room and the prefix
+    /// covers the separator.
     pub(super) fn insert_branch(&self, slot: usize, separator: NonNull<Separator>, child: AnyNode) {
         let count = self.count();
         assert!(slot > 0 && slot <= count && count < N, "an inner node has room: {count} of {N}, slot {slot}");
         for to in (slot + 1..=count).rev() {
-            let head = self.heads[to - 1].load(Ordering::Relaxed);
-            self.heads[to].store(head, Ordering::Relaxed);
             self.children[to].store(self.child(to - 1), Ordering::Relaxed);
-            self.separators[to].store(self.separator(to - 1), Ordering::Relaxed);
+            self.move_separator(to - 2, to - 1);
         }
-        self.put(slot, child, Some(separator), self.head_of(separator));
-        self.header.count.store(count + 1, Ordering::Relaxed);
+        self.children[slot].store(child.as_ptr(), Ordering::Relaxed);
+        self.set_separator(slot - 1, separator);
+        self.header.set_used(count + 1, &self.heads);
     }
 
-    /// Takes the child and the separator out of `slot`; for the holder of the lock.
+    /// Takes out the child in `slot` and the separator below it; for the holder of the lock.
     pub(super) fn remove_branch(&self, slot: usize) {
         let count = self.count();
         assert!(slot > 0 && slot < count, "slot {slot} of {count} is in use and has a separator");
         for to in slot..count - 1 {
-            self.heads[to].store(self.heads[to + 1].load(Ordering::Relaxed), Ordering::Relaxed);
             self.children[to].store(self.child(to + 1), Ordering::Relaxed);
-            self.separators[to].store(self.separator(to + 1), Ordering::Relaxed);
+            self.move_separator(to, to - 1);
         }
-        self.header.count.store(count - 1, Ordering::Relaxed);
-    }
-
-    fn head_of(&self, separator: NonNull<Separator>) -> u64 {
-        // SAFETY: the caller holds the lock of this node and owns the separator that it puts in.
-        let key = unsafe { separator.as_ref() }.key();
-        assert!(self.header.covers(key), "a separator starts with the prefix of its node");
-        head(key, self.header.prefix_len())
+        self.heads[count - 2].store(UNUSED, Ordering::Relaxed);
+        self.header.set_used(count - 1, &self.heads);
     }
 }
 
 /// Frees one node, not what it points to.
 ///
 /// # Safety
-/// `node` comes from a `build` with the same `T` and `N`, no reader can reach it, and it is freed only once.
-pub(super) unsafe fn free_node<T: Entry + ?Sized, const N: usize>(node: AnyNode) {
+/// `node` comes from a `build` with the same `T` and sizes, no reader can reach it, and it is freed only once.
+pub(super) unsafe fn free_node<T: Entry + ?Sized, const L: usize, const I: usize>(node: AnyNode) {
     // SAFETY: the caller's promise; the level says which kind was allocated.
     unsafe {
         if node.as_ref().level == LEAF_LEVEL {
-            drop(Box::from_raw(node.cast::<Leaf<T, N>>().as_ptr()));
+            drop(Box::from_raw(node.cast::<Leaf<T, L>>().as_ptr()));
         } else {
-            drop(Box::from_raw(node.cast::<Inner<N>>().as_ptr()));
+            drop(Box::from_raw(node.cast::<Inner<I>>().as_ptr()));
         }
     }
 }
@@ -424,22 +479,22 @@ pub(super) unsafe fn free_separator(separator: NonNull<Separator>) {
 ///
 /// # Safety
 /// As for [`free_node`], for the node and everything below it.
-pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const N: usize>(root: AnyNode) {
+pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const L: usize, const I: usize>(root: AnyNode) {
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
         // SAFETY: the caller's promise: nothing below the root is shared any more, and the levels tell the kinds.
         unsafe {
             if node.as_ref().level == LEAF_LEVEL {
-                node.cast::<Leaf<T, N>>().as_ref().entries().for_each(|entry| T::free(entry));
+                node.cast::<Leaf<T, L>>().as_ref().entries().for_each(|entry| T::free(entry));
             } else {
-                for branch in node.cast::<Inner<N>>().as_ref().branches() {
+                for branch in node.cast::<Inner<I>>().as_ref().branches() {
                     pending.push(branch.child);
                     if let Some(separator) = branch.separator {
                         free_separator(separator);
                     }
                 }
             }
-            free_node::<T, N>(node);
+            free_node::<T, L, I>(node);
         }
     }
 }

@@ -37,21 +37,39 @@ enum Outcome {
 }
 
 /// Neighbours under a locked parent, locked themselves. `parent.slot` is the left one's.
-struct Neighbours<'p, const N: usize> {
-    parent: LockedAbove<'p, N>,
+struct Neighbours<'p, const I: usize> {
+    parent: LockedAbove<'p, I>,
     left: AnyNode,
     right: AnyNode,
     left_guard: Guard<'p>,
     right_guard: Guard<'p>,
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
+    /// The slots of a node of `level`.
+    pub(super) const fn slots(level: u8) -> usize {
+        if level == LEAF_LEVEL { L } else { I }
+    }
+
+    /// The fewest slots that a node of `level` which is not the root uses when nobody is at work.
+    pub(super) const fn fewest(level: u8) -> usize {
+        if level == LEAF_LEVEL { 1 } else { 2 }
+    }
+
     /// Below this many slots in use a node looks for a neighbour to join.
-    const UNDERFULL: usize = N / 4;
-    /// Two nodes that use no more slots than this together become one.
-    const JOINED_MAX: usize = N / 4 * 3;
+    fn underfull(level: u8) -> usize {
+        Self::fewest(level).max(Self::slots(level) / 4)
+    }
+
     /// Below this many slots in use a node takes entries from a neighbour that is too full to be joined.
-    const STARVING: usize = N / 8;
+    fn starving(level: u8) -> usize {
+        Self::fewest(level).max(Self::slots(level) / 8)
+    }
+
+    /// Two nodes that use no more slots than this together become one.
+    fn joined_max(level: u8) -> usize {
+        Self::slots(level) / 4 * 3
+    }
 
     /// Removes the entry of `key` if `decide`, which runs under the leaf's lock, gives the stamp of the removal; the
     /// leaf's `max_stamp` is raised to it. Returns whether an entry was removed. `decide` must not use the tree.
@@ -83,11 +101,11 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         // SAFETY: the leaf is locked at the version at which the entry was found, so the entry is linked.
         let Some(stamp) = decide(unsafe { T::from_raw(entry) }) else { return Ok(false) };
         leaf.remove_at(slot);
-        leaf.header.raise_max_stamp(stamp);
+        leaf.raise_max_stamp(stamp);
         let left = leaf.count();
         guard.unlock_changed();
         self.retire_entry(pin, entry);
-        if left < Self::UNDERFULL.max(1) {
+        if left < Self::underfull(LEAF_LEVEL) {
             self.join(pin, key, LEAF_LEVEL);
         }
         Ok(true)
@@ -95,7 +113,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
 
     /// Joins the node of `level` for `key` with a neighbour if it is underfull, and then its parent, up to the root.
     #[cold]
-    fn join(&self, pin: &Pin<'_>, key: &[u8], level: u32) {
+    fn join(&self, pin: &Pin<'_>, key: &[u8], level: u8) {
         let mut level = level;
         let mut backoff = Backoff::new();
         loop {
@@ -107,12 +125,11 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         }
     }
 
-    fn try_join(&self, pin: &Pin<'_>, key: &[u8], level: u32) -> Result<Joined, Retry> {
+    fn try_join(&self, pin: &Pin<'_>, key: &[u8], level: u8) -> Result<Joined, Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), level)?;
         let used = header(pin, node).count();
         header(pin, node).lock.validate(word)?;
-        let fewest = Self::fewest(level);
-        let Some(above) = parent.filter(|_| used < Self::UNDERFULL.max(fewest)) else { return Ok(Joined::Enough) };
+        let Some(above) = parent.filter(|_| used < Self::underfull(level)) else { return Ok(Joined::Enough) };
         let siblings = above.inner.count();
         above.inner.header.lock.validate(above.word)?;
         if siblings == 1 {
@@ -122,7 +139,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         }
         let pair = Self::lock_pair(pin, above)?;
         let total = header(pin, pair.left).count() + header(pin, pair.right).count();
-        if total > Self::JOINED_MAX && used >= fewest.max(Self::STARVING) {
+        if total > Self::joined_max(level) && used >= Self::starving(level) {
             return Ok(Joined::Enough);
         }
         let outcome = if level == LEAF_LEVEL { self.join_leaves(pin, &pair) } else { self.join_inner(pin, &pair) };
@@ -136,13 +153,8 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         }
     }
 
-    /// The fewest slots that a node of `level` which is not the root uses when nobody is at work.
-    pub(super) fn fewest(level: u32) -> usize {
-        if level == LEAF_LEVEL { 1 } else { 2 }
-    }
-
     /// Locks the parent, the child in its slot and a neighbour of that.
-    fn lock_pair<'p>(pin: &'p Pin<'_>, above: Above<'p, N>) -> Result<Neighbours<'p, N>, Retry> {
+    fn lock_pair<'p>(pin: &'p Pin<'_>, above: Above<'p, I>) -> Result<Neighbours<'p, I>, Retry> {
         let mut parent = above.lock()?;
         if parent.slot + 1 == parent.inner.count() {
             parent.slot -= 1;
@@ -155,13 +167,13 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     }
 
     /// One leaf or two out of two; fails with the separator that the parent's prefix does not cover.
-    fn join_leaves(&self, pin: &Pin<'_>, pair: &Neighbours<'_, N>) -> Result<Outcome, Box<[u8]>> {
-        let (left, right) = (as_leaf::<T, N>(pin, pair.left), as_leaf::<T, N>(pin, pair.right));
+    fn join_leaves(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Outcome, Box<[u8]>> {
+        let (left, right) = (as_leaf::<T, L>(pin, pair.left), as_leaf::<T, L>(pin, pair.right));
         let entries: Vec<Raw> = left.entries().chain(right.entries()).collect();
-        let max_stamp = left.header.max_stamp().max(right.header.max_stamp());
+        let max_stamp = left.max_stamp().max(right.max_stamp());
         let (low, high) = (left.header.low(), right.header.high());
-        if entries.len() <= Self::JOINED_MAX {
-            let joined = Leaf::<T, N>::build(Fences::new(low, high), &entries, max_stamp);
+        if entries.len() <= Self::joined_max(LEAF_LEVEL) {
+            let joined = Leaf::<T, L>::build(Fences::new(low, high), &entries, max_stamp);
             return Ok(Outcome::One(joined.cast()));
         }
         let split = entries.len() / 2;
@@ -171,22 +183,22 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         if !pair.parent.inner.header.covers(separator) {
             return Err(separator.into());
         }
-        let left = Leaf::<T, N>::build(Fences::new(low, Some(separator)), &entries[..split], max_stamp);
-        let right = Leaf::<T, N>::build(Fences::new(separator, high), &entries[split..], max_stamp);
+        let left = Leaf::<T, L>::build(Fences::new(low, Some(separator)), &entries[..split], max_stamp);
+        let right = Leaf::<T, L>::build(Fences::new(separator, high), &entries[split..], max_stamp);
         Ok(Outcome::Two(left.cast(), Separator::allocate(separator), right.cast()))
     }
 
     /// One inner node or two out of two; fails with the separator that the parent's prefix does not cover.
-    fn join_inner(&self, pin: &Pin<'_>, pair: &Neighbours<'_, N>) -> Result<Outcome, Box<[u8]>> {
-        let (left, right) = (as_inner::<N>(pin, pair.left), as_inner::<N>(pin, pair.right));
+    fn join_inner(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Outcome, Box<[u8]>> {
+        let (left, right) = (as_inner::<I>(pin, pair.left), as_inner::<I>(pin, pair.right));
         let level = left.header.level;
-        let between = NonNull::new(pair.parent.inner.separator(pair.parent.slot + 1));
-        let between = between.expect("a slot in use above 0 has a separator");
+        let between = NonNull::new(pair.parent.inner.separator(pair.parent.slot));
+        let between = between.expect("there is a separator between neighbours");
         let mut branches: Vec<Branch> = left.branches().chain(right.branches()).collect();
         branches[left.count()].separator = Some(between);
         let (low, high) = (left.header.low(), right.header.high());
-        if branches.len() <= Self::JOINED_MAX {
-            let joined = Inner::<N>::build(Fences::new(low, high), level, &branches, None);
+        if branches.len() <= Self::joined_max(level) {
+            let joined = Inner::<I>::build(Fences::new(low, high), level, &branches, None);
             return Ok(Outcome::One(joined.cast()));
         }
         let split = branches.len() / 2;
@@ -196,16 +208,16 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         if !pair.parent.inner.header.covers(boundary) {
             return Err(boundary.into());
         }
-        let left = Inner::<N>::build(Fences::new(low, Some(boundary)), level, &branches[..split], None);
-        let right = Inner::<N>::build(Fences::new(boundary, high), level, &branches[split..], None);
+        let left = Inner::<I>::build(Fences::new(low, Some(boundary)), level, &branches[..split], None);
+        let right = Inner::<I>::build(Fences::new(boundary, high), level, &branches[split..], None);
         Ok(Outcome::Two(left.cast(), middle, right.cast()))
     }
 
     /// Links what came out of a join and retires what went in.
-    fn link(&self, pin: &Pin<'_>, pair: Neighbours<'_, N>, outcome: Outcome) -> Joined {
+    fn link(&self, pin: &Pin<'_>, pair: Neighbours<'_, I>, outcome: Outcome) -> Joined {
         let Neighbours { parent, left, right, left_guard, right_guard } = pair;
         let LockedAbove { inner, slot, guard } = parent;
-        let between = NonNull::new(inner.separator(slot + 1)).expect("a slot in use above 0 has a separator");
+        let between = NonNull::new(inner.separator(slot)).expect("there is a separator between neighbours");
         let is_leaf = header(pin, left).level == LEAF_LEVEL;
         let joined = match outcome {
             Outcome::Two(new_left, separator, new_right) => {

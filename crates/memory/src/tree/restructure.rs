@@ -21,25 +21,26 @@ use super::Tree;
 use super::descend::{Above, Bound, Reached, as_inner, header};
 use super::lock::{Guard, Retry};
 use super::node::{AnyNode, Branch, Fences, Inner, Raw, Separator, free_node, free_separator};
+use super::search::shortest_near_middle;
 
 /// An inner node whose lock is held, and the slot of the child that is about to change.
-pub(super) struct LockedAbove<'p, const N: usize> {
-    pub(super) inner: &'p Inner<N>,
+pub(super) struct LockedAbove<'p, const I: usize> {
+    pub(super) inner: &'p Inner<I>,
     pub(super) slot: usize,
     pub(super) guard: Guard<'p>,
 }
 
-impl<'p, const N: usize> Above<'p, N> {
-    pub(super) fn lock(self) -> Result<LockedAbove<'p, N>, Retry> {
+impl<'p, const I: usize> Above<'p, I> {
+    pub(super) fn lock(self) -> Result<LockedAbove<'p, I>, Retry> {
         let guard = self.inner.header.lock.try_lock(self.word)?;
         Ok(LockedAbove { inner: self.inner, slot: self.slot, guard })
     }
 }
 
-impl<const N: usize> LockedAbove<'_, N> {
+impl<const I: usize> LockedAbove<'_, I> {
     /// Whether a child can be added behind this separator.
     pub(super) fn has_room_for(&self, separator: &[u8]) -> bool {
-        self.inner.count() < N && self.inner.header.covers(separator)
+        self.inner.count() < I && self.inner.header.covers(separator)
     }
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Replacement {
     pub(super) right: Option<(NonNull<Separator>, AnyNode)>,
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Links `replacement` in the place of `old`, whose lock `guard` is, and retires `old`. `parent` is `None` for the
     /// root and has room.
     pub(super) fn replace(
@@ -57,7 +58,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         pin: &Pin<'_>,
         old: AnyNode,
         guard: Guard<'_>,
-        parent: Option<LockedAbove<'_, N>>,
+        parent: Option<LockedAbove<'_, I>>,
         replacement: Replacement,
     ) {
         let Replacement { left, right } = replacement;
@@ -80,7 +81,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         // SAFETY: the node was just built and is ours.
         let level = unsafe { left.as_ref() }.level + 1;
         let branches = [Branch { separator: None, child: left }, Branch { separator: Some(separator), child: right }];
-        Inner::<N>::build(Fences::unbounded(), level, &branches, None).cast()
+        Inner::<I>::build(Fences::unbounded(), level, &branches, None).cast()
     }
 
     /// Puts `new` in the place of the root `old`, whose lock the caller holds.
@@ -92,12 +93,12 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     /// Frees a node, which is not linked any more, when its last reader has gone.
     pub(super) fn retire_node(&self, pin: &Pin<'_>, node: AnyNode) {
         /// Frees a node of this tree.
-        unsafe fn free<T: Entry + ?Sized, const N: usize>(node: NonNull<()>) {
+        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(node: NonNull<()>) {
             // SAFETY: passed on from `retire`, which calls it once and only when nobody can reach the node.
-            unsafe { free_node::<T, N>(node.cast()) }
+            unsafe { free_node::<T, L, I>(node.cast()) }
         }
         // SAFETY: the caller unlinked the node.
-        unsafe { pin.retire(Retired::new(node.cast(), free::<T, N>)) }
+        unsafe { pin.retire(Retired::new(node.cast(), free::<T, L, I>)) }
     }
 
     /// Frees a separator, which separates nothing any more, when its last reader has gone.
@@ -120,32 +121,32 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     /// Sees to it that the inner node of `level` for `key` has room for a child behind `separator`. Others may take the
     /// room again.
     #[cold]
-    pub(super) fn make_room(&self, pin: &Pin<'_>, key: &[u8], level: u32, separator: &[u8]) {
+    pub(super) fn make_room(&self, pin: &Pin<'_>, key: &[u8], level: u8, separator: &[u8]) {
         let mut backoff = Backoff::new();
         while self.try_make_room(pin, key, level, separator).is_err() {
             backoff.wait();
         }
     }
 
-    fn try_make_room(&self, pin: &Pin<'_>, key: &[u8], level: u32, separator: &[u8]) -> Result<(), Retry> {
+    fn try_make_room(&self, pin: &Pin<'_>, key: &[u8], level: u8, separator: &[u8]) -> Result<(), Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), level)?;
         if header(pin, node).level < level {
             // The tree has become lower meanwhile; the caller will see.
             return Ok(());
         }
-        let inner = as_inner::<N>(pin, node);
+        let inner = as_inner::<I>(pin, node);
         let guard = inner.header.lock.try_lock(word)?;
-        if inner.count() < N && inner.header.covers(separator) {
+        if inner.count() < I && inner.header.covers(separator) {
             return Ok(());
         }
         let parent = parent.map(|above| above.lock()).transpose()?;
         let branches: Vec<Branch> = inner.branches().collect();
         assert_eq!(branches.len(), inner.count(), "a locked node has no holes");
-        let replacement = if branches.len() < N {
+        let replacement = if branches.len() < I {
             let fences = Fences::new(inner.header.low(), inner.header.high());
-            Replacement { left: Inner::<N>::build(fences, level, &branches, Some(separator)).cast(), right: None }
+            Replacement { left: Inner::<I>::build(fences, level, &branches, Some(separator)).cast(), right: None }
         } else {
-            let split = if parent_slot_is_last(inner, key) { N - 2 } else { N / 2 };
+            let split = if is_for_last(inner, key) { I - 2 } else { split_point(&branches) };
             let middle = branches[split].separator.expect("only slot 0 has no separator");
             // SAFETY: the node that owns the separator is locked.
             let middle_key = unsafe { middle.as_ref() }.key();
@@ -156,7 +157,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
                 self.make_room(pin, key, level + 1, &middle_key);
                 return Err(Retry);
             }
-            split_inner::<N>(inner, &branches, split, middle)
+            split_inner::<I>(inner, &branches, split, middle)
         };
         self.replace(pin, node, guard, parent, replacement);
         Err(Retry)
@@ -164,15 +165,24 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
 }
 
 /// Whether `key` goes to the last child, as keys that arrive in order do. For the holder of the lock.
-fn parent_slot_is_last<const N: usize>(inner: &Inner<N>, key: &[u8]) -> bool {
-    let last = inner.separator(inner.count() - 1);
+fn is_for_last<const I: usize>(inner: &Inner<I>, key: &[u8]) -> bool {
+    let last = inner.separator(inner.count() - 2);
     // SAFETY: the caller holds the lock of the node, which has more than one child, and is pinned.
     NonNull::new(last).is_some_and(|last| unsafe { last.as_ref() }.key() <= key)
 }
 
+/// Where to split an inner node; for the holder of its lock.
+fn split_point(branches: &[Branch]) -> usize {
+    shortest_near_middle(branches.len(), |split| {
+        let separator = branches[split].separator.expect("every child but the first has a separator");
+        // SAFETY: the caller holds the lock of the node that owns the separator.
+        unsafe { separator.as_ref() }.key().len()
+    })
+}
+
 /// Two inner nodes out of the branches of one; the separator between them goes up.
-fn split_inner<const N: usize>(
-    inner: &Inner<N>,
+fn split_inner<const I: usize>(
+    inner: &Inner<I>,
     branches: &[Branch],
     split: usize,
     middle: NonNull<Separator>,
@@ -181,9 +191,9 @@ fn split_inner<const N: usize>(
     // SAFETY: the caller holds the lock of the node that owns the separator.
     let boundary = unsafe { middle.as_ref() }.key();
     let level = inner.header.level;
-    let left = Inner::<N>::build(Fences::new(inner.header.low(), Some(boundary)), level, &branches[..split], None);
+    let left = Inner::<I>::build(Fences::new(inner.header.low(), Some(boundary)), level, &branches[..split], None);
     let mut right_branches = branches[split..].to_vec();
     right_branches[0].separator = None;
-    let right = Inner::<N>::build(Fences::new(boundary, inner.header.high()), level, &right_branches, None);
+    let right = Inner::<I>::build(Fences::new(boundary, inner.header.high()), level, &right_branches, None);
     Replacement { left: left.cast(), right: Some((middle, right.cast())) }
 }

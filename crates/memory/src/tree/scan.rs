@@ -69,7 +69,7 @@ impl<T: ?Sized> LeafScan<T> {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Reads the leaf in which a scan from `from` begins.
     ///
     /// # Panics
@@ -133,7 +133,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     }
 }
 
-impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
+impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
     /// The first slot that is not below `key` and the first that is above it.
     fn gaps(&self, key: &[u8], version: u64) -> Result<(usize, usize), Retry> {
         Ok(match self.find(key, version)? {

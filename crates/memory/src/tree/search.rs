@@ -3,19 +3,22 @@
 //! Invariants:
 //! - `head(a) < head(b)` implies `a < b`. Equal heads decide nothing: a short key is padded with zeros, so it shares its
 //!   head with longer keys that go on with zero bytes, and long keys differ after the head. The full keys decide then.
-//! - The searches are free of branches that depend on the keys: a mispredicted branch costs more than the whole search.
+//! - The search is free of branches that depend on the keys: a mispredicted branch costs more than the whole search.
 
-use std::hint::select_unpredictable;
+use std::cmp::Ordering as Order;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a head.
-const HEAD_BYTES: usize = 8;
+/// Bytes of a cache line.
+pub(super) const LINE_BYTES: usize = 64;
 
-/// The head of `key` in a node whose keys share their first `prefix_len` bytes.
+/// Bytes of a head.
+pub(super) const HEAD_BYTES: usize = 8;
+
+/// The head of `key` in a node whose keys share their first `prefix_len` bytes; 0 where the key ends there or before.
 #[inline]
 pub(super) fn head(key: &[u8], prefix_len: usize) -> u64 {
-    let suffix = &key[prefix_len..];
+    let suffix = key.get(prefix_len..).unwrap_or_default();
     if let Some(bytes) = suffix.first_chunk::<HEAD_BYTES>() {
         return u64::from_be_bytes(*bytes);
     }
@@ -29,32 +32,59 @@ pub(super) fn head(key: &[u8], prefix_len: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// How many of `heads`, which ascend, are below `head`.
-#[inline]
-pub(super) fn count_below(heads: &[AtomicU64], head: u64) -> usize {
-    partition(heads, |other| other < head)
+/// What an unused slot holds in place of a head. A search may count it in where the head looked for is as high.
+pub(super) const UNUSED: u64 = u64::MAX;
+
+/// Heads that stand for the others in the first line of a node.
+pub(super) const SAMPLES: usize = 5;
+
+/// Slots from one sample to the next in a node of `slots`.
+pub(super) const fn stride(slots: usize) -> usize {
+    slots.div_ceil(SAMPLES + 1)
 }
 
-/// How many of `heads`, which ascend, are at most `head`.
-#[inline]
-pub(super) fn count_up_to(heads: &[AtomicU64], head: u64) -> usize {
-    partition(heads, |other| other <= head)
+/// How many heads, which ascend, are at most `head`. `samples` are the heads at each multiple of the stride.
+///
+/// Two rounds of independent comparisons, in two cache lines, in place of a chain of dependent ones in more.
+#[inline(always)]
+pub(super) fn count_up_to<const N: usize>(samples: &[AtomicU64; SAMPLES], heads: &[AtomicU64; N], head: u64) -> usize {
+    let is_counted = |other: &AtomicU64| usize::from(other.load(Ordering::Relaxed) <= head);
+    let start = samples.iter().map(is_counted).sum::<usize>() * stride(N);
+    if N.is_multiple_of(stride(N)) && N / stride(N) == SAMPLES + 1 {
+        // The common case has a fixed number of comparisons.
+        start + (0..stride(N)).map(|offset| is_counted(&heads[(start + offset).min(N - 1)])).sum::<usize>()
+    } else {
+        let start = start.min(N);
+        start + heads[start..N.min(start + stride(N))].iter().map(is_counted).sum::<usize>()
+    }
 }
 
-#[inline]
-fn partition(heads: &[AtomicU64], belongs: impl Fn(u64) -> bool) -> usize {
-    let mut base = 0;
-    let mut size = heads.len();
-    while size > 1 {
-        let half = size / 2;
-        let probe = heads[base + half - 1].load(Ordering::Relaxed);
-        base = select_unpredictable(belongs(probe), base + half, base);
-        size -= half;
+/// Compares two keys that are nearly always equal and short: without a call and without branches that depend on the
+/// length, up to 32 bytes.
+#[inline(always)]
+pub(super) fn compare(a: &[u8], b: &[u8]) -> Order {
+    if is_same(a, b) { Order::Equal } else { compare_different(a, b) }
+}
+
+#[inline(never)]
+fn compare_different(a: &[u8], b: &[u8]) -> Order {
+    a.cmp(b)
+}
+
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    const WORD: usize = HEAD_BYTES;
+    let len = a.len();
+    if len != b.len() {
+        return false;
     }
-    if size == 1 {
-        base += usize::from(belongs(heads[base].load(Ordering::Relaxed)));
+    let differs = |at: usize| head(a, at) ^ head(b, at);
+    match len {
+        0..WORD => differs(0) == 0,
+        WORD..=16 => differs(0) | differs(len - WORD) == 0,
+        17..=32 => differs(0) | differs(WORD) | differs(len - 2 * WORD) | differs(len - WORD) == 0,
+        _ => a == b,
     }
-    base
 }
 
 /// Length of the longest common prefix.
@@ -66,6 +96,14 @@ pub(super) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
 pub(super) fn shortest_separator<'k>(left: &[u8], right: &'k [u8]) -> &'k [u8] {
     debug_assert!(left < right, "keys ascend");
     &right[..common_prefix_len(left, right) + 1]
+}
+
+/// Where to split `slots` slots: near the middle, where the separator is shortest. Short separators follow the structure
+/// of the keys, so that the keys of a node share long prefixes and their heads tell them apart.
+pub(super) fn shortest_near_middle(slots: usize, separator_len: impl Fn(usize) -> usize) -> usize {
+    let (middle, reach) = (slots / 2, slots / 8);
+    let near = (0..=reach).flat_map(|distance| [middle - distance, middle + distance]);
+    near.min_by_key(|&split| separator_len(split)).unwrap_or(middle)
 }
 
 /// Asks for a cache line that will be read soon. Any address is allowed.

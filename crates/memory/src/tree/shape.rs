@@ -4,13 +4,14 @@
 
 use crate::epoch::Pin;
 use crate::sync::Backoff;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::thin::Entry;
 
 use super::Tree;
 use super::descend::{Bound, Reached, as_inner, as_leaf, header};
 use super::lock::Retry;
-use super::node::{AnyNode, Header, Inner, LEAF_LEVEL, Leaf, key_of};
-use super::search::head;
+use super::node::{AnyNode, Fences, Header, Inner, LEAF_LEVEL, Leaf, key_of};
+use super::search::{UNUSED, head, stride};
 
 /// How many nodes a tree has and what they hold. Exact where nobody changes the tree meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub struct Shape {
     pub bytes: usize,
 }
 
-impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// The number of entries, found by walking all leaves.
     pub fn len(&self, pin: &Pin<'_>) -> usize {
         self.shape(pin).entries
@@ -47,27 +48,27 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     pub fn shape(&self, pin: &Pin<'_>) -> Shape {
         self.check(pin);
         let mut shape = Shape { height: header(pin, self.root()).level as usize + 1, ..Shape::default() };
-        for level in 0..shape.height as u32 {
+        for level in 0..shape.height as u8 {
             let mut bound: Option<&[u8]> = Some(&[]);
             while let Some(low) = bound {
                 let (node, count) = self.node_for(pin, low, level);
                 if node.level == LEAF_LEVEL {
                     shape.entries += count;
                     shape.leaves += 1;
-                    shape.bytes += size_of::<Leaf<T, N>>();
+                    shape.bytes += size_of::<Leaf<T, L>>();
                 } else {
                     shape.inner_nodes += 1;
-                    shape.bytes += size_of::<Inner<N>>();
+                    shape.bytes += size_of::<Inner<I>>();
                 }
-                // A fence is stored in the node and once more as the separator above it.
-                shape.bytes += 2 * (node.low().len() + node.high().map_or(0, <[u8]>::len));
+                // A fence is stored beside the node and once more as the separator above it.
+                shape.bytes += size_of::<Fences>() + 2 * (node.low().len() + node.high().map_or(0, <[u8]>::len));
                 bound = node.high();
             }
         }
         shape
     }
 
-    fn node_for<'p>(&self, pin: &'p Pin<'_>, low: &[u8], level: u32) -> (&'p Header, usize) {
+    fn node_for<'p>(&self, pin: &'p Pin<'_>, low: &[u8], level: u8) -> (&'p Header, usize) {
         let mut backoff = Backoff::new();
         loop {
             let found = self.descend(pin, Bound::At(low), level).and_then(|Reached { node, word, .. }| {
@@ -102,33 +103,44 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
             seen.leaves += 1;
             seen.entries += header.count();
             // SAFETY: the entries of a leaf at rest are linked.
-            as_leaf::<T, N>(pin, node).entries().map(|entry| unsafe { key_of::<T>(entry) }).collect()
+            as_leaf::<T, L>(pin, node).entries().map(|entry| unsafe { key_of::<T>(entry) }).collect()
         } else {
             seen.inner_nodes += 1;
             self.assert_children_sound(pin, node, seen)
         };
         assert_eq!(keys.len() + usize::from(header.level != LEAF_LEVEL), header.count(), "no slot in use is empty");
-        assert!(header.count() <= N && (is_root || header.count() >= Self::fewest(header.level)), "occupancy");
+        assert!(
+            header.count() <= Self::slots(header.level) && (is_root || header.count() >= Self::fewest(header.level)),
+            "occupancy"
+        );
         assert!(header.level == LEAF_LEVEL || header.count() >= 2, "an inner root has two children");
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "keys ascend");
-        let heads = match header.level {
-            LEAF_LEVEL => as_leaf::<T, N>(pin, node).heads(header.count()),
-            _ => as_inner::<N>(pin, node).heads(header.count()),
+        let heads: &[AtomicU64] = match header.level {
+            LEAF_LEVEL => as_leaf::<T, L>(pin, node).heads(),
+            _ => as_inner::<I>(pin, node).heads(),
         };
+        for unused in &heads[keys.len()..] {
+            assert_eq!(unused.load(Ordering::Relaxed), UNUSED, "an unused slot never counts as below");
+        }
+        let slots = Self::slots(header.level);
+        for (index, sample) in header.samples().iter().enumerate() {
+            let stands_for = heads.get((index + 1) * stride(slots)).map_or(UNUSED, |head| head.load(Ordering::Relaxed));
+            assert_eq!(sample.load(Ordering::Relaxed), stands_for, "samples are the heads they stand for");
+        }
         for (key, stored) in keys.iter().zip(heads) {
             assert!(
                 *key >= header.low() && header.high().is_none_or(|high| *key < high),
                 "keys lie between the fences"
             );
             assert!(header.covers(key), "keys start with the prefix");
-            let stored = stored.load(crate::sync::atomic::Ordering::Relaxed);
+            let stored = stored.load(Ordering::Relaxed);
             assert_eq!(stored, head(key, header.prefix_len()), "heads are those of the keys");
         }
     }
 
     /// The separators of an inner node, after its children were looked at.
     fn assert_children_sound<'p>(&self, pin: &'p Pin<'_>, node: AnyNode, seen: &mut Shape) -> Vec<&'p [u8]> {
-        let inner = as_inner::<N>(pin, node);
+        let inner = as_inner::<I>(pin, node);
         let mut separators = Vec::new();
         let mut low = inner.header.low();
         for branch in inner.branches() {
@@ -142,7 +154,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
             assert_eq!(child.low(), low, "a child begins at its separator");
             assert_eq!(child.level + 1, inner.header.level, "levels follow each other");
             let slot = separators.len();
-            let next = (slot + 1 < inner.count()).then(|| inner.separator(slot + 1));
+            let next = (slot + 1 < inner.count()).then(|| inner.separator(slot));
             // SAFETY: as above.
             let high = next.map(|next| unsafe { &*next }.key()).or(inner.header.high());
             assert_eq!(child.high(), high, "a child ends where the next begins");

@@ -74,7 +74,7 @@ unsafe impl Entry for Item {
 
 /// A tree of items with what the tests need beside it.
 pub(super) struct Fixture<const N: usize> {
-    pub(super) tree: Tree<Item, N>,
+    pub(super) tree: Tree<Item, N, N>,
     pub(super) epochs: Arc<Epochs>,
     pub(super) alive: Arc<AtomicUsize>,
 }
