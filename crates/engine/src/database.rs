@@ -65,7 +65,7 @@ impl Shared {
     /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
     pub(crate) fn commit(&self, pin: &Pin<'_>, stream: StreamId, state: &mut State) -> Result<Committed, Error> {
         let commit = Commit { pin, stream, transaction_log_bytes_max: self.config.transaction_log_bytes_max };
-        let committed = with_protocol!(&self.engine, protocol => state.commit(&commit, protocol))
+        let committed = with_protocol!(&self.engine, protocol => state.commit(&commit, protocol, &self.catalog))
             .inspect_err(|_| self.counters.aborted(stream))?;
         state.settle(self, pin, committed.observed.stamp);
         self.counters.committed(stream);

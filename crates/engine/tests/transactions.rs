@@ -527,3 +527,82 @@ fn concurrent_queue_takes_every_element_once() {
     seen.sort_unstable();
     assert_eq!(seen, (0..ELEMENTS).collect::<Vec<_>>());
 }
+
+/// A session that knows a table relies on the catalog's version, not on its row: that must conflict all the same.
+#[test]
+fn a_known_table_conflicts_with_its_definition_only() {
+    let db = database();
+    let table = numbers(&db);
+    let mut session = db.session().expect("a session");
+    put(&mut session, &table, 1, 10);
+    put(&mut session, &table, 2, 20);
+
+    // Another table comes and goes: nobody minds.
+    let unrelated = session.begin();
+    assert_eq!(value(&unrelated, &table, 1), Some(10));
+    people(&db);
+    unrelated.commit().expect("no conflict with another table");
+
+    // The table is indexed while a transaction that uses it is in progress: one writes, one only reads.
+    for writes in [true, false] {
+        let table = db.table("numbers").expect("the table");
+        put(&mut session, &table, 2, 20);
+        let transaction = session.begin();
+        assert_eq!(value(&transaction, &table, 1), Some(10));
+        if writes {
+            transaction.upsert(&table, &[Value::Int(3), Value::Int(30)]).expect("an upsert");
+        }
+        db.run(|tx| tx.create_index(&tx.table("numbers")?, "by_value", &["value"], true)).expect("an index");
+        assert_conflict(transaction.commit());
+        db.run(|tx| tx.drop_index(&tx.table("numbers")?, "by_value")).expect("no index");
+    }
+    let stale = session.run(|tx| tx.get(&table, &[Value::Int(1)]).map(|_| ()));
+    assert!(matches!(stale, Err(Error::Transaction(TransactionError::TableChanged { .. }))));
+}
+
+/// Writers go on while indexes come and go: every row is in the index of the definition that it was written under.
+#[test]
+fn definitions_race_with_writers() {
+    const ROWS: i64 = if cfg!(debug_assertions) { 300 } else { 3000 };
+    let db = database();
+    numbers(&db);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (db, stop) = (&db, &stop);
+            scope.spawn(move || {
+                let mut session = db.session().expect("a session");
+                for key in (0..ROWS).map(|key| key * 2 + writer) {
+                    let row = [Value::Int(key), Value::Int(key)];
+                    loop {
+                        match session.run(|tx| tx.upsert(&tx.table("numbers")?, &row)) {
+                            Ok(_) => break,
+                            Err(Error::Transaction(TransactionError::TableChanged { .. })) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+        }
+        let mut session = db.session().expect("a session");
+        while !stop.load(Ordering::Relaxed) {
+            let (indexed, _) = session
+                .run(|tx| tx.create_index(&tx.table("numbers")?, "by_value", &["value"], true))
+                .expect("an index");
+            std::thread::yield_now();
+            let (rows, found) = session
+                .run(|tx| -> Result<_, Error> {
+                    let rows = tx.scan(&indexed, KeyRange::all())?.count();
+                    Ok((rows, tx.scan_index(&indexed, "by_value", KeyRange::all())?.count()))
+                })
+                .expect("a scan")
+                .0;
+            assert_eq!(rows, found, "the index has every row");
+            session.run(|tx| tx.drop_index(&tx.table("numbers")?, "by_value")).expect("no index");
+        }
+    });
+    let mut session = db.session().expect("a session");
+    let table = db.table("numbers").expect("the table");
+    assert_eq!(all(&mut session, &table).len() as i64, 2 * ROWS);
+}

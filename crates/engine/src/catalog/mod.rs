@@ -14,7 +14,7 @@ mod load;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use crate::ids::{Stamp, TableId};
 use crate::table::store::Store;
@@ -41,12 +41,14 @@ impl TableRow {
 pub(crate) struct Catalog {
     tables: Table,
     handles: RwLock<HashMap<String, Table>>,
-    /// Raised whenever `handles` changes, so that sessions drop what they remember.
-    version: AtomicU64,
+    /// How many transactions have changed definitions, `<< CHANGING_BITS`, and how many are about to.
+    clock: AtomicU64,
     next_table_id: AtomicU32,
 }
 
 impl Catalog {
+    const CHANGING_BITS: u32 = 16;
+
     /// The catalog of an empty database.
     pub(crate) fn new(store: &Store) -> Result<Catalog, SchemaError> {
         let schema = Schema::builder("osier_tables")
@@ -59,7 +61,7 @@ impl Catalog {
         Ok(Catalog {
             tables,
             handles: RwLock::default(),
-            version: AtomicU64::new(1),
+            clock: AtomicU64::new(1 << Catalog::CHANGING_BITS),
             next_table_id: AtomicU32::new(TableId::FIRST_USER.0),
         })
     }
@@ -69,9 +71,38 @@ impl Catalog {
         &self.tables
     }
 
-    /// Changes with every committed definition.
+    /// Changes with every transaction that changes definitions.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.clock.load(Ordering::Acquire) >> Catalog::CHANGING_BITS
+    }
+
+    /// A transaction is about to lock its writes, changed definitions among them.
+    pub(crate) fn begin_change(&self) {
+        // SeqCst: see `is_unchanged`.
+        self.clock.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// It has committed, and its definitions are published; or it has failed.
+    pub(crate) fn end_change(&self, has_committed: bool) {
+        let change = (u64::from(has_committed) << Catalog::CHANGING_BITS).wrapping_sub(1);
+        self.clock.fetch_add(change, Ordering::Release);
+    }
+
+    /// Whether every definition is what it was in `version`, but for those of `own` transactions that change some.
+    ///
+    /// Asked with the write locks held and after a full fence: of a transaction that uses a definition and one that
+    /// changes it either the first sees the change coming here, or the second sees the locks when it validates.
+    pub(crate) fn is_unchanged(&self, version: u64, own: u64) -> bool {
+        self.clock.load(Ordering::Acquire) == version << Catalog::CHANGING_BITS | own
+    }
+
+    /// Whether no other transaction is changing definitions and `table` is still what its name means; asked as
+    /// [`Catalog::is_unchanged`].
+    pub(crate) fn is_current(&self, table: &Table, own: u64) -> bool {
+        let changing = self.clock.load(Ordering::Acquire) & ((1 << Catalog::CHANGING_BITS) - 1);
+        changing == own
+            && (table.is_same(&self.tables)
+                || self.handles_read().get(table.name()).is_some_and(|held| held.is_same(table)))
     }
 
     /// An id that no table of this database has or had. Ids of definitions that do not commit are lost.
@@ -83,15 +114,17 @@ impl Catalog {
 
     /// The handle made from the catalog row with this stamp, once it is published.
     pub(crate) fn handle(&self, name: &str, stamp: Stamp) -> Option<Table> {
-        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
-        handles.get(name).filter(|table| table.is_made_from(stamp)).cloned()
+        self.handles_read().get(name).filter(|table| table.is_made_from(stamp)).cloned()
+    }
+
+    fn handles_read(&self) -> RwLockReadGuard<'_, HashMap<String, Table>> {
+        self.handles.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A definition has committed.
     pub(crate) fn publish(&self, table: Table) {
         let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
         handles.insert(table.name().to_owned(), table);
-        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// A table has been dropped. Its name may be another table's by now.
@@ -100,6 +133,5 @@ impl Catalog {
         if handles.get(table.name()).is_some_and(|held| held.id == table.id) {
             handles.remove(table.name());
         }
-        self.version.fetch_add(1, Ordering::Release);
     }
 }

@@ -32,6 +32,9 @@ pub(crate) trait ConcurrencyControl: Default {
     /// Observes an absence or a stretch of a range.
     fn scan(&mut self, leaf: LeafRead);
 
+    /// Depends on what committed with `stamp`, which the caller validates by other means.
+    fn depend(&mut self, stamp: Stamp);
+
     /// The transaction indexed a placeholder of its own, absent as of `stamp`.
     fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp);
 

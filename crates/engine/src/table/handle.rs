@@ -1,7 +1,8 @@
 //! A table as transactions hold it: its schema, its trees and the version of its catalog row that they were made from.
 //!
-//! Invariant: a handle is usable only by transactions for which the catalog row still has the stamp noted here; the
-//! first touch in each transaction checks that and puts the row into the read set, so DDL conflicts like any write.
+//! Invariant: a handle is usable only by transactions for which the catalog row still has the stamp noted here. The first
+//! touch in a session reads the row; later transactions take the session's word for it and check, when they validate,
+//! that no definition has changed since (`catalog/mod.rs`). Either way DDL conflicts like any write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,6 +93,13 @@ impl Table {
     pub(crate) fn open_index(&self, name: &str) -> Result<&OpenIndex, SchemaError> {
         let id = self.parts.schema.index(name)?.id();
         Ok(self.parts.indexes.iter().find(|index| index.id == id).expect("a handle opens every index of its schema"))
+    }
+
+    /// The stamp of the catalog row that it was made from.
+    pub(crate) fn catalog_stamp(&self) -> Stamp {
+        let stamp = self.parts.catalog_stamp.load(Ordering::Acquire);
+        assert_ne!(stamp, Table::UNCOMMITTED, "others use a table once it is committed");
+        Stamp(stamp)
     }
 
     pub(crate) fn is_made_from(&self, stamp: Stamp) -> bool {

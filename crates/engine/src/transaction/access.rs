@@ -205,6 +205,10 @@ impl<'s> Transaction<'s> {
             }
         }
         let write = Write { record, place, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        if !table.indexes.iter().any(|index| index.codec.depends_on(changes)) {
+            state.writes.put(write);
+            return Ok(());
+        }
         self.write(state, table, write, Some(bytes))
     }
 
@@ -269,15 +273,14 @@ impl<'s> Transaction<'s> {
 
     /// Adds a write of a row and those of its index entries, all or none.
     fn write(&self, state: &mut State, table: &Table, write: Write, old: Option<&[u8]>) -> Result<(), Error> {
-        if table.indexes.is_empty() {
-            state.writes.put(write);
-            return Ok(());
+        if !table.indexes.is_empty() {
+            let mark = state.writes.mark();
+            let new = write.pending.as_ref().map(VersionBox::bytes);
+            self.maintain_indexes(state, table, write.place, old, new)
+                .inspect_err(|_| state.writes.rollback_to(mark))?;
         }
-        let mark = state.writes.mark();
-        let place = write.place;
-        let new: Option<Box<[u8]>> = write.pending.as_ref().map(|version| version.bytes().into());
         state.writes.put(write);
-        self.maintain_indexes(state, table, place, old, new.as_deref()).inspect_err(|_| state.writes.rollback_to(mark))
+        Ok(())
     }
 
     /// Looks a key up, noting the row or its absence as read.
@@ -360,17 +363,25 @@ impl<'s> Transaction<'s> {
         self.touch(state, table)
     }
 
-    /// The first use of a table reads its catalog row, so that a change of the definition conflicts like any other.
+    /// The first use of a table in a session reads its catalog row, so that a change of the definition conflicts like any
+    /// other. Later transactions rely on the version of the catalog that it was read under.
     pub(super) fn touch(&self, state: &mut State, table: &Table) -> Result<Place, Error> {
         let at = match state.tables.iter().position(|touched| touched.table.is_same(table)) {
             Some(at) => at,
             None => {
-                state.tables.push(TouchedTable { table: table.clone(), sequence: 0 });
+                state.tables.push(TouchedTable { table: table.clone(), sequence: 0, is_known: false });
                 state.tables.len() - 1
             }
         };
         if state.tables[at].sequence != state.sequence {
-            self.check_definition(state, table)?;
+            let is_committed = state.definitions.is_empty();
+            if is_committed && state.tables[at].is_known {
+                state.control.depend(table.catalog_stamp());
+                state.relies_on_version = true;
+            } else {
+                self.check_definition(state, table)?;
+                state.tables[at].is_known = is_committed;
+            }
             state.tables[at].sequence = state.sequence;
         }
         Ok(Place { table: at as u32, index: None })

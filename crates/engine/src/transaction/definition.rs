@@ -241,6 +241,7 @@ impl State {
                 }
             }
         }
+        shared.catalog.end_change(true);
     }
 }
 

@@ -45,11 +45,12 @@ impl Commit<'_, '_> {
         protocol: &P,
         writes: &mut WriteSet,
         table_id: impl Fn(Place) -> Option<TableId>,
+        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
     ) -> Result<Committed, Error> {
         let record_bytes = self.record_bytes(writes, &table_id)?;
         control.lock(self.pin, writes)?;
         let epoch = self.pin.current_epoch();
-        if let Err(conflict) = control.validate(self.pin, writes) {
+        if let Err(conflict) = control.validate(self.pin, writes).and_then(|()| definitions_hold()) {
             control.abort(self.pin, writes);
             return Err(conflict.into());
         }

@@ -33,6 +33,7 @@ pub use scan::Scan;
 pub use session::Session;
 
 use crate::acknowledge::{Receipt, ReceiptSource};
+use crate::catalog::Catalog;
 use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::optimistic::Optimistic;
 use crate::database::Shared;
@@ -84,16 +85,21 @@ pub(crate) struct State {
     tables: Vec<TouchedTable>,
     /// Version of the catalog that `tables` was filled under.
     catalog_version: u64,
+    /// Whether the transaction relies on the catalog's not having changed since.
+    relies_on_version: bool,
     definitions: Vec<definition::Definition>,
     savepoints: Vec<savepoint::Active>,
     savepoints_made: u64,
     purges: VecDeque<Purge>,
 }
 
-/// A table that this session knows, and the last transaction that checked its catalog row.
+/// A table that this session knows.
 struct TouchedTable {
     table: Table,
+    /// The last transaction that used it.
     sequence: u64,
+    /// Whether a transaction found its catalog row committed, under the session's version of the catalog.
+    is_known: bool,
 }
 
 impl<'s> Transaction<'s> {
@@ -110,6 +116,7 @@ impl<'s> Transaction<'s> {
         state.writes.clear();
         state.savepoints.clear();
         state.definitions.clear();
+        state.relies_on_version = false;
         let catalog_version = shared.catalog.version();
         if state.catalog_version != catalog_version {
             state.tables.clear();
@@ -166,10 +173,35 @@ impl Drop for Transaction<'_> {
 
 impl State {
     /// Runs the spine on this transaction.
-    pub(crate) fn commit<P: LogProtocol>(&mut self, commit: &Commit<'_, '_>, protocol: &P) -> Result<Committed, Error> {
+    pub(crate) fn commit<P: LogProtocol>(
+        &mut self,
+        commit: &Commit<'_, '_>,
+        protocol: &P,
+        catalog: &Catalog,
+    ) -> Result<Committed, Error> {
+        let own_change = !self.definitions.is_empty();
+        if own_change {
+            catalog.begin_change();
+        }
         let State { control, writes, tables, .. } = self;
         let logged_table = |place: Place| place.index.is_none().then(|| tables[place.table as usize].table.id);
-        commit.run(control, protocol, writes, logged_table)
+        let (version, sequence, own) = (self.catalog_version, self.sequence, u64::from(own_change));
+        let definitions_hold = || {
+            let relied_on = |touched: &&TouchedTable| touched.is_known && touched.sequence == sequence;
+            let is_current = |touched: &TouchedTable| catalog.is_current(&touched.table, own);
+            if !self.relies_on_version
+                || catalog.is_unchanged(version, own)
+                || tables.iter().filter(relied_on).all(is_current)
+            {
+                return Ok(());
+            }
+            Err(TransactionError::ROW_CONFLICT)
+        };
+        let committed = commit.run(control, protocol, writes, logged_table, definitions_hold);
+        if own_change && committed.is_err() {
+            catalog.end_change(false);
+        }
+        committed
     }
 
     /// Tidies up after a commit with this stamp, [`Stamp::ZERO`] where nothing was written.

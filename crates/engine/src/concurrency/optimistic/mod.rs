@@ -61,6 +61,10 @@ impl ConcurrencyControl for Optimistic {
         self.reads.leaf(leaf);
     }
 
+    fn depend(&mut self, stamp: Stamp) {
+        self.reads.raw_dep = self.reads.raw_dep.max(stamp);
+    }
+
     fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
         self.reads.own_insert(change, placeholder, stamp);
     }
