@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 
 use crate::Epoch;
 use crate::limbo::Limbo;
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch_to_write};
 use crate::version::{self, Remains, SIZE_CLASSES, VersionBox};
 
 /// For so many epochs memory that could be freed is kept for the versions written next. Values become safe all at once when
@@ -21,6 +21,9 @@ const KEPT_EPOCHS: u64 = 4;
 
 /// Blocks of one size that are kept when those of another size were asked for.
 const SPARES_MAX: usize = 16;
+
+/// How much of the block that comes next is fetched ahead.
+const EXPECTED_BYTES_MAX: usize = 2048;
 
 /// Blocks that are looked at for one version.
 const LOOKS_MAX: usize = 4;
@@ -108,7 +111,10 @@ impl Recycler {
         for _ in 0..LOOKS_MAX {
             let Some(version) = self.limbo.take(safe) else { break };
             if let Some(next) = self.limbo.oldest() {
-                prefetch(next.0.as_ptr());
+                let start = next.0.as_ptr().cast::<u8>();
+                (0..len.min(EXPECTED_BYTES_MAX))
+                    .step_by(LINE_BYTES)
+                    .for_each(|line| prefetch_to_write(start.wrapping_add(line)));
             }
             // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with; it has left limbo, so this is once.
             let remains = unsafe { Remains::of(version.0) };

@@ -26,6 +26,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Stamp;
 use crate::aligned::AlignedBuffer;
+use crate::prefetch::{LINE_BYTES, prefetch_to_write};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Backoff, Condvar, Mutex, MutexGuard, RaceCell, Unique, lock, wait};
 
@@ -34,6 +35,9 @@ const GRAIN_BYTES: u64 = 8;
 
 /// The bit of a record's length field that makes it a skip.
 const SKIP_BIT: u32 = 1 << 31;
+
+/// How much of the ring is fetched ahead of a worker.
+const EXPECTED_BYTES_MAX: u64 = 2048;
 
 static RING_IDS: Unique = Unique::new();
 
@@ -388,6 +392,8 @@ impl Reservation<'_> {
             length.copy_from_slice(&(self.skip as u32 | SKIP_BIT).to_le_bytes());
             rest.fill(0);
         }
+        // The next record is often of this size and by this worker: let its lines come while this one is written.
+        bytes.expect_writes(self.offset + self.len, self.len);
         // SAFETY: G2: the record belongs to this reservation, which is consumed.
         write(unsafe { bytes.slice_mut(self.offset, self.len) });
         // Release: whoever sees the batch complete sees the bytes.
@@ -477,6 +483,16 @@ impl Bytes {
         let lap_left = self.lap_left(offset);
         assert!(len <= lap_left, "a piece of the ring is contiguous");
         self.len - lap_left as usize
+    }
+
+    /// Fetches the lines of a piece, or of the beginning of a long one, to be written soon.
+    #[inline]
+    fn expect_writes(&self, offset: u64, len: u64) {
+        let len = len.min(self.lap_left(offset)).min(EXPECTED_BYTES_MAX);
+        let start = self.buffer.start().as_ptr().wrapping_add(offset as usize & (self.len - 1));
+        for line in (0..len as usize).step_by(LINE_BYTES) {
+            prefetch_to_write(start.wrapping_add(line));
+        }
     }
 
     fn races(&self, position: usize, len: u64) -> impl Iterator<Item = &RaceCell> {

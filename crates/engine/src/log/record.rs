@@ -105,6 +105,7 @@ pub struct RecordWriter<'b> {
 
 impl<'b> RecordWriter<'b> {
     /// Starts a record that will fill `buffer` exactly; `seal` is its place in the log.
+    #[inline]
     pub fn new(buffer: &'b mut [u8], header: RecordHeader, seal: Seal) -> RecordWriter<'b> {
         assert!(buffer.len() >= HEADER_BYTES && buffer.len().is_multiple_of(ALIGNMENT), "{} bytes", buffer.len());
         assert!(buffer.len() < SKIP as usize, "{} bytes", buffer.len());
@@ -131,7 +132,7 @@ impl<'b> RecordWriter<'b> {
     }
 
     /// Pads and seals the record.
-    pub fn finish(self) {
+    pub fn finish(&mut self) {
         assert_eq!(self.writes_left, 0, "writes announced and not given");
         let padding = &mut self.buffer[self.position..];
         assert!(padding.len() < ALIGNMENT, "{} bytes left over", padding.len());

@@ -69,7 +69,7 @@ impl Commit<'_, '_> {
         slot.fill(|buffer, seal| {
             let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
             let header = RecordHeader { stamp, raw_dep, epoch, write_count };
-            self.write_record(RecordWriter::new(buffer, header, seal), writes, &table_id);
+            self.write_record(&mut RecordWriter::new(buffer, header, seal), writes, &table_id);
         });
         control.install(self.pin, writes, stamp);
         Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
@@ -94,7 +94,7 @@ impl Commit<'_, '_> {
 
     fn write_record(
         &self,
-        mut record: RecordWriter<'_>,
+        record: &mut RecordWriter<'_>,
         writes: &WriteSet,
         table_id: &impl Fn(Place) -> Option<TableId>,
     ) {

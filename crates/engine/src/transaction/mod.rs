@@ -220,15 +220,6 @@ impl State {
         writes.records_since(mark).for_each(|record| control.discarded(pin, record));
     }
 
-    /// The tree that a write's record is in.
-    fn tree(&self, place: Place) -> &Arc<RecordTree> {
-        let table = &self.tables[place.table as usize].table;
-        match place.index {
-            None => &table.primary,
-            Some(at) => &table.indexes[usize::from(at)].tree,
-        }
-    }
-
     /// The state of a new session, with the purges that an earlier one left behind.
     fn adopting(purges: Vec<Purge>) -> State {
         State { purges: purges.into(), ..State::default() }
@@ -236,5 +227,14 @@ impl State {
 
     fn take_purges(&mut self) -> VecDeque<Purge> {
         std::mem::take(&mut self.purges)
+    }
+}
+
+/// The tree that a write's record is in.
+fn tree(tables: &[TouchedTable], place: Place) -> &Arc<RecordTree> {
+    let table = &tables[place.table as usize].table;
+    match place.index {
+        None => &table.primary,
+        Some(at) => &table.indexes[usize::from(at)].tree,
     }
 }

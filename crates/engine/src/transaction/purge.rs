@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use osier_memory::{Held, Pin, Record, Stamp};
 
-use super::State;
-use super::write_set::{Mark, Place};
+use super::write_set::{Mark, Write};
+use super::{State, tree};
 use crate::database::Shared;
 use crate::table::store::RecordTree;
 
@@ -67,14 +67,12 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
 
 /// Notes every record that a finished transaction left without a row.
 pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
-    let mut absent: Vec<(Held<Record>, Place)> = state.writes.take_abandoned().collect();
-    absent.extend(
-        state.writes.iter().filter(|write| pin.get(write.record).is_absent()).map(|write| (write.record, write.place)),
-    );
-    for (record, place) in absent {
-        let purge = Purge::new(pin, state.tree(place), record);
-        state.purges.push_back(purge);
-    }
+    let State { writes, tables, purges, .. } = state;
+    let is_absent = |write: &&Write| pin.get(write.record).is_absent();
+    let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.place));
+    let purge = |(record, place)| Purge::new(pin, tree(tables, place), record);
+    purges.extend(writes.abandoned().chain(absent).map(purge));
+    writes.forget_abandoned();
 }
 
 /// Drops the pending writes; their placeholders are purged later.

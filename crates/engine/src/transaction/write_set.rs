@@ -176,8 +176,12 @@ impl WriteSet {
         self.writes.binary_search_by_key(&record.address(), |write| write.record.address()).is_ok()
     }
 
-    pub(crate) fn take_abandoned(&mut self) -> std::vec::Drain<'_, (Held<Record>, Place)> {
-        self.abandoned.drain(..)
+    pub(crate) fn abandoned(&self) -> impl Iterator<Item = (Held<Record>, Place)> {
+        self.abandoned.iter().copied()
+    }
+
+    pub(crate) fn forget_abandoned(&mut self) {
+        self.abandoned.clear();
     }
 }
 
