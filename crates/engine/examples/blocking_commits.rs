@@ -30,24 +30,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Uses up the first segment of every stream, whose blocks could not be written beforehand, and lets the next be prepared.
-fn warm_up(db: &Database, table: &osier::Table) -> Result<(), osier::Error> {
-    let row = vec![0; 60_000];
-    let is_warm = || db.metrics().log.streams.iter().all(|stream| stream.segments > 1);
-    let mut sessions = (0..db.config().streams).map(|_| db.session()).collect::<Result<Vec<_>, _>>()?;
-    while !is_warm() {
-        for session in &mut sessions {
-            session.run(|tx| tx.upsert(table, &[Value::Int(0), Value::Bytes(&row)]))?.1.wait()?;
-        }
-    }
-    thread::sleep(Duration::from_secs(1));
-    Ok(())
-}
-
 fn measure(db: Database, threads: u32, time: Duration) -> Result<(), Box<dyn Error>> {
     let schema = Schema::builder("t").column("id", Type::Int64).column("data", Type::Bytes).primary_key(["id"]);
     let table = db.create_table(schema.build()?)?;
-    warm_up(&db, &table)?;
     let before = db.metrics().log.total();
     let (stop, commits, waited_us) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let begun = Instant::now();

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::device::LARGE_BATCH_BYTES;
 use super::segment::{self, FileName};
 use crate::acknowledge::queue::locked;
 use crate::ids::StreamId;
@@ -32,16 +33,13 @@ use crate::log::{Log, LogError, LogFailure};
 const PIECE_BYTES: usize = 256 << 10;
 /// The rest between two pieces while there is no hurry.
 const PIECE_PAUSE: Duration = Duration::from_millis(2);
-/// Batches of this many bytes gain nothing from zeros.
-const LARGE_BATCH_BYTES: u64 = 256 << 10;
-
 /// An allocated file without a header.
 pub(crate) struct Blank {
     pub(crate) path: PathBuf,
     /// Open for buffered writing.
     pub(crate) file: Arc<dyn File>,
     /// How many bytes from its start were written.
-    zeroed: u64,
+    pub(crate) zeroed: u64,
 }
 
 /// The shelves from which loggers take their next segment.
@@ -261,7 +259,7 @@ impl Preparer {
         state.blank = Some(blank);
         state.failure = None;
         if std::mem::take(&mut state.is_wanted) {
-            self.log.streams[index].signal.wake();
+            self.log.streams[index].baton.signal.wake();
         }
     }
 
