@@ -159,11 +159,14 @@ impl Database {
         directory: Option<Directory>,
         report: Option<RecoveryReport>,
     ) -> Result<Database, Error> {
-        let ticker = Ticker::start(store.epochs(), &config.environment, config.epoch_interval)
-            .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let counters = Counters::new(config.streams);
         let (next_stream, orphans) = (AtomicU32::new(0), Mutex::default());
         let shared = Arc::new(Shared { config, store, catalog, engine, counters, next_stream, orphans });
+        let Config { environment, epoch_interval, .. } = &shared.config;
+        let nudged = Arc::clone(&shared);
+        let nudge = Box::new(move || with_protocol!(&nudged.engine, protocol => protocol.nudge()));
+        let ticker = Ticker::start(shared.store.epochs(), environment, *epoch_interval, nudge)
+            .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let (idle, ticker, directory) = (Mutex::default(), Mutex::new(ticker), Mutex::new(directory));
         Ok(Database { inner: Arc::new(Inner { shared, idle, ticker, directory, report }) })
     }

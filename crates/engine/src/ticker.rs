@@ -1,4 +1,4 @@
-//! Advances the global epoch, and with it reclamation.
+//! Advances the global epoch, and with it reclamation, and sees to log records that nobody asks about.
 //!
 //! Invariant: the epoch never stands still while the database is open; memory retired by transactions is freed at most
 //! two ticks after the last transaction that could see it has ended.
@@ -18,8 +18,12 @@ pub(crate) struct Ticker {
     joiner: Option<Box<dyn Joiner>>,
 }
 
+/// Has forgotten records written.
+pub(crate) type Nudge = Box<dyn Fn() + Send>;
+
 struct Tick {
     epochs: Arc<Epochs>,
+    nudge: Nudge,
     stop: Arc<AtomicBool>,
     clock: Arc<dyn Clock>,
     interval: Duration,
@@ -30,16 +34,17 @@ impl Ticker {
     /// Of the thread.
     pub(crate) const NAME: &str = "osier-epoch";
 
-    /// Advances `epochs` every `interval`.
+    /// Advances `epochs` and calls `nudge` every `interval`.
     pub(crate) fn start(
         epochs: &Arc<Epochs>,
         environment: &Environment,
         interval: Duration,
+        nudge: Nudge,
     ) -> std::io::Result<Ticker> {
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(Signal::new()));
         let clock = environment.clock.clone();
         let due = clock.now() + interval;
-        let tick = Tick { epochs: epochs.clone(), stop: stop.clone(), clock, interval, due };
+        let tick = Tick { epochs: epochs.clone(), nudge, stop: stop.clone(), clock, interval, due };
         let joiner = environment.spawn.spawn(Ticker::NAME.to_owned(), Box::new(tick), signal.clone())?;
         Ok(Ticker { stop, signal, joiner: Some(joiner) })
     }
@@ -70,6 +75,7 @@ impl Task for Tick {
             return Step::Idle(Some(self.due - now));
         }
         self.epochs.advance();
+        (self.nudge)();
         self.due = now + self.interval;
         Step::Idle(Some(self.interval))
     }

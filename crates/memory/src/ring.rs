@@ -325,12 +325,21 @@ impl Ring {
     pub fn certify_idle(&self, stamp: Stamp) -> bool {
         assert!(stamp <= Stamp::MAX, "a stamp fits in 61 bits");
         let mut state = lock(&self.latch.state);
-        let idle = !state.in_flight && state.offset == state.start + self.header;
+        let idle = self.rests(&state);
         if idle {
             state.last = state.last.max(stamp);
             self.publish(&state);
         }
         idle
+    }
+
+    /// Whether nothing is reserved beyond what is durable.
+    pub fn is_idle(&self) -> bool {
+        self.rests(&lock(&self.latch.state))
+    }
+
+    fn rests(&self, state: &State) -> bool {
+        !state.in_flight && state.offset == state.start + self.header
     }
 
     /// The end of what is durable: where the batch in flight or the open one starts.

@@ -16,7 +16,7 @@ mod receipt;
 mod watermark;
 
 pub use receipt::Receipt;
-pub(crate) use receipt::ReceiptSource;
+pub(crate) use receipt::{Loggers, ReceiptSource};
 pub(crate) use watermark::Watermark;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

@@ -1,9 +1,11 @@
 //! What `commit()` hands back: proof of a commit, from which its durability can be asked, waited for or awaited.
 //!
 //! Invariants:
-//! - A receipt that is dropped costs its stream nothing; one that is polled loads two words.
+//! - A commit leaves its record to its receipt. Who waits writes it as the logger would where the logger sleeps; who polls,
+//!   awaits or drops the receipt wakes the logger; a receipt that is only kept is seen to by the next tick of the epoch.
 //! - Making one writes no memory that sessions share: the reference count it holds is its session's own.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,8 +13,48 @@ use std::task::{Context, Poll};
 
 use super::Acknowledger;
 use super::queue::Waiter;
-use crate::ids::{Epoch, Stamp};
+use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::{LogError, Observed};
+
+/// The loggers, as one who waits for them sees them.
+pub(crate) trait Loggers: fmt::Debug + Send + Sync {
+    /// What they publish.
+    fn acknowledger(&self) -> &Acknowledger;
+
+    /// Takes the place of the logger of `stream`, where that sleeps and nobody else has it.
+    fn take_lead(&self, stream: StreamId) -> bool;
+
+    /// Takes one step of the logger of `stream`. Whether it did something.
+    fn lead(&self, stream: StreamId) -> bool;
+
+    /// Gives the logger of `stream` its place back, and wakes it if there is anything left to do.
+    fn hand_over(&self, stream: StreamId);
+
+    /// Makes sure that somebody sees to what was reserved in `stream`.
+    fn remind(&self, stream: StreamId);
+}
+
+/// A committer in the place of a logger.
+struct Lead<'l> {
+    loggers: &'l dyn Loggers,
+    stream: StreamId,
+}
+
+impl<'l> Lead<'l> {
+    fn take(loggers: &'l dyn Loggers, stream: StreamId) -> Option<Lead<'l>> {
+        loggers.take_lead(stream).then_some(Lead { loggers, stream })
+    }
+
+    fn step(&self) -> bool {
+        self.loggers.lead(self.stream)
+    }
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.loggers.hand_over(self.stream);
+    }
+}
 
 /// Makes the receipts of one session.
 #[derive(Clone, Debug)]
@@ -24,13 +66,13 @@ pub(crate) struct ReceiptSource {
 /// A session's hold on the log: counting its receipts touches this and not what all sessions share.
 #[derive(Debug)]
 struct SessionShare {
-    acknowledger: Arc<Acknowledger>,
+    loggers: Arc<dyn Loggers>,
 }
 
 impl ReceiptSource {
     /// Of a session over a log.
-    pub(crate) fn new(acknowledger: Arc<Acknowledger>) -> ReceiptSource {
-        ReceiptSource { share: Some(Arc::new(SessionShare { acknowledger })) }
+    pub(crate) fn new(loggers: Arc<dyn Loggers>) -> ReceiptSource {
+        ReceiptSource { share: Some(Arc::new(SessionShare { loggers })) }
     }
 
     /// Of a session without a log: every receipt is born acknowledged.
@@ -46,6 +88,9 @@ impl ReceiptSource {
 
     /// A receipt that is born acknowledged: the user chose not to wait for durability.
     pub(crate) fn relaxed(&self, observed: Observed, epoch: Epoch) -> Receipt {
+        if let Some(share) = &self.share {
+            share.loggers.remind(observed.stream);
+        }
         Receipt { share: None, observed, epoch, waiter: None }
     }
 }
@@ -78,17 +123,31 @@ impl Receipt {
 
     /// Whether everything it wrote and read is durable. Fails where it never will be: the log failed or was closed before.
     pub fn is_acknowledged(&self) -> Result<bool, LogError> {
-        self.share.as_ref().map_or(Ok(true), |share| share.acknowledger.status(&self.observed))
+        let Some(SessionShare { loggers }) = self.share.as_deref() else { return Ok(true) };
+        let acknowledged = loggers.acknowledger().status(&self.observed)?;
+        if !acknowledged {
+            loggers.remind(self.observed.stream);
+        }
+        Ok(acknowledged)
     }
 
     /// Blocks the thread until everything it wrote and read is durable. Fails where it never will be.
     pub fn wait(&self) -> Result<(), LogError> {
-        let Some(SessionShare { acknowledger }) = self.share.as_deref() else { return Ok(()) };
+        let Some(SessionShare { loggers }) = self.share.as_deref() else { return Ok(()) };
+        let acknowledger = loggers.acknowledger();
         if acknowledger.status(&self.observed)? {
             return Ok(());
         }
+        if let Some(lead) = Lead::take(&**loggers, self.observed.stream) {
+            while lead.step() {
+                if acknowledger.status(&self.observed)? {
+                    return Ok(());
+                }
+            }
+        }
         let waiter = Waiter::new(self.observed);
         acknowledger.register(&waiter);
+        loggers.remind(self.observed.stream);
         loop {
             if acknowledger.status(&self.observed)? {
                 waiter.abandon();
@@ -97,6 +156,19 @@ impl Receipt {
             waiter.block();
         }
     }
+
+    /// As [`Receipt::wait`] where there is no thread to block: `pause` lets others run after each step in the lead.
+    #[cfg(feature = "mutations")]
+    pub async fn wait_in_steps<P: Future<Output = ()>>(&mut self, pause: impl Fn() -> P) -> Result<(), LogError> {
+        if let Some(share) = &self.share
+            && let Some(lead) = Lead::take(&*share.loggers, self.observed.stream)
+        {
+            while !share.loggers.acknowledger().status(&self.observed)? && lead.step() {
+                pause().await;
+            }
+        }
+        self.await
+    }
 }
 
 impl Future for Receipt {
@@ -104,7 +176,8 @@ impl Future for Receipt {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Some(SessionShare { acknowledger }) = this.share.as_deref() else { return Poll::Ready(Ok(())) };
+        let Some(SessionShare { loggers }) = this.share.as_deref() else { return Poll::Ready(Ok(())) };
+        let acknowledger = loggers.acknowledger();
         match acknowledger.status(&this.observed) {
             Ok(false) => {}
             Ok(true) => return Poll::Ready(Ok(())),
@@ -117,6 +190,7 @@ impl Future for Receipt {
                 waiter.set_waker(context.waker());
                 acknowledger.register(&waiter);
                 this.waiter = Some(waiter);
+                loggers.remind(this.observed.stream);
             }
         }
         // Whatever was published before the waker was in place is seen here; what comes later finds the waker.
@@ -132,6 +206,9 @@ impl Drop for Receipt {
     fn drop(&mut self) {
         if let Some(waiter) = &self.waiter {
             waiter.abandon();
+        } else {
+            // Nobody asks any more: the logger is told.
+            let _ = self.is_acknowledged();
         }
     }
 }

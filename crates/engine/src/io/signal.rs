@@ -53,7 +53,7 @@ impl Signal {
     /// Makes the task look for work again, if it sleeps or is about to. Call it after publishing the work.
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
-        if self.listening.load(Ordering::Relaxed) {
+        if self.is_listening() {
             self.raise();
         }
     }
@@ -67,6 +67,11 @@ impl Signal {
     /// Takes a [`Signal::listen`] back: the second look found work.
     pub fn unlisten(&self) {
         self.listening.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the task sleeps or is about to, as a waker sees it.
+    pub fn is_listening(&self) -> bool {
+        self.listening.load(Ordering::Relaxed)
     }
 
     /// Sleeps until a wake that follows [`Signal::listen`], or until `timeout` has passed, or, rarely, for no reason.

@@ -13,14 +13,15 @@ use std::time::Duration;
 use osier_memory::{Ring, RingConfig};
 
 use super::metrics::StreamCounters;
-use super::protocol::Frontier;
+use super::protocol::{Frontier, Lag};
 use super::{LogError, LogFailure, LogIdentity, LogMetrics, Slot, Stream, batch};
 use crate::acknowledge::queue::locked;
-use crate::acknowledge::{Acknowledger, ReceiptSource, Rule};
+use crate::acknowledge::{Acknowledger, Loggers, ReceiptSource};
 use crate::config::Config;
 use crate::failpoint::Mutation;
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
-use crate::io::{BLOCK_BYTES, Environment, Joiner, Signal};
+use crate::io::{BLOCK_BYTES, Environment, Joiner, Task};
+use crate::persist::baton::Baton;
 use crate::persist::logger::Logger;
 use crate::persist::manifest::StreamEnd;
 use crate::persist::preparer::{Preparer, SegmentPool};
@@ -57,15 +58,17 @@ pub(crate) struct Log {
     pub(crate) streams: Box<[Stream]>,
     pub(crate) acknowledger: Arc<Acknowledger>,
     pub(crate) pool: SegmentPool,
+    lag: fn(&Log, StreamId) -> Lag,
     closing: AtomicBool,
     loggers: AtomicUsize,
 }
 
 impl Log {
-    fn new(config: &Config, layout: LogLayout, rule: Rule) -> Log {
+    fn new<F: Frontier>(config: &Config, layout: LogLayout) -> Log {
         assert!(!layout.dirs.is_empty(), "a log needs a stream");
         assert!(config.segment_bytes > config.ring_bytes as u64 + BLOCK_BYTES as u64, "a batch must fit a segment");
         let streams = layout.dirs.len() as u32;
+        let is_timed = !config.group_commit_interval.is_zero();
         let stream = |id| Stream {
             identity: LogIdentity::new(layout.database, layout.generation, StreamId(id), streams),
             ring: Ring::new(RingConfig {
@@ -75,15 +78,16 @@ impl Log {
                 first_offset: segment::FIRST_OFFSET.0,
                 floor: layout.floor,
             }),
-            signal: Arc::new(Signal::new()),
+            baton: Baton::new(),
             // A timed logger looks by itself; workers hurry it only when the ring is filling up.
-            wake_bytes: if config.group_commit_interval.is_zero() { 0 } else { config.ring_bytes as u64 / 2 },
+            wake_bytes: config.ring_bytes as u64 / if is_timed { 2 } else { 16 },
             counters: StreamCounters::default(),
         };
         let streams: Box<[Stream]> = (0..streams).map(stream).collect();
-        let signals = streams.iter().map(|stream| Arc::clone(&stream.signal)).collect();
+        let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
         Log {
-            acknowledger: Acknowledger::new(signals, layout.floor, rule),
+            acknowledger: Acknowledger::new(signals, layout.floor, F::may_acknowledge),
+            lag: F::lag,
             pool: SegmentPool::new(layout.dirs, config.segment_bytes),
             settings: LogSettings {
                 group_commit_interval: config.group_commit_interval,
@@ -144,6 +148,12 @@ impl Log {
         self.closing.load(Ordering::SeqCst)
     }
 
+    /// Wakes the loggers that sleep over records: those of receipts that are kept and never asked.
+    pub(crate) fn nudge(&self) {
+        let has_work = |stream: &&Stream| stream.ring.has_work();
+        self.streams.iter().filter(has_work).for_each(|stream| self.remind(stream.id()));
+    }
+
     /// Takes no more reservations and has the loggers make everything durable and end.
     fn begin_close(&self) {
         self.streams.iter().for_each(|stream| stream.ring.close());
@@ -157,6 +167,36 @@ impl Log {
     /// What was written so far.
     pub(crate) fn metrics(&self) -> LogMetrics {
         LogMetrics { streams: self.streams.iter().map(|stream| stream.counters.read()).collect() }
+    }
+}
+
+impl Loggers for Log {
+    fn acknowledger(&self) -> &Acknowledger {
+        &self.acknowledger
+    }
+
+    fn take_lead(&self, stream: StreamId) -> bool {
+        // The interval of a timed log is its logger's to keep.
+        self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+    }
+
+    fn lead(&self, stream: StreamId) -> bool {
+        self.stream(stream).baton.lead()
+    }
+
+    fn remind(&self, stream: StreamId) {
+        // A timed logger looks by itself.
+        if self.settings.group_commit_interval.is_zero() {
+            self.stream(stream).baton.remind();
+        }
+    }
+
+    fn hand_over(&self, stream: StreamId) {
+        let Stream { baton, ring, .. } = self.stream(stream);
+        baton.give_lead_back();
+        if !ring.is_idle() || self.is_closing() || (self.lag)(self, stream) != Lag::None {
+            baton.signal.wake();
+        }
     }
 }
 
@@ -175,18 +215,19 @@ impl RunningLog {
     /// Starts the loggers of a new generation; `F` says how its frontier moves. The first segment of every stream is
     /// allocated before this returns, so that a directory that cannot be written fails here.
     pub(crate) fn start<F: Frontier>(config: &Config, layout: LogLayout) -> Result<RunningLog, LogError> {
-        let log = Arc::new(Log::new(config, layout, F::may_acknowledge));
+        let log = Arc::new(Log::new::<F>(config, layout));
         let mut preparer = Preparer::new(Arc::clone(&log));
         preparer.prepare_first()?;
         let spawn = &log.environment.spawn;
-        let start = |name: String, task, signal| {
+        let start = |name: String, task: Box<dyn Task>, signal| {
             let spawned = spawn.spawn(name.clone(), task, signal);
             spawned.map_err(|source| LogError::from(LogFailure::Spawn { task: name, source }))
         };
         let mut loggers = Vec::new();
         for stream in &log.streams {
             let logger = Logger::<F>::new(Arc::clone(&log), stream.id());
-            loggers.push(start(logger.name(), Box::new(logger), Arc::clone(&stream.signal))?);
+            let (name, signal) = (logger.name(), Arc::clone(&stream.baton.signal));
+            loggers.push(start(name, Box::new(stream.baton.start(Box::new(logger))), signal)?);
         }
         let signal = log.pool.signal();
         let preparer = start(Preparer::NAME.to_owned(), Box::new(preparer), signal)?;
@@ -206,7 +247,7 @@ impl RunningLog {
 
     /// See [`LogProtocol::receipts`](super::LogProtocol::receipts).
     pub(crate) fn receipts(&self) -> ReceiptSource {
-        ReceiptSource::new(Arc::clone(&self.log.acknowledger))
+        ReceiptSource::new(Arc::clone(&self.log) as Arc<dyn Loggers>)
     }
 
     /// See [`LogProtocol::failure`](super::LogProtocol::failure).

@@ -63,6 +63,9 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// Makes the receipts of one session.
     fn receipts(&self) -> ReceiptSource;
 
+    /// Has records written that nobody asked about so far.
+    fn nudge(&self);
+
     /// What ended the log, if anything did.
     fn failure(&self) -> Option<LogError>;
 

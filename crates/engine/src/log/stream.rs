@@ -1,4 +1,4 @@
-//! One log stream: the ring that workers fill, the signal of the logger that drains it, and its identity.
+//! One log stream: the ring that workers fill, the baton of the logger that drains it, and its identity.
 //!
 //! Invariants:
 //! - {stamp, offset, batch accounting} of a record are drawn in one step under the ring's latch, so stamps rise with
@@ -14,16 +14,17 @@ use osier_memory::{Reservation, Ring};
 use super::metrics::StreamCounters;
 use super::{LogIdentity, Seal};
 use crate::ids::{LogOffset, Stamp, StreamId};
-use crate::io::Signal;
+use crate::persist::baton::Baton;
 
 /// One buffer, one logger, one chain of segments.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) identity: LogIdentity,
     pub(crate) ring: Ring,
-    /// Wakes the logger.
-    pub(crate) signal: Arc<Signal>,
-    /// Workers wake the logger when the open batch holds more than this many bytes.
+    /// Wakes the logger and steps it.
+    pub(crate) baton: Arc<Baton>,
+    /// Workers wake the logger when the open batch holds more than this many bytes. Below that it is up to the receipt:
+    /// whoever waits for it may do without the logger's thread.
     pub(crate) wake_bytes: u64,
     pub(crate) counters: StreamCounters,
 }
@@ -63,13 +64,13 @@ impl<'l> Slot<'l> {
         self.stamp
     }
 
-    /// Has `encode` write the record, sealed for its place, and tells the logger. Does nothing without a log.
+    /// Has `encode` write the record, sealed for its place. Does nothing without a log.
     pub(crate) fn fill(self, encode: impl FnOnce(&mut [u8], Seal)) {
         let Some(Place { stream, reservation }) = self.place else { return };
         let seal = stream.identity.seal(LogOffset(reservation.offset()));
         reservation.fill(|record| encode(record, seal));
-        if stream.wake_bytes == 0 || stream.ring.pending_bytes() > stream.wake_bytes {
-            stream.signal.wake();
+        if stream.ring.pending_bytes() > stream.wake_bytes {
+            stream.baton.signal.wake();
         }
     }
 }

@@ -360,8 +360,21 @@ impl World {
     }
 }
 
-/// Commits one row of `row_bytes` to `stream` over `base`, having read `raw_dep`.
+/// Commits one row of `row_bytes` to `stream` over `base`, having read `raw_dep`. Nobody asks about it.
 pub(crate) fn commit_row(
+    log: &dyn LogProtocol,
+    stream: u32,
+    base: u64,
+    raw_dep: u64,
+    row_bytes: usize,
+) -> Result<Observed, LogError> {
+    let observed = write_row(log, stream, base, raw_dep, row_bytes)?;
+    drop(log.receipts().durable(observed, Epoch(1)));
+    Ok(observed)
+}
+
+/// As [`commit_row`], and leaves it to the caller to ask.
+pub(crate) fn write_row(
     log: &dyn LogProtocol,
     stream: u32,
     base: u64,

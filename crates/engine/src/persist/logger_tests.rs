@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
-use crate::log::world_for_tests::{World, commit, commit_row, is_acknowledged, read_stream};
+use crate::log::world_for_tests::{World, commit, commit_row, is_acknowledged, read_stream, write_row};
 use crate::log::{LogError, LogFailure, LogProtocol, Observed};
 
 const EIO: i32 = 5;
@@ -247,7 +247,7 @@ fn commit_from_threads(log: &impl LogProtocol, streams: u32, threads: u32, count
                 let source = log.receipts();
                 let mut base = 0;
                 for _ in 0..count {
-                    let committed = commit_row(log, thread % streams, base, base, 3000);
+                    let committed = write_row(log, thread % streams, base, base, 3000);
                     let outcome = committed.and_then(|observed| {
                         base = observed.stamp.0;
                         let receipt = source.durable(observed, Epoch(1));

@@ -97,6 +97,8 @@ pub struct Shares {
     pub dropped: f64,
     /// Its session waits for the receipt.
     pub awaited: f64,
+    /// Of these, its session waits as a blocked thread does: in the place of a logger that sleeps.
+    pub leads: f64,
 }
 
 impl Plan {
@@ -153,6 +155,7 @@ impl Plan {
                 abort: ends(rng) * 0.5,
                 dropped: ends(rng) * 0.5,
                 awaited: ends(rng),
+                leads: ends(rng) * 2.0,
             },
             is_hot: false,
             keys: [2, 5, 12, 24][rng.usize(0..4)],

@@ -98,7 +98,8 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
     pause().await;
     let Some((at, mut receipt)) = end(world, transaction, draft)? else { return Ok(()) };
     if world.chance(world.plan.shares.awaited) {
-        let acknowledged = (&mut receipt).await;
+        let leads = world.chance(world.plan.shares.leads);
+        let acknowledged = if leads { receipt.wait_in_steps(pause).await } else { (&mut receipt).await };
         world.trace.line(|| format!("session {number} waited: {acknowledged:?}"));
         if acknowledged.is_ok() {
             world.oracle.borrow_mut().acknowledge(at);

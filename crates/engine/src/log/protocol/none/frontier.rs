@@ -19,6 +19,8 @@ impl LogProtocol for Unlogged {
         ReceiptSource::unlogged()
     }
 
+    fn nudge(&self) {}
+
     fn failure(&self) -> Option<LogError> {
         None
     }

@@ -40,6 +40,10 @@ impl LogProtocol for Poplar {
         self.log.receipts()
     }
 
+    fn nudge(&self) {
+        self.log.log().nudge();
+    }
+
     fn failure(&self) -> Option<LogError> {
         self.log.failure()
     }

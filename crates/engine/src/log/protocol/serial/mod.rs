@@ -45,6 +45,10 @@ impl LogProtocol for Serial {
         self.log.receipts()
     }
 
+    fn nudge(&self) {
+        self.log.log().nudge();
+    }
+
     fn failure(&self) -> Option<LogError> {
         self.log.failure()
     }
