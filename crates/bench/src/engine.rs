@@ -91,7 +91,6 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         seconds,
         log_bytes: report.log_bytes,
         log_bytes_per_s: per_second(report.log_bytes),
-        batches: report.batches,
         records: report.records,
         records_per_s: per_second(report.records),
         streams: report.streams.div_ceil(report.generations.max(1)),

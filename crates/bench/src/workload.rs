@@ -11,7 +11,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::time::Duration;
 
 /// A stream of requests.
 pub trait Workload: Send + Sync {
@@ -133,8 +132,8 @@ pub trait Ledger<E>: Send {
 
     /// A transaction has committed.
     fn committed(&mut self, evidence: E) -> Self::Entry;
-    /// It has been acknowledged, so long after it began, where that was timed.
-    fn acknowledged(&mut self, entry: Self::Entry, latency: Option<Duration>);
+    /// It has been acknowledged.
+    fn acknowledged(&mut self, entry: Self::Entry);
     /// Hands on what was acknowledged since the last call; called now and then and at the end.
     fn flush(&mut self) -> Result<(), TargetError>;
 }
@@ -148,7 +147,7 @@ impl<E> Ledger<E> for NoLedger {
 
     fn committed(&mut self, _evidence: E) {}
 
-    fn acknowledged(&mut self, _entry: (), _latency: Option<Duration>) {}
+    fn acknowledged(&mut self, _entry: ()) {}
 
     fn flush(&mut self) -> Result<(), TargetError> {
         Ok(())

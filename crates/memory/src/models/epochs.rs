@@ -1,10 +1,10 @@
 //! Pin, retire, advance: nothing is freed that a pin can reach, and the clock never passes a pin.
 
 use super::explore;
-use crate::Epochs;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, thread};
 use crate::testing::Perch;
+use crate::{Epoch, Epochs};
 
 /// A reader follows what it finds while a writer replaces it and tries to free it, and the clock advances.
 #[test]
@@ -23,9 +23,6 @@ fn what_is_held_is_not_freed() {
                 let number = pin.get(held).number();
                 assert!(number == 1 || number == 2);
                 assert_eq!(pin.get(held).number(), number);
-                drop(pin);
-                // The clock may see only this second announcement, after which the first pin's reads are over too.
-                drop(reader.pin());
             })
         };
         let advancing = {
@@ -42,6 +39,107 @@ fn what_is_held_is_not_freed() {
         drop(perch);
         drop(epochs);
         assert_eq!(freed.load(Ordering::Relaxed), 2, "everything is freed in the end");
+    });
+}
+
+/// Steps that threads tell each other of, without anything else being ordered by it. Who does not learn of a step gives up:
+/// the scenario is about the orders in which all go on.
+struct Steps([AtomicUsize; 5]);
+
+impl Steps {
+    fn new() -> Arc<Steps> {
+        Arc::new(Steps(std::array::from_fn(|_| AtomicUsize::new(0))))
+    }
+
+    fn done(&self, step: usize) {
+        self.0[step].store(1, Ordering::Relaxed);
+    }
+
+    fn is_done(&self, step: usize) -> bool {
+        thread::yield_now();
+        self.0[step].load(Ordering::Relaxed) == 1
+    }
+}
+
+/// Reading, retiring, advancing and freeing come one after another on three threads: they must be ordered in memory too.
+#[test]
+fn reads_are_over_before_freeing() {
+    explore(2, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let (mut reader, mut writer) = (epochs.register().expect("a slot"), epochs.register().expect("a slot"));
+        let steps = Steps::new();
+        let reading = {
+            let (perch, steps) = (Arc::clone(&perch), Arc::clone(&steps));
+            thread::spawn(move || {
+                let pin = reader.pin();
+                pin.get(perch.find(&pin).expect("a canary")).number();
+                drop(pin);
+                steps.done(1);
+                // Dropping it would order more.
+                reader
+            })
+        };
+        let advancing = {
+            let (epochs, steps) = (Arc::clone(&epochs), Arc::clone(&steps));
+            thread::spawn(move || {
+                if steps.is_done(2) {
+                    epochs.advance();
+                    steps.done(3);
+                }
+            })
+        };
+        if steps.is_done(1) {
+            perch.replace(&writer.pin(), 2);
+            drop(writer.pin());
+            steps.done(2);
+            if steps.is_done(3) {
+                // Frees, if this thread sees already that it may.
+                drop(writer.pin());
+            }
+        }
+        drop(reading.join().expect("the reader is content"));
+        advancing.join().expect("the clock advances");
+    });
+}
+
+/// The clock sees only what the reader announces next; that its earlier reads are over must follow from it.
+#[test]
+fn a_later_pin_tells_that_earlier_reads_are_over() {
+    explore(2, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let (mut reader, mut writer) = (epochs.register().expect("a slot"), epochs.register().expect("a slot"));
+        let steps = Steps::new();
+        let reading = {
+            let (perch, steps) = (Arc::clone(&perch), Arc::clone(&steps));
+            thread::spawn(move || {
+                let pin = reader.pin();
+                pin.get(perch.find(&pin).expect("a canary")).number();
+                drop(pin);
+                steps.done(1);
+                if steps.is_done(2) {
+                    let _pin = reader.pin();
+                    steps.done(3);
+                    steps.is_done(4);
+                }
+            })
+        };
+        if steps.is_done(1) {
+            perch.replace(&writer.pin(), 2);
+            drop(writer.pin());
+            // Raises the clock without looking at the slots.
+            epochs.resume_at(Epoch(2));
+            steps.done(2);
+            if steps.is_done(3) {
+                epochs.advance();
+                drop(writer.pin());
+                steps.done(4);
+            }
+        }
+        reading.join().expect("the reader is content");
     });
 }
 

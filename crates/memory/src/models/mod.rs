@@ -10,11 +10,17 @@
 mod epochs;
 mod records;
 mod ring;
+mod tree;
+
+/// Steps of one run of a scenario; a scenario that takes more does not end.
+#[cfg(loom)]
+const BRANCHES_MAX: usize = 10_000;
 
 /// Runs the scenario under all schedules with at most `preemptions` of them (`LOOM_MAX_PREEMPTIONS` takes precedence).
 #[cfg(loom)]
 fn explore(preemptions: usize, scenario: impl Fn() + Send + Sync + 'static) {
     let mut model = loom::model::Builder::new();
+    model.max_branches = model.max_branches.max(BRANCHES_MAX);
     model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.check(scenario);
 }

@@ -23,7 +23,7 @@ mod scan;
 mod search;
 mod shape;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

@@ -15,30 +15,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::epoch::{Epochs, Pin};
 use crate::ids::Stamp;
-use crate::sync::Arc;
+use crate::sync::{Arc, RaceCell};
 use crate::thin::{Entry, Keyed};
 
 use super::{Inserted, Lookup, ScanFrom, Tree};
 
 /// An entry: a key, a value, and a counter of the living.
-pub(super) struct Item {
+pub(crate) struct Item {
+    race: RaceCell,
     key: Box<[u8]>,
     value: u64,
     alive: Arc<AtomicUsize>,
 }
 
 /// An item that no tree holds yet.
-pub(super) struct ItemBox(Box<Item>);
+pub(crate) struct ItemBox(Box<Item>);
 
 impl ItemBox {
-    pub(super) fn new(key: &[u8], value: u64, alive: &Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(key: &[u8], value: u64, alive: &Arc<AtomicUsize>) -> Self {
         alive.fetch_add(1, Ordering::Relaxed);
-        ItemBox(Box::new(Item { key: key.into(), value, alive: Arc::clone(alive) }))
+        ItemBox(Box::new(Item { race: RaceCell::new(), key: key.into(), value, alive: Arc::clone(alive) }))
     }
 }
 
 impl Drop for Item {
     fn drop(&mut self) {
+        self.race.write();
         let before = self.alive.fetch_sub(1, Ordering::Relaxed);
         assert!(before > 0, "an item is freed once");
     }
@@ -54,6 +56,7 @@ impl Deref for ItemBox {
 
 impl Keyed for Item {
     fn key(&self) -> &[u8] {
+        self.race.read();
         &self.key
     }
 }
@@ -73,27 +76,27 @@ unsafe impl Entry for Item {
 }
 
 /// A tree of items with what the tests need beside it.
-pub(super) struct Fixture<const N: usize> {
-    pub(super) tree: Tree<Item, N, N>,
-    pub(super) epochs: Arc<Epochs>,
-    pub(super) alive: Arc<AtomicUsize>,
+pub(crate) struct Fixture<const N: usize> {
+    pub(crate) tree: Tree<Item, N, N>,
+    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) alive: Arc<AtomicUsize>,
 }
 
 impl<const N: usize> Fixture<N> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let epochs = Epochs::new(8);
         Fixture { tree: Tree::new(Arc::clone(&epochs)), epochs, alive: Arc::default() }
     }
 
-    pub(super) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item> {
+    pub(crate) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item> {
         self.tree.get_or_insert(pin, key, |_| ItemBox::new(key, value, &self.alive))
     }
 
-    pub(super) fn remove(&self, pin: &Pin<'_>, key: &[u8], stamp: u64) -> bool {
+    pub(crate) fn remove(&self, pin: &Pin<'_>, key: &[u8], stamp: u64) -> bool {
         self.tree.remove_if(pin, key, |_| Some(Stamp(stamp)))
     }
 
-    pub(super) fn value(&self, pin: &Pin<'_>, key: &[u8]) -> Option<u64> {
+    pub(crate) fn value(&self, pin: &Pin<'_>, key: &[u8]) -> Option<u64> {
         match self.tree.get(pin, key) {
             Lookup::Found(held) => {
                 let item = pin.get(held);
@@ -105,7 +108,7 @@ impl<const N: usize> Fixture<N> {
     }
 
     /// Everything from `from` on, in the order of the scan.
-    pub(super) fn scan(&self, pin: &Pin<'_>, from: ScanFrom<'_>) -> Vec<Vec<u8>> {
+    pub(crate) fn scan(&self, pin: &Pin<'_>, from: ScanFrom<'_>) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         let mut leaf = super::LeafScan::new();
         self.tree.scan_leaf(pin, from, &mut leaf);
