@@ -76,8 +76,7 @@ pub fn counters(db: &Database) -> Counters {
 
 /// A recovery's figures.
 pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
-    // What a user waits for: until secondary indexes are there too.
-    let seconds = report.seconds + report.index_seconds;
+    let seconds = report.seconds;
     let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     let phases = [
         (RecoveryPhase::Manifest, report.manifest_seconds),

@@ -24,7 +24,7 @@ use crate::ids::{Stamp, StreamId};
 use crate::log::protocol::{Poplar, Serial, Unlogged};
 use crate::log::{LogError, LogProtocol};
 use crate::metrics::{Counters, Metrics};
-use crate::recovery::{Progress, RecoveryPhase, RecoveryReport};
+use crate::recovery::RecoveryReport;
 use crate::table::store::Store;
 use crate::table::{Schema, Table};
 use crate::ticker::Ticker;
@@ -266,15 +266,9 @@ fn refuse_to_forget(config: &Config) -> Result<(), Error> {
 fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut RecoveryReport) -> Result<(), Error> {
     let clock = &config.environment.clock;
     let begun = clock.now();
-    let total = report.replayed;
-    let indexed = |done| {
-        if let Some(progress) = &config.progress {
-            progress(&Progress { phase: RecoveryPhase::Index, done, total });
-        }
-    };
-    let mut participant = store.epochs().register().expect("a participant is kept for the catalog");
-    report.indexed = catalog.load(store, &participant.pin(), &indexed)?;
+    report.indexed = catalog.load(config, store)?;
     report.index_seconds = (clock.now() - begun).as_secs_f64();
+    report.seconds += report.index_seconds;
     Ok(())
 }
 

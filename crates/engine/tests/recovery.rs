@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use osier::config::Create;
+use osier::recovery::RecoveryPhase;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, RecoveryError, Session, Table};
 
@@ -153,4 +155,46 @@ fn what_is_wrong_is_named() {
     fs::rename(&moved, home.join("stream-1")).expect("moved back");
     let db = open(&home).expect("sound again");
     assert_eq!(cities(&db).len(), 100);
+}
+
+#[test]
+fn indexes_are_built_by_ranges_of_several_tables() {
+    const ROWS: i64 = 10_000;
+    let home = directory("indexes");
+    let base = || Config::new(&home).streams(2).set("recovery_threads", "4").expect("threads");
+    let table_of = |name: &str, is_unique: bool| {
+        let schema = Schema::builder(name).column("id", Type::Int64).column("value", Type::Int64).primary_key(["id"]);
+        if is_unique { schema.unique_index("by_value", ["value"]) } else { schema.index("by_value", ["value"]) }
+    };
+    let db = Database::open(base()).expect("opened");
+    for (name, is_unique) in [("one", true), ("two", false)] {
+        let table = db.create_table(table_of(name, is_unique).build().expect("a schema")).expect("a table");
+        db.run(|tx| (0..ROWS).try_for_each(|id| tx.insert(&table, &[Value::Int(id), Value::Int(ROWS - id)])))
+            .expect("inserts");
+        db.run(|tx| (0..ROWS).step_by(3).try_for_each(|id| tx.delete(&table, &[Value::Int(id)]).map(drop)))
+            .expect("deletes");
+    }
+    db.close().expect("closed");
+
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let sink = reported.clone();
+    let db = Database::open(base().progress(move |progress| {
+        if progress.phase == RecoveryPhase::Index {
+            sink.lock().expect("unpoisoned").push((progress.done, progress.total));
+        }
+    }));
+    let db = db.expect("recovered");
+    let rows: Vec<i64> = (0..ROWS).filter(|id| id % 3 != 0).collect();
+    let indexed = 2 * rows.len() as u64;
+    assert_eq!(db.recovery().expect("a report").indexed, indexed);
+    let reported = reported.lock().expect("unpoisoned");
+    assert!(reported.len() > 2 && reported.contains(&(indexed, indexed)), "{reported:?}");
+    for name in ["one", "two"] {
+        let table = db.table(name).expect("the table");
+        let id = table.column("id").expect("id");
+        let by_value = db.run(|tx| -> Result<Vec<i64>, Error> {
+            tx.scan_index(&table, "by_value", KeyRange::all())?.map(|row| Ok(row?.int(id))).collect()
+        });
+        assert!(by_value.expect("a scan").0.iter().eq(rows.iter().rev()), "{name}");
+    }
 }

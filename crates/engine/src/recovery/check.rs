@@ -77,6 +77,8 @@ impl Scanner {
 }
 
 impl Work for Scanner {
+    type Error = RecoveryError;
+
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         let Some(place) = self.place.or_else(|| self.scan.claim()) else {
             let (tallies, deferred) = (std::mem::take(&mut self.tallies), std::mem::take(&mut self.deferred));

@@ -20,7 +20,7 @@
 //! - The store is used only if `run` succeeds.
 //! - The next generation begins above the greatest stamp seen, discarded records included.
 //!
-//! Absent: checkpoints, secondary indexes (the catalog builds them from the rows), creation of a database
+//! Absent: checkpoints, secondary indexes (a step of its own, [`indexes`], once the catalog is open), creation of a database
 //! ([`Manifest::create`]).
 
 pub(crate) mod chain;
@@ -29,6 +29,7 @@ mod cut;
 mod error;
 pub(crate) mod examine;
 mod freeze;
+pub(crate) mod indexes;
 mod replay_values;
 mod report;
 mod scan;
@@ -36,7 +37,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 mod verify;
-mod workers;
+pub(crate) mod workers;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,13 +8,13 @@
 //! - A recovered row is born with the stamp of its image.
 //! - Each thread has its own participant and is pinned for one batch at a time, so that overwritten images are freed.
 //!
-//! Absent: which records live (check.rs, schedule.rs), secondary indexes (derived by the catalog).
+//! Absent: which records live (check.rs, schedule.rs), secondary indexes (indexes.rs).
 
 use std::sync::Arc;
 
 use osier_memory::{Participant, Pin, Record, VersionBox};
 
-use super::RecoveryError;
+use super::{RecoveryError, workers};
 use crate::ids::{Stamp, TableId};
 use crate::log::record::{LoggedWrite, RecordReader};
 use crate::table::store::{RecordTree, Store};
@@ -30,9 +30,7 @@ pub(crate) struct Replayer {
 impl Replayer {
     /// One for each thread.
     pub(crate) fn new(store: &Store) -> Result<Replayer, RecoveryError> {
-        let participant = store.epochs().register().ok_or_else(|| RecoveryError::Thread {
-            what: "all sessions are taken: raise sessions_max above recovery_threads".to_owned(),
-        })?;
+        let participant = workers::register(store)?;
         let trees = Trees { store: store.clone(), known: Vec::new() };
         Ok(Replayer { store: store.clone(), participant, trees, tombstones: Vec::new() })
     }

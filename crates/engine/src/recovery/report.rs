@@ -38,7 +38,7 @@ pub struct Progress {
 /// What recovery read and decided, and how long it took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecoveryReport {
-    /// The whole of it, in seconds.
+    /// The whole of it, until the database can be used, in seconds.
     pub seconds: f64,
     /// Reading the manifest and finding the segments, in seconds.
     pub manifest_seconds: f64,
@@ -50,7 +50,7 @@ pub struct RecoveryReport {
     pub replay_seconds: f64,
     /// Checking the result, in seconds.
     pub verify_seconds: f64,
-    /// Building the secondary indexes, in seconds; not part of the whole.
+    /// Opening the tables and building their secondary indexes, in seconds.
     pub index_seconds: f64,
     /// Rows that secondary indexes were built from.
     pub indexed: u64,

@@ -104,6 +104,8 @@ impl DeferredReplay {
 }
 
 impl Work for DeferredReplay {
+    type Error = RecoveryError;
+
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         let schedule = self.schedule.clone();
         if let Some(deferred) = schedule.deferred.get(schedule.next.fetch_add(1, Ordering::Relaxed)) {
@@ -120,6 +122,8 @@ impl Work for DeferredReplay {
 struct Purge(Replayer);
 
 impl Work for Purge {
+    type Error = RecoveryError;
+
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         Ok(self.0.purge(PURGE_COUNT))
     }
