@@ -197,7 +197,7 @@ impl Ring {
                 return Ok((state, skip));
             }
             state.blocked += 1;
-            state = wait(&self.space, state);
+            state = wait(&self.space, &self.latch.state, state);
             state.blocked -= 1;
         }
     }

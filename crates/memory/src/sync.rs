@@ -66,8 +66,36 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Waits on a condition variable; like [`lock`], a panic of another holder is not passed on.
-pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+/// Lets a simulator that runs many threads as one take the place of every wait.
+#[cfg(feature = "simulated")]
+#[derive(Clone, Copy, Debug)]
+pub struct Simulator {
+    /// Whether the caller is one of its threads.
+    pub is_here: fn() -> bool,
+    /// Runs others.
+    pub pause: fn(),
+}
+
+/// Set once, by a test.
+#[cfg(feature = "simulated")]
+pub static SIMULATOR: std::sync::OnceLock<Simulator> = std::sync::OnceLock::new();
+
+/// What runs others while the caller waits, where it is simulated. Nothing is in builds that ship.
+#[inline(always)]
+fn simulated_pause() -> Option<fn()> {
+    #[cfg(feature = "simulated")]
+    return SIMULATOR.get().filter(|simulator| (simulator.is_here)()).map(|simulator| simulator.pause);
+    #[cfg(not(feature = "simulated"))]
+    None
+}
+
+/// Waits on a condition variable; like [`lock`], a panic of another holder is not passed on. May return early.
+pub fn wait<'a, T>(condition: &Condvar, mutex: &'a Mutex<T>, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    if let Some(pause) = simulated_pause() {
+        drop(guard);
+        pause();
+        return lock(mutex);
+    }
     condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -90,6 +118,9 @@ impl Backoff {
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait(&mut self) {
         const DOUBLINGS: u32 = 6;
+        if let Some(pause) = simulated_pause() {
+            return pause();
+        }
         if self.waits <= DOUBLINGS {
             for _ in 0..1u32 << self.waits {
                 hint::spin_loop();

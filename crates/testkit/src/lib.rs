@@ -8,6 +8,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod fiber;
 pub mod simulation;
 pub mod spawn;
 pub mod threads;

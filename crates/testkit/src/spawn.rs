@@ -1,13 +1,14 @@
 //! Background tasks without threads: the simulator steps them, one at a time, in an order drawn from the seed.
 //!
 //! Invariants:
-//! - A task runs only inside [`SimSpawn::step`] or while somebody waits for it in [`Joiner::join`]; a step is atomic.
+//! - A task runs only inside [`SimSpawn::step`] or while somebody waits for it in [`Joiner::join`], as a fiber: a step
+//!   of it may be preempted, see [`crate::fiber`].
 //! - A task that sleeps is stepped again only when its signal was raised or its time has come, exactly as a thread of
 //!   `OsSpawn`: a lost wake-up shows as a stalled join, which panics.
 //! - A panic in a task ends that task alone; its joiner reports the message, as a thread's would.
 //!
-//! Deliberately absent: preemption inside a step. Races between threads are the business of the models in
-//! `osier-memory` and of the threaded crash test.
+//! Deliberately absent: preemption anywhere but at the engine's points. Races between threads are the business of the
+//! models in `osier-memory` and of the threaded crash test.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use fastrand::Rng;
 use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 
 use crate::clock::ManualClock;
+use crate::fiber::{Fiber, Turn, give_way};
 
 /// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
 const DEADLINES_MAX: u32 = 20_000;
@@ -52,7 +54,7 @@ struct Slot {
     speed: u32,
     signal: Arc<Signal>,
     /// Absent while the task is being stepped.
-    task: Option<Box<dyn Task>>,
+    task: Option<Fiber<'static>>,
     rest: Rest,
 }
 
@@ -126,16 +128,21 @@ impl SimSpawn {
     /// Steps one task, drawn from those that are awake; `None` where none is.
     pub fn step(&self) -> Option<(String, Step)> {
         let (id, name, mut task) = self.take_ready()?;
-        let outcome = catch_unwind(AssertUnwindSafe(|| task.step()));
+        let turn = task.resume();
         let now = self.shared.clock.now();
-        let (step, end) = match outcome {
-            Ok(Step::Done) => (Step::Done, Some(Ok(()))),
-            Ok(step) => (step, None),
-            Err(panic) => (Step::Done, Some(Err(panic_message(panic.as_ref())))),
+        let (step, end) = match turn {
+            Turn::Stepped(step) => (step, None),
+            Turn::Over(panic) => (Step::Done, Some(panic.map_or(Ok(()), Err))),
+            // As it was: it goes on with the same step.
+            Turn::Preempted(_) | Turn::Pending => {
+                if let Some(slot) = self.state().tasks.get_mut(&id) {
+                    slot.task = Some(task);
+                }
+                return Some((name, Step::Again));
+            }
         };
         if let Some(end) = end {
-            // The task's drop may raise signals or take locks of its own: outside ours.
-            drop(task);
+            task.end();
             let mut state = self.state();
             if let Some(mut slot) = state.tasks.remove(&id) {
                 slot.wake();
@@ -151,7 +158,7 @@ impl SimSpawn {
         Some((name, step))
     }
 
-    fn take_ready(&self) -> Option<(usize, String, Box<dyn Task>)> {
+    fn take_ready(&self) -> Option<(usize, String, Fiber<'static>)> {
         let now = self.shared.clock.now();
         let mut state = self.state();
         let ready: Vec<usize> = state.tasks.iter().filter(|(_, slot)| slot.is_ready(now)).map(|(&id, _)| id).collect();
@@ -213,6 +220,7 @@ impl SimSpawn {
 
 impl Spawn for SimSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
+        let task = Fiber::new(move || run(task));
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
@@ -229,6 +237,17 @@ impl Spawn for SimSpawn {
 impl Joiner for SimJoiner {
     fn join(self: Box<Self>) -> Result<(), String> {
         self.spawn.join(self.id)
+    }
+}
+
+/// The life of a task. Its drop may raise signals or take locks of its own: outside those of the scheduler.
+fn run(mut task: Box<dyn Task>) -> Turn {
+    loop {
+        match catch_unwind(AssertUnwindSafe(|| task.step())) {
+            Ok(Step::Done) => return Turn::Over(None),
+            Ok(step) => give_way(Turn::Stepped(step)),
+            Err(panic) => return Turn::Over(Some(panic_message(panic.as_ref()))),
+        }
     }
 }
 

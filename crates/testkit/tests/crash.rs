@@ -1,14 +1,11 @@
 //! The crash simulation within the budget of `cargo test`; scripts/crash-simulation runs as many seeds as one likes.
 
 use osier::Protocol;
-use osier::failpoint::Mutation;
+use osier_testkit::simulation::mutations::{CASES, Case};
 use osier_testkit::simulation::{Choices, Summary, run};
 
 /// Seeds of each test; OSIER_SEEDS overrides it.
 const SEEDS: u64 = 150;
-
-/// Within how many seeds each mutation must be caught.
-const SEEDS_TO_CATCH: u64 = 200;
 
 fn seeds() -> u64 {
     std::env::var("OSIER_SEEDS").map_or(SEEDS, |text| text.parse().expect("OSIER_SEEDS is a number"))
@@ -24,12 +21,6 @@ fn pass(seeds: impl IntoIterator<Item = u64>, choices: &Choices) -> Summary {
         }
     }
     total
-}
-
-/// The first seed that fails with a mutation built in.
-fn first_caught(mutation: Mutation, protocol: Protocol, streams: Option<u32>) -> Option<u64> {
-    let choices = Choices { protocol: Some(protocol), streams, mutations: vec![mutation] };
-    (0..SEEDS_TO_CATCH).find(|&seed| run(seed, &choices, false).is_err())
 }
 
 #[test]
@@ -55,14 +46,12 @@ fn a_seed_repeats() {
 }
 
 #[test]
-fn a_skipped_sync_is_caught() {
-    for protocol in [Protocol::Poplar, Protocol::Serial] {
-        assert!(first_caught(Mutation::SkipLogSync, protocol, None).is_some(), "{protocol:?}");
-    }
-}
-
-/// It takes several streams: one that is durable and one whose heartbeat only seemed to be.
-#[test]
-fn a_volatile_heartbeat_is_caught() {
-    assert!(first_caught(Mutation::VolatileHeartbeat, Protocol::Poplar, Some(4)).is_some());
+fn every_mutation_is_caught() {
+    let missed = |case: &&Case| {
+        let caught = case.hunt(case.seeds_max);
+        println!("{} {caught:?}", case.name());
+        caught.is_none()
+    };
+    let missed: Vec<_> = CASES.iter().filter(missed).map(Case::name).collect();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
 }

@@ -80,7 +80,7 @@ impl Signal {
         let mut raised = lock(&self.raised);
         if !*raised {
             raised = match timeout {
-                None => wait(&self.changed, raised),
+                None => wait(&self.changed, &self.raised, raised),
                 Some(timeout) => self.changed.wait_timeout(raised, timeout).unwrap_or_else(PoisonError::into_inner).0,
             };
         }

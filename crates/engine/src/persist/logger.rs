@@ -22,7 +22,8 @@ use osier_memory::Batch;
 use super::device::Device;
 use super::segment::{self, SegmentHeader};
 use crate::acknowledge::queue::{Waiter, wake_all};
-use crate::ids::{LogOffset, StreamId};
+use crate::failpoint::{Mutation, Point, has, reach};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::io::{OpenMode, Step, Task};
 use crate::log::batch::{self, BatchHeader, Certificate};
 use crate::log::protocol::{Frontier, Lag};
@@ -168,7 +169,9 @@ impl<F: Frontier> Logger<F> {
             self.flushed_at = self.log.environment.clock.now();
         }
         self.lag_since = None;
-        let batch = self.stream().ring.close_batch(F::raise(&self.log));
+        let stamp = F::raise(&self.log);
+        reach(Point::Beat);
+        let batch = self.stream().ring.close_batch(stamp);
         self.stream().ring.wait_filled(&batch);
         batch
     }
@@ -184,7 +187,11 @@ impl<F: Frontier> Logger<F> {
             log: self.stream().identity,
             sequence: self.next_sequence,
             base: LogOffset(batch.start()),
-            floor: self.log.acknowledger.watermark().durable(self.id),
+            floor: if has(Mutation::NoFloor) {
+                Stamp::ZERO
+            } else {
+                self.log.acknowledger.watermark().durable(self.id)
+            },
             bytes: self.log.settings.segment_bytes,
         };
         // The deliberate fault must also bite where writes to a log are synchronous.
@@ -203,11 +210,12 @@ impl<F: Frontier> Logger<F> {
         let stream = self.log.stream(self.id);
         self.certificates.clear();
         F::certify(&self.log, self.id, batch.stamp(), &mut self.certificates);
+        reach(Point::Certified);
         let header = BatchHeader {
             offset: LogOffset(batch.start()),
             length: batch.end() - batch.start(),
             record_bytes: batch::header_bytes(stream.identity.streams()) as u64 + batch.record_bytes(),
-            stamp: batch.stamp(),
+            stamp: if has(Mutation::CloseOutsideLatch) { stream.ring.last() } else { batch.stamp() },
             stable: self.log.acknowledger.watermark().stable(),
         };
         if self.log.settings.volatile_heartbeat {
@@ -231,9 +239,10 @@ impl<F: Frontier> Logger<F> {
         self.certified.clear();
         self.certified.extend(self.certificates.iter().map(|certificate| certificate.stream));
         let acknowledger = &self.log.acknowledger;
-        acknowledger.publish(self.id, batch.stamp(), &self.certified, &mut self.covered);
+        let stamp = if has(Mutation::CloseOutsideLatch) { stream.ring.last() } else { batch.stamp() };
+        acknowledger.publish(self.id, stamp, &self.certified, &mut self.covered);
+        reach(Point::Published);
         self.count(&batch);
-        let stamp = batch.stamp();
         stream.ring.release(batch);
         wake_all(&mut self.covered);
         if self.log.is_closing() {

@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Protocol;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
 use crate::io::{Disk, OpenMode};
 use crate::log::LogIdentity;
@@ -211,7 +212,9 @@ impl Manifest {
         }
         let file = disk.open(&temporary, OpenMode::Create).map_err(ManifestError::io("create", &temporary))?;
         file.write_at(&bytes, 0).map_err(ManifestError::io("write", &temporary))?;
-        file.sync().map_err(ManifestError::io("sync", &temporary))?;
+        if !has(Mutation::ManifestNotSynced) {
+            file.sync().map_err(ManifestError::io("sync", &temporary))?;
+        }
         disk.rename(&temporary, &path).map_err(ManifestError::io("replace", &path))?;
         disk.sync_dir(home).map_err(ManifestError::io("sync the directory", home))
     }

@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
 use crate::log::LogIdentity;
@@ -397,7 +398,9 @@ pub fn create(
 fn publish(disk: &dyn Disk, from: &Path, directory: &Path, header: &SegmentHeader) -> Result<PathBuf, SegmentError> {
     let path = segment_path(directory, header.log.generation(), header.sequence);
     disk.rename(from, &path).map_err(SegmentError::io("rename a prepared file to", &path))?;
-    disk.sync_dir(directory).map_err(SegmentError::io("sync the directory", directory))?;
+    if !has(Mutation::DirectoryNotSynced) {
+        disk.sync_dir(directory).map_err(SegmentError::io("sync the directory", directory))?;
+    }
     Ok(path)
 }
 

@@ -19,6 +19,7 @@ use super::RecoveryError;
 use super::cut::{Tail, Verdict};
 use super::scan::{GenerationScan, Scan};
 use crate::config::Config;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Generation, LogOffset};
 use crate::io::{BLOCK_BYTES, Disk, OpenMode};
 use crate::log::batch::{BatchHeader, header_bytes};
@@ -36,8 +37,8 @@ pub(crate) fn persist_tails(
     let mut ends = Vec::with_capacity(verdict.streams.len());
     for stream in &verdict.streams {
         ends.push(match &stream.tail {
-            Some(tail) => persist_tail(disk, scan, tail)?,
-            None => stream.end,
+            Some(tail) if !has(Mutation::TailNotPersisted) => persist_tail(disk, scan, tail)?,
+            _ => stream.end,
         });
     }
     Ok(ends)

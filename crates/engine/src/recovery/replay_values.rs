@@ -15,6 +15,7 @@ use std::sync::Arc;
 use osier_memory::{Participant, Pin, Record, VersionBox};
 
 use super::{RecoveryError, workers};
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, TableId};
 use crate::log::record::{LoggedWrite, RecordReader};
 use crate::table::store::{RecordTree, Store};
@@ -80,7 +81,8 @@ impl Session<'_> {
         let inserted = tree.get_or_insert(&self.pin, write.key, |_| Record::new_absent(write.key, Stamp::ZERO));
         let record = self.pin.get(inserted.entry);
         // Saves the copy; `Record::replay` decides.
-        if record.word().stamp() >= stamp {
+        let is_first = record.word().stamp() == Stamp::ZERO;
+        if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) {
             return;
         }
         let version = write.row.map(|row| {

@@ -19,6 +19,7 @@ use super::error::TransactionError;
 use super::write_set::WriteSet;
 use crate::concurrency::ConcurrencyControl;
 use crate::error::Error;
+use crate::failpoint::{Mutation, Point, has, reach};
 use crate::ids::{Epoch, Stamp, StreamId, TableId};
 use crate::log::record::{self, RecordHeader, RecordWriter};
 use crate::log::{LogProtocol, Observed};
@@ -49,11 +50,15 @@ impl Commit<'_, '_> {
     ) -> Result<Committed, Error> {
         let record_bytes = self.record_bytes(writes, &table_id)?;
         control.lock(self.pin, writes)?;
+        reach(Point::Locked);
         let epoch = self.pin.current_epoch();
-        if let Err(conflict) = control.validate(self.pin, writes).and_then(|()| definitions_hold()) {
+        reach(Point::Ordered);
+        let validated = control.validate(self.pin, writes).and_then(|()| definitions_hold());
+        if let (Err(conflict), false) = (validated, writes.is_empty() && has(Mutation::AbortNotValidated)) {
             control.abort(self.pin, writes);
             return Err(conflict.into());
         }
+        reach(Point::Validated);
         let raw_dep = control.observed();
         if writes.is_empty() {
             return Ok(Committed { observed: Observed { stamp: Stamp::ZERO, stream: self.stream, raw_dep }, epoch });
@@ -66,11 +71,13 @@ impl Commit<'_, '_> {
             }
         };
         let stamp = slot.stamp();
+        reach(Point::Reserved);
         slot.fill(|buffer, seal| {
             let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
             let header = RecordHeader { stamp, raw_dep, epoch, write_count };
             self.write_record(&mut RecordWriter::new(buffer, header, seal), writes, &table_id);
         });
+        reach(Point::Filled);
         control.install(self.pin, writes, stamp);
         Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
     }

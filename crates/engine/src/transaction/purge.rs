@@ -12,6 +12,7 @@ use osier_memory::{Held, Pin, Record, Stamp};
 use super::write_set::{Mark, Write};
 use super::{State, tree};
 use crate::database::Shared;
+use crate::failpoint::{Mutation, has};
 use crate::table::store::RecordTree;
 
 /// A key that had no row when it was noted.
@@ -32,7 +33,7 @@ impl Purge {
 
     /// Whether it may happen while everything up to `stable` is durable.
     fn is_due(&self, stable: Stamp) -> bool {
-        self.stamp <= stable
+        self.stamp <= stable || has(Mutation::EarlyPurge)
     }
 
     /// Removes the record unless its key is in use again.
@@ -41,7 +42,7 @@ impl Purge {
             let word = record.try_lock().ok()?;
             if record.is_absent() && word.stamp() == self.stamp {
                 record.kill();
-                return Some(self.stamp);
+                return Some(if has(Mutation::EarlyPurge) { Stamp::ZERO } else { self.stamp });
             }
             record.unlock();
             None

@@ -5,6 +5,8 @@
 
 use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
 
+use crate::failpoint::{Mutation, has};
+
 /// One observed record.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRead {
@@ -46,7 +48,9 @@ impl ReadSet {
     /// Notes an absence or a scanned leaf. Repeats are common (a range walked twice, neighbouring absences), so the last
     /// one is remembered once.
     pub(crate) fn leaf(&mut self, leaf: LeafRead) {
-        self.raw_dep = self.raw_dep.max(leaf.max_stamp());
+        if !has(Mutation::AbsencesIgnored) {
+            self.raw_dep = self.raw_dep.max(leaf.max_stamp());
+        }
         if self.leaves.last() != Some(&leaf) {
             self.leaves.push(leaf);
         }

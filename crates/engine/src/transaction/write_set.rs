@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use osier_memory::{Held, Record, Stamp, VersionBox};
+use osier_memory::{Held, Pin, Record, Stamp, VersionBox};
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
 /// count is touched per write: handles are shared by all threads.
@@ -162,15 +162,18 @@ impl WriteSet {
         self.protected = mark.writes;
     }
 
-    /// Puts the writes into the order in which records are locked: by address, the same in every transaction.
-    pub(crate) fn sort_for_locking(&mut self) {
-        self.writes.sort_unstable_by_key(|write| write.record.address());
+    /// Puts the writes into the order in which records are locked: by address, the same in every transaction. Simulated, by
+    /// key before all: a run must not depend on addresses.
+    pub(crate) fn sort_for_locking(&mut self, pin: &Pin<'_>) {
+        let key = |write: &Write| if cfg!(feature = "mutations") { pin.get(write.record).key() } else { &[] };
+        let order = |a: &Write, b: &Write| (key(a), a.record.address()).cmp(&(key(b), b.record.address()));
+        self.writes.sort_unstable_by(order);
         self.by_record.clear();
     }
 
     /// Whether the record is to be written, once the set is sorted.
     pub(crate) fn contains_sorted(&self, record: Held<Record>) -> bool {
-        if self.writes.len() <= LINEAR_MAX {
+        if cfg!(feature = "mutations") || self.writes.len() <= LINEAR_MAX {
             return self.writes.iter().any(|write| write.record == record);
         }
         self.writes.binary_search_by_key(&record.address(), |write| write.record.address()).is_ok()

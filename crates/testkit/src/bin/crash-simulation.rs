@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
-use osier::failpoint::Mutation;
+use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Summary, run};
 
 /// Crashes a simulated database over and over and judges what it recovers.
@@ -36,7 +36,10 @@ struct Options {
     streams: Option<u32>,
     /// Builds a fault into the engine, which the seeds must catch. Repeatable.
     #[arg(long)]
-    mutation: Vec<Fault>,
+    mutation: Vec<String>,
+    /// Catches every mutation and writes the table in docs/testing.md.
+    #[arg(long)]
+    mutations: bool,
     /// Threads, each with seeds of its own; 0 takes one per core.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -48,23 +51,17 @@ enum LogProtocol {
     Poplar,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Fault {
-    SkipLogSync,
-    VolatileHeartbeat,
-}
-
 impl Options {
     fn choices(&self) -> Choices {
         let protocol = self.protocol.map(|protocol| match protocol {
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
         });
-        let mutation = |fault: &Fault| match fault {
-            Fault::SkipLogSync => Mutation::SkipLogSync,
-            Fault::VolatileHeartbeat => Mutation::VolatileHeartbeat,
-        };
-        Choices { protocol, streams: self.streams, mutations: self.mutation.iter().map(mutation).collect() }
+        let is_named = |case: &&Case| self.mutation.contains(&case.name());
+        let mutations: Vec<_> = CASES.iter().filter(is_named).map(|case| case.mutation).collect();
+        let names = || CASES.iter().map(Case::name).collect::<Vec<_>>().join(", ");
+        assert_eq!(mutations.len(), self.mutation.len(), "the mutations are {}", names());
+        Choices { protocol, streams: self.streams, mutations }
     }
 }
 
@@ -77,6 +74,9 @@ struct Findings {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if options.mutations {
+        return write_table(options.seeds);
+    }
     let choices = options.choices();
     if let Some(seed) = options.seed {
         return match run(seed, &choices, options.trace) {
@@ -94,6 +94,19 @@ fn main() -> ExitCode {
     let findings = run_all(&options, &choices);
     report(&options, &findings, begun.elapsed().as_secs_f64());
     if findings.failed.is_empty() == choices.mutations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Puts the table of mutations between its marks.
+fn write_table(seeds_max: u64) -> ExitCode {
+    const MARKS: [&str; 2] = ["<!-- mutations: begin -->\n", "<!-- mutations: end -->\n"];
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
+    let (table, all) = table(seeds_max);
+    print!("{table}");
+    let text = std::fs::read_to_string(path).expect("docs/testing.md can be read");
+    let (before, rest) = text.split_once(MARKS[0]).expect("docs/testing.md has the first mark");
+    let (_, after) = rest.split_once(MARKS[1]).expect("docs/testing.md has the second mark");
+    std::fs::write(path, [before, MARKS[0], &table, MARKS[1], after].concat()).expect("docs/testing.md can be written");
+    if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run_all(options: &Options, choices: &Choices) -> Findings {

@@ -1,22 +1,28 @@
-//! Runs futures in one thread, in an order drawn by its caller. A future that is not woken is not polled, so that a
+//! Runs futures in fibers, in an order drawn by its caller. A future that is not woken is not polled, so that a
 //! lost wake-up shows as a session that never goes on.
 
+use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use fastrand::Rng;
 
+use crate::fiber::{Fiber, Turn, give_way};
+
 /// A set of futures with the same output.
 pub struct Executor<'f, T> {
     running: Vec<Running<'f, T>>,
+    is_cancelled: Rc<Cell<bool>>,
 }
 
 struct Running<'f, T> {
-    future: Pin<Box<dyn Future<Output = T> + 'f>>,
+    fiber: Fiber<'f>,
+    output: Rc<RefCell<Option<T>>>,
     woken: Arc<Woken>,
+    is_preempted: bool,
 }
 
 struct Woken(AtomicBool);
@@ -29,14 +35,30 @@ impl Wake for Woken {
 
 impl<T> Default for Executor<'_, T> {
     fn default() -> Self {
-        Executor { running: Vec::new() }
+        Executor { running: Vec::new(), is_cancelled: Rc::default() }
     }
 }
 
-impl<'f, T> Executor<'f, T> {
+impl<'f, T: 'f> Executor<'f, T> {
     /// Adds a future.
     pub fn spawn(&mut self, future: impl Future<Output = T> + 'f) {
-        self.running.push(Running { future: Box::pin(future), woken: Arc::new(Woken(AtomicBool::new(true))) });
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let (output, is_cancelled) = (Rc::new(RefCell::new(None)), Rc::clone(&self.is_cancelled));
+        let (waker, result) = (Waker::from(Arc::clone(&woken)), Rc::clone(&output));
+        let fiber = Fiber::new_local(move || {
+            let mut future = Box::pin(future);
+            while !is_cancelled.get() {
+                match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                    Poll::Pending => give_way(Turn::Pending),
+                    Poll::Ready(value) => {
+                        *result.borrow_mut() = Some(value);
+                        break;
+                    }
+                }
+            }
+            Turn::Over(None)
+        });
+        self.running.push(Running { fiber, output, woken, is_preempted: false });
     }
 
     /// The futures that have not ended.
@@ -44,19 +66,32 @@ impl<'f, T> Executor<'f, T> {
         self.running.len()
     }
 
-    /// Polls one future, drawn from those that were woken. `None` where none was; `Some(Some(_))` where it ended.
+    /// Drops every future where it is pending; those that are preempted inside a poll end it first.
+    pub fn cancel(&mut self) {
+        self.is_cancelled.set(true);
+    }
+
+    /// Runs one future, drawn from those that are preempted or were woken. `None` where there is none; `Some(Some(_))` where
+    /// it ended by itself.
     pub fn step(&mut self, rng: &mut Rng) -> Option<Option<T>> {
-        let is_woken = |running: &Running<'f, T>| running.woken.0.load(Ordering::SeqCst);
-        let ready: Vec<usize> = (0..self.running.len()).filter(|&index| is_woken(&self.running[index])).collect();
+        let is_ready = |running: &Running<'f, T>| {
+            running.is_preempted || self.is_cancelled.get() || running.woken.0.load(Ordering::SeqCst)
+        };
+        let ready: Vec<usize> = (0..self.running.len()).filter(|&index| is_ready(&self.running[index])).collect();
         let index = *ready.get(rng.usize(..ready.len().max(1)))?;
         let running = &mut self.running[index];
-        running.woken.0.store(false, Ordering::SeqCst);
-        let waker = Waker::from(Arc::clone(&running.woken));
-        match running.future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Pending => Some(None),
-            Poll::Ready(value) => {
-                self.running.remove(index);
-                Some(Some(value))
+        if !std::mem::take(&mut running.is_preempted) {
+            running.woken.0.store(false, Ordering::SeqCst);
+        }
+        match running.fiber.resume() {
+            Turn::Over(_) => {
+                let ended = self.running.remove(index);
+                ended.fiber.end();
+                Some(ended.output.take())
+            }
+            turn => {
+                running.is_preempted = matches!(turn, Turn::Preempted(_));
+                Some(None)
             }
         }
     }

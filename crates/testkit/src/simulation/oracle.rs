@@ -5,7 +5,7 @@
 //! - (c) They leave the state that the database recovered.
 //! - (d) What was dead once stays dead, and what survived an open survives every later one.
 //!
-//! The true order is the order of the commit calls, because the simulation has one thread and a commit is one call.
+//! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -33,6 +33,8 @@ pub struct Finished {
     pub end: End,
     /// Whether it wrote a marker; without one nobody can tell whether it was recovered, and nobody needs to.
     pub marked: bool,
+    /// Its place in the serial order.
+    pub order: u64,
     /// Whether its receipt was acknowledged before the crash.
     pub acknowledged: bool,
 }
@@ -95,7 +97,7 @@ pub struct Oracle {
     base: Model,
     alive: BTreeSet<TransactionId>,
     dead: BTreeSet<TransactionId>,
-    /// Ended since the last successful open, in true order.
+    /// Ended since the last successful open.
     finished: Vec<Finished>,
 }
 
@@ -121,17 +123,23 @@ impl Oracle {
         &self.finished
     }
 
+    fn in_order(&self) -> Vec<&Finished> {
+        let mut ordered: Vec<_> = self.finished.iter().collect();
+        ordered.sort_by_key(|finished| finished.order);
+        ordered
+    }
+
     /// Executes serially everything that ended, acknowledged or not: serializability of the run itself.
     pub fn check_run(&self) -> Result<(), Violation> {
         let mut model = self.base.clone();
-        self.finished.iter().try_for_each(|finished| execute(&mut model, finished, Phase::Run))
+        self.in_order().into_iter().try_for_each(|finished| execute(&mut model, finished, Phase::Run))
     }
 
     /// Judges what an open after a crash found, and takes it as the state from which the next generation starts.
     pub fn check_recovery(&mut self, recovered: &Recovered) -> Result<(), Violation> {
         self.check_sets(&recovered.transactions)?;
         let mut model = self.base.clone();
-        for finished in &self.finished {
+        for finished in self.in_order() {
             let lives =
                 if finished.marked { recovered.transactions.contains(&finished.id) } else { finished.acknowledged };
             if lives {

@@ -31,7 +31,7 @@ fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
 }
 
 fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
-    Finished { id: TransactionId(id), steps, end: End::Committed, marked: true, acknowledged: false }
+    Finished { id: TransactionId(id), steps, end: End::Committed, marked: true, order: 0, acknowledged: false }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {

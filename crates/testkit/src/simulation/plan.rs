@@ -73,6 +73,8 @@ pub struct Plan {
     pub generations: usize,
     /// Steps of sessions and tasks in one generation.
     pub steps_max: usize,
+    /// The chance that a thread is preempted at a point inside a call.
+    pub preempted_share: f64,
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
     is_hot: bool,
@@ -105,7 +107,11 @@ impl Plan {
     /// The plan of a seed.
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
         let plan = Plan::draw_any(rng, choices);
-        if rng.u8(0..3) == 0 { plan.hot(choices) } else { plan }
+        match rng.u8(0..6) {
+            0 | 1 => plan.hot(choices),
+            2 => plan.absent(choices),
+            _ => plan,
+        }
     }
 
     /// Short transactions that all depend on each other: whoever is acknowledged has read from others a moment ago.
@@ -129,6 +135,14 @@ impl Plan {
             shares,
             ..self
         }
+    }
+
+    /// As [`Plan::hot`], over rows that come and go: what is depended on is mostly an absence.
+    fn absent(self, choices: &Choices) -> Plan {
+        let mut weights = [0; KINDS];
+        (weights[0], weights[5], weights[6], weights[12], weights[13]) = (4, 1, 2, 2, 2);
+        let shares = Shares { read_only: 0.4, ..self.shares };
+        Plan { weights, shares, ..self.hot(choices) }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
@@ -157,6 +171,7 @@ impl Plan {
                 awaited: ends(rng),
                 leads: ends(rng) * 2.0,
             },
+            preempted_share: [0.0, 0.1, 0.5][Rng::with_seed(!rng.clone().u64(..)).usize(0..3)],
             is_hot: false,
             keys: [2, 5, 12, 24][rng.usize(0..4)],
             codes: rng.i32(1..12),

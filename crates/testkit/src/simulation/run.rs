@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -27,10 +28,14 @@ use super::session::{self, World};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
 use crate::disk::{Faults, SimDisk};
+use crate::fiber;
 use crate::spawn::SimSpawn;
 
 /// How often the clock is moved on before a receipt that is still pending counts as forgotten.
 const PATIENCE_ROUNDS: usize = 20;
+
+/// Within how many steps a session must return from what it was calling.
+const QUIESCENCE_STEPS_MAX: usize = 20_000;
 
 /// How long bursts and silences last on average.
 const PHASE_STEPS: f64 = 25.0;
@@ -160,6 +165,7 @@ impl<'s> Simulation<'s> {
         let mut rng = Rng::with_seed(seed);
         let plan = Plan::draw(&mut rng, choices);
         trace.line(|| format!("{plan:#?}"));
+        fiber::start(rng.clone().u64(..), plan.preempted_share, &choices.mutations);
         Simulation {
             plan,
             rng: RefCell::new(rng),
@@ -203,6 +209,8 @@ impl<'s> Simulation<'s> {
         let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
         match Database::open(self.config(&disk, &clock, &spawn)) {
             Ok(database) => {
+                // After a failure nobody waits for what it was doing.
+                let database = ManuallyDrop::new(database);
                 self.count(|summary| summary.opens += 1);
                 self.judge(&database)?;
                 self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
@@ -210,6 +218,7 @@ impl<'s> Simulation<'s> {
                 if ending != Ending::Close {
                     disk.crash();
                 }
+                drop(ManuallyDrop::into_inner(database));
             }
             Err(error) if disk.is_crashed() || disk.fault_met() => {
                 self.trace.line(|| format!("open failed: {error}"));
@@ -280,9 +289,8 @@ impl<'s> Simulation<'s> {
             clock,
             trace: self.trace,
             receipts: RefCell::default(),
-            pressure_bytes: Cell::new(0),
         };
-        self.interleave(&world, disk)?;
+        self.interleave(&world, disk, ending)?;
         if self.rng.borrow_mut().bool() {
             spawn.run_until_idle();
         }
@@ -318,7 +326,7 @@ impl<'s> Simulation<'s> {
     }
 
     /// Steps sessions and tasks until the disk crashes or the steps are used up.
-    fn interleave(&self, world: &World<'_>, disk: &SimDisk) -> Result<(), Failure> {
+    fn interleave(&self, world: &World<'_>, disk: &SimDisk, ending: Ending) -> Result<(), Failure> {
         let mut executor = Executor::default();
         let mut sessions = 0;
         let poll_share = if self.rng.borrow_mut().bool() { 1.0 } else { 0.1 };
@@ -355,7 +363,26 @@ impl<'s> Simulation<'s> {
                 self.poll(world);
             }
         }
-        Ok(())
+        if matches!(ending, Ending::PowerLoss | Ending::Kill) && self.rng.borrow_mut().bool() {
+            disk.crash();
+        }
+        self.quiesce(world, executor)
+    }
+
+    /// Ends the sessions: those that are preempted inside a call return from it first.
+    fn quiesce(&self, world: &World<'_>, mut executor: Executor<'_, Result<(), Failure>>) -> Result<(), Failure> {
+        executor.cancel();
+        for _ in 0..QUIESCENCE_STEPS_MAX {
+            if executor.live() == 0 {
+                return Ok(());
+            }
+            let mut rng = self.rng.borrow_mut().fork();
+            executor.step(&mut rng).flatten().unwrap_or(Ok(()))?;
+            if world.spawn.step().is_none() {
+                world.clock.advance(Duration::from_micros(100));
+            }
+        }
+        Err(Failure::Forgotten(format!("{} sessions inside a call", executor.live())))
     }
 
     /// Asks every receipt, and forgets those that were answered.

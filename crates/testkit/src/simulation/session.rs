@@ -2,7 +2,6 @@
 //! several sessions overlap in every way that the seed draws.
 
 use std::cell::{Cell, RefCell};
-use std::time::Duration;
 
 use fastrand::Rng;
 use osier::{Database, Durability, Error, Receipt, Savepoint, Session, Transaction, TransactionOptions};
@@ -14,11 +13,8 @@ use super::plan::Plan;
 use super::run::{Failure, Trace};
 use super::tables::Tables;
 use crate::clock::ManualClock;
+use crate::fiber;
 use crate::spawn::SimSpawn;
-
-/// What may be reserved in the rings before the loggers get a chance to empty them; a full ring would block the only
-/// thread there is.
-const PRESSURE_BYTES_MAX: usize = 20 << 10;
 
 /// What the sessions of one generation share.
 pub(super) struct World<'w> {
@@ -33,8 +29,6 @@ pub(super) struct World<'w> {
     pub(super) trace: &'w Trace,
     /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
     pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
-    /// Bytes reserved since the rings were empty, estimated from above.
-    pub(super) pressure_bytes: Cell<usize>,
 }
 
 /// A transaction that is being drawn.
@@ -56,19 +50,6 @@ enum Attempt {
 impl World<'_> {
     pub(super) fn chance(&self, share: f64) -> bool {
         self.rng.borrow_mut().f64() < share
-    }
-
-    /// Lets the loggers empty the rings where a commit might find one full.
-    fn relieve(&self, bytes: usize) {
-        let pressure = self.pressure_bytes.get() + bytes;
-        if pressure > PRESSURE_BYTES_MAX {
-            self.spawn.run_until_idle();
-            self.clock.advance(self.plan.group_commit_interval + Duration::from_micros(1));
-            self.spawn.run_until_idle();
-            self.pressure_bytes.set(bytes);
-        } else {
-            self.pressure_bytes.set(pressure);
-        }
     }
 }
 
@@ -123,8 +104,8 @@ fn draft(world: &World<'_>) -> Draft {
 
 /// Draws and does one operation.
 fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> Result<Attempt, Failure> {
-    let rng = &mut *world.rng.borrow_mut();
-    let operation = world.plan.operation(rng, draft.id, draft.options.read_only, draft.savepoints.len());
+    let (id, savepoints) = (draft.id, draft.savepoints.len());
+    let operation = world.plan.operation(&mut world.rng.borrow_mut(), id, draft.options.read_only, savepoints);
     match world.tables.execute(transaction, &operation, &mut draft.savepoints) {
         Ok(outcome) => {
             world.trace.line(|| format!("  {} {operation:?} -> {outcome:?}", draft.id));
@@ -146,19 +127,16 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
     let failed = draft.steps.iter().any(|(_, outcome)| *outcome == Outcome::Duplicate);
     let aborts = world.chance(if failed { 0.5 } else { world.plan.shares.abort });
     let marked = draft.writes && !aborts;
-    if marked {
-        if let Err(error) = world.tables.mark(&transaction, id) {
-            gave_up(world, id, &error, &"its marker")?;
-            return Ok(None);
-        }
-        world.relieve(draft.steps.iter().map(|(operation, _)| log_bytes(operation)).sum::<usize>() + 256);
+    if marked && let Err(error) = world.tables.mark(&transaction, id) {
+        gave_up(world, id, &error, &"its marker")?;
+        return Ok(None);
     }
     let (end, result) =
         if aborts { (End::Aborted, transaction.abort()) } else { (End::Committed, transaction.commit()) };
     match result {
         Ok(receipt) => {
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
-            let finished = Finished { id, steps: draft.steps, end, marked, acknowledged: false };
+            let finished = Finished { id, steps: draft.steps, end, marked, order: fiber::order(), acknowledged: false };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))
@@ -190,18 +168,4 @@ fn is_write(operation: &Operation) -> bool {
             | Operation::Savepoint
             | Operation::RollbackTo(_)
     )
-}
-
-/// What an operation adds to a log record, at most.
-fn log_bytes(operation: &Operation) -> usize {
-    const WRITE_BYTES: usize = 256;
-    let payload = match operation {
-        Operation::Insert(_, _, row) | Operation::Upsert(_, _, row) | Operation::Replace(_, _, row) => {
-            row.payload.as_ref().map_or(0, Vec::len)
-        }
-        // The whole row is logged.
-        Operation::Update(..) | Operation::Increment(..) => 1024,
-        _ => 0,
-    };
-    WRITE_BYTES + payload
 }

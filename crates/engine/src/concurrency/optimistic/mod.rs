@@ -18,6 +18,7 @@ use std::sync::atomic::{Ordering, fence};
 use osier_memory::{Held, LeafChange, LeafRead, Observed, Pin, Record, Stamp};
 
 use super::{ConcurrencyControl, Found};
+use crate::failpoint::{Mutation, Point, has, reach};
 use crate::transaction::TransactionError;
 use crate::transaction::read_set::{ReadSet, RowRead, Seen};
 use crate::transaction::write_set::WriteSet;
@@ -39,7 +40,12 @@ impl ConcurrencyControl for Optimistic {
                 self.reads.row(record, Seen::Stamp(version.stamp()));
                 Found::Present(version)
             }
+            Observed::Absent(_) if has(Mutation::PlaceholderUnobserved) => Found::Absent,
             Observed::Absent(stamp) => {
+                if has(Mutation::AbsencesIgnored) {
+                    self.reads.rows.push(RowRead { record, seen: Seen::Stamp(stamp) });
+                    return Found::Absent;
+                }
                 self.reads.row(record, Seen::Stamp(stamp));
                 Found::Absent
             }
@@ -81,7 +87,7 @@ impl ConcurrencyControl for Optimistic {
     }
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
-        writes.sort_for_locking();
+        writes.sort_for_locking(pin);
         for (at, write) in writes.iter().enumerate() {
             if pin.get(write.record).lock().is_err() {
                 writes.iter().take(at).for_each(|locked| pin.get(locked.record).unlock());
@@ -97,7 +103,7 @@ impl ConcurrencyControl for Optimistic {
         if !self.reads.rows.iter().all(|read| is_unchanged(pin, read, writes)) {
             return Err(TransactionError::ROW_CONFLICT);
         }
-        if !self.reads.leaves_unchanged(pin) {
+        if !has(Mutation::NoLeafValidation) && !self.reads.leaves_unchanged(pin) {
             return Err(TransactionError::RANGE_CONFLICT);
         }
         Ok(())
@@ -108,6 +114,9 @@ impl ConcurrencyControl for Optimistic {
     }
 
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp) {
+        if has(Mutation::UnlockBeforeInstall) {
+            return Optimistic::install_unlocked(pin, writes, stamp);
+        }
         for write in writes.iter_mut() {
             let record = pin.get(write.record);
             assert!(record.word().stamp() < stamp, "stamps of one key strictly increase");
@@ -117,11 +126,28 @@ impl ConcurrencyControl for Optimistic {
             });
             write.is_placeholder &= version.is_none();
             record.install(pin, version, stamp);
+            reach(Point::Installed);
         }
     }
 
     fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
         writes.iter().for_each(|write| pin.get(write.record).unlock());
+    }
+}
+
+impl Optimistic {
+    /// The deliberate fault: others get in between.
+    fn install_unlocked(pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp) {
+        writes.iter().for_each(|write| pin.get(write.record).unlock());
+        for write in writes.iter_mut() {
+            reach(Point::Installed);
+            let version = write.pending.take().map(|mut version| {
+                version.set_order(stamp, write.birth.unwrap_or(stamp));
+                version
+            });
+            write.is_placeholder &= version.is_none();
+            pin.get(write.record).replay(pin, stamp, version);
+        }
     }
 }
 

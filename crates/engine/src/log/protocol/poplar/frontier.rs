@@ -13,6 +13,7 @@
 //! stamp after at most one marker each, and all sleep; every reader is acknowledged by then.
 
 use crate::acknowledge::Watermark;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, StreamId};
 use crate::log::batch::Certificate;
 use crate::log::protocol::{Frontier, Lag};
@@ -26,7 +27,7 @@ impl Frontier for PoplarFrontier {
     /// write reads nothing (the paper's Qww).
     fn may_acknowledge(watermark: &Watermark, observed: &Observed) -> bool {
         let own = observed.stamp == Stamp::ZERO || watermark.durable(observed.stream) >= observed.stamp;
-        own && (observed.raw_dep == Stamp::ZERO || watermark.stable() >= observed.raw_dep)
+        own && (has(Mutation::NoCsnWait) || observed.raw_dep == Stamp::ZERO || watermark.stable() >= observed.raw_dep)
     }
 
     fn raise(log: &Log) -> Stamp {
@@ -36,7 +37,10 @@ impl Frontier for PoplarFrontier {
     }
 
     fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>) {
-        let is_idle = |stream: &&Stream| stream.id() != own && stream.ring.certify_idle(stamp);
+        let is_idle = |stream: &&Stream| {
+            let is_other = stream.id() != own && !has(Mutation::NoHeartbeat);
+            is_other && (stream.ring.certify_idle(stamp) || has(Mutation::BusyCertified))
+        };
         let idle = log.streams.iter().filter(is_idle);
         certificates.extend(idle.map(|stream| Certificate { stream: stream.id(), stamp }));
     }
@@ -44,7 +48,9 @@ impl Frontier for PoplarFrontier {
     fn lag(log: &Log, own: StreamId) -> Lag {
         let watermark = log.acknowledger.watermark();
         let durable = watermark.durable(own);
-        if durable < log.acknowledger.demand() {
+        if has(Mutation::NoHeartbeat) {
+            Lag::None
+        } else if durable < log.acknowledger.demand() {
             Lag::Demanded
         } else if durable < watermark.foremost() {
             Lag::Behind

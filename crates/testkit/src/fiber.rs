@@ -1,0 +1,107 @@
+//! Threads of a simulation: each has a stack of its own, all run in one thread of the system, and one runs until it is
+//! preempted at a point that the engine names or gives way by itself.
+//!
+//! Invariants:
+//! - Whether a point preempts is drawn from the seed ([`start`]); a wait for another thread always does, because that one
+//!   runs only when it is resumed.
+//! - A fiber that has not ended is leaked and never unwound: it may stand where an unwinding thread would end the process.
+//!
+//! Deliberately absent: which fiber runs next. That is drawn by whoever resumes them.
+
+use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
+
+use fastrand::Rng;
+use generator::{Generator, Gn};
+use osier::failpoint::{Mutation, Point, simulated};
+use osier::io::Step;
+use send_wrapper::SendWrapper;
+
+/// Of one stack, in words; memory that is not touched costs nothing.
+const STACK_WORDS: usize = 64 << 10;
+
+/// Why a fiber gave way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It was preempted inside a call.
+    Preempted(Point),
+    /// Its future is pending.
+    Pending,
+    /// Its task took a step.
+    Stepped(Step),
+    /// It is over, by a panic where there is a message.
+    Over(Option<String>),
+}
+
+struct Schedule {
+    rng: Rng,
+    preempted_share: f64,
+}
+
+thread_local! {
+    static SCHEDULE: RefCell<Option<Schedule>> = const { RefCell::new(None) };
+    /// The last place in the serial order that was given.
+    static LAST_ORDER: Cell<u64> = const { Cell::new(0) };
+    /// The one that the running fiber was given last.
+    static ORDER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Begins a simulation in this thread: points preempt with this chance, and these faults are built into the engine.
+pub fn start(seed: u64, preempted_share: f64, mutations: &[Mutation]) {
+    simulated::install(generator::is_generator, reached);
+    simulated::build_in(mutations);
+    SCHEDULE.set(Some(Schedule { rng: Rng::with_seed(seed), preempted_share }));
+    LAST_ORDER.set(0);
+}
+
+/// The place in the serial order of the commit that the calling fiber did last.
+pub fn order() -> u64 {
+    ORDER.get()
+}
+
+fn reached(point: Point) {
+    if point == Point::Ordered {
+        LAST_ORDER.set(LAST_ORDER.get() + 1);
+        ORDER.set(LAST_ORDER.get());
+    }
+    let draw = |schedule: &mut Schedule| schedule.rng.f64() < schedule.preempted_share;
+    let is_drawn = || SCHEDULE.with_borrow_mut(|schedule| schedule.as_mut().is_some_and(draw));
+    if generator::is_generator() && (point == Point::Waiting || is_drawn()) {
+        give_way(Turn::Preempted(point));
+    }
+}
+
+/// Has whoever resumed the calling fiber go on.
+pub fn give_way(turn: Turn) {
+    let order = ORDER.get();
+    #[expect(deprecated, reason = "the scope that replaces it cannot be reached from inside the engine")]
+    generator::yield_with(turn);
+    ORDER.set(order);
+}
+
+/// A thread of the simulation.
+pub struct Fiber<'f>(ManuallyDrop<Generator<'f, (), Turn>>);
+
+impl<'f> Fiber<'f> {
+    /// A fiber that runs `body`.
+    pub fn new(body: impl FnOnce() -> Turn + Send + 'f) -> Fiber<'f> {
+        Fiber(ManuallyDrop::new(Gn::new_opt(STACK_WORDS, body)))
+    }
+
+    /// A fiber that stays in the thread of the system that made it.
+    pub fn new_local(body: impl FnOnce() -> Turn + 'f) -> Fiber<'f> {
+        let body = SendWrapper::new(body);
+        Fiber::new(move || body.take()())
+    }
+
+    /// Lets it run until it gives way. A panic inside goes on in the caller.
+    pub fn resume(&mut self) -> Turn {
+        self.0.resume().expect("a fiber that is over is not resumed")
+    }
+
+    /// Frees its stack, once it is over.
+    pub fn end(self) {
+        assert!(self.0.is_done(), "a fiber is unwound by nobody");
+        drop(ManuallyDrop::into_inner(self.0));
+    }
+}
