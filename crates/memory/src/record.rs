@@ -6,7 +6,7 @@
 //! - **R3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
 //!   is committed, and validation finds whatever is missing.
 //! - **R4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
-//!   clock of the structure that the record was given to, which `read` checks too.
+//!   clock of the structure that the record was given to, which `read` checks too. A snapshot may own it in between.
 //! - **R5** a dead record is absent and stays dead; whoever finds it looks its key up again.
 //!
 //! Neither memory safety nor R4 rests on the caller's locking; R1 to R3 do, and are asserted.
@@ -19,6 +19,7 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+use crate::retained::Interval;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
 use crate::thin::{Entry, Keyed, Thin};
@@ -144,7 +145,7 @@ impl Record {
     pub fn read<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
         match self.version(pin) {
             Some(version) => Observed::Present(version),
-            None => self.read_absence(pin),
+            None => self.read_settled(pin),
         }
     }
 
@@ -159,8 +160,9 @@ impl Record {
         Some(unsafe { Version::from_raw(version.cast()) })
     }
 
+    /// The row or its absence at a moment at which nobody held the lock: what the holder of the lock would find.
     #[cold]
-    fn read_absence<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
+    pub fn read_settled<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {
         let mut backoff = Backoff::new();
         loop {
             // Acquire: the pointer read next is at least as new as the one this word's writer installed.
@@ -173,11 +175,9 @@ impl Record {
                 continue;
             }
             // Acquire: if a later writer exchanged this pointer, the word read next is no longer `word`.
-            if let Some(version) = self.version(pin) {
-                return Observed::Present(version);
-            }
+            let version = self.version(pin);
             if self.header.word.load(Ordering::Relaxed) == word.0 {
-                return Observed::Absent(word.stamp());
+                return version.map_or(Observed::Absent(word.stamp()), Observed::Present);
             }
         }
     }
@@ -236,16 +236,51 @@ impl Record {
     /// Where the record is not locked, where `stamp` does not follow the last writer's (R1) or is not the version's, or
     /// where `pin` is of another clock than the index that holds the record.
     pub fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
+        let new = self.begin_install(pin, version, stamp);
+        let old = self.exchange(new);
+        self.end_install(pin, old, stamp);
+    }
+
+    /// [`Record::install`] of what a snapshot may need: where the old version belongs to it, it is handed over instead of
+    /// being retired.
+    ///
+    /// # Panics
+    /// As for [`Record::install`].
+    pub fn install_in(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp, interval: &Interval<'_>) {
+        let version = version.map(|mut version| {
+            version.set_interval(interval.number());
+            version
+        });
+        let new = self.begin_install(pin, version, stamp);
+        let old = match interval.retained() {
+            // The holder of the lock sees the version that it will unlink; later overwriters skip the store.
+            Some(retained) if self.version(pin).is_some_and(|old| interval.precedes(old)) => {
+                let address = ptr::from_ref(&self.header).addr();
+                retained.keep(address, || self.exchange(new))
+            }
+            _ => self.exchange(new),
+        };
+        self.end_install(pin, old, stamp);
+    }
+
+    fn begin_install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) -> *mut version::Header {
         assert_eq!(self.header.epochs, pin.epochs_id(), "a record changes under a pin of its index's clock");
         let word = self.locked_word();
         assert!(stamp > word.stamp(), "stamps of a key increase: {stamp} after {word:?}");
         if let Some(version) = &version {
             assert_eq!(version.stamp(), stamp, "a version carries its installer's stamp");
         }
-        let new = version.map_or(ptr::null_mut(), |version| version.into_raw().as_ptr());
-        // Release: publishes the bytes, and the lock bit to `read_absence`. Acquire: the old version is ours to free.
-        let old = self.header.version.swap(new, Ordering::AcqRel);
-        if let Some(old) = NonNull::new(old) {
+        version.map_or(ptr::null_mut(), |version| version.into_raw().as_ptr())
+    }
+
+    /// The version that was there, which nobody can reach any more.
+    fn exchange(&self, new: *mut version::Header) -> Option<NonNull<version::Header>> {
+        // Release: publishes the bytes, and the lock bit to `read_settled`. Acquire: the old version is ours to free.
+        NonNull::new(self.header.version.swap(new, Ordering::AcqRel))
+    }
+
+    fn end_install(&self, pin: &Pin<'_>, old: Option<NonNull<version::Header>>, stamp: Stamp) {
+        if let Some(old) = old {
             // SAFETY: R4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
             // the same clock.
             unsafe { pin.retire_version(old.cast()) };

@@ -22,13 +22,15 @@ pub(crate) struct Header {
     stamp: Stamp,
     birth: Stamp,
     len: u32,
+    /// In what is padding otherwise.
+    interval: u32,
     race: RaceCell,
 }
 
 impl Header {
     fn new(len: usize) -> Header {
         let len = u32::try_from(len).expect("a row is shorter than 4 GiB");
-        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, race: RaceCell::new() }
+        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, interval: 0, race: RaceCell::new() }
     }
 }
 
@@ -68,6 +70,13 @@ impl Version {
     pub fn birth(&self) -> Stamp {
         self.header.race.read();
         self.header.birth
+    }
+
+    /// The latest snapshot that this image is too young for (`retained.rs`): its transaction's epoch lies beyond the
+    /// boundary of that one and of all before, and of none after. 0 for what was recovered.
+    pub fn interval(&self) -> u32 {
+        self.header.race.read();
+        self.header.interval
     }
 
     /// The row.
@@ -174,6 +183,10 @@ impl VersionBox {
         let version = self.version_mut();
         version.header.stamp = stamp;
         version.header.birth = birth;
+    }
+
+    pub(crate) fn set_interval(&mut self, interval: u32) {
+        self.version_mut().header.interval = interval;
     }
 
     /// Gives up ownership; the pointer is freed with [`free`].

@@ -10,11 +10,12 @@
 mod epochs;
 mod records;
 mod ring;
-mod tree;
 
-/// Steps of one run of a scenario; a scenario that takes more does not end.
 #[cfg(loom)]
+/// Steps of one run of a scenario; a scenario that takes more does not end.
 const BRANCHES_MAX: usize = 10_000;
+mod snapshots;
+mod tree;
 
 /// Runs the scenario under all schedules with at most `preemptions` of them (`LOOM_MAX_PREEMPTIONS` takes precedence).
 #[cfg(loom)]

@@ -4,3 +4,4 @@
 
 mod epochs;
 mod records;
+mod snapshots;

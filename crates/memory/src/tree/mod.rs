@@ -17,6 +17,7 @@ mod descend;
 mod insert;
 mod lock;
 mod node;
+mod partition;
 mod remove;
 mod restructure;
 mod scan;

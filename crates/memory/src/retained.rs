@@ -1,0 +1,264 @@
+//! Snapshots: the state at the end of an epoch, read while transactions go on (docs/protocols.md, copy-on-write).
+//!
+//! A snapshot has a number n and a boundary, an epoch E: it is what the transactions with an epoch up to E left behind. It
+//! is *announced* before any transaction can have read an epoch beyond E. From then on whoever overwrites or deletes, with an
+//! epoch beyond E, a version that belongs to the snapshot hands it to the snapshot's *retained* store. The scan begins
+//! when every transaction up to E has ended, finds each record's version of E in the record or in the store, and
+//! then releases the store.
+//!
+//! Invariants:
+//! - **N1** Who reads an epoch beyond E before a `SeqCst` fence sees the announcement, or a later one, after it: `announce`
+//!   stores, fences, and then the clock still shows E or less; so of the two fences that of `announce` is first. An
+//!   announcement that the clock overtook is void and the next one has another number, because versions may carry it.
+//! - **N2** A version's interval is below n iff its transaction's epoch is at most E. One that does not see announcement n
+//!   has an epoch up to E by N1, and gives n - 1 or less. One that does compares.
+//! - **N3** A record's version of E is in the record while that one's interval is below n; else in the store; else there was
+//!   none. The exchange and the entry into the store are one step under the store's lock, and the scan loads the pointer
+//!   before it takes that lock.
+//! - **N4** The store owns versions that are unlinked. It is closed piece by piece when the scan is over, and what it held is
+//!   retired; who finds a piece closed retires the version himself. An announcement goes only when all pieces are closed.
+//! - A record's address stands for it while its snapshot lasts: nothing that the snapshot needs may be removed from its
+//!   index meanwhile (the caller suspends purging, see [`Snapshots::is_active`], and keeps the trees).
+//!
+//! Memory safety rests on N4 and on pins alone, not on what callers do.
+//!
+//! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs nothing but a
+//! read of a rarely written pointer per commit while no snapshot is active.
+
+use std::collections::HashMap;
+use std::ptr::NonNull;
+
+use crate::limbo::Retired;
+use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::sync::{Arc, Mutex, lock};
+use crate::thin::Thin;
+use crate::version::{self, Version};
+use crate::{Epoch, Epochs, Held, Pin, Record};
+
+/// Pieces of a store, so that committers seldom meet at one lock.
+const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 256 };
+
+/// The snapshots of one database, one at a time.
+pub struct Snapshots {
+    epochs: Arc<Epochs>,
+    /// Never null.
+    current: AtomicPtr<Announcement>,
+}
+
+struct Announcement {
+    number: u32,
+    boundary: Epoch,
+    /// `None`: the snapshot is over.
+    retained: Option<Retained>,
+}
+
+/// Old versions by the address of their record.
+pub(crate) struct Retained {
+    /// The snapshot that they belong to.
+    shards: Box<[Mutex<Shard>]>,
+    /// Shards that are closed: the first ones.
+    closed: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Shard {
+    is_closed: bool,
+    versions: HashMap<usize, NonNull<version::Header>>,
+}
+
+// SAFETY: a shard owns versions, which may be freed on any thread.
+unsafe impl Send for Shard {}
+
+/// Where a transaction stands between the snapshots, for [`Record::install_in`].
+pub struct Interval<'a> {
+    announcement: &'a Announcement,
+    is_beyond: bool,
+}
+
+/// The snapshot that is active, under a pin.
+pub struct Snapshot<'a> {
+    announcement: &'a Announcement,
+    retained: &'a Retained,
+    pin: &'a Pin<'a>,
+}
+
+impl Snapshots {
+    /// No snapshot yet.
+    pub fn new(epochs: Arc<Epochs>) -> Snapshots {
+        let before_all = Announcement { number: 0, boundary: Epoch(u64::MAX), retained: None };
+        Snapshots { epochs, current: AtomicPtr::new(Box::into_raw(Box::new(before_all))) }
+    }
+
+    fn current<'a>(&self, pin: &'a Pin<'_>) -> &'a Announcement {
+        assert!(pin.is_of(&self.epochs), "a pin of other epochs does not protect this announcement");
+        // Acquire: what the announcement holds is seen.
+        let current = self.current.load(Ordering::Acquire);
+        // SAFETY: it was current under this pin and is retired through its clock when it is replaced.
+        unsafe { &*current }
+    }
+
+    /// Where a transaction with this epoch stands. To be asked under the pin and after the fence that [`Pin::current_epoch`]
+    /// ends with (N1).
+    #[inline]
+    pub fn interval<'a>(&'a self, pin: &'a Pin<'_>, epoch: Epoch) -> Interval<'a> {
+        let announcement = self.current(pin);
+        Interval { announcement, is_beyond: epoch > announcement.boundary }
+    }
+
+    /// Whether records without a row must stay where they are.
+    pub fn is_active(&self, pin: &Pin<'_>) -> bool {
+        self.current(pin).retained.is_some()
+    }
+
+    /// The active snapshot, if there is one.
+    pub fn active<'a>(&'a self, pin: &'a Pin<'_>) -> Option<Snapshot<'a>> {
+        let announcement = self.current(pin);
+        let retained = announcement.retained.as_ref()?;
+        Some(Snapshot { announcement, retained, pin })
+    }
+
+    /// Begins a snapshot, and returns its boundary: the end of the epoch after the present one. It can be read once
+    /// [`Epochs::safe`] has reached the boundary. For one caller at a time.
+    ///
+    /// # Panics
+    /// Where a snapshot is active.
+    pub fn announce(&self, pin: &Pin<'_>) -> Epoch {
+        loop {
+            let before = self.current(pin);
+            assert!(before.retained.is_none(), "there is one snapshot at a time");
+            let number = before.number.checked_add(1).expect("fewer than 4 billion snapshots per open");
+            let boundary = Epoch(self.epochs.current().0 + 1);
+            self.replace(pin, Announcement { number, boundary, retained: Some(Retained::new()) });
+            fence(Ordering::SeqCst);
+            if self.epochs.current() <= boundary {
+                return boundary;
+            }
+            while self.release(pin) {}
+        }
+    }
+
+    /// Gives back some of what the active snapshot retained, and ends it when nothing is left. Returns whether there is
+    /// more to do. Nobody may read the snapshot any more.
+    pub fn release(&self, pin: &Pin<'_>) -> bool {
+        let announcement = self.current(pin);
+        let Some(retained) = &announcement.retained else { return false };
+        if retained.close_next(|old| {
+            // SAFETY: N4: it was unlinked before it came into the store, and left the store once, now.
+            unsafe { pin.retire(old) }
+        }) {
+            return true;
+        }
+        let Announcement { number, boundary, .. } = *announcement;
+        self.replace(pin, Announcement { number, boundary, retained: None });
+        false
+    }
+
+    fn replace(&self, pin: &Pin<'_>, announcement: Announcement) {
+        // AcqRel: publishes the new announcement, and the old one is ours to free.
+        let old = self.current.swap(Box::into_raw(Box::new(announcement)), Ordering::AcqRel);
+        let old = NonNull::new(old).expect("there is always an announcement");
+        // SAFETY: the exchange unlinked it, and only this thread did; it came from a box.
+        unsafe { pin.retire(Retired::new(old.cast(), free)) }
+    }
+}
+
+/// Frees an announcement.
+///
+/// # Safety
+/// `raw` came from a box and nobody refers to it.
+unsafe fn free(raw: NonNull<()>) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw(raw.cast::<Announcement>().as_ptr()) });
+}
+
+impl Drop for Snapshots {
+    fn drop(&mut self) {
+        // SAFETY: it is never null, came from a box, and what borrows it borrows `self`.
+        let current = unsafe { Box::from_raw(self.current.load(Ordering::Acquire)) };
+        if let Some(retained) = &current.retained {
+            while retained.close_next(|old| {
+                // SAFETY: N4, as in `release`; readers may hold versions under pins of this clock.
+                unsafe { self.epochs.retire_unpinned(old) }
+            }) {}
+        }
+    }
+}
+
+impl Retained {
+    fn new() -> Retained {
+        Retained { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), closed: AtomicUsize::new(0) }
+    }
+
+    fn shard(&self, address: usize) -> &Mutex<Shard> {
+        // Records are at least 16 bytes apart; their addresses' upper bits hardly differ.
+        &self.shards[(address >> 5) % SHARDS]
+    }
+
+    /// Unlinks a record's version and keeps it; returns what the caller is to retire instead.
+    pub(crate) fn keep(
+        &self,
+        address: usize,
+        unlink: impl FnOnce() -> Option<NonNull<version::Header>>,
+    ) -> Option<NonNull<version::Header>> {
+        let mut shard = lock(self.shard(address));
+        let old = unlink()?;
+        if shard.is_closed || shard.versions.contains_key(&address) {
+            return Some(old);
+        }
+        shard.versions.insert(address, old);
+        None
+    }
+
+    /// Closes one more shard and gives away what it held; `false` where all were closed.
+    fn close_next(&self, mut retire: impl FnMut(Retired)) -> bool {
+        let next = self.closed.fetch_add(1, Ordering::Relaxed);
+        let Some(shard) = self.shards.get(next) else { return false };
+        let versions = {
+            let mut shard = lock(shard);
+            shard.is_closed = true;
+            std::mem::take(&mut shard.versions)
+        };
+        versions.into_values().for_each(|old| retire(Retired::new(old.cast(), version::free)));
+        true
+    }
+}
+
+impl<'a> Interval<'a> {
+    /// What versions of the transaction carry.
+    pub(crate) fn number(&self) -> u32 {
+        if self.is_beyond { self.announcement.number } else { self.announcement.number.saturating_sub(1) }
+    }
+
+    /// Where the old versions go, if a snapshot needs any.
+    pub(crate) fn retained(&self) -> Option<&'a Retained> {
+        self.announcement.retained.as_ref().filter(|_| self.is_beyond)
+    }
+
+    /// Whether the announced snapshot contains `version`.
+    pub(crate) fn precedes(&self, version: &Version) -> bool {
+        version.interval() < self.announcement.number
+    }
+}
+
+impl<'a> Snapshot<'a> {
+    /// The epoch at whose end the state is read.
+    pub fn boundary(&self) -> Epoch {
+        self.announcement.boundary
+    }
+
+    /// The row of a record in this snapshot. Right once [`Epochs::safe`] has reached the boundary, until
+    /// [`Snapshots::release`] is called.
+    pub fn version(&self, record: Held<Record>) -> Option<&'a Version> {
+        // N3: the pointer first, the store second.
+        let version = self.pin.get(record).version(self.pin);
+        if let Some(version) = version
+            && version.interval() < self.announcement.number
+        {
+            return Some(version);
+        }
+        let shard = lock(self.retained.shard(record.address()));
+        let version = *shard.versions.get(&record.address())?;
+        // SAFETY: N4: the store owned it under this pin, and whoever takes it out retires it through the pin's clock.
+        Some(unsafe { Version::from_raw(version.cast()) })
+    }
+}
