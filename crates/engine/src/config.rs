@@ -41,6 +41,36 @@ pub enum Logged {
     Commands,
 }
 
+/// Which state a checkpoint holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CheckpointKind {
+    /// What the transactions up to the end of an epoch left behind: a state that the database was in.
+    #[default]
+    Epoch,
+    /// Rows at different moments, made whole by the log from RSN on (Poplar).
+    Fuzzy,
+}
+
+impl CheckpointKind {
+    /// As files name it.
+    pub(crate) fn tag(self) -> u8 {
+        match self {
+            CheckpointKind::Epoch => 1,
+            CheckpointKind::Fuzzy => 2,
+        }
+    }
+}
+
+/// How the blocks of a checkpoint are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// By LZ4, where that makes a block smaller.
+    Lz4,
+}
+
 /// What `Database::open` does about a directory without a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Create {
@@ -77,6 +107,13 @@ pub struct Config {
     pub conflict_retries_max: u32,
     pub recovery_threads: usize,
     pub recovery_buffer_bytes: u64,
+    pub checkpoint_kind: CheckpointKind,
+    pub checkpoint_log_bytes: u64,
+    pub checkpoint_interval: Duration,
+    pub checkpoint_at_close: bool,
+    pub checkpoint_threads: usize,
+    pub checkpoint_bytes_per_second: u64,
+    pub checkpoint_compression: Compression,
     pub progress: Option<ProgressCallback>,
     pub environment: Environment,
     #[cfg(feature = "mutations")]
@@ -269,6 +306,34 @@ pub const SETTINGS: &[Setting] = &[
         recovery_buffer_bytes,
         "How much scanned log is kept in memory between scan and replay; what is beyond is read twice."
     ),
+    choice!("checkpoint_kind", checkpoint_kind,
+        "Which state a checkpoint holds: epoch (one that the database was in) or fuzzy (poplar only).",
+        "epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy),
+    number!(
+        "checkpoint_log_bytes",
+        "bytes",
+        (0, 1 << 50),
+        checkpoint_log_bytes,
+        "A checkpoint is taken whenever so much log was written since the last; 0: never for that reason."
+    ),
+    micros!(
+        "checkpoint_interval_us",
+        (0, 1 << 42),
+        checkpoint_interval,
+        "A checkpoint is taken when so much time has passed and something was logged since; 0: never for that reason."
+    ),
+    choice!("checkpoint_at_close", checkpoint_at_close, "Whether closing the database takes a checkpoint: no or yes.",
+        "no" => false, "yes" => true),
+    number!("checkpoint_threads", "threads", (1, 64), checkpoint_threads, "Threads, and files, of one checkpoint."),
+    number!(
+        "checkpoint_bytes_per_second",
+        "bytes",
+        (0, 1 << 50),
+        checkpoint_bytes_per_second,
+        "How fast a checkpoint may write, all threads together; 0: as fast as it can."
+    ),
+    choice!("checkpoint_compression", checkpoint_compression, "How checkpoints are compressed: none or lz4.",
+        "none" => Compression::None, "lz4" => Compression::Lz4),
 ];
 
 impl Config {
@@ -292,6 +357,13 @@ impl Config {
             conflict_retries_max: 1000,
             recovery_threads: 0,
             recovery_buffer_bytes: 4 << 30,
+            checkpoint_kind: CheckpointKind::default(),
+            checkpoint_log_bytes: 0,
+            checkpoint_interval: Duration::ZERO,
+            checkpoint_at_close: false,
+            checkpoint_threads: 1,
+            checkpoint_bytes_per_second: 0,
+            checkpoint_compression: Compression::default(),
             progress: None,
             environment: Environment::os(),
             #[cfg(feature = "mutations")]
@@ -371,6 +443,10 @@ impl Config {
                 self.streams.to_string(),
                 "protocol serial has one total order, so exactly 1 stream",
             );
+        }
+        if self.checkpoint_kind == CheckpointKind::Fuzzy && self.protocol != Protocol::Poplar {
+            let expected = "fuzzy needs protocol poplar, whose log it is completed from; take epoch";
+            return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }
         if !self.ring_bytes.is_power_of_two() || self.ring_bytes < 4 * self.transaction_log_bytes_max {
             let expected = "takes a power of two, at least four times transaction_log_bytes_max";

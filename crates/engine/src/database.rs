@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open:  lock -> manifest -> recover -> open the catalog -> start the log -> start the epoch ticker
-//! close: refuse new commits -> drain the log -> freeze the generation as clean -> unlock
+//! close: stop checkpoints -> refuse new commits -> drain the log -> freeze the generation as clean -> unlock
 //! ```
 //!
 //! Invariants:
@@ -13,16 +13,17 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use osier_memory::{Epochs, Pin};
+use osier_memory::{Epochs, Pin, Snapshots};
 
 use crate::acknowledge::{Receipt, ReceiptSource};
 use crate::catalog::Catalog;
+use crate::checkpoint::{CheckpointReport, Checkpoints};
 use crate::config::{Config, ConfigError, Protocol};
-use crate::directory::Directory;
+use crate::directory::{Directory, Home};
 use crate::error::Error;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::protocol::{Poplar, Serial, Unlogged};
-use crate::log::{LogError, LogProtocol};
+use crate::log::{LogError, LogMetrics, LogProtocol};
 use crate::metrics::{Counters, Metrics};
 use crate::recovery::RecoveryReport;
 use crate::table::store::Store;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     engine: Engine,
     counters: Counters,
     next_stream: AtomicU32,
+    /// The snapshot that a checkpoint reads.
+    pub(crate) snapshots: Snapshots,
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
 }
@@ -64,7 +67,8 @@ pub(crate) struct Shared {
 impl Shared {
     /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
     pub(crate) fn commit(&self, pin: &Pin<'_>, stream: StreamId, state: &mut State) -> Result<Committed, Error> {
-        let commit = Commit { pin, stream, transaction_log_bytes_max: self.config.transaction_log_bytes_max };
+        let transaction_log_bytes_max = self.config.transaction_log_bytes_max;
+        let commit = Commit { pin, stream, snapshots: &self.snapshots, transaction_log_bytes_max };
         let committed = with_protocol!(&self.engine, protocol => state.commit(&commit, protocol, &self.catalog))
             .inspect_err(|_| self.counters.aborted(stream))?;
         state.settle(self, pin, committed.observed.stamp);
@@ -77,8 +81,14 @@ impl Shared {
         with_protocol!(&self.engine, protocol => protocol.receipts())
     }
 
-    fn metrics(&self) -> Metrics {
-        self.counters.read(with_protocol!(&self.engine, protocol => protocol.metrics()))
+    /// What was written to the log so far.
+    pub(crate) fn log_metrics(&self) -> LogMetrics {
+        with_protocol!(&self.engine, protocol => protocol.metrics())
+    }
+
+    /// Every transaction that has ended has a stamp at or below this one.
+    pub(crate) fn last_stamp(&self) -> Stamp {
+        with_protocol!(&self.engine, protocol => protocol.last_stamp())
     }
 
     fn failure(&self) -> Option<LogError> {
@@ -115,9 +125,9 @@ struct Inner {
     shared: Arc<Shared>,
     /// Sessions for [`Database::run`], as many as threads were in it at the same time.
     idle: Mutex<Vec<Session>>,
+    checkpoints: Checkpoints,
     ticker: Mutex<Ticker>,
-    /// `None` without a log, and once closed.
-    directory: Mutex<Option<Directory>>,
+    home: Arc<Home>,
     report: Option<RecoveryReport>,
 }
 
@@ -129,22 +139,24 @@ impl Database {
     /// a sound database or are in use by another process, [`Error::Log`] where they cannot be written.
     pub fn open(config: Config) -> Result<Database, Error> {
         config.check()?;
-        // One participant for each session, for each replaying thread and for opening the catalog.
-        let epochs = Epochs::new(config.sessions_max + config.effective_recovery_threads() + 1);
+        // One participant for each session, for each replaying thread, for each thread of a checkpoint, and for opening the
+        // catalog or later the checkpointer.
+        let threads = config.effective_recovery_threads() + config.checkpoint_threads;
+        let epochs = Epochs::new(config.sessions_max + threads + 1);
         let store = Store::new(epochs);
         let catalog = Catalog::new(&store)?;
-        if config.protocol == Protocol::None {
-            refuse_to_forget(&config)?;
+        if config.protocol == Protocol::None && refuse_to_forget(&config)?.is_none() {
             return Database::start(config, store, catalog, Engine::None(Unlogged), None, None);
         }
         let directory = Directory::open(&config, &store)?;
-        store.epochs().resume_at(directory.epoch_floor());
+        // Beyond the floor: a checkpoint makes recovery skip epochs up to its boundary.
+        store.epochs().resume_at(Epoch(directory.epoch_floor().0 + 1));
         let mut report = directory.report.clone();
         if let Some(report) = &mut report {
             open_catalog(&config, &store, &catalog, report)?;
         }
         let engine = match config.protocol {
-            Protocol::None => unreachable!("handled above"),
+            Protocol::None => Engine::None(Unlogged),
             Protocol::Serial => Engine::Serial(Serial::start(&config, directory.log_layout())?),
             Protocol::Poplar => Engine::Poplar(Poplar::start(&config, directory.log_layout())?),
         };
@@ -161,14 +173,17 @@ impl Database {
     ) -> Result<Database, Error> {
         let counters = Counters::new(config.streams);
         let (next_stream, orphans) = (AtomicU32::new(0), Mutex::default());
-        let shared = Arc::new(Shared { config, store, catalog, engine, counters, next_stream, orphans });
+        let snapshots = Snapshots::new(store.epochs().clone());
+        let shared = Shared { config, store, catalog, engine, counters, next_stream, snapshots, orphans };
+        let (shared, home) = (Arc::new(shared), Arc::new(Home::new(directory)));
         let Config { environment, epoch_interval, .. } = &shared.config;
         let nudged = Arc::clone(&shared);
         let nudge = Box::new(move || with_protocol!(&nudged.engine, protocol => protocol.nudge()));
         let ticker = Ticker::start(shared.store.epochs(), environment, *epoch_interval, nudge)
             .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
-        let (idle, ticker, directory) = (Mutex::default(), Mutex::new(ticker), Mutex::new(directory));
-        Ok(Database { inner: Arc::new(Inner { shared, idle, ticker, directory, report }) })
+        let checkpoints = Checkpoints::start(&shared, &home)?;
+        let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
+        Ok(Database { inner: Arc::new(Inner { shared, idle, checkpoints, ticker, home, report }) })
     }
 
     /// A session, for one thread at a time.
@@ -205,7 +220,26 @@ impl Database {
 
     /// What was done since the database was opened.
     pub fn metrics(&self) -> Metrics {
-        self.inner.shared.metrics()
+        let Inner { shared, checkpoints, .. } = &*self.inner;
+        shared.counters.read(shared.log_metrics(), checkpoints.metrics())
+    }
+
+    /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began
+    /// before, holds it up: do not call this within a transaction.
+    ///
+    /// With protocol `none` the checkpoint is all that a later open finds: what was committed after its boundary is lost
+    /// with the process.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`]: the checkpoint before stays the valid one.
+    pub fn checkpoint(&self) -> Result<CheckpointReport, Error> {
+        let checkpoints = &self.inner.checkpoints;
+        Ok(checkpoints.wait(checkpoints.request())?)
+    }
+
+    /// Asks for a checkpoint and does not wait for it; [`Database::metrics`] tells what became of it.
+    pub fn request_checkpoint(&self) {
+        self.inner.checkpoints.request();
     }
 
     /// What recovery did when the database was opened; `None` where it was created, or logs nothing.
@@ -236,10 +270,13 @@ impl Database {
 impl Inner {
     fn close(&self) -> Result<(), Error> {
         locked(&self.idle).clear();
+        // Before the ticker: a last checkpoint needs epochs that go on.
+        let checkpointed = self.checkpoints.stop();
         locked(&self.ticker).stop();
-        let Some(directory) = locked(&self.directory).take() else { return Ok(()) };
+        let Some(directory) = self.home.close() else { return Ok(checkpointed?) };
         let ends = with_protocol!(&self.shared.engine, protocol => protocol.close())?;
-        directory.freeze(&ends, self.shared.store.epochs().current())
+        directory.freeze(&ends, self.shared.store.epochs().current())?;
+        Ok(checkpointed?)
     }
 }
 
@@ -250,16 +287,17 @@ impl Drop for Inner {
     }
 }
 
-/// Protocol `none` beside a database that logs would silently forget what is written to it.
-fn refuse_to_forget(config: &Config) -> Result<(), Error> {
-    match Directory::holds_database(config)? {
-        false => Ok(()),
-        true => Err(ConfigError::BadValue {
+/// The protocol of the database that is there. Protocol `none` beside one that logs would silently forget what is written
+/// to it.
+fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
+    match Directory::protocol(config)? {
+        Some(protocol) if protocol != Protocol::None => Err(ConfigError::BadValue {
             name: "protocol",
             value: "none".to_owned(),
             expected: format!("{} holds a durable database; open it with its own protocol", config.dirs[0].display()),
         }
         .into()),
+        protocol => Ok(protocol),
     }
 }
 

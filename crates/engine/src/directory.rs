@@ -2,19 +2,21 @@
 //!
 //! Invariants:
 //! - The lock is held from before the manifest is read until after the generation is frozen.
+//! - The manifest has one owner, [`Home`]: checkpoints and the close replace it one after the other.
 //! - A directory without a manifest is taken for a new database only if it is empty.
 
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::config::{Config, Create};
+use crate::checkpoint::{CheckpointError, files};
+use crate::config::{Config, Create, Protocol};
 use crate::error::Error;
 use crate::ids::{DatabaseId, Epoch, StreamId};
 use crate::io::Disk;
 use crate::log::LogLayout;
-use crate::persist::manifest::{self, Manifest, ManifestError, StreamEnd};
+use crate::persist::manifest::{self, CheckpointEntry, Manifest, ManifestError, StreamEnd};
 use crate::recovery::{self, RecoveryReport};
 use crate::table::store::Store;
 
@@ -85,6 +87,7 @@ pub(crate) struct Directory {
     disk: Arc<dyn Disk>,
     home: PathBuf,
     manifest: Manifest,
+    next_checkpoint: u64,
     /// `None` where the database was created.
     pub(crate) report: Option<RecoveryReport>,
     _lock: Box<dyn Any + Send + Sync>,
@@ -97,16 +100,7 @@ impl Directory {
         if config.create == Create::Never && !Directory::holds_database(config)? {
             return Err(DirectoryError::NoDatabase { home }.into());
         }
-        let io = |action, path: &Path| {
-            let path = path.to_owned();
-            move |source: io::Error| DirectoryError::Io { action, path, source }
-        };
-        disk.create_dir_all(&home).map_err(io("create", &home))?;
-        let lock_path = home.join(LOCK_NAME);
-        let _lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => DirectoryError::InUse { home: home.clone() },
-            _ => io("lock", &lock_path)(error),
-        })?;
+        let _lock = Directory::lock(&*disk, &home)?;
         let manifest = Manifest::load(&*disk, &home, &config.dirs).map_err(DirectoryError::from)?;
         let (manifest, report) = match manifest {
             Some(_) if config.create == Create::New => return Err(DirectoryError::Exists { home }.into()),
@@ -116,7 +110,32 @@ impl Directory {
             }
             None => (Directory::create(config, &*disk, &home)?, None),
         };
-        Ok(Directory { disk, home, manifest, report, _lock })
+        let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest).map_err(Arc::new)?;
+        Ok(Directory { disk, home, manifest, next_checkpoint, report, _lock })
+    }
+
+    /// Creates the directory of a database that runs without one.
+    fn open_new(config: &Config) -> Result<Directory, DirectoryError> {
+        let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
+        let _lock = Directory::lock(&*disk, &home)?;
+        if Manifest::load(&*disk, &home, &config.dirs)?.is_some() {
+            return Err(DirectoryError::Exists { home });
+        }
+        let manifest = Directory::create(config, &*disk, &home)?;
+        Ok(Directory { disk, home, manifest, next_checkpoint: 1, report: None, _lock })
+    }
+
+    fn lock(disk: &dyn Disk, home: &Path) -> Result<Box<dyn Any + Send + Sync>, DirectoryError> {
+        let io = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| DirectoryError::Io { action, path, source }
+        };
+        disk.create_dir_all(home).map_err(io("create", home))?;
+        let lock_path = home.join(LOCK_NAME);
+        disk.lock(&lock_path).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => DirectoryError::InUse { home: home.to_owned() },
+            _ => io("lock", &lock_path)(error),
+        })
     }
 
     fn create(config: &Config, disk: &dyn Disk, home: &Path) -> Result<Manifest, DirectoryError> {
@@ -133,6 +152,12 @@ impl Directory {
         let manifest = Manifest::new(database, config.protocol, config.streams, &config.dirs);
         manifest.create(disk, home)?;
         Ok(manifest)
+    }
+
+    /// The protocol of the database that is there, if one is.
+    pub(crate) fn protocol(config: &Config) -> Result<Option<Protocol>, DirectoryError> {
+        let manifest = Manifest::load(&*config.environment.disk, &config.dirs[0], &[])?;
+        Ok(manifest.map(|manifest| manifest.current.protocol))
     }
 
     /// Whether there is a manifest.
@@ -159,9 +184,116 @@ impl Directory {
         }
     }
 
+    /// Names the files of a new checkpoint, dealt over the configured directories, and creates those directories.
+    fn begin_checkpoint(&mut self, config: &Config) -> Result<NewCheckpoint, CheckpointError> {
+        let number = self.next_checkpoint;
+        self.next_checkpoint += 1;
+        let mut parts = Vec::new();
+        for (part, dir) in (0..config.checkpoint_threads as u32).zip(config.dirs.iter().cycle()) {
+            let index = self.manifest.directory_index(&self.home, dir);
+            let dir = self.home.join(&self.manifest.directories[index as usize]);
+            let directory = files::part_directory(&dir);
+            self.disk.create_dir_all(&directory).map_err(CheckpointError::io("create", &directory))?;
+            self.disk.sync_dir(&dir).map_err(CheckpointError::io("sync the directory", &dir))?;
+            parts.push((index, files::part_path(&dir, number, part)));
+        }
+        Ok(NewCheckpoint { database: self.manifest.database, number, parts })
+    }
+
+    /// Stores a manifest in which `entry` is the one checkpoint, and then removes the one before.
+    fn commit_checkpoint(&mut self, entry: &CheckpointEntry) -> Result<(), CheckpointError> {
+        let mut next = self.manifest.clone();
+        next.checkpoints = vec![entry.clone()];
+        next.store(&*self.disk, &self.home)?;
+        let before = std::mem::replace(&mut self.manifest, next);
+        for old in &before.checkpoints {
+            for (path, ..) in files::parts_of(&self.home, &before, old) {
+                // What stays is removed by the next open.
+                let _ = self.disk.remove(&path);
+            }
+        }
+        Ok(())
+    }
+
     /// The log is closed: everything up to `ends` counts.
     pub(crate) fn freeze(self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), Error> {
         manifest::freeze_clean(&self.manifest, &*self.disk, &self.home, ends, epoch).map_err(DirectoryError::from)?;
         Ok(())
+    }
+}
+
+/// The files of a checkpoint that is being taken.
+pub(crate) struct NewCheckpoint {
+    pub(crate) database: DatabaseId,
+    pub(crate) number: u64,
+    /// The index of the directory, and the path.
+    pub(crate) parts: Vec<(u32, PathBuf)>,
+}
+
+impl NewCheckpoint {
+    /// Makes the names of the files durable.
+    pub(crate) fn sync_directories(&self, disk: &dyn Disk) -> Result<(), CheckpointError> {
+        let mut directories: Vec<&Path> = self.parts.iter().filter_map(|(_, path)| path.parent()).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        let sync = |dir| disk.sync_dir(dir).map_err(CheckpointError::io("sync the directory", dir));
+        directories.into_iter().try_for_each(sync)
+    }
+
+    /// Removes what was written, as far as that goes; the next open removes the rest.
+    pub(crate) fn remove(&self, disk: &dyn Disk) {
+        for (_, path) in &self.parts {
+            if disk.exists(path).unwrap_or(false) {
+                let _ = disk.remove(path);
+            }
+        }
+    }
+}
+
+/// The place of an open database's directory, and of its manifest.
+pub(crate) struct Home {
+    state: Mutex<State>,
+}
+
+enum State {
+    /// Nothing is logged, and no checkpoint was taken yet: nothing is on disk.
+    Nowhere,
+    Open(Box<Directory>),
+    Closed,
+}
+
+impl Home {
+    pub(crate) fn new(directory: Option<Directory>) -> Home {
+        let state = directory.map_or(State::Nowhere, |directory| State::Open(Box::new(directory)));
+        Home { state: Mutex::new(state) }
+    }
+
+    /// Prepares a checkpoint; the first one of a database without a log creates the directory.
+    pub(crate) fn begin_checkpoint(&self, config: &Config) -> Result<NewCheckpoint, CheckpointError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Nowhere) {
+            *state = State::Open(Box::new(Directory::open_new(config)?));
+        }
+        match &mut *state {
+            State::Open(directory) => directory.begin_checkpoint(config),
+            State::Nowhere | State::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// Makes a checkpoint valid.
+    pub(crate) fn commit_checkpoint(&self, entry: &CheckpointEntry) -> Result<(), CheckpointError> {
+        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(directory) => directory.commit_checkpoint(entry),
+            State::Nowhere | State::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// Ends the life of the manifest; the directory is given out once.
+    pub(crate) fn close(&self) -> Option<Directory> {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(state, State::Closed) {
+            State::Open(directory) => Some(*directory),
+            State::Nowhere | State::Closed => None,
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! The one error of the public API: each stage of the engine has its own enum, gathered here and mapped once to an
 //! SQLSTATE.
 
+use std::sync::Arc;
+
+use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::directory::DirectoryError;
 use crate::log::LogError;
@@ -21,6 +24,9 @@ pub enum Error {
     /// The database in the directories is damaged.
     #[error(transparent)]
     Recovery(#[from] RecoveryError),
+    /// A checkpoint could not be taken. What was committed is as safe as without it.
+    #[error(transparent)]
+    Checkpoint(#[from] Arc<CheckpointError>),
     /// A schema, or a value that does not fit one.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -52,6 +58,7 @@ impl Error {
             Error::Config(error) => error.sqlstate(),
             Error::Directory(error) => error.sqlstate(),
             Error::Recovery(error) => error.sqlstate(),
+            Error::Checkpoint(error) => error.sqlstate(),
             Error::Schema(error) => error.sqlstate(),
             Error::Transaction(error) => error.sqlstate(),
             Error::Spawn { .. } => "53000",

@@ -13,6 +13,12 @@ pub enum Mutation {
     /// A stream's durable SSN follows its heartbeat before the heartbeat's marker is durable (breaks P2; Poplar's
     /// pseudocode leaves this open).
     VolatileHeartbeat,
+    /// The manifest names a checkpoint whose files were not synced (breaks K2).
+    CheckpointBeforeSync,
+    /// The manifest names a checkpoint before everything in it is stable (breaks K2).
+    CheckpointBeforeStable,
+    /// RSN of a fuzzy checkpoint is read after its tuples (breaks K1).
+    LateReplayStart,
     /// Records of a frozen generation are judged by the cut of the next one.
     NoGenerationFreeze,
     /// Tombstones leave their tree before they are stable, and their stamp with them.

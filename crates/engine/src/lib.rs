@@ -19,6 +19,7 @@
 
 mod acknowledge;
 mod catalog;
+pub mod checkpoint;
 mod concurrency;
 pub mod config;
 mod database;
@@ -36,6 +37,7 @@ mod ticker;
 mod transaction;
 
 pub use acknowledge::Receipt;
+pub use checkpoint::{CheckpointError, CheckpointReport};
 pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::Database;
 pub use directory::DirectoryError;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
+use crate::checkpoint::CheckpointMetrics;
 use crate::ids::StreamId;
 use crate::log::LogMetrics;
 
@@ -31,11 +32,12 @@ impl Counters {
         self.per_stream[stream.0 as usize].aborted.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self, log: LogMetrics) -> Metrics {
+    pub(crate) fn read(&self, log: LogMetrics, checkpoints: CheckpointMetrics) -> Metrics {
         let sum = |count: fn(&StreamCounters) -> &AtomicU64| {
             self.per_stream.iter().map(|counters| count(counters).load(Ordering::Relaxed)).sum()
         };
-        Metrics { committed: sum(|counters| &counters.committed), aborted: sum(|counters| &counters.aborted), log }
+        let (committed, aborted) = (sum(|counters| &counters.committed), sum(|counters| &counters.aborted));
+        Metrics { committed, aborted, log, checkpoints }
     }
 }
 
@@ -49,4 +51,6 @@ pub struct Metrics {
     pub aborted: u64,
     /// What the log wrote.
     pub log: LogMetrics,
+    /// Checkpoints, and what one waits for.
+    pub checkpoints: CheckpointMetrics,
 }

@@ -1,6 +1,7 @@
 //! The crash simulation within the budget of `cargo test`; scripts/crash-simulation runs as many seeds as one likes.
 
 use osier::Protocol;
+use osier::config::CheckpointKind;
 use osier_testkit::simulation::mutations::{CASES, Case};
 use osier_testkit::simulation::{Choices, Summary, run};
 
@@ -33,6 +34,19 @@ fn poplar_survives() {
 fn serial_survives() {
     let total = pass(0..seeds(), &Choices { protocol: Some(Protocol::Serial), ..Choices::default() });
     assert!(total.acknowledged > 0 && total.lost > 0 && total.failed_opens > 0, "the seeds are too tame: {total:?}");
+}
+
+#[test]
+fn checkpoints_survive() {
+    for (protocol, kind) in [
+        (Protocol::Serial, CheckpointKind::Epoch),
+        (Protocol::Poplar, CheckpointKind::Epoch),
+        (Protocol::Poplar, CheckpointKind::Fuzzy),
+    ] {
+        let choices = Choices { protocol: Some(protocol), checkpoints: Some(kind), ..Choices::default() };
+        let total = pass(0..seeds(), &choices);
+        assert!(total.checkpoints > 50 && total.lost > 0, "the seeds are too tame: {total:?}");
+    }
 }
 
 #[test]

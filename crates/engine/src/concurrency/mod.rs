@@ -3,7 +3,7 @@
 
 pub(crate) mod optimistic;
 
-use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp, Version};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp, Version};
 
 use crate::transaction::TransactionError;
 use crate::transaction::write_set::WriteSet;
@@ -54,8 +54,9 @@ pub(crate) trait ConcurrencyControl: Default {
     /// The largest stamp that the commit must exceed: of everything observed and overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp;
 
-    /// Makes the writes visible under `stamp` and releases their locks.
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp);
+    /// Makes the writes visible under `stamp` and releases their locks. Old versions of rows that the snapshot before
+    /// `interval` needs go to it.
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>);
 
     /// Releases the locks without a trace.
     fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet);

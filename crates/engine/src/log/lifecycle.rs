@@ -245,6 +245,12 @@ impl RunningLog {
         self.log.acknowledger.watermark().stable()
     }
 
+    /// See [`LogProtocol::last_stamp`](super::LogProtocol::last_stamp).
+    pub(crate) fn last_stamp(&self) -> Stamp {
+        let last = self.log.streams.iter().map(|stream| stream.ring.last()).max();
+        last.expect("a log has a stream")
+    }
+
     /// See [`LogProtocol::receipts`](super::LogProtocol::receipts).
     pub(crate) fn receipts(&self) -> ReceiptSource {
         ReceiptSource::new(Arc::clone(&self.log) as Arc<dyn Loggers>)

@@ -60,6 +60,9 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// Everything at or below it is durable whatever happens: tombstones up to here may be purged.
     fn stable(&self) -> Stamp;
 
+    /// The greatest stamp drawn so far, at least that of every transaction that is known to have ended.
+    fn last_stamp(&self) -> Stamp;
+
     /// Makes the receipts of one session.
     fn receipts(&self) -> ReceiptSource;
 

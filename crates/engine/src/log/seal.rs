@@ -66,6 +66,12 @@ impl LogIdentity {
 pub struct Seal(u32);
 
 impl Seal {
+    /// The seal of a block of a checkpoint's part, see docs/checkpoint-format.md.
+    pub(crate) fn of_checkpoint(database: DatabaseId, checkpoint: u64, part: u32, block: u64) -> Seal {
+        let salt = mix(mix(database_salt(database) ^ u64::from_le_bytes(*b"OSIERCKP")) ^ checkpoint);
+        Seal(mix(mix(salt ^ u64::from(part)) ^ block) as u32)
+    }
+
     /// The checksum of `bytes` at this place.
     #[inline]
     pub fn checksum(self, bytes: &[u8]) -> u32 {

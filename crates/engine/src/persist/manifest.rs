@@ -13,7 +13,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::Protocol;
+use crate::config::{CheckpointKind, Protocol};
 use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
 use crate::io::{Disk, OpenMode};
@@ -38,6 +38,48 @@ pub struct Manifest {
     pub current: Layout,
     /// Generations that ended and whose logs are still needed, in order.
     pub frozen: Vec<FrozenGeneration>,
+    /// Valid checkpoints, oldest first. So far there is at most one: the newest is what recovery begins with.
+    pub checkpoints: Vec<CheckpointEntry>,
+}
+
+/// A checkpoint that is complete and stable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointEntry {
+    /// Its number.
+    pub number: u64,
+    /// Which state it holds.
+    pub kind: CheckpointKind,
+    /// The epoch at whose end that was, or RSN of a fuzzy checkpoint: what recovery need not replay.
+    pub boundary: u64,
+    /// Everything in it has a stamp at or below this one, and was stable when the entry was written.
+    pub max_seen: Stamp,
+    /// When, in seconds since 1970.
+    pub taken_seconds: u64,
+    /// How many rows it has.
+    pub rows: u64,
+    /// Of these, before compression.
+    pub raw_bytes: u64,
+    /// Its files.
+    pub parts: Vec<CheckpointPart>,
+}
+
+impl CheckpointEntry {
+    /// Whether what a record of the log with this place in the order did is in the checkpoint, or was undone in it.
+    pub fn covers(&self, stamp: Stamp, epoch: Epoch) -> bool {
+        match self.kind {
+            CheckpointKind::Epoch => epoch.0 <= self.boundary,
+            CheckpointKind::Fuzzy => stamp.0 <= self.boundary,
+        }
+    }
+}
+
+/// One file of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointPart {
+    /// The index of its directory in [`Manifest::directories`].
+    pub directory: u32,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// How a generation is laid out.
@@ -174,7 +216,8 @@ impl Manifest {
             epoch_floor: Epoch(0),
             streams: Vec::new(),
         };
-        let mut manifest = Manifest { database, directories: Vec::new(), current, frozen: Vec::new() };
+        let mut manifest =
+            Manifest { database, directories: Vec::new(), current, frozen: Vec::new(), checkpoints: Vec::new() };
         manifest.current.streams = manifest.place_streams(protocol, streams, dirs);
         manifest
     }
@@ -276,6 +319,18 @@ impl Manifest {
 
     /// The greatest stamp and epoch known to the manifest.
     pub fn seen(&self) -> (Stamp, Epoch) {
+        let mut seen = self.seen_in_logs();
+        for checkpoint in &self.checkpoints {
+            seen.0 = seen.0.max(checkpoint.max_seen);
+            // No record need have come as far as the epoch that a checkpoint makes recovery skip.
+            if checkpoint.kind == CheckpointKind::Epoch {
+                seen.1 = seen.1.max(Epoch(checkpoint.boundary));
+            }
+        }
+        seen
+    }
+
+    fn seen_in_logs(&self) -> (Stamp, Epoch) {
         match self.frozen.last() {
             Some(frozen) if self.is_closed() => {
                 (self.current.floor.max(frozen.max_seen), self.current.epoch_floor.max(frozen.max_epoch))
@@ -293,7 +348,8 @@ impl Manifest {
         (0..streams as usize).map(|stream| indexes[stream % indexes.len()]).collect()
     }
 
-    fn directory_index(&mut self, home: &Path, dir: &Path) -> u32 {
+    /// The index of `dir`, listed now where it is not.
+    pub(crate) fn directory_index(&mut self, home: &Path, dir: &Path) -> u32 {
         let relative = relative_to(home, dir);
         let known = self.directories.iter().position(|known| *known == relative);
         let index = known.unwrap_or_else(|| {

@@ -23,6 +23,16 @@ fn sample() -> Manifest {
     manifest.current.generation = Generation(2);
     manifest.current.floor = Stamp(100);
     manifest.current.epoch_floor = Epoch(8);
+    manifest.checkpoints.push(CheckpointEntry {
+        number: 3,
+        kind: CheckpointKind::Epoch,
+        boundary: 7,
+        max_seen: Stamp(80),
+        taken_seconds: 1_700_000_000,
+        rows: 1000,
+        raw_bytes: 50_000,
+        parts: vec![CheckpointPart { directory: 0, bytes: 8192 }, CheckpointPart { directory: 2, bytes: 12288 }],
+    });
     manifest
 }
 
@@ -72,6 +82,33 @@ fn every_flipped_bit_and_every_lost_byte_is_found() {
     }
     disk.edit(&path, |bytes| bytes.push(0));
     assert!(matches!(Manifest::load(&disk, home(), &[]), Err(ManifestError::Damaged { .. })));
+}
+
+/// A manifest of format version 1 is one without the last field.
+#[test]
+fn the_first_format_is_read() {
+    let disk = TestDisk::new();
+    let mut manifest = sample();
+    manifest.checkpoints.clear();
+    manifest.create(&disk, home()).unwrap();
+    disk.edit(&home().join(FILE_NAME), |bytes| {
+        bytes.truncate(bytes.len() - 4);
+        bytes[8] = 1;
+        let checksum = crc_fast::crc32_iscsi(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+    });
+    assert_eq!(Manifest::load(&disk, home(), &[]).unwrap(), Some(manifest));
+}
+
+#[test]
+fn a_checkpoint_is_covered_by_what_is_seen() {
+    let mut manifest = sample();
+    assert_eq!(manifest.seen(), (Stamp(100), Epoch(8)));
+    manifest.checkpoints[0].boundary = 12;
+    manifest.checkpoints[0].max_seen = Stamp(111);
+    assert_eq!(manifest.seen(), (Stamp(111), Epoch(12)), "epochs and stamps go on above a checkpoint");
+    manifest.checkpoints[0].kind = CheckpointKind::Fuzzy;
+    assert_eq!(manifest.seen(), (Stamp(111), Epoch(8)));
 }
 
 #[test]

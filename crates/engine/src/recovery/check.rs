@@ -148,7 +148,9 @@ impl Check<'_> {
         self.stamp = order.stamp;
         self.tally.records += 1;
         self.tally.max_epoch = self.tally.max_epoch.max(order.epoch);
-        if lives(&order, self.certain) {
+        if self.scan.base.covers(order.stamp, order.epoch) {
+            self.tally.covered += 1;
+        } else if lives(&order, self.certain) {
             self.tally.replayed += 1;
             self.tally.writes += u64::from(order.write_count);
             if let Some(session) = &mut self.session {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::checkpoint::CheckpointError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::persist::manifest::ManifestError;
 use crate::persist::segment::{SegmentError, io_sqlstate};
@@ -15,6 +16,9 @@ pub enum RecoveryError {
     /// The manifest could not be read or replaced.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// The checkpoint that the manifest names cannot be loaded.
+    #[error(transparent)]
+    Checkpoint(Box<CheckpointError>),
     /// A segment could not be opened, is damaged in its header, truncated, or of another database.
     #[error("{0}; restore the file from a copy of this database")]
     Segment(SegmentError),
@@ -122,6 +126,7 @@ impl RecoveryError {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             RecoveryError::Manifest(error) => error.sqlstate(),
+            RecoveryError::Checkpoint(error) => error.sqlstate(),
             RecoveryError::Segment(error) | RecoveryError::Write(error) => error.sqlstate(),
             RecoveryError::Io { source, .. } => io_sqlstate(source),
             RecoveryError::NoDatabase { .. } => "3D000",

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::base::Base;
 use super::cut::Verdict;
 use super::{Found, RecoveryError, find_generations, judge_all, scan_all, schedule};
 use crate::config::{Config, Protocol};
@@ -79,7 +80,7 @@ pub fn verify(config: &Config) -> Result<VerifyReport, RecoveryError> {
     let manifest = Manifest::load(disk, home, &config.dirs)?;
     let mut manifest = manifest.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
     manifest.relocate(disk, &config.dirs)?;
-    let mut found = scan_all(config, find_generations(disk, home, &manifest)?, None)?;
+    let mut found = scan_all(config, find_generations(disk, home, &manifest)?, Base::default(), None)?;
     let verdicts = judge_all(&found)?;
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
     let (deferred, threads) = (std::mem::take(&mut found.deferred), std::mem::take(&mut found.replayers));

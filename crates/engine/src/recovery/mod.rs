@@ -4,6 +4,7 @@
 //!
 //! 1. **Manifest**: which generations there are and how they lie. Those that ended are *frozen*: their cut and their exact
 //!    ends were written down. The newest may have crashed.
+//!    The checkpoint that it names is loaded ([`base`]); records of the log that it covers are skipped from here on.
 //! 2. **Scan** the valid prefix of every stream of every generation. Damage is told from torn writes: a batch is written
 //!    only after the one before is durable, so only the last batch of a stream that crashed can be torn. Records whose
 //!    fate no other record can change are replayed here, in the same pass ([`check`]).
@@ -20,9 +21,10 @@
 //! - The store is used only if `run` succeeds.
 //! - The next generation begins above the greatest stamp seen, discarded records included.
 //!
-//! Absent: checkpoints, secondary indexes (a step of its own, [`indexes`], once the catalog is open), creation of a database
+//! Absent: secondary indexes (the catalog builds them from the rows), creation of a database
 //! ([`Manifest::create`]).
 
+mod base;
 pub(crate) mod chain;
 pub(crate) mod check;
 mod cut;
@@ -50,6 +52,7 @@ use crate::ids::Generation;
 use crate::io::Disk;
 use crate::persist::manifest::Manifest;
 use crate::table::store::Store;
+use base::Base;
 use chain::Chain;
 use check::Scanner;
 use cut::Verdict;
@@ -78,7 +81,14 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
     let generations = find_generations(disk, home, &manifest)?;
     report.manifest_seconds = watch.lap();
 
-    let mut found = scan_all(config, generations, Some(store))?;
+    let base = Base::of(&manifest);
+    base.load(config, &manifest, store)?;
+    report.checkpoint_seconds = watch.lap();
+    if let Some(checkpoint) = &base.checkpoint {
+        (report.checkpoint, report.checkpoint_rows) = (checkpoint.number, checkpoint.rows);
+    }
+
+    let mut found = scan_all(config, generations, base, Some(store))?;
     report.scan_seconds = watch.lap();
 
     let verdicts = judge_all(&found)?;
@@ -138,7 +148,8 @@ impl Found {
         report.batches = total.batches;
         report.records = total.records;
         report.replayed = total.replayed;
-        report.discarded = total.records - total.replayed;
+        report.covered = total.covered;
+        report.discarded = total.records - total.replayed - total.covered;
         report.writes = total.writes;
         report.streams = self.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();
         report.segments = self.scan.segments() as u32;
@@ -148,8 +159,13 @@ impl Found {
 }
 
 /// Reads everything; into `store`, where there is one, goes what certainly lives.
-fn scan_all(config: &Config, generations: Vec<GenerationScan>, store: Option<&Store>) -> Result<Found, RecoveryError> {
-    let scan = Scan::new(generations, config.recovery_buffer_bytes, config.progress.clone());
+fn scan_all(
+    config: &Config,
+    generations: Vec<GenerationScan>,
+    base: Base,
+    store: Option<&Store>,
+) -> Result<Found, RecoveryError> {
+    let scan = Scan::new(generations, base, config.recovery_buffer_bytes, config.progress.clone());
     let threads = config.effective_recovery_threads().max(1);
     let scanner = |_| Ok(Scanner::new(&scan, store.map(Replayer::new).transpose()?));
     let scanners = (0..threads).map(scanner).collect::<Result<Vec<_>, RecoveryError>>()?;

@@ -17,7 +17,7 @@ use osier_memory::{Participant, Pin, Record, VersionBox};
 use super::{RecoveryError, workers};
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, TableId};
-use crate::log::record::{LoggedWrite, RecordReader};
+use crate::log::record::RecordReader;
 use crate::table::store::{RecordTree, Store};
 
 /// One thread's hands in the store.
@@ -72,27 +72,28 @@ impl Session<'_> {
     pub(crate) fn replay(&mut self, record: &RecordReader<'_>) {
         let stamp = record.header().stamp;
         for write in record.writes() {
-            self.write(stamp, &write);
+            self.write(stamp, write.table, write.key, write.row);
         }
     }
 
-    fn write(&mut self, stamp: Stamp, write: &LoggedWrite<'_>) {
-        let tree = self.trees.of(write.table);
-        let inserted = tree.get_or_insert(&self.pin, write.key, |_| Record::new_absent(write.key, Stamp::ZERO));
+    /// Replays one write: a row, or its delete.
+    pub(crate) fn write(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) {
+        let tree = self.trees.of(table);
+        let inserted = tree.get_or_insert(&self.pin, key, |_| Record::new_absent(key, Stamp::ZERO));
         let record = self.pin.get(inserted.entry);
         // Saves the copy; `Record::replay` decides.
         let is_first = record.word().stamp() == Stamp::ZERO;
         if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) {
             return;
         }
-        let version = write.row.map(|row| {
+        let version = row.map(|row| {
             let mut version = VersionBox::copy_of(row);
             version.set_order(stamp, stamp);
             version
         });
         let won = record.replay(&self.pin, stamp, version);
-        if won && write.row.is_none() {
-            self.tombstones.push((write.table, write.key.into()));
+        if won && row.is_none() {
+            self.tombstones.push((table, key.into()));
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::ids::Stamp;
 pub enum RecoveryPhase {
     /// Reading the manifest.
     Manifest,
+    /// Loading the checkpoint.
+    Checkpoint,
     /// Finding the valid prefix of every stream, and installing the rows that are certain to live.
     Scan,
     /// Deciding which transactions count as committed.
@@ -29,7 +31,7 @@ pub enum RecoveryPhase {
 pub struct Progress {
     /// The present stage.
     pub phase: RecoveryPhase,
-    /// What is done of it, in bytes (scan, replay) or rows (index).
+    /// What is done of it, in bytes (scan, replay) or rows (checkpoint, index).
     pub done: u64,
     /// What there is to do in it.
     pub total: u64,
@@ -42,6 +44,8 @@ pub struct RecoveryReport {
     pub seconds: f64,
     /// Reading the manifest and finding the segments, in seconds.
     pub manifest_seconds: f64,
+    /// Loading the checkpoint, in seconds.
+    pub checkpoint_seconds: f64,
     /// Reading and checking the log, and installing what is certain to live, in seconds.
     pub scan_seconds: f64,
     /// Re-persisting the tails and freezing the generation, in seconds.
@@ -54,6 +58,10 @@ pub struct RecoveryReport {
     pub index_seconds: f64,
     /// Rows that secondary indexes were built from.
     pub indexed: u64,
+    /// The number of the checkpoint that was loaded; 0: there was none.
+    pub checkpoint: u64,
+    /// Rows in it.
+    pub checkpoint_rows: u64,
     /// Bytes of log that were read: whole batches.
     pub log_bytes: u64,
     /// Batches in them.
@@ -62,6 +70,8 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Transactions that count as committed and were replayed.
     pub replayed: u64,
+    /// Transactions whose effects the checkpoint holds: read and not replayed.
+    pub covered: u64,
     /// Transactions beyond the cut, which were never acknowledged.
     pub discarded: u64,
     /// Row images and deletes in the replayed transactions.
@@ -97,6 +107,9 @@ impl RecoveryReport {
 impl fmt::Display for RecoveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.clean { "had been closed" } else { "had crashed" };
+        if self.checkpoint > 0 {
+            writeln!(f, "  base     checkpoint {} with {} rows", self.checkpoint, self.checkpoint_rows)?;
+        }
         let mib = self.log_bytes as f64 / (1 << 20) as f64;
         writeln!(f, "the database {state}; recovered in {:.3} s with {} threads", self.seconds, self.threads)?;
         writeln!(
@@ -110,18 +123,20 @@ impl fmt::Display for RecoveryReport {
         )?;
         writeln!(
             f,
-            "  records  {} read ({:.0}/s), {} replayed with {} writes, {} discarded beyond the cut",
+            "  records  {} read ({:.0}/s), {} replayed with {} writes, {} in the checkpoint, {} discarded beyond the cut",
             self.records,
             self.records_per_second(),
             self.replayed,
             self.writes,
+            self.covered,
             self.discarded,
         )?;
         writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
         write!(
             f,
-            "  seconds  manifest {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, verify {:.3}, indexes {:.3}",
+            "  seconds  manifest {:.3}, checkpoint {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, verify {:.3}, indexes {:.3}",
             self.manifest_seconds,
+            self.checkpoint_seconds,
             self.scan_seconds,
             self.persist_seconds,
             self.replay_seconds,

@@ -14,6 +14,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::base::Base;
 use super::chain::{Chain, Limit};
 use super::replay_values::Replayer;
 use super::{Progress, RecoveryError, RecoveryPhase};
@@ -31,6 +32,8 @@ const CHUNK_BYTES: u64 = 2 << 20;
 /// The scan of all generations, shared by its threads.
 pub(crate) struct Scan {
     pub(crate) generations: Vec<GenerationScan>,
+    /// Records that it covers are checked and not replayed.
+    pub(crate) base: Base,
     /// All segments, newest first.
     order: Vec<Place>,
     next: AtomicUsize,
@@ -115,6 +118,8 @@ pub(crate) struct Tally {
     pub(crate) batches: u64,
     pub(crate) records: u64,
     pub(crate) replayed: u64,
+    /// In the checkpoint already.
+    pub(crate) covered: u64,
     pub(crate) writes: u64,
     pub(crate) max_stamp: Stamp,
     pub(crate) max_epoch: Epoch,
@@ -126,6 +131,7 @@ impl Tally {
         self.batches += other.batches;
         self.records += other.records;
         self.replayed += other.replayed;
+        self.covered += other.covered;
         self.writes += other.writes;
         self.max_stamp = self.max_stamp.max(other.max_stamp);
         self.max_epoch = self.max_epoch.max(other.max_epoch);
@@ -164,6 +170,7 @@ pub(crate) struct Chunk {
 impl Scan {
     pub(crate) fn new(
         generations: Vec<GenerationScan>,
+        base: Base,
         keep_bytes: u64,
         progress: Option<ProgressCallback>,
     ) -> Arc<Scan> {
@@ -180,6 +187,7 @@ impl Scan {
         order.sort_by_key(|place| std::cmp::Reverse((place.generation, place.segment)));
         Arc::new(Scan {
             generations,
+            base,
             order,
             next: AtomicUsize::new(0),
             keep_bytes: AtomicU64::new(keep_bytes),

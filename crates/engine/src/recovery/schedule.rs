@@ -89,7 +89,8 @@ impl DeferredReplay {
             let entry = entry.map_err(|error| scan.damaged(deferred.place, offset, error.to_string()))?;
             if let Entry::Record(record) = &entry {
                 let order = record.header();
-                if !lives(&order, deferred.certain) && lives(&order, self.schedule.cut) {
+                let is_open = !lives(&order, deferred.certain) && !scan.base.covers(order.stamp, order.epoch);
+                if is_open && lives(&order, self.schedule.cut) {
                     self.tally.replayed += 1;
                     self.tally.writes += u64::from(order.write_count);
                     if let Some(session) = &mut session {

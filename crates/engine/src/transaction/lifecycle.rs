@@ -10,10 +10,12 @@
 //! - Validation precedes the stamp: no log space is reserved for a transaction that will not commit.
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - From the reservation on nothing can fail: a transaction that reserved is in the log.
+//! - What is overwritten or deleted beyond the boundary of a snapshot is kept for it; the epoch says so, hence the
+//!   announcement is read after it.
 //! - Locks are released with the install, before anything is durable; who reads the new rows inherits the stamp as
 //!   `raw_dep` and is acknowledged no earlier.
 
-use osier_memory::Pin;
+use osier_memory::{Pin, Snapshots};
 
 use super::error::TransactionError;
 use super::write_set::WriteSet;
@@ -29,6 +31,7 @@ use crate::transaction::write_set::Place;
 pub(crate) struct Commit<'c, 'p> {
     pub(crate) pin: &'c Pin<'p>,
     pub(crate) stream: StreamId,
+    pub(crate) snapshots: &'c Snapshots,
     pub(crate) transaction_log_bytes_max: usize,
 }
 
@@ -78,7 +81,7 @@ impl Commit<'_, '_> {
             self.write_record(&mut RecordWriter::new(buffer, header, seal), writes, &table_id);
         });
         reach(Point::Filled);
-        control.install(self.pin, writes, stamp);
+        control.install(self.pin, writes, stamp, &self.snapshots.interval(self.pin, epoch));
         Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
     }
 

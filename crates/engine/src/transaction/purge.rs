@@ -3,6 +3,9 @@
 //! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. The record is marked dead under its lock and the leaf's: nobody can commit to it.
+//!
+//! Nothing is purged while a snapshot is active: its scan finds a retained version by its record. (A purge that began before
+//! the announcement takes records that were absent before: the queue is its own session's.)
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,7 +55,7 @@ impl Purge {
 
 /// Works off the queue, oldest first, as far as the log allows.
 pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
-    if queue.is_empty() {
+    if queue.is_empty() || shared.snapshots.is_active(pin) {
         return;
     }
     let stable = shared.stable();

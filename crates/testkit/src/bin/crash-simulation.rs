@@ -10,6 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
+use osier::config::CheckpointKind;
 use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Summary, run};
 
@@ -34,6 +35,9 @@ struct Options {
     /// The number of log streams; otherwise each seed draws it.
     #[arg(long)]
     streams: Option<u32>,
+    /// The kind of checkpoints that are taken; otherwise each seed draws whether there are any.
+    #[arg(long)]
+    checkpoints: Option<Kind>,
     /// Builds a fault into the engine, which the seeds must catch. Repeatable.
     #[arg(long)]
     mutation: Vec<String>,
@@ -51,6 +55,12 @@ enum LogProtocol {
     Poplar,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    Epoch,
+    Fuzzy,
+}
+
 impl Options {
     fn choices(&self) -> Choices {
         let protocol = self.protocol.map(|protocol| match protocol {
@@ -61,7 +71,11 @@ impl Options {
         let mutations: Vec<_> = CASES.iter().filter(is_named).map(|case| case.mutation).collect();
         let names = || CASES.iter().map(Case::name).collect::<Vec<_>>().join(", ");
         assert_eq!(mutations.len(), self.mutation.len(), "the mutations are {}", names());
-        Choices { protocol, streams: self.streams, mutations }
+        let checkpoints = self.checkpoints.map(|kind| match kind {
+            Kind::Epoch => CheckpointKind::Epoch,
+            Kind::Fuzzy => CheckpointKind::Fuzzy,
+        });
+        Choices { protocol, streams: self.streams, checkpoints, mutations }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier::Protocol;
+use osier::config::CheckpointKind;
 use osier::failpoint::Mutation;
 
 use super::{Choices, run};
@@ -21,6 +22,8 @@ pub struct Case {
     pub invariant: &'static str,
     /// The number of streams that shows it best; otherwise drawn.
     pub streams: Option<u32>,
+    /// The kind of checkpoints that shows it best; otherwise drawn, if there are any.
+    pub checkpoints: Option<CheckpointKind>,
     /// It must be caught within this many seeds.
     pub seeds_max: u64,
 }
@@ -35,7 +38,11 @@ pub struct Caught {
 }
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
-    Case { mutation, what, invariant, streams: None, seeds_max: 200 }
+    Case { mutation, what, invariant, streams: None, checkpoints: None, seeds_max: 200 }
+}
+
+const fn of_checkpoints(kind: CheckpointKind, case: Case) -> Case {
+    Case { checkpoints: Some(kind), ..case }
 }
 
 /// What fits a cell of a table.
@@ -77,6 +84,19 @@ pub const CASES: &[Case] = &[
     case(Mutation::StampsIgnored, "replay keeps the image that comes first", "last writer wins"),
     case(Mutation::BusyCertified, "a stream is certified with records in flight", "P2: a certificate is true"),
     case(Mutation::CloseOutsideLatch, "a batch's stamp is read after its close", "P2: no record is behind its batch"),
+    of_checkpoints(
+        CheckpointKind::Epoch,
+        case(Mutation::CheckpointBeforeSync, "a manifest names files that were not synced", "K2"),
+    ),
+    of_checkpoints(
+        CheckpointKind::Fuzzy,
+        case(
+            Mutation::CheckpointBeforeStable,
+            "a manifest names a checkpoint that the log does not bear out yet",
+            "K2",
+        ),
+    ),
+    of_checkpoints(CheckpointKind::Fuzzy, case(Mutation::LateReplayStart, "RSN is read after the tuples", "K1")),
 ];
 
 impl Case {
@@ -93,8 +113,9 @@ impl Case {
     fn row(&self, seeds_max: u64) -> (String, bool) {
         let caught = self.hunt(seeds_max);
         let streams = self.streams.map_or(String::new(), |streams| format!(" with {streams} streams"));
+        let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
         let (seeds, verdict) = match &caught {
-            Some(caught) => (format!("{}{streams}", caught.seeds), shortened(&caught.verdict)),
+            Some(caught) => (format!("{}{streams}{kind}", caught.seeds), shortened(&caught.verdict)),
             None => (format!("not in {seeds_max}"), String::new()),
         };
         let row = format!("| `{}`: {} | {} | {seeds} | {verdict} |\n", self.name(), self.what, self.invariant);
@@ -104,8 +125,9 @@ impl Case {
     /// Runs seeds until one finds the fault.
     pub fn hunt(&self, seeds_max: u64) -> Option<Caught> {
         let choices = Choices {
-            protocol: self.streams.map(|_| Protocol::Poplar),
+            protocol: (self.streams.is_some() || self.checkpoints.is_some()).then_some(Protocol::Poplar),
             streams: self.streams,
+            checkpoints: self.checkpoints,
             mutations: vec![self.mutation],
         };
         (0..seeds_max).find_map(|seed| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
+use osier::config::{CheckpointKind, Compression};
 use osier::failpoint::Mutation;
 
 use super::operation::{Change, Key, Operation, Range, Row, TableName, TransactionId};
@@ -23,8 +24,40 @@ pub struct Choices {
     pub protocol: Option<Protocol>,
     /// Otherwise drawn from 1 to 4.
     pub streams: Option<u32>,
+    /// Checkpoints of this kind are taken; otherwise drawn, also whether there are any.
+    pub checkpoints: Option<CheckpointKind>,
     /// Faults to build into the engine.
     pub mutations: Vec<Mutation>,
+}
+
+/// How checkpoints are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoints {
+    /// The chance that a step asks for one.
+    pub share: f64,
+    /// Which state they hold.
+    pub kind: CheckpointKind,
+    /// Files of one checkpoint.
+    pub threads: usize,
+    /// Of its blocks.
+    pub compression: Compression,
+    /// Whether one is taken at a clean close.
+    pub at_close: bool,
+}
+
+impl Checkpoints {
+    fn draw(rng: &mut Rng, protocol: Protocol, choices: &Choices) -> Option<Checkpoints> {
+        let fuzzy_share = if protocol == Protocol::Poplar { 0.4 } else { 0.0 };
+        let kind = if rng.f64() < fuzzy_share { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
+        let checkpoints = Checkpoints {
+            share: [0.005, 0.02, 0.1][rng.usize(0..3)],
+            kind: choices.checkpoints.unwrap_or(kind),
+            threads: rng.usize(1..=3),
+            compression: if rng.bool() { Compression::Lz4 } else { Compression::None },
+            at_close: rng.bool(),
+        };
+        (rng.bool() || choices.checkpoints.is_some()).then_some(checkpoints)
+    }
 }
 
 /// How a generation ends.
@@ -65,6 +98,8 @@ pub struct Plan {
     pub group_commit_interval: Duration,
     /// Kept in memory between scan and replay.
     pub recovery_buffer_bytes: u64,
+    /// How checkpoints are taken, if they are.
+    pub checkpoints: Option<Checkpoints>,
     /// Faults built into the engine.
     pub mutations: Vec<Mutation>,
     /// Sessions at a time.
@@ -159,6 +194,8 @@ impl Plan {
             log_writes: if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered },
             group_commit_interval: Duration::from_micros(if rng.u8(0..4) == 0 { rng.u64(1..5000) } else { 0 }),
             recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
+            // From numbers of its own: the rest of a seed's plan does not depend on it.
+            checkpoints: Checkpoints::draw(&mut Rng::with_seed(rng.clone().u64(..)), protocol, choices),
             mutations: choices.mutations.clone(),
             sessions: rng.usize(1..=8),
             generations: rng.usize(2..=4),

@@ -89,6 +89,8 @@ pub struct Summary {
     pub acknowledged: u64,
     /// Marked transactions that did not survive.
     pub lost: u64,
+    /// Checkpoints that became valid.
+    pub checkpoints: u64,
     /// Of everything that was traced: equal seeds give equal digests.
     pub digest: u64,
 }
@@ -101,6 +103,7 @@ impl Summary {
         self.finished += other.finished;
         self.acknowledged += other.acknowledged;
         self.lost += other.lost;
+        self.checkpoints += other.checkpoints;
     }
 }
 
@@ -214,6 +217,7 @@ impl<'s> Simulation<'s> {
                 self.count(|summary| summary.opens += 1);
                 self.judge(&database)?;
                 self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
+                self.count(|summary| summary.checkpoints += database.metrics().checkpoints.taken);
                 // What a dropped database still does must not reach the disk of a killed process.
                 if ending != Ending::Close {
                     disk.crash();
@@ -250,6 +254,14 @@ impl<'s> Simulation<'s> {
         config.group_commit_interval = plan.group_commit_interval;
         config.recovery_buffer_bytes = plan.recovery_buffer_bytes;
         config.sessions_max = 64;
+        if let Some(checkpoints) = &plan.checkpoints {
+            // Epochs must go on within the life of a generation.
+            config.epoch_interval = Duration::from_micros(300);
+            config.checkpoint_kind = checkpoints.kind;
+            config.checkpoint_threads = checkpoints.threads;
+            config.checkpoint_compression = checkpoints.compression;
+            config.checkpoint_at_close = checkpoints.at_close;
+        }
         config.mutations.clone_from(&plan.mutations);
         config.environment(Environment { disk, clock, spawn })
     }
@@ -335,6 +347,10 @@ impl<'s> Simulation<'s> {
         for _ in 0..steps {
             if disk.is_crashed() {
                 break;
+            }
+            if self.plan.checkpoints.is_some_and(|checkpoints| world.chance(checkpoints.share)) {
+                self.trace.line(|| "a checkpoint is asked for".to_owned());
+                world.database.request_checkpoint();
             }
             if world.chance(1.0 / PHASE_STEPS) {
                 session_share = self.plan.session_share(&mut self.rng.borrow_mut());

@@ -15,7 +15,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{Held, LeafChange, LeafRead, Observed, Pin, Record, Stamp};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp};
 
 use super::{ConcurrencyControl, Found};
 use crate::failpoint::{Mutation, Point, has, reach};
@@ -113,7 +113,7 @@ impl ConcurrencyControl for Optimistic {
         writes.iter().map(|write| pin.get(write.record).word().stamp()).fold(self.reads.raw_dep, Stamp::max)
     }
 
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp) {
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
         if has(Mutation::UnlockBeforeInstall) {
             return Optimistic::install_unlocked(pin, writes, stamp);
         }
@@ -125,7 +125,10 @@ impl ConcurrencyControl for Optimistic {
                 version
             });
             write.is_placeholder &= version.is_none();
-            record.install(pin, version, stamp);
+            match write.place.index {
+                None => record.install_in(pin, version, stamp, interval),
+                Some(_) => record.install(pin, version, stamp),
+            }
             reach(Point::Installed);
         }
     }

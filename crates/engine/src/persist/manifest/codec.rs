@@ -1,17 +1,19 @@
-//! The bytes of the manifest (docs/log-format.md, section 5).
+//! The bytes of the manifest (docs/log-format.md, section 7).
 //!
 //! Invariant: what is decoded is what was encoded, or an error; every byte is covered by the checksum or compared.
 
 use std::path::PathBuf;
 
-use super::{FrozenGeneration, FrozenStream, Layout, Manifest};
-use crate::config::Protocol;
+use super::{CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Layout, Manifest};
+use crate::config::{CheckpointKind, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp};
 use crate::log::batch::STREAMS_MAX;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+/// The first format, which had no checkpoints.
+const VERSION_1: u32 = 1;
 /// More than any manifest: a limit on what is read into memory.
 pub(super) const BYTES_MAX: u64 = 64 << 20;
 const HEADER_BYTES: usize = 16;
@@ -50,6 +52,8 @@ pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
             out.extend(stream.end.0.to_le_bytes());
         }
     }
+    put_u32(&mut out, manifest.checkpoints.len());
+    manifest.checkpoints.iter().for_each(|checkpoint| put_checkpoint(&mut out, checkpoint));
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     Ok(out)
@@ -62,7 +66,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
         return damaged("it does not begin like a manifest");
     }
     let version = input.u32()?;
-    if version != VERSION {
+    if version != VERSION && version != VERSION_1 {
         return Err(Error::Version(version));
     }
     let (found, expected) = (input.u32()?, crc_fast::crc32_iscsi(input.rest));
@@ -75,11 +79,16 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     let current = input.layout(directories.len())?;
     let count = input.count(1)?;
     let frozen = (0..count).map(|_| input.frozen(directories.len())).collect::<Result<Vec<_>, _>>()?;
+    let count = if version == VERSION_1 { 0 } else { input.count(1)? };
+    let checkpoints = (0..count).map(|_| input.checkpoint(directories.len())).collect::<Result<Vec<_>, _>>()?;
+    if !checkpoints.windows(2).all(|pair| pair[0].number < pair[1].number) {
+        return damaged("its checkpoints do not grow");
+    }
     if !input.rest.is_empty() {
         return damaged("it is longer than what it says");
     }
     check(&current, &frozen)?;
-    Ok(Manifest { database, directories, current, frozen })
+    Ok(Manifest { database, directories, current, frozen, checkpoints })
 }
 
 fn check(current: &Layout, frozen: &[FrozenGeneration]) -> Result<(), Error> {
@@ -114,6 +123,21 @@ fn put_layout(out: &mut Vec<u8>, layout: &Layout) {
     put_u32(out, layout.streams.len());
     for directory in &layout.streams {
         out.extend(directory.to_le_bytes());
+    }
+}
+
+fn put_checkpoint(out: &mut Vec<u8>, checkpoint: &CheckpointEntry) {
+    out.extend(checkpoint.number.to_le_bytes());
+    out.push(checkpoint.kind.tag());
+    for field in
+        [checkpoint.boundary, checkpoint.max_seen.0, checkpoint.taken_seconds, checkpoint.rows, checkpoint.raw_bytes]
+    {
+        out.extend(field.to_le_bytes());
+    }
+    put_u32(out, checkpoint.parts.len());
+    for part in &checkpoint.parts {
+        out.extend(part.directory.to_le_bytes());
+        out.extend(part.bytes.to_le_bytes());
     }
 }
 
@@ -210,6 +234,26 @@ impl<'a> Input<'a> {
         let stream = |input: &mut Self| Ok(FrozenStream { first_sequence: input.u64()?, end: LogOffset(input.u64()?) });
         let streams = (0..layout.streams.len()).map(|_| stream(self)).collect::<Result<Vec<_>, _>>()?;
         Ok(FrozenGeneration { layout, cut, max_seen, max_epoch, clean, streams })
+    }
+}
+
+impl Input<'_> {
+    fn checkpoint(&mut self, directories: usize) -> Result<CheckpointEntry, Error> {
+        let number = self.u64()?;
+        let kind = match self.u8()? {
+            1 => CheckpointKind::Epoch,
+            2 => CheckpointKind::Fuzzy,
+            tag => return damaged(format!("kind {tag} of a checkpoint is unknown")),
+        };
+        let (boundary, max_seen, taken_seconds) = (self.u64()?, self.stamp()?, self.u64()?);
+        let (rows, raw_bytes) = (self.u64()?, self.u64()?);
+        let count = self.count(12)?;
+        let part = |input: &mut Self| Ok(CheckpointPart { directory: input.u32()?, bytes: input.u64()? });
+        let parts = (0..count).map(|_| part(self)).collect::<Result<Vec<_>, Error>>()?;
+        if parts.iter().any(|part| part.directory as usize >= directories) {
+            return damaged("a checkpoint lies in a directory that is not listed");
+        }
+        Ok(CheckpointEntry { number, kind, boundary, max_seen, taken_seconds, rows, raw_bytes, parts })
     }
 }
 

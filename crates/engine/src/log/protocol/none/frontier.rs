@@ -15,6 +15,10 @@ impl LogProtocol for Unlogged {
         Stamp::MAX
     }
 
+    fn last_stamp(&self) -> Stamp {
+        Stamp::ZERO
+    }
+
     fn receipts(&self) -> ReceiptSource {
         ReceiptSource::unlogged()
     }

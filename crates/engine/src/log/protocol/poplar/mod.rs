@@ -36,6 +36,10 @@ impl LogProtocol for Poplar {
         self.log.stable()
     }
 
+    fn last_stamp(&self) -> Stamp {
+        self.log.last_stamp()
+    }
+
     fn receipts(&self) -> ReceiptSource {
         self.log.receipts()
     }

@@ -41,6 +41,10 @@ impl LogProtocol for Serial {
         self.log.stable()
     }
 
+    fn last_stamp(&self) -> Stamp {
+        self.log.last_stamp()
+    }
+
     fn receipts(&self) -> ReceiptSource {
         self.log.receipts()
     }

@@ -1,0 +1,82 @@
+//! Where the parts of checkpoints lie, and which of them may go.
+//!
+//! Invariant: a part that no manifest names is never read. It is removed when it is superseded (after the new manifest is
+//! durable), when its checkpoint fails, or at the next open.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::CheckpointError;
+use super::format::PartIdentity;
+use crate::io::Disk;
+use crate::persist::manifest::{CheckpointEntry, Manifest};
+
+/// In each configured directory.
+const DIRECTORY_NAME: &str = "checkpoints";
+const SUFFIX: &str = ".ckpt";
+
+/// Where the parts in `directory` lie.
+pub(crate) fn part_directory(directory: &Path) -> PathBuf {
+    directory.join(DIRECTORY_NAME)
+}
+
+fn part_name(checkpoint: u64, part: u32) -> String {
+    format!("{checkpoint:08}-{part:04}{SUFFIX}")
+}
+
+/// The path of a part.
+pub(crate) fn part_path(directory: &Path, checkpoint: u64, part: u32) -> PathBuf {
+    part_directory(directory).join(part_name(checkpoint, part))
+}
+
+/// The parts of a checkpoint that the manifest names, with their lengths.
+pub(crate) fn parts_of(home: &Path, manifest: &Manifest, entry: &CheckpointEntry) -> Vec<(PathBuf, PartIdentity, u64)> {
+    let parts = entry.parts.len() as u32;
+    let one = |(part, place): (u32, &crate::persist::manifest::CheckpointPart)| {
+        let directory = home.join(&manifest.directories[place.directory as usize]);
+        let identity = PartIdentity {
+            database: manifest.database,
+            checkpoint: entry.number,
+            part,
+            parts,
+            kind: entry.kind,
+            boundary: entry.boundary,
+        };
+        (part_path(&directory, entry.number, part), identity, place.bytes)
+    };
+    (0..parts).zip(&entry.parts).map(one).collect()
+}
+
+/// The number of the checkpoint that a path is a part of.
+fn number_of(path: &Path) -> Option<u64> {
+    let (number, part) = path.file_name()?.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
+    part.parse::<u32>().ok()?;
+    number.parse().ok()
+}
+
+/// Removes every part of a checkpoint that `manifest` does not name; returns the greatest number seen, named or not.
+pub(crate) fn remove_leftovers(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<u64, CheckpointError> {
+    let known: BTreeSet<u64> = manifest.checkpoints.iter().map(|entry| entry.number).collect();
+    let mut greatest = known.last().copied().unwrap_or(0);
+    for directory in &manifest.directories {
+        let directory = part_directory(&home.join(directory));
+        if !disk.exists(&directory).map_err(CheckpointError::io("look for", &directory))? {
+            continue;
+        }
+        let files = disk.list(&directory).map_err(CheckpointError::io("list", &directory))?;
+        let numbered = files.iter().filter_map(|path| number_of(path).map(|number| (path, number)));
+        let mut has_changed = false;
+        for (path, number) in numbered {
+            greatest = greatest.max(number);
+            if !known.contains(&number) {
+                disk.remove(path).map_err(CheckpointError::io("remove", path))?;
+                has_changed = true;
+            }
+        }
+        if has_changed {
+            // Else a number could be given again to a name that a crash brings back.
+            disk.sync_dir(&directory).map_err(CheckpointError::io("sync the directory", &directory))?;
+        }
+    }
+    Ok(greatest)
+}

@@ -1,0 +1,34 @@
+//! Checkpoints: the rows of a database in files, so that recovery need not read the log from its beginning.
+//!
+//! ```text
+//! epoch:  announce E -> wait until every transaction up to E has ended -> note the greatest stamp -> scan the state of E
+//!         -> sync the files -> wait until that stamp is stable -> manifest -> remove the checkpoint before
+//! fuzzy:  RSN := CSN -> scan every record when nobody holds its lock, noting the greatest stamp -> sync the files
+//!         -> wait until that stamp is stable -> manifest -> remove the checkpoint before
+//! ```
+//!
+//! Invariants (docs/protocols.md):
+//! - **K1** An epoch checkpoint holds what the transactions with an epoch up to E left behind, no more and no less; a fuzzy
+//!   one holds for every key a version at least as new as that of the last transaction with a stamp up to RSN.
+//! - **K2** A checkpoint counts when a manifest names it, which is stored only when its files and their directories are
+//!   synced and everything that it holds, absences included, is stable. Nothing that a crash could discard is in it.
+//! - **K3** The checkpoint before is removed only after the manifest that no longer names it is durable.
+//! - **K4** Epochs go on above E after recovery and stamps above `max_seen`: what a checkpoint makes recovery skip is
+//!   never younger than the checkpoint.
+//!
+//! Deliberately absent: truncation of the log, which only needs what the manifest says.
+
+mod control;
+mod error;
+pub(crate) mod files;
+mod format;
+pub(crate) mod loader;
+mod part;
+mod report;
+mod scan;
+mod task;
+mod writer;
+
+pub(crate) use control::Checkpoints;
+pub use error::CheckpointError;
+pub use report::{CheckpointMetrics, CheckpointReport, CheckpointState};

@@ -1,0 +1,129 @@
+//! A thread of a checkpoint: reads ranges and writes one part, a block per step.
+//!
+//! Invariant: a part is reported once, complete and synced or with the error that ended it, whatever becomes of the task.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use osier_memory::Participant;
+use osier_memory::sync::{Mutex, lock};
+
+use super::CheckpointError;
+use super::scan::{Cursor, Scanned};
+use super::writer::{PartWriter, WrittenPart};
+use crate::database::Shared;
+use crate::io::{Clock, Signal, Step, Task};
+
+/// What the threads of a checkpoint share.
+#[derive(Default)]
+pub(crate) struct Crew {
+    cancelled: AtomicBool,
+    reported: Mutex<Vec<Result<WrittenPart, CheckpointError>>>,
+    /// Of the checkpointer.
+    signal: Arc<Signal>,
+}
+
+impl Crew {
+    pub(super) fn new(signal: Arc<Signal>) -> Arc<Crew> {
+        Arc::new(Crew { signal, ..Crew::default() })
+    }
+
+    /// Tells the threads to end early.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    fn report(&self, part: Result<WrittenPart, CheckpointError>) {
+        lock(&self.reported).push(part);
+        self.signal.wake();
+    }
+
+    /// How many threads have reported.
+    pub(super) fn count(&self) -> usize {
+        lock(&self.reported).len()
+    }
+
+    /// All parts, or the first error.
+    pub(super) fn take(&self) -> Result<Vec<WrittenPart>, CheckpointError> {
+        std::mem::take(&mut *lock(&self.reported)).into_iter().collect()
+    }
+}
+
+/// Lets a thread write so many bytes per second.
+pub(super) struct Throttle {
+    clock: Arc<dyn Clock>,
+    bytes_per_second: u64,
+    /// When what was written is paid for.
+    due: Duration,
+}
+
+impl Throttle {
+    pub(super) fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Throttle {
+        let due = clock.now();
+        Throttle { clock, bytes_per_second, due }
+    }
+
+    fn pay(&mut self, bytes: u64) {
+        if self.bytes_per_second > 0 {
+            let price = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
+            self.due = self.due.max(self.clock.now()) + price;
+        }
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        self.due.checked_sub(self.clock.now()).filter(|wait| self.bytes_per_second > 0 && !wait.is_zero())
+    }
+}
+
+/// The task.
+pub(super) struct PartTask {
+    pub(super) shared: Arc<Shared>,
+    pub(super) crew: Arc<Crew>,
+    pub(super) participant: Participant,
+    pub(super) cursor: Cursor,
+    pub(super) throttle: Throttle,
+    /// `None` while it is at work, and once the part is reported.
+    pub(super) writer: Option<PartWriter>,
+    pub(super) is_reported: bool,
+}
+
+impl PartTask {
+    fn advance(&mut self, writer: &mut PartWriter) -> Result<bool, CheckpointError> {
+        let scanned = self.cursor.advance(&mut self.participant, &self.shared.snapshots, writer);
+        if scanned == Scanned::Block {
+            self.throttle.pay(writer.flush()?);
+        }
+        Ok(scanned != Scanned::End)
+    }
+
+    fn report(&mut self, part: Result<WrittenPart, CheckpointError>) -> Step {
+        self.is_reported = true;
+        self.crew.report(part);
+        Step::Done
+    }
+}
+
+impl Task for PartTask {
+    fn step(&mut self) -> Step {
+        let Some(mut writer) = self.writer.take() else { return Step::Done };
+        if self.crew.cancelled.load(Ordering::Acquire) {
+            return self.report(Err(CheckpointError::Closed));
+        }
+        let wait = self.throttle.wait();
+        match wait.map_or_else(|| self.advance(&mut writer), |_| Ok(true)) {
+            Ok(true) => self.writer = Some(writer),
+            Ok(false) => return self.report(writer.finish()),
+            Err(error) => return self.report(Err(error)),
+        }
+        wait.map_or(Step::Again, |wait| Step::Idle(Some(wait)))
+    }
+}
+
+impl Drop for PartTask {
+    fn drop(&mut self) {
+        if !self.is_reported {
+            self.crew.report(Err(CheckpointError::Thread { what: "a thread that writes a part died".to_owned() }));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a checkpoint says about itself, while it runs and afterwards.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::CheckpointError;
+use crate::config::CheckpointKind;
+use crate::ids::{Epoch, Stamp};
+
+/// A checkpoint that is valid.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct CheckpointReport {
+    /// Its number; each one has a larger one than those before.
+    pub number: u64,
+    /// Which state it holds.
+    pub kind: CheckpointKind,
+    /// The epoch at whose end that was, or RSN of a fuzzy checkpoint.
+    pub boundary: u64,
+    /// Everything in it has a stamp at or below this one.
+    pub max_seen: Stamp,
+    /// Rows.
+    pub rows: u64,
+    /// Of the rows, before compression.
+    pub raw_bytes: u64,
+    /// Of the files.
+    pub bytes: u64,
+    /// Files.
+    pub parts: u32,
+    /// From the beginning until it was valid, in seconds.
+    pub seconds: f64,
+    /// Of these, until the scan could begin: transactions of earlier epochs had to end.
+    pub waited_seconds: f64,
+}
+
+impl fmt::Display for CheckpointReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+        write!(
+            f,
+            "checkpoint {} ({:?} {}): {} rows, {:.1} MiB in {} files of {:.1} MiB, {:.3} s, of which {:.3} s waited",
+            self.number,
+            self.kind,
+            self.boundary,
+            self.rows,
+            mib(self.raw_bytes),
+            self.parts,
+            mib(self.bytes),
+            self.seconds,
+            self.waited_seconds,
+        )
+    }
+}
+
+/// What the checkpointer is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CheckpointState {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// It waits for a transaction that began in this epoch, or earlier, to end.
+    WaitsForTransaction(Epoch),
+    /// It reads rows and writes files.
+    Writes,
+    /// The files are complete; it waits until everything up to this stamp is durable in the log.
+    WaitsForLog(Stamp),
+    /// The checkpoint is over; versions that were kept for it are given back.
+    Releases,
+}
+
+/// Checkpoints since the database was opened.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckpointMetrics {
+    /// Checkpoints that became valid.
+    pub taken: u64,
+    /// Checkpoints that failed.
+    pub failed: u64,
+    /// What is being done now.
+    pub state: CheckpointState,
+    /// The last one that became valid.
+    pub last: Option<CheckpointReport>,
+    /// Why the last one that failed did.
+    pub failure: Option<Arc<CheckpointError>>,
+}

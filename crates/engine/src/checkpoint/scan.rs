@@ -1,0 +1,157 @@
+//! What a checkpoint reads: ranges of the primary trees, and the version of each record that belongs to it.
+//!
+//! Invariants:
+//! - Ranges ascend by (table, key) and are claimed in that order, so that the rows of a part ascend, whoever claims what.
+//! - One call pins once and reads a bounded number of leaves: a checkpoint never holds reclamation up.
+//! - *Epoch*: the state at the end of an epoch, see `memory/src/retained.rs`. *Fuzzy*: each record at a moment at which
+//!   nobody held its lock, so that no transaction with a stamp at or below RSN is missed, and its stamp counts in
+//!   `max_seen`, absences included.
+//!
+//! Absent: files, and when the scan may begin (task.rs).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, ScanFrom, Snapshots, Version};
+
+use super::writer::PartWriter;
+use crate::config::CheckpointKind;
+use crate::ids::{Stamp, TableId};
+use crate::table::store::RecordTree;
+
+/// Leaves read under one pin: tombstones may make a block of rows a long way.
+const LEAVES_PER_STEP: usize = 64;
+/// Ranges per thread that a table is cut into, so that threads end at about the same time.
+const RANGES_PER_THREAD: usize = 8;
+
+/// A range of one table.
+struct Range {
+    table: TableId,
+    tree: Arc<RecordTree>,
+    low: Box<[u8]>,
+    /// Exclusive.
+    high: Option<Box<[u8]>>,
+}
+
+/// All ranges of a checkpoint, shared by its threads.
+pub(crate) struct Scan {
+    kind: CheckpointKind,
+    ranges: Vec<Range>,
+    next: AtomicUsize,
+    /// Of a fuzzy scan: the greatest stamp observed.
+    max_seen: AtomicU64,
+}
+
+impl Scan {
+    /// A scan of `trees`, which ascend, by `threads`.
+    pub(crate) fn new(
+        pin: &Pin<'_>,
+        kind: CheckpointKind,
+        trees: Vec<(TableId, Arc<RecordTree>)>,
+        threads: usize,
+    ) -> Scan {
+        let parts = if threads > 1 { threads * RANGES_PER_THREAD } else { 1 };
+        let mut ranges = Vec::new();
+        for (table, tree) in trees {
+            let mut low: Box<[u8]> = Box::default();
+            for high in tree.partition(pin, parts) {
+                ranges.push(Range { table, tree: tree.clone(), low, high: Some(high.clone()) });
+                low = high;
+            }
+            ranges.push(Range { table, tree, low, high: None });
+        }
+        Scan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
+    }
+
+    /// The greatest stamp that a fuzzy scan has observed.
+    pub(crate) fn max_seen(&self) -> Stamp {
+        Stamp(self.max_seen.load(Ordering::Acquire))
+    }
+
+    fn claim(&self) -> Option<(usize, Box<[u8]>)> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((at, self.ranges.get(at)?.low.clone()))
+    }
+
+    /// The row of a record as the checkpoint has it.
+    fn observe<'a>(&self, pin: &'a Pin<'_>, snapshots: &'a Snapshots, record: Held<Record>) -> Option<&'a Version> {
+        match self.kind {
+            CheckpointKind::Epoch => snapshots.active(pin)?.version(record),
+            CheckpointKind::Fuzzy => {
+                let (version, stamp) = match pin.get(record).read_settled(pin) {
+                    Observed::Present(version) => (Some(version), version.stamp()),
+                    Observed::Absent(stamp) => (None, stamp),
+                    // Purged: its stamp is stable already.
+                    Observed::Dead => return None,
+                };
+                self.max_seen.fetch_max(stamp.0, Ordering::AcqRel);
+                version
+            }
+        }
+    }
+}
+
+/// One thread's place in a scan.
+pub(crate) struct Cursor {
+    scan: Arc<Scan>,
+    /// The range claimed, and where to go on in it.
+    place: Option<(usize, Box<[u8]>)>,
+}
+
+/// How a step of the scan ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scanned {
+    /// The part has a block of rows, or one must end here.
+    Block,
+    /// There is more to read.
+    More,
+    /// No range is left.
+    End,
+}
+
+impl Cursor {
+    pub(crate) fn new(scan: Arc<Scan>) -> Cursor {
+        Cursor { scan, place: None }
+    }
+
+    /// Reads on into `part`, until a block is full or for a bounded while.
+    pub(crate) fn advance(
+        &mut self,
+        participant: &mut Participant,
+        snapshots: &Snapshots,
+        part: &mut PartWriter,
+    ) -> Scanned {
+        let scan = self.scan.clone();
+        let Some((at, from)) = self.place.take().or_else(|| scan.claim()) else { return Scanned::End };
+        let range = &scan.ranges[at];
+        if !part.takes(range.table) {
+            self.place = Some((at, from));
+            return Scanned::Block;
+        }
+        let pin = participant.pin();
+        let mut leaf = LeafScan::default();
+        let mut from = &from[..];
+        for _ in 0..LEAVES_PER_STEP {
+            range.tree.scan_leaf(&pin, ScanFrom::AtLeast(from), &mut leaf);
+            for &record in &leaf.entries {
+                let key = pin.get(record).key();
+                if range.high.as_deref().is_some_and(|high| key >= high) {
+                    return Scanned::More;
+                }
+                if part.is_full() {
+                    self.place = Some((at, key.into()));
+                    return Scanned::Block;
+                }
+                if let Some(version) = scan.observe(&pin, snapshots, record) {
+                    part.push(range.table, key, version.stamp(), version.bytes());
+                }
+            }
+            match leaf.next(&pin) {
+                Some(next) => from = next,
+                None => return Scanned::More,
+            }
+        }
+        self.place = Some((at, from.into()));
+        Scanned::More
+    }
+}

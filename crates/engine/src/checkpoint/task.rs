@@ -1,0 +1,375 @@
+//! The checkpointer: a background task that takes checkpoints, one at a time, when asked to or when one is due.
+//!
+//! The stages are the steps of [`super`], in that order. Invariants:
+//! - Whatever ends a checkpoint, its threads have ended, its snapshot is released and, unless a manifest may name them,
+//!   its files are removed before the next one begins.
+//! - A transaction that stays open holds a checkpoint up, never the other way round; the metrics say so.
+
+use std::future::Future;
+use std::pin::Pin as Pinned;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, SystemTime};
+
+use osier_memory::Participant;
+
+use super::control::{Control, Outcome, Stop};
+use super::format::PartIdentity;
+use super::part::{Crew, PartTask, Throttle};
+use super::scan::{Cursor, Scan};
+use super::writer::{PartWriter, WrittenPart};
+use super::{CheckpointError, CheckpointReport, CheckpointState};
+use crate::acknowledge::Receipt;
+use crate::config::{CheckpointKind, Compression, Config};
+use crate::database::Shared;
+use crate::directory::{Home, NewCheckpoint};
+use crate::failpoint::Mutation;
+use crate::ids::{Epoch, Stamp, StreamId};
+use crate::io::{Joiner, Signal, Step, Task};
+use crate::log::Observed;
+use crate::persist::manifest::{CheckpointEntry, CheckpointPart};
+
+/// How often the amount of log is looked at.
+const TRIGGER_POLL: Duration = Duration::from_millis(20);
+/// How long the last checkpoint waits at close for transactions that are still open.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The task.
+pub(crate) struct Checkpointer {
+    shared: Arc<Shared>,
+    home: Arc<Home>,
+    control: Arc<Control>,
+    participant: Participant,
+    stage: Stage,
+    /// When the last checkpoint began, and how much log there was.
+    last_begun: Duration,
+    last_log_bytes: u64,
+}
+
+enum Stage {
+    Idle,
+    /// Until every transaction up to the boundary has ended.
+    Waits(Run),
+    Writes(Run, Writing),
+    /// Until everything in the files is stable.
+    WaitsForLog(Run, Vec<WrittenPart>, Receipt),
+    Releases,
+}
+
+/// One checkpoint.
+struct Run {
+    begun: Duration,
+    waited: Duration,
+    files: NewCheckpoint,
+    kind: CheckpointKind,
+    /// The epoch E, or RSN.
+    boundary: u64,
+    /// What must be stable before the checkpoint counts; known after the wait, or after the scan of a fuzzy one.
+    max_seen: Stamp,
+}
+
+struct Writing {
+    scan: Arc<Scan>,
+    crew: Arc<Crew>,
+    joiners: Vec<Box<dyn Joiner>>,
+}
+
+impl Checkpointer {
+    pub(crate) const NAME: &str = "osier-checkpoint";
+
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        home: Arc<Home>,
+        control: Arc<Control>,
+    ) -> Result<Checkpointer, CheckpointError> {
+        let participant = participant(&shared)?;
+        let last_begun = shared.config.environment.clock.now();
+        let last_log_bytes = shared.log_metrics().total().bytes;
+        let stage = Stage::Idle;
+        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes })
+    }
+
+    fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    fn now(&self) -> Duration {
+        self.config().environment.clock.now()
+    }
+
+    fn advance(&mut self) -> Result<Step, CheckpointError> {
+        if self.control.stop() == Stop::Now && !matches!(self.stage, Stage::Idle | Stage::Releases) {
+            return Err(CheckpointError::Closed);
+        }
+        match &mut self.stage {
+            Stage::Idle => self.idle(),
+            Stage::Waits(_) => self.wait_for_transactions(),
+            Stage::Writes(..) => self.wait_for_parts(),
+            Stage::WaitsForLog(_, _, receipt) => {
+                let waker = Waker::from(Arc::new(WakesSignal(self.control.signal.clone())));
+                match Pinned::new(receipt).poll(&mut Context::from_waker(&waker)) {
+                    Poll::Pending => Ok(Step::Idle(None)),
+                    Poll::Ready(stable) => {
+                        stable?;
+                        self.commit()
+                    }
+                }
+            }
+            Stage::Releases => Ok(self.release()),
+        }
+    }
+
+    fn idle(&mut self) -> Result<Step, CheckpointError> {
+        if self.control.accept(self.is_due()) {
+            self.begin()?;
+            return Ok(Step::Again);
+        }
+        if self.control.stop() != Stop::No {
+            return Ok(Step::Done);
+        }
+        let waiting = self.participant.reclaim();
+        let config = self.config();
+        let reclaim = (waiting > 0).then_some(config.epoch_interval);
+        let log_bytes = (config.checkpoint_log_bytes > 0).then_some(TRIGGER_POLL);
+        let interval = (!config.checkpoint_interval.is_zero())
+            .then(|| (self.last_begun + config.checkpoint_interval).saturating_sub(self.now()).max(TRIGGER_POLL));
+        Ok(Step::Idle([reclaim, log_bytes, interval].into_iter().flatten().min()))
+    }
+
+    /// Whether log or time calls for a checkpoint.
+    fn is_due(&self) -> bool {
+        let config = self.config();
+        if config.checkpoint_log_bytes == 0 && config.checkpoint_interval.is_zero() {
+            return false;
+        }
+        let metrics = self.shared.log_metrics();
+        let written = metrics.total().bytes - self.last_log_bytes;
+        let is_log = config.checkpoint_log_bytes > 0 && written >= config.checkpoint_log_bytes;
+        let interval = config.checkpoint_interval;
+        let is_time = !interval.is_zero() && self.now() >= self.last_begun + interval;
+        is_log || is_time && (written > 0 || metrics.streams.is_empty())
+    }
+
+    fn begin(&mut self) -> Result<(), CheckpointError> {
+        self.last_begun = self.now();
+        self.last_log_bytes = self.shared.log_metrics().total().bytes;
+        let files = self.home.begin_checkpoint(self.config())?;
+        let kind = self.config().checkpoint_kind;
+        let boundary = match kind {
+            CheckpointKind::Epoch => {
+                self.shared.store.keep_discarded();
+                self.shared.snapshots.announce(&self.participant.pin()).0
+            }
+            // RSN, before any row is read.
+            CheckpointKind::Fuzzy => self.shared.stable().0,
+        };
+        let (begun, waited, max_seen) = (self.last_begun, Duration::ZERO, Stamp::ZERO);
+        self.stage = Stage::Waits(Run { begun, waited, files, kind, boundary, max_seen });
+        Ok(())
+    }
+
+    fn wait_for_transactions(&mut self) -> Result<Step, CheckpointError> {
+        let Stage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
+        let safe = self.shared.store.epochs().safe();
+        if run.kind == CheckpointKind::Epoch && safe.0 < run.boundary {
+            let is_closing = self.control.stop() == Stop::WhenDone;
+            if is_closing && self.now() >= run.begun + CLOSE_PATIENCE {
+                return Err(CheckpointError::Closed);
+            }
+            self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
+            return Ok(Step::Idle(Some(self.config().epoch_interval)));
+        }
+        let Stage::Waits(mut run) = std::mem::replace(&mut self.stage, Stage::Releases) else { unreachable!() };
+        run.waited = self.now() - run.begun;
+        // Every transaction of the snapshot has ended, so it has its stamp.
+        run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.last_stamp() } else { Stamp::ZERO };
+        let pin = self.participant.pin();
+        let (trees, threads) = (self.shared.store.trees(), run.files.parts.len());
+        let scan = Arc::new(Scan::new(&pin, run.kind, trees, threads));
+        drop(pin);
+        let writing = Writing { scan, crew: Crew::new(self.control.signal.clone()), joiners: Vec::new() };
+        self.stage = Stage::Writes(run, writing);
+        self.control.show(CheckpointState::Writes);
+        self.start_parts()?;
+        Ok(Step::Again)
+    }
+
+    fn start_parts(&mut self) -> Result<(), CheckpointError> {
+        let Stage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
+        let config = &self.shared.config;
+        let parts = run.files.parts.len() as u32;
+        let compress = config.checkpoint_compression == Compression::Lz4;
+        for (part, (_, path)) in (0..parts).zip(&run.files.parts) {
+            let identity = PartIdentity {
+                database: run.files.database,
+                checkpoint: run.files.number,
+                part,
+                parts,
+                kind: run.kind,
+                boundary: run.boundary,
+            };
+            let skip_sync = config.has(Mutation::CheckpointBeforeSync);
+            let disk = &*config.environment.disk;
+            let task = PartTask {
+                writer: Some(PartWriter::create(disk, path.clone(), identity, compress, skip_sync)?),
+                cursor: Cursor::new(writing.scan.clone()),
+                participant: participant(&self.shared)?,
+                throttle: Throttle::new(
+                    config.environment.clock.clone(),
+                    config.checkpoint_bytes_per_second.div_ceil(u64::from(parts)),
+                ),
+                shared: self.shared.clone(),
+                crew: writing.crew.clone(),
+                is_reported: false,
+            };
+            let name = format!("{}-{part}", Checkpointer::NAME);
+            let joiner = config.environment.spawn.spawn(name, Box::new(task), Arc::new(Signal::new()));
+            let no_thread = |error| CheckpointError::Thread { what: format!("a thread could not be started: {error}") };
+            writing.joiners.push(joiner.map_err(no_thread)?);
+        }
+        Ok(())
+    }
+
+    fn wait_for_parts(&mut self) -> Result<Step, CheckpointError> {
+        let Stage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
+        if writing.crew.count() < writing.joiners.len() {
+            return Ok(Step::Idle(None));
+        }
+        join(&mut writing.joiners);
+        let parts = writing.crew.take()?;
+        if run.kind == CheckpointKind::Fuzzy {
+            run.max_seen = writing.scan.max_seen();
+            if self.shared.config.has(Mutation::LateReplayStart) {
+                run.boundary = self.shared.stable().0;
+            }
+        }
+        if !self.shared.config.has(Mutation::CheckpointBeforeSync) {
+            run.files.sync_directories(&*self.shared.config.environment.disk)?;
+        }
+        let raw_dep = match self.shared.config.has(Mutation::CheckpointBeforeStable) {
+            true => Stamp::ZERO,
+            false => run.max_seen,
+        };
+        let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep };
+        let receipt = self.shared.receipts().durable(observed, Epoch(0));
+        self.control.show(CheckpointState::WaitsForLog(run.max_seen));
+        if let Stage::Writes(run, _) = std::mem::replace(&mut self.stage, Stage::Releases) {
+            self.stage = Stage::WaitsForLog(run, parts, receipt);
+        }
+        Ok(Step::Again)
+    }
+
+    fn commit(&mut self) -> Result<Step, CheckpointError> {
+        let Stage::WaitsForLog(run, mut parts, _) = std::mem::replace(&mut self.stage, Stage::Releases) else {
+            unreachable!("called in this stage")
+        };
+        parts.sort_by_key(|part| part.part);
+        let places = run.files.parts.iter().zip(&parts);
+        let clock = &self.config().environment.clock;
+        let taken = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let entry = CheckpointEntry {
+            number: run.files.number,
+            kind: run.kind,
+            boundary: run.boundary,
+            max_seen: run.max_seen,
+            taken_seconds: taken.as_secs(),
+            rows: parts.iter().map(|part| part.totals.rows).sum(),
+            raw_bytes: parts.iter().map(|part| part.totals.raw_bytes).sum(),
+            parts: places
+                .map(|((directory, _), part)| CheckpointPart { directory: *directory, bytes: part.bytes })
+                .collect(),
+        };
+        // From here on a manifest may name the files, whatever is reported: they stay.
+        self.home.commit_checkpoint(&entry)?;
+        let seconds = (self.now() - run.begun).as_secs_f64();
+        self.end(Ok(report(&entry, seconds, run.waited)));
+        Ok(Step::Again)
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.stage = Stage::Releases;
+        self.control.show(CheckpointState::Releases);
+        self.control.answer(outcome);
+    }
+
+    /// Ends a checkpoint that failed; the manifest does not name its files.
+    fn fail(&mut self, error: CheckpointError) {
+        let stage = std::mem::replace(&mut self.stage, Stage::Releases);
+        let run = match stage {
+            Stage::Writes(run, mut writing) => {
+                writing.crew.cancel();
+                join(&mut writing.joiners);
+                Some(run)
+            }
+            Stage::Waits(run) | Stage::WaitsForLog(run, ..) => Some(run),
+            Stage::Idle | Stage::Releases => None,
+        };
+        if let Some(run) = run {
+            run.files.remove(&*self.config().environment.disk);
+        }
+        self.end(Err(Arc::new(error)));
+    }
+
+    /// A piece at a time: what was kept may be much.
+    fn release(&mut self) -> Step {
+        if !self.shared.snapshots.release(&self.participant.pin()) {
+            self.shared.store.forget_discarded();
+            self.control.show(CheckpointState::Idle);
+            self.stage = Stage::Idle;
+        }
+        Step::Again
+    }
+}
+
+fn report(entry: &CheckpointEntry, seconds: f64, waited: Duration) -> CheckpointReport {
+    CheckpointReport {
+        number: entry.number,
+        kind: entry.kind,
+        boundary: entry.boundary,
+        max_seen: entry.max_seen,
+        rows: entry.rows,
+        raw_bytes: entry.raw_bytes,
+        bytes: entry.parts.iter().map(|part| part.bytes).sum(),
+        parts: entry.parts.len() as u32,
+        seconds,
+        waited_seconds: waited.as_secs_f64(),
+    }
+}
+
+fn participant(shared: &Shared) -> Result<Participant, CheckpointError> {
+    shared.store.epochs().register().ok_or_else(|| CheckpointError::Thread {
+        what: "all sessions are taken: close one or raise sessions_max".to_owned(),
+    })
+}
+
+/// Threads report how they ended; one that panicked did so through its guard.
+fn join(joiners: &mut Vec<Box<dyn Joiner>>) {
+    for joiner in joiners.drain(..) {
+        let _ = joiner.join();
+    }
+}
+
+impl Task for Checkpointer {
+    fn step(&mut self) -> Step {
+        self.advance().unwrap_or_else(|error| {
+            self.fail(error);
+            Step::Again
+        })
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        // Where the task died of a panic: nothing is kept for a scan that will not come.
+        while self.shared.snapshots.release(&self.participant.pin()) {}
+        self.control.has_ended();
+    }
+}
+
+struct WakesSignal(Arc<Signal>);
+
+impl Wake for WakesSignal {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+}
