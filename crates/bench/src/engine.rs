@@ -80,6 +80,7 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
     let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     let phases = [
         (RecoveryPhase::Manifest, report.manifest_seconds),
+        (RecoveryPhase::Checkpoint, report.checkpoint_seconds),
         (RecoveryPhase::Scan, report.scan_seconds),
         (RecoveryPhase::Persist, report.persist_seconds),
         (RecoveryPhase::Replay, report.replay_seconds),
@@ -90,6 +91,7 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         seconds,
         log_bytes: report.log_bytes,
         log_bytes_per_s: per_second(report.log_bytes),
+        batches: report.batches,
         records: report.records,
         records_per_s: per_second(report.records),
         streams: report.streams.div_ceil(report.generations.max(1)),

@@ -1,9 +1,30 @@
 //! Where a run keeps its database: in the directories given, or in a fresh one that is removed at the end.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::BenchError;
+
+/// The temporary directories of this process.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary directories of this process, which is about to be interrupted.
+pub fn remove_temporary() {
+    for dir in temporary().drain(..) {
+        remove(&dir);
+    }
+}
+
+fn remove(dir: &Path) {
+    if let Err(error) = std::fs::remove_dir_all(dir) {
+        eprintln!("warning: cannot remove the temporary directory {}: {error}", dir.display());
+    }
+}
 
 /// The directories of a run.
 #[derive(Debug)]
@@ -22,6 +43,7 @@ impl Place {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let dir = PathBuf::from(format!("osier-{what}-{:x}-{:x}", since.as_secs(), std::process::id()));
         std::fs::create_dir(&dir).map_err(BenchError::io("create the temporary directory", &dir))?;
+        temporary().push(dir.clone());
         Ok(Place { dirs: vec![dir], is_temporary: true })
     }
 
@@ -43,15 +65,19 @@ impl Place {
     /// Leaves the directory where it is.
     pub fn keep(&mut self) {
         self.is_temporary = false;
+        self.forget();
+    }
+
+    fn forget(&self) {
+        temporary().retain(|dir| dir != self.home());
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.is_temporary
-            && let Err(error) = std::fs::remove_dir_all(self.home())
-        {
-            eprintln!("warning: cannot remove the temporary directory {}: {error}", self.home().display());
+        if self.is_temporary {
+            self.forget();
+            remove(self.home());
         }
     }
 }

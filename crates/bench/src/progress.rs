@@ -86,6 +86,7 @@ pub fn recovery_callback() -> impl Fn(&Progress) + Send + Sync + 'static {
 pub fn phase_name(phase: RecoveryPhase) -> &'static str {
     match phase {
         RecoveryPhase::Manifest => "manifest",
+        RecoveryPhase::Checkpoint => "checkpoint",
         RecoveryPhase::Scan => "scan",
         RecoveryPhase::Cut => "cut",
         RecoveryPhase::Persist => "persist",

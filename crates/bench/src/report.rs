@@ -52,7 +52,7 @@ pub struct Report {
     pub log_bytes_per_txn: f64,
     /// Log bytes of the run.
     pub log_bytes: u64,
-    /// Device syncs of the run.
+    /// Device syncs of the run; of a crash test, batches in the log that was recovered last: each took one sync.
     pub syncs: u64,
     /// Log bytes of the run by stream.
     pub stream_bytes: Vec<u64>,
@@ -104,6 +104,8 @@ pub struct RecoveryFigures {
     pub log_bytes: u64,
     /// Over all of it.
     pub log_bytes_per_s: f64,
+    /// The batches in them.
+    pub batches: u64,
     /// Log records that were read.
     pub records: u64,
     /// Over all of it.

@@ -11,6 +11,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 /// A stream of requests.
 pub trait Workload: Send + Sync {
@@ -132,8 +133,8 @@ pub trait Ledger<E>: Send {
 
     /// A transaction has committed.
     fn committed(&mut self, evidence: E) -> Self::Entry;
-    /// It has been acknowledged.
-    fn acknowledged(&mut self, entry: Self::Entry);
+    /// It has been acknowledged, so long after it began, where that was timed.
+    fn acknowledged(&mut self, entry: Self::Entry, latency: Option<Duration>);
     /// Hands on what was acknowledged since the last call; called now and then and at the end.
     fn flush(&mut self) -> Result<(), TargetError>;
 }
@@ -147,7 +148,7 @@ impl<E> Ledger<E> for NoLedger {
 
     fn committed(&mut self, _evidence: E) {}
 
-    fn acknowledged(&mut self, _entry: ()) {}
+    fn acknowledged(&mut self, _entry: (), _latency: Option<Duration>) {}
 
     fn flush(&mut self) -> Result<(), TargetError> {
         Ok(())

@@ -1,7 +1,8 @@
 //! The binary `osier`: measures, crashes, recovers and inspects databases.
 //!
 //! Exit status: 0 for success; 1 for an error, which names the object and the cure on standard error; 2 for a command
-//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold.
+//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold; 130 where
+//! it was interrupted.
 
 mod cli;
 mod commands;
@@ -20,7 +21,16 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
+/// Interrupted or asked to end: what was temporary goes, databases are left as a crash leaves them.
+fn interrupted() {
+    osier_bench::place::remove_temporary();
+    std::process::exit(130);
+}
+
 fn main() -> ExitCode {
+    if let Err(error) = ctrlc::set_handler(interrupted) {
+        eprintln!("warning: temporary directories will stay if this is interrupted: {error}");
+    }
     match commands::run(cli::Cli::parse()) {
         Ok(code) => code,
         // Whoever reads has seen enough, as `head` does.

@@ -6,6 +6,8 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use support::{Directory, fails, osier, succeeds};
 
@@ -152,4 +154,24 @@ fn a_directory_that_is_in_use_or_closed_to_writing_is_named() {
     let json = osier(&directory, "bench ycsb --records 10 --transactions 1 --json file/report.json");
     let error = String::from_utf8_lossy(&json.stderr);
     assert!(!json.status.success() && error.contains("file/report.json"), "{error}");
+}
+
+#[test]
+fn an_interrupted_run_removes_its_temporary_directory() {
+    let directory = Directory::new();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
+        .args("bench ycsb --records 1000 --seconds 60".split_whitespace())
+        .current_dir(directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_empty = || std::fs::read_dir(directory.path()).unwrap().next().is_none();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while is_empty() {
+        assert!(Instant::now() < deadline, "no temporary directory was made");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&run), rustix::process::Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(is_empty(), "the directory is gone");
 }

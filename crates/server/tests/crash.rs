@@ -18,6 +18,8 @@ fn crash(arguments: &str) -> serde_json::Value {
     assert_eq!(report["lost"], 0, "{report}");
     assert_eq!(report["consistent"], true, "{report}");
     assert!(report["acknowledged"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["latency_us"]["p50"].as_f64().unwrap() > 0.0, "{report}");
+    assert!(report["syncs"].as_u64().unwrap() > 0, "{report}");
     assert!(report["recovery"]["records"].as_u64().unwrap() > 0, "{report}");
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["report.json"], "the temporary directory is removed");

@@ -11,7 +11,7 @@ const PREFIX: &str = "cargo run --release -- ";
 #[test]
 fn the_readmes_first_command_parses() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let Ok(text) = std::fs::read_to_string(&readme) else { return };
+    let text = std::fs::read_to_string(&readme).unwrap();
     let line = text.lines().find_map(|line| line.trim().trim_start_matches("$ ").strip_prefix(PREFIX));
     let arguments = line.expect("the README shows the binary").split('#').next().unwrap();
     // With --help everything is parsed and nothing is run.

@@ -4,14 +4,16 @@
 //! the acknowledgement. What the pipe has taken survives the kill; the other side reads it to the end.
 //!
 //! Invariants:
-//! - An entry is 32 bytes: checksum, flags, fact. Writes are of whole entries and at most [`WRITE_BYTES_MAX`], which the
+//! - An entry is 32 bytes: checksum, flags, microseconds, fact. Writes are of whole entries and at most [`WRITE_BYTES_MAX`], which the
 //!   system does not tear; a torn or altered entry is an error, not the end of the ledger.
 //! - The first entry of each transaction is marked, so that transactions are counted and not facts.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::marker::PhantomData;
+use std::time::Duration;
 
+use crate::latency::Latencies;
 use crate::{Ledger, TargetError};
 
 /// The bytes of a fact.
@@ -23,6 +25,10 @@ const WRITE_BYTES_MAX: usize = 4096;
 const STARTED: u8 = 1;
 const TRANSACTION: u8 = 2;
 const FACT: u8 = 4;
+const TIMED: u8 = 8;
+
+/// Latencies are 24 bits of microseconds; longer ones count as the longest.
+const MICROS_MAX: u32 = (1 << 24) - 1;
 
 /// Something that an acknowledged transaction did or saw, and that must be found after a crash.
 pub trait Fact: Copy + Send + 'static {
@@ -56,13 +62,14 @@ impl<E> PipeLedger<E> {
 
     /// Tells the other side that the database is open and transactions begin.
     pub fn started(&mut self) -> Result<(), TargetError> {
-        self.push(STARTED, &[0; FACT_BYTES]);
+        self.push(STARTED, 0, &[0; FACT_BYTES]);
         self.write_out()
     }
 
-    fn push(&mut self, flags: u8, fact: &[u8; FACT_BYTES]) {
+    fn push(&mut self, flags: u8, micros: u32, fact: &[u8; FACT_BYTES]) {
         let mut entry = [0; ENTRY_BYTES];
         entry[4] = flags;
+        entry[5..8].copy_from_slice(&micros.to_le_bytes()[..3]);
         entry[8..].copy_from_slice(fact);
         let checksum = checksum(&entry);
         entry[..4].copy_from_slice(&checksum.to_le_bytes());
@@ -91,14 +98,16 @@ impl<E: Evidence> Ledger<E> for PipeLedger<E> {
         evidence
     }
 
-    fn acknowledged(&mut self, evidence: E) {
-        let mut flags = TRANSACTION;
+    fn acknowledged(&mut self, evidence: E, latency: Option<Duration>) {
+        let micros = |latency: Duration| latency.as_micros().min(MICROS_MAX.into()) as u32;
+        let first = (TRANSACTION | latency.map_or(0, |_| TIMED), latency.map_or(0, micros));
+        let mut next = first;
         evidence.facts(|fact| {
-            self.push(flags | FACT, &fact.encode());
-            flags = 0;
+            self.push(next.0 | FACT, next.1, &fact.encode());
+            next = (0, 0);
         });
-        if flags == TRANSACTION {
-            self.push(TRANSACTION, &[0; FACT_BYTES]);
+        if next == first {
+            self.push(first.0, first.1, &[0; FACT_BYTES]);
         }
     }
 
@@ -114,13 +123,15 @@ pub struct Received<F> {
     pub started: bool,
     /// Acknowledged transactions.
     pub transactions: u64,
+    /// How long they took, as far as they were timed.
+    pub latencies: Latencies,
     /// What they prove.
     pub facts: Vec<F>,
 }
 
 impl<F> Default for Received<F> {
     fn default() -> Self {
-        Received { started: false, transactions: 0, facts: Vec::new() }
+        Received { started: false, transactions: 0, latencies: Latencies::new(), facts: Vec::new() }
     }
 }
 
@@ -159,6 +170,10 @@ impl<F: Fact> Received<F> {
         let flags = entry[4];
         self.started |= flags & STARTED != 0;
         self.transactions += u64::from(flags & TRANSACTION != 0);
+        if flags & TIMED != 0 {
+            let micros = u32::from_le_bytes([entry[5], entry[6], entry[7], 0]);
+            self.latencies.record(Duration::from_micros(micros.into()));
+        }
         if flags & FACT != 0 {
             let mut bytes = [0; FACT_BYTES];
             bytes.copy_from_slice(&entry[8..]);
@@ -208,7 +223,8 @@ mod tests {
         ledger.started().unwrap();
         for transaction in transactions {
             let entry = ledger.committed(transaction);
-            ledger.acknowledged(entry);
+            let latency = entry.first().map(|Number(number)| Duration::from_micros(*number));
+            ledger.acknowledged(entry, latency);
         }
         ledger.flush().unwrap();
         drop(ledger);
@@ -225,6 +241,9 @@ mod tests {
         assert_eq!(observed, 10_000);
         let expected: Vec<_> = (0..10_000).flat_map(|n| (0..n % 3).map(move |i| Number(n * 10 + i))).collect();
         assert_eq!(received.facts, expected);
+        let timed = expected.iter().filter(|Number(number)| number % 10 == 0).count();
+        assert_eq!(received.latencies.count(), timed as u64, "transactions without a fact were not timed");
+        assert!((99_000.0..101_000.0).contains(&received.latencies.percentiles().max));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::engine::recovery_figures;
 use crate::error::BenchError;
 use crate::experiment::{Experiment, describe, headline};
 use crate::fixture::{Fixture, WorkloadConfig};
+use crate::latency::Latencies;
 use crate::machine::{cores, resident_bytes};
 use crate::progress::{Bar, Unit};
 use crate::report::{Report, RoundFigures, bytes, count};
@@ -64,12 +65,14 @@ struct Test<'a, X> {
     rng: fastrand::Rng,
     /// Of the last recovery: how long one takes.
     recovery_time: Duration,
+    /// Of all rounds.
+    latencies: Latencies,
 }
 
 impl<'a, X: Examiner> Test<'a, X> {
     fn new(plan: &'a CrashPlan, worker: WorkerCommand<'a>, examiner: X) -> Test<'a, X> {
         let rng = fastrand::Rng::with_seed(plan.experiment.run.seed);
-        Test { plan, worker, examiner, rng, recovery_time: Duration::ZERO }
+        Test { plan, worker, examiner, rng, recovery_time: Duration::ZERO, latencies: Latencies::new() }
     }
 
     fn run(mut self, out: &mut dyn Write) -> Result<Report, BenchError> {
@@ -91,9 +94,14 @@ impl<'a, X: Examiner> Test<'a, X> {
         report.acknowledged = rounds.iter().map(|round| round.acknowledged).sum();
         report.committed = report.acknowledged;
         report.txn_per_s = report.acknowledged as f64 / report.seconds.max(1e-9);
+        report.latency_us = (self.latencies.count() > 0).then(|| self.latencies.percentiles());
+        report.latency_every = experiment.run.latency_every;
         report.lost = Some(rounds.iter().map(|round| round.lost).sum());
         report.consistent = Some(rounds.iter().all(|round| round.consistent));
         report.recovery = rounds.last().map(|round| round.recovery.clone());
+        if let Some(recovery) = &report.recovery {
+            (report.log_bytes, report.syncs) = (recovery.log_bytes, recovery.batches);
+        }
         (report.memory.end_bytes, report.memory.peak_bytes) = resident_bytes();
         say(format!("{:>14}  {}", "seed", experiment.run.seed))?;
         Ok(report)
@@ -121,6 +129,7 @@ impl<'a, X: Examiner> Test<'a, X> {
         let kill = Kill::AfterStart(self.draw_run_time());
         let mut worked: Worked<X::Fact> = process::run_and_kill(self.worker, &self.plan.experiment, kill, &bar)?;
         let (seconds, acknowledged) = (worked.time.as_secs_f64(), worked.received.transactions);
+        self.latencies.add(&worked.received.latencies);
         let mut recoveries_killed = 0;
         if worked.ended.is_none() && self.rng.u32(..RECOVERY_KILLED_EVERY) == 0 {
             let kill = Kill::AfterSpawn(self.recovery_time.mul_f64(self.rng.f64()));

@@ -192,7 +192,7 @@ fn a_ledger_hears_of_every_acknowledgement_in_order() {
             evidence
         }
 
-        fn acknowledged(&mut self, entry: u64) {
+        fn acknowledged(&mut self, entry: u64, _latency: Option<Duration>) {
             self.0.push(entry);
         }
 

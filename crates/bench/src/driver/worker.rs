@@ -211,11 +211,11 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
     /// Counts the oldest as acknowledged. The clock is read once, for the first timed one of a call of `poll`.
     fn pop(&mut self, now: &mut Option<Instant>) {
         let oldest = self.queue.pop_front().expect("the caller has looked at it");
-        if let Some(start) = oldest.start {
-            let now = *now.get_or_insert_with(Instant::now);
-            self.part.latencies.record(now.saturating_duration_since(start));
+        let latency = oldest.start.map(|start| now.get_or_insert_with(Instant::now).saturating_duration_since(start));
+        if let Some(latency) = latency {
+            self.part.latencies.record(latency);
         }
-        self.ledger.acknowledged(oldest.entry);
+        self.ledger.acknowledged(oldest.entry, latency);
         self.part.acknowledged += 1;
         if self.part.acknowledged.is_multiple_of(PUBLISH_EVERY) {
             self.published.0.store(self.part.acknowledged, Ordering::Relaxed);

@@ -100,7 +100,7 @@ fn every_fact_is_found_until_its_row_is_gone() {
             evidence
         }
 
-        fn acknowledged(&mut self, evidence: Evidence) {
+        fn acknowledged(&mut self, evidence: Evidence, _latency: Option<std::time::Duration>) {
             evidence.facts(|fact| self.0.push(fact));
         }
 
