@@ -25,6 +25,7 @@ use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::protocol::{Poplar, Serial, Unlogged};
 use crate::log::{LogError, LogMetrics, LogProtocol};
 use crate::metrics::{Counters, Metrics};
+use crate::persist::manifest::StreamBegin;
 use crate::recovery::RecoveryReport;
 use crate::table::store::Store;
 use crate::table::{Schema, Table};
@@ -89,6 +90,16 @@ impl Shared {
     /// Every transaction that has ended has a stamp at or below this one.
     pub(crate) fn last_stamp(&self) -> Stamp {
         with_protocol!(&self.engine, protocol => protocol.last_stamp())
+    }
+
+    /// See [`LogProtocol::begins`].
+    pub(crate) fn log_begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
+        with_protocol!(&self.engine, protocol => protocol.begins(floor))
+    }
+
+    /// See [`LogProtocol::recycle`].
+    pub(crate) fn recycle_log(&self, begins: &[StreamBegin]) {
+        with_protocol!(&self.engine, protocol => protocol.recycle(begins));
     }
 
     fn failure(&self) -> Option<LogError> {

@@ -13,10 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::checkpoint::{CheckpointError, files};
 use crate::config::{Config, Create, Protocol};
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Epoch, StreamId};
 use crate::io::Disk;
 use crate::log::LogLayout;
-use crate::persist::manifest::{self, CheckpointEntry, Manifest, ManifestError, StreamEnd};
+use crate::persist::manifest::{
+    self, CheckpointEntry, FrozenGeneration, Manifest, ManifestError, StreamBegin, StreamEnd,
+};
+use crate::persist::segment::FileName;
 use crate::recovery::{self, RecoveryReport};
 use crate::table::store::Store;
 
@@ -200,19 +204,41 @@ impl Directory {
         Ok(NewCheckpoint { database: self.manifest.database, number, parts })
     }
 
-    /// Stores a manifest in which `entry` is the one checkpoint, and then removes the one before.
-    fn commit_checkpoint(&mut self, entry: &CheckpointEntry) -> Result<(), CheckpointError> {
+    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then removes
+    /// what it needs no more: the checkpoint before, and the logs of earlier generations.
+    fn commit_checkpoint(&mut self, entry: &CheckpointEntry, begins: Vec<StreamBegin>) -> Result<(), CheckpointError> {
         let mut next = self.manifest.clone();
-        next.checkpoints = vec![entry.clone()];
+        let superseded = next.supersede(entry.clone(), begins);
+        if has(Mutation::UnlinkBeforeManifest) {
+            self.remove_superseded(&self.manifest, &superseded);
+        }
         next.store(&*self.disk, &self.home)?;
         let before = std::mem::replace(&mut self.manifest, next);
+        self.remove_superseded(&before, &superseded);
+        Ok(())
+    }
+
+    /// Removes the checkpoints of a manifest, and generations. What stays is removed by the next open.
+    fn remove_superseded(&self, before: &Manifest, generations: &[FrozenGeneration]) {
+        generations.iter().for_each(|generation| self.remove_generation(generation));
         for old in &before.checkpoints {
-            for (path, ..) in files::parts_of(&self.home, &before, old) {
-                // What stays is removed by the next open.
+            for (path, ..) in files::parts_of(&self.home, before, old) {
                 let _ = self.disk.remove(&path);
             }
         }
-        Ok(())
+    }
+
+    fn remove_generation(&self, superseded: &FrozenGeneration) {
+        for stream in (0..superseded.streams.len() as u32).map(StreamId) {
+            let directory = self.manifest.stream_directory(&self.home, &superseded.layout, stream);
+            let is_superseded = |path: &PathBuf| {
+                matches!(FileName::parse(path), Some(FileName::Segment { generation, .. })
+                    if generation == superseded.layout.generation)
+            };
+            for path in self.disk.list(&directory).unwrap_or_default().iter().filter(|path| is_superseded(path)) {
+                let _ = self.disk.remove(path);
+            }
+        }
     }
 
     /// The log is closed: everything up to `ends` counts.
@@ -281,9 +307,13 @@ impl Home {
     }
 
     /// Makes a checkpoint valid.
-    pub(crate) fn commit_checkpoint(&self, entry: &CheckpointEntry) -> Result<(), CheckpointError> {
+    pub(crate) fn commit_checkpoint(
+        &self,
+        entry: &CheckpointEntry,
+        begins: Vec<StreamBegin>,
+    ) -> Result<(), CheckpointError> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(directory) => directory.commit_checkpoint(entry),
+            State::Open(directory) => directory.commit_checkpoint(entry, begins),
             State::Nowhere | State::Closed => Err(CheckpointError::Closed),
         }
     }

@@ -17,6 +17,8 @@ pub enum Mutation {
     CheckpointBeforeSync,
     /// The manifest names a checkpoint before everything in it is stable (breaks K2).
     CheckpointBeforeStable,
+    /// What a checkpoint supersedes is removed before the manifest is durable that no longer needs it (breaks K3).
+    UnlinkBeforeManifest,
     /// RSN of a fuzzy checkpoint is read after its tuples (breaks K1).
     LateReplayStart,
     /// Records of a frozen generation are judged by the cut of the next one.

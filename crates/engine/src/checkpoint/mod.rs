@@ -12,11 +12,13 @@
 //!   one holds for every key a version at least as new as that of the last transaction with a stamp up to RSN.
 //! - **K2** A checkpoint counts when a manifest names it, which is stored only when its files and their directories are
 //!   synced and everything that it holds, absences included, is stable. Nothing that a crash could discard is in it.
-//! - **K3** The checkpoint before is removed only after the manifest that no longer names it is durable.
+//! - **K3** The checkpoint before, and the segments and generations whose every record the new one covers, go only after the
+//!   manifest that no longer names them is durable. A segment that was left before the boundary was drawn holds epochs up to
+//!   it; one whose successor has a floor up to RSN holds stamps up to that.
 //! - **K4** Epochs go on above E after recovery and stamps above `max_seen`: what a checkpoint makes recovery skip is
 //!   never younger than the checkpoint.
 //!
-//! Deliberately absent: truncation of the log, which only needs what the manifest says.
+//! Deliberately absent: the end of what is not needed any more, which the log's preparer makes into blank segments.
 
 mod control;
 mod error;

@@ -27,7 +27,7 @@ use crate::failpoint::Mutation;
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::io::{Joiner, Signal, Step, Task};
 use crate::log::Observed;
-use crate::persist::manifest::{CheckpointEntry, CheckpointPart};
+use crate::persist::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
@@ -64,6 +64,8 @@ struct Run {
     kind: CheckpointKind,
     /// The epoch E, or RSN.
     boundary: u64,
+    /// The segments from which on the log has everything that the checkpoint does not cover.
+    begins: Vec<StreamBegin>,
     /// What must be stable before the checkpoint counts; known after the wait, or after the scan of a fuzzy one.
     max_seen: Stamp,
 }
@@ -155,16 +157,21 @@ impl Checkpointer {
         self.last_log_bytes = self.shared.log_metrics().total().bytes;
         let files = self.home.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;
-        let boundary = match kind {
+        let (begins, boundary) = match kind {
             CheckpointKind::Epoch => {
                 self.shared.store.keep_discarded();
-                self.shared.snapshots.announce(&self.participant.pin()).0
+                // What is stamped before the boundary is drawn has an epoch up to it.
+                let begins = self.shared.log_begins(None);
+                (begins, self.shared.snapshots.announce(&self.participant.pin()).0)
             }
             // RSN, before any row is read.
-            CheckpointKind::Fuzzy => self.shared.stable().0,
+            CheckpointKind::Fuzzy => {
+                let rsn = self.shared.stable();
+                (self.shared.log_begins(Some(rsn)), rsn.0)
+            }
         };
         let (begun, waited, max_seen) = (self.last_begun, Duration::ZERO, Stamp::ZERO);
-        self.stage = Stage::Waits(Run { begun, waited, files, kind, boundary, max_seen });
+        self.stage = Stage::Waits(Run { begun, waited, files, kind, boundary, begins, max_seen });
         Ok(())
     }
 
@@ -280,7 +287,8 @@ impl Checkpointer {
                 .collect(),
         };
         // From here on a manifest may name the files, whatever is reported: they stay.
-        self.home.commit_checkpoint(&entry)?;
+        self.home.commit_checkpoint(&entry, run.begins.clone())?;
+        self.shared.recycle_log(&run.begins);
         let seconds = (self.now() - run.begun).as_secs_f64();
         self.end(Ok(report(&entry, seconds, run.waited)));
         Ok(Step::Again)

@@ -23,7 +23,7 @@ use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Environment, Joiner, Task};
 use crate::persist::baton::Baton;
 use crate::persist::logger::Logger;
-use crate::persist::manifest::StreamEnd;
+use crate::persist::manifest::{StreamBegin, StreamEnd};
 use crate::persist::preparer::{Preparer, SegmentPool};
 use crate::persist::segment;
 
@@ -166,7 +166,8 @@ impl Log {
 
     /// What was written so far.
     pub(crate) fn metrics(&self) -> LogMetrics {
-        LogMetrics { streams: self.streams.iter().map(|stream| stream.counters.read()).collect() }
+        let streams = self.streams.iter().map(|stream| stream.counters.read()).collect();
+        LogMetrics { streams, retained_bytes: self.pool.retained_bytes() }
     }
 }
 
@@ -249,6 +250,19 @@ impl RunningLog {
     pub(crate) fn last_stamp(&self) -> Stamp {
         let last = self.log.streams.iter().map(|stream| stream.ring.last()).max();
         last.expect("a log has a stream")
+    }
+
+    /// See [`LogProtocol::begins`](super::LogProtocol::begins).
+    pub(crate) fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
+        let sequences = floor.map_or_else(|| self.log.pool.current(), |floor| self.log.pool.first_above(floor));
+        // Read afterwards: it includes all that segments before these have certified.
+        let durable = |stream| self.log.acknowledger.watermark().durable(StreamId(stream));
+        (0..).zip(sequences).map(|(at, sequence)| StreamBegin { sequence, durable: durable(at) }).collect()
+    }
+
+    /// See [`LogProtocol::recycle`](super::LogProtocol::recycle).
+    pub(crate) fn recycle(&self, begins: &[StreamBegin]) {
+        self.log.pool.recycle(begins);
     }
 
     /// See [`LogProtocol::receipts`](super::LogProtocol::receipts).

@@ -60,6 +60,8 @@ pub struct StreamMetrics {
 pub struct LogMetrics {
     /// By stream; empty without a log.
     pub streams: Vec<StreamMetrics>,
+    /// Bytes of the segments of this generation that recovery needs; a checkpoint lets them go.
+    pub retained_bytes: u64,
 }
 
 impl LogMetrics {

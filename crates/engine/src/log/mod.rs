@@ -36,7 +36,7 @@ pub(crate) use stream::{Slot, Stream};
 
 use crate::acknowledge::ReceiptSource;
 use crate::ids::{Stamp, StreamId};
-use crate::persist::manifest::StreamEnd;
+use crate::persist::manifest::{StreamBegin, StreamEnd};
 
 /// What a transaction wrote and read, as far as durability is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,12 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
 
     /// The greatest stamp drawn so far, at least that of every transaction that is known to have ended.
     fn last_stamp(&self) -> Stamp;
+
+    /// Where in each stream there are all records above `floor`, or without one all that are stamped from now on.
+    fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin>;
+
+    /// Recovery needs only the segments from these on: a durable manifest says so.
+    fn recycle(&self, begins: &[StreamBegin]);
 
     /// Makes the receipts of one session.
     fn receipts(&self) -> ReceiptSource;

@@ -200,6 +200,7 @@ impl<F: Frontier> Logger<F> {
         let device = Device::install(&*self.log.environment.disk, directory, blank, header, mode)?;
         assert!(device.has_room(LogOffset(batch.end())), "a batch larger than a segment");
         self.device = Some(device);
+        self.log.pool.began(self.id, header);
         self.next_sequence += 1;
         self.stream().counters.segments.add(1);
         self.stream().counters.syncs.add(2);

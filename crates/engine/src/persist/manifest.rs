@@ -38,6 +38,8 @@ pub struct Manifest {
     pub current: Layout,
     /// Generations that ended and whose logs are still needed, in order.
     pub frozen: Vec<FrozenGeneration>,
+    /// Where recovery begins to read each stream of the newest generation.
+    pub begins: Vec<StreamBegin>,
     /// Valid checkpoints, oldest first. So far there is at most one: the newest is what recovery begins with.
     pub checkpoints: Vec<CheckpointEntry>,
 }
@@ -80,6 +82,23 @@ pub struct CheckpointPart {
     pub directory: u32,
     /// Its length.
     pub bytes: u64,
+}
+
+/// Where recovery begins to read a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamBegin {
+    /// The sequence number of the first segment.
+    pub sequence: u64,
+    /// When the segments before were given up, every record of the stream at or below this was durable, and every later one
+    /// would be above: what the certificates in them said.
+    pub durable: Stamp,
+}
+
+impl StreamBegin {
+    /// The begin of a whole generation.
+    pub(crate) fn of(layout: &Layout) -> Vec<StreamBegin> {
+        vec![StreamBegin { sequence: FIRST_SEQUENCE, durable: layout.floor }; layout.streams.len()]
+    }
 }
 
 /// How a generation is laid out.
@@ -216,9 +235,16 @@ impl Manifest {
             epoch_floor: Epoch(0),
             streams: Vec::new(),
         };
-        let mut manifest =
-            Manifest { database, directories: Vec::new(), current, frozen: Vec::new(), checkpoints: Vec::new() };
+        let mut manifest = Manifest {
+            database,
+            directories: Vec::new(),
+            current,
+            frozen: Vec::new(),
+            begins: Vec::new(),
+            checkpoints: Vec::new(),
+        };
         manifest.current.streams = manifest.place_streams(protocol, streams, dirs);
+        manifest.begins = StreamBegin::of(&manifest.current);
         manifest
     }
 
@@ -294,9 +320,17 @@ impl Manifest {
         self.frozen.last().is_some_and(|frozen| frozen.layout.generation == self.current.generation)
     }
 
-    /// Whether files of `generation` may still be needed.
-    pub fn knows(&self, generation: Generation) -> bool {
-        generation >= self.current.generation || self.frozen.iter().any(|frozen| frozen.layout.generation == generation)
+    /// Whether a segment in `directory`, of a stream, may still be needed.
+    pub fn needs(&self, home: &Path, directory: &Path, generation: Generation, sequence: u64) -> bool {
+        let lies_here = |layout: &Layout, stream: usize| {
+            layout.generation == generation && self.stream_directory(home, layout, StreamId(stream as u32)) == directory
+        };
+        let of_frozen = self.frozen.iter().flat_map(|frozen| {
+            frozen.streams.iter().enumerate().map(move |(at, stream)| (&frozen.layout, at, stream.first_sequence))
+        });
+        let of_current = self.begins.iter().enumerate().map(|(at, begin)| (&self.current, at, begin.sequence));
+        generation > self.current.generation
+            || of_frozen.chain(of_current).any(|(layout, at, first)| lies_here(layout, at) && sequence >= first)
     }
 
     /// Where streams lie, as far as `dirs` say otherwise: a directory that was moved is found at the place in `dirs` that
@@ -315,6 +349,19 @@ impl Manifest {
             }
         }
         Ok(())
+    }
+
+    /// Makes `entry` the one checkpoint. With it recovery needs the newest generation from the segments `begins` on, and
+    /// of the others only those with records that it does not cover. Returns those that are not needed any more.
+    pub(crate) fn supersede(&mut self, entry: CheckpointEntry, begins: Vec<StreamBegin>) -> Vec<FrozenGeneration> {
+        assert_eq!(begins.len(), self.begins.len(), "a begin for each stream");
+        let goes_on =
+            |(new, old): (&StreamBegin, &StreamBegin)| new.sequence >= old.sequence && new.durable >= old.durable;
+        assert!(begins.iter().zip(&self.begins).all(goes_on), "what was given up does not come back");
+        let is_covered = |frozen: &mut FrozenGeneration| entry.covers(frozen.max_seen, frozen.max_epoch);
+        let superseded = self.frozen.extract_if(.., is_covered).collect();
+        (self.begins, self.checkpoints) = (begins, vec![entry]);
+        superseded
     }
 
     /// The greatest stamp and epoch known to the manifest.
@@ -337,6 +384,11 @@ impl Manifest {
             }
             _ => (self.current.floor, self.current.epoch_floor),
         }
+    }
+
+    /// What there is to read of the newest generation when its streams end at `ends`.
+    pub(crate) fn frozen_streams(&self, ends: impl Iterator<Item = LogOffset>) -> Vec<FrozenStream> {
+        self.begins.iter().zip(ends).map(|(begin, end)| FrozenStream { first_sequence: begin.sequence, end }).collect()
     }
 
     /// Notes where the streams of a new generation lie, one after the other over `dirs`, of which the first is home.
@@ -388,7 +440,7 @@ pub fn freeze_clean(
         max_seen: last,
         max_epoch: max_epoch.max(manifest.current.epoch_floor),
         clean: true,
-        streams: ends.iter().map(|end| FrozenStream { first_sequence: FIRST_SEQUENCE, end: end.end }).collect(),
+        streams: manifest.frozen_streams(ends.iter().map(|end| end.end)),
     };
     let mut manifest = manifest.clone();
     manifest.frozen.push(frozen);

@@ -23,6 +23,8 @@ fn sample() -> Manifest {
     manifest.current.generation = Generation(2);
     manifest.current.floor = Stamp(100);
     manifest.current.epoch_floor = Epoch(8);
+    manifest.begins = StreamBegin::of(&manifest.current);
+    manifest.begins[1] = StreamBegin { sequence: 3, durable: Stamp(120) };
     manifest.checkpoints.push(CheckpointEntry {
         number: 3,
         kind: CheckpointKind::Epoch,
@@ -84,15 +86,17 @@ fn every_flipped_bit_and_every_lost_byte_is_found() {
     assert!(matches!(Manifest::load(&disk, home(), &[]), Err(ManifestError::Damaged { .. })));
 }
 
-/// A manifest of format version 1 is one without the last field.
+/// A manifest of format version 1 is one without the last two fields.
 #[test]
 fn the_first_format_is_read() {
     let disk = TestDisk::new();
     let mut manifest = sample();
     manifest.checkpoints.clear();
+    let streams = manifest.begins.len();
+    manifest.begins = StreamBegin::of(&manifest.current);
     manifest.create(&disk, home()).unwrap();
     disk.edit(&home().join(FILE_NAME), |bytes| {
-        bytes.truncate(bytes.len() - 4);
+        bytes.truncate(bytes.len() - 4 - 16 * streams);
         bytes[8] = 1;
         let checksum = crc_fast::crc32_iscsi(&bytes[16..]);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
@@ -109,6 +113,32 @@ fn a_checkpoint_is_covered_by_what_is_seen() {
     assert_eq!(manifest.seen(), (Stamp(111), Epoch(12)), "epochs and stamps go on above a checkpoint");
     manifest.checkpoints[0].kind = CheckpointKind::Fuzzy;
     assert_eq!(manifest.seen(), (Stamp(111), Epoch(8)));
+}
+
+#[test]
+fn a_checkpoint_supersedes_what_it_covers() {
+    let mut manifest = sample();
+    let entry = manifest.checkpoints[0].clone();
+    let frozen = manifest.frozen.len();
+    assert!(frozen > 0);
+    let begins = vec![StreamBegin { sequence: 4, durable: Stamp(200) }; manifest.begins.len()];
+
+    let of_epoch = |boundary| CheckpointEntry { kind: CheckpointKind::Epoch, boundary, ..entry.clone() };
+    let last = manifest.frozen.last().unwrap().clone();
+    assert!(manifest.clone().supersede(of_epoch(last.max_epoch.0 - 1), begins.clone()).len() < frozen);
+    let fuzzy = |boundary| CheckpointEntry { kind: CheckpointKind::Fuzzy, boundary, ..entry.clone() };
+    assert!(manifest.clone().supersede(fuzzy(last.max_seen.0 - 1), begins.clone()).len() < frozen);
+    assert_eq!(manifest.clone().supersede(fuzzy(last.max_seen.0), begins.clone()).len(), frozen);
+
+    assert_eq!(manifest.supersede(of_epoch(last.max_epoch.0), begins.clone()).len(), frozen);
+    assert_eq!((manifest.frozen.len(), &manifest.begins), (0, &begins));
+    let directory = manifest.stream_directory(home(), &manifest.current, StreamId(0));
+    let current = manifest.current.generation;
+    for (generation, sequence, needed) in [(current, 3, false), (current, 4, true), (last.layout.generation, 9, false)]
+    {
+        assert_eq!(manifest.needs(home(), &directory, generation, sequence), needed, "{generation} {sequence}");
+    }
+    assert!(!manifest.needs(home(), Path::new("/elsewhere/stream-0"), current, 4));
 }
 
 #[test]
@@ -138,6 +168,7 @@ fn replacing_is_atomic_at_every_step() {
     let old = sample();
     let mut new = old.clone();
     new.current.floor = Stamp(1234);
+    new.begins = StreamBegin::of(&new.current);
     for changes in 0..=5 {
         for power in [false, true] {
             let disk = TestDisk::new();

@@ -12,9 +12,12 @@
 //! - A full device costs nothing until a logger needs the blank; then the preparer tries once more, and only then fails
 //!   the log.
 //!
-//! Absent: names and headers of segments ([`super::segment`]); the clean-up of superseded segments (they become blanks
-//! by being renamed to `prepared-*`, which [`Preparer::prepare_first`] adopts).
+//! - A segment comes back ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written, so
+//!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2).
+//!
+//! Absent: names and headers of segments ([`super::segment`]); which segments recovery needs (checkpoint/).
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,9 +26,10 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use super::device::LARGE_BATCH_BYTES;
-use super::segment::{self, FileName};
+use super::manifest::StreamBegin;
+use super::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
 use crate::acknowledge::queue::locked;
-use crate::ids::StreamId;
+use crate::ids::{Stamp, StreamId};
 use crate::io::{Disk, File, OpenMode, Signal, Step, Task};
 use crate::log::{Log, LogError, LogFailure};
 
@@ -33,6 +37,9 @@ use crate::log::{Log, LogError, LogFailure};
 const PIECE_BYTES: usize = 256 << 10;
 /// The rest between two pieces while there is no hurry.
 const PIECE_PAUSE: Duration = Duration::from_millis(2);
+/// Superseded segments that wait to become blanks; more are removed.
+const SPARES_MAX: usize = 2;
+
 /// An allocated file without a header.
 pub(crate) struct Blank {
     pub(crate) path: PathBuf,
@@ -66,6 +73,10 @@ struct ShelfState {
     is_wanted: bool,
     /// Why there is none; tried again when wanted.
     failure: Option<LogFailure>,
+    /// The segments of this generation that recovery needs, oldest first; the last one is being written.
+    segments: VecDeque<SegmentHeader>,
+    /// Segments that nobody needs any more.
+    superseded: Vec<PathBuf>,
 }
 
 impl std::fmt::Debug for SegmentPool {
@@ -105,6 +116,51 @@ impl SegmentPool {
         shelf.used.store(0, Ordering::Relaxed);
         self.signal.wake();
         blank
+    }
+
+    /// The logger of `stream` began a segment.
+    pub(crate) fn began(&self, stream: StreamId, header: SegmentHeader) {
+        locked(&self.shelves[stream.0 as usize].state).segments.push_back(header);
+    }
+
+    /// The sequence number of the segment that each stream is writing: all records that are stamped from now on are in it
+    /// or behind it.
+    pub(crate) fn current(&self) -> Vec<u64> {
+        let current = |shelf: &CachePadded<Shelf>| locked(&shelf.state).segments.back().map(|last| last.sequence);
+        self.shelves.iter().map(|shelf| current(shelf).unwrap_or(FIRST_SEQUENCE)).collect()
+    }
+
+    /// The sequence number of the first segment of each stream that may hold records above `stamp`.
+    pub(crate) fn first_above(&self, stamp: Stamp) -> Vec<u64> {
+        let first = |shelf: &CachePadded<Shelf>| {
+            let state = locked(&shelf.state);
+            let begins = state.segments.iter().rev().find(|segment| segment.floor <= stamp).or(state.segments.front());
+            begins.map_or(FIRST_SEQUENCE, |segment| segment.sequence)
+        };
+        self.shelves.iter().map(first).collect()
+    }
+
+    /// Recovery needs only the segments from these on: the manifest that says so is durable.
+    pub(crate) fn recycle(&self, begins: &[StreamBegin]) {
+        for (shelf, begin) in self.shelves.iter().zip(begins) {
+            let mut state = locked(&shelf.state);
+            let count = state.segments.iter().take_while(|segment| segment.sequence < begin.sequence).count();
+            assert!(count == 0 || count < state.segments.len(), "the segment that is being written stays");
+            let paths = state
+                .segments
+                .drain(..count)
+                .map(|segment| segment::segment_path(&shelf.directory, segment.log.generation(), segment.sequence));
+            let paths: Vec<_> = paths.collect();
+            state.superseded.extend(paths);
+        }
+        self.signal.wake();
+    }
+
+    /// The bytes of the segments that recovery needs.
+    pub(crate) fn retained_bytes(&self) -> u64 {
+        let bytes =
+            |shelf: &CachePadded<Shelf>| locked(&shelf.state).segments.iter().map(|segment| segment.bytes).sum::<u64>();
+        self.shelves.iter().map(bytes).sum()
     }
 
     /// The logger of `stream` wrote a batch and has used so much of its segment.
@@ -215,8 +271,37 @@ impl Preparer {
         Ok(Blank { path, file, zeroed: 0 })
     }
 
+    /// Removes superseded segments, but for a few, of which the next blank is made.
+    fn trim(&mut self, index: usize) -> Result<(), LogFailure> {
+        let surplus: Vec<PathBuf> = {
+            let superseded = &mut locked(&self.shelf(index).state).superseded;
+            superseded.drain(..superseded.len().saturating_sub(SPARES_MAX)).collect()
+        };
+        for path in surplus {
+            self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+        }
+        Ok(())
+    }
+
+    /// A blank made of a superseded segment, if there is one of the right length.
+    fn reuse(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
+        let Some(path) = locked(&self.shelf(index).state).superseded.pop() else { return Ok(None) };
+        let number = self.streams[index].number;
+        let blank = segment::prepared_path(&self.shelf(index).directory, number);
+        self.disk().rename(&path, &blank).map_err(|source| LogFailure::device("rename", &path, source))?;
+        self.streams[index].number = number + 1;
+        let opened = self.disk().open(&blank, OpenMode::Write).and_then(|file| Ok((file.len()?, file)));
+        let (length, file) = opened.map_err(|source| LogFailure::device("open", &blank, source))?;
+        if length != self.log.pool.segment_bytes {
+            self.disk().remove(&blank).map_err(|source| LogFailure::device("remove", &blank, source))?;
+            return Ok(None);
+        }
+        Ok(Some(Blank { path: blank, file, zeroed: length }))
+    }
+
     /// One piece of work for one stream: what it did, as a step.
     fn tend(&mut self, index: usize) -> Result<Step, LogFailure> {
+        self.trim(index)?;
         let blank = {
             let mut state = locked(&self.shelf(index).state);
             match (&state.blank, &state.failure) {
@@ -233,7 +318,7 @@ impl Preparer {
         };
         let blank = match blank {
             Some(blank) => self.write_piece(index, blank)?,
-            None => match self.create(index) {
+            None => match self.reuse(index).and_then(|blank| blank.map_or_else(|| self.create(index), Ok)) {
                 Ok(blank) => blank,
                 Err(failure) if failure.is_full() => return self.do_without(index, failure),
                 Err(failure) => return Err(failure),

@@ -109,6 +109,7 @@ fn a_segment_is_durable_before_it_has_its_name() {
         format!("create {temporary}"),
         format!("allocate {temporary}"),
         format!("write {temporary}"),
+        "sync_dir stream-1".to_owned(),
         format!("write {temporary}"),
         format!("sync {temporary}"),
         "rename 00000002-00000004.log".to_owned(),
@@ -125,13 +126,13 @@ fn a_segment_is_durable_before_it_has_its_name() {
 #[test]
 fn a_crash_while_creating_leaves_nothing_or_all_and_can_be_repeated() {
     let directory = Path::new("/db/stream-1");
-    for changes in 0..=7 {
+    for changes in 0..=8 {
         for power in [false, true] {
             let disk = TestDisk::new();
             disk.create_dir_all(directory).unwrap();
             disk.fail_after(changes);
             let result = create(&disk, directory, &header(), &[7; 4096]);
-            assert_eq!(result.is_ok(), changes == 7);
+            assert_eq!(result.is_ok(), changes == 8);
             if power {
                 disk.crash();
             } else {

@@ -27,6 +27,8 @@ pub(crate) struct Chain {
     pub(crate) frozen_end: Option<LogOffset>,
     /// Every stamp before the generation is at or below this.
     generation_floor: Stamp,
+    /// What the manifest says the stream reached durably.
+    durable: Stamp,
 }
 
 /// How far a segment is read.
@@ -51,14 +53,19 @@ impl Chain {
             let stream = StreamId(index as u32);
             let directory = manifest.stream_directory(home, layout, stream);
             let place = frozen.map(|frozen| frozen.streams[index]);
+            let (first, durable) = match place {
+                Some(place) => (place.first_sequence, layout.floor),
+                None => (manifest.begins[index].sequence, manifest.begins[index].durable),
+            };
             let chain = Chain {
                 log: layout.log(manifest.database, stream),
                 directory,
                 segments: Vec::new(),
                 frozen_end: place.map(|place| place.end),
                 generation_floor: layout.floor,
+                durable,
             };
-            chain.fill(disk, place.map_or(FIRST_SEQUENCE, |place| place.first_sequence), manifest.current.generation)
+            chain.fill(disk, first, manifest.current.generation)
         };
         (0..layout.streams.len()).map(find).collect()
     }
@@ -146,9 +153,9 @@ impl Chain {
         }
     }
 
-    /// A stamp that the stream certainly reached durably: its newest segment's floor.
+    /// A stamp that the stream certainly reached durably: its newest segment's floor, or what the manifest says.
     pub(crate) fn floor(&self) -> Stamp {
-        self.segments.last().map_or(self.generation_floor, |last| last.header.floor.max(self.generation_floor))
+        self.segments.last().map_or(self.durable, |last| last.header.floor.max(self.durable))
     }
 
     /// The number of the segment that a tail goes to.

@@ -1,8 +1,8 @@
 //! Decides which transactions of a generation count as committed.
 //!
 //! Invariants (docs/protocols.md):
-//! - A stream's *durable stamp* is the greatest of: the floor of its generation, the floor of its newest segment, the stamp
-//!   of its last sound batch (or of the last sound record of a torn one), and every certificate about it in any sound
+//! - A stream's *durable stamp* is the greatest of: what the manifest says of it (at least the floor of its generation; more
+//!   once segments, and the certificates in them, were truncated), the floor of its newest segment, the stamp of its last sound batch (or of the last sound record of a torn one), and every certificate about it in any sound
 //!   batch header. Every record of the stream at or below it was read.
 //! - Poplar's cut is RSNe, the least durable stamp. A record lives iff `stamp <= cut || raw_dep <= cut`. Serial has one
 //!   stream, so the same formula lets everything live that was read.

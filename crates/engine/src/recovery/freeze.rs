@@ -23,8 +23,8 @@ use crate::failpoint::{Mutation, has};
 use crate::ids::{Generation, LogOffset};
 use crate::io::{BLOCK_BYTES, Disk, OpenMode};
 use crate::log::batch::{BatchHeader, header_bytes};
-use crate::persist::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest};
-use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, HEADER_BYTES, SegmentHeader, prepared_path};
+use crate::persist::manifest::{FrozenGeneration, Layout, Manifest, StreamBegin};
+use crate::persist::segment::{self, FileName, HEADER_BYTES, SegmentHeader, prepared_path};
 
 /// Writes the tails of the generation at `index` again; returns where each stream ends now.
 pub(crate) fn persist_tails(
@@ -87,7 +87,7 @@ pub(crate) fn next_manifest(
     let mut next = manifest.clone();
     if let Some((generation, verdict, ends)) = crashed {
         assert_eq!(generation.layout, manifest.current);
-        let streams = ends.into_iter().map(|end| FrozenStream { first_sequence: FIRST_SEQUENCE, end }).collect();
+        let streams = manifest.frozen_streams(ends.into_iter());
         next.frozen.push(FrozenGeneration {
             layout: generation.layout.clone(),
             cut: verdict.cut,
@@ -107,6 +107,7 @@ pub(crate) fn next_manifest(
         epoch_floor,
         streams,
     };
+    next.begins = StreamBegin::of(&next.current);
     next
 }
 
@@ -117,7 +118,7 @@ pub(crate) fn commit(disk: &dyn Disk, home: &Path, next: &Manifest) -> Result<()
     Ok(())
 }
 
-/// Removes segments of generations that the manifest does not know any more, and what crashed creations left over. One
+/// Removes segments that the manifest does not need any more, and what crashed creations left over. One
 /// segment of each stream becomes a spare file instead, if there is none. Returns how many files went.
 pub(crate) fn clear_superseded(
     disk: &dyn Disk,
@@ -127,13 +128,14 @@ pub(crate) fn clear_superseded(
 ) -> Result<usize, RecoveryError> {
     let mut cleared = 0;
     for directory in stream_directories(disk, home, manifest)? {
+        let is_needed = |generation, sequence| manifest.needs(home, &directory, generation, sequence);
         let files = disk.list(&directory).map_err(RecoveryError::io("list", &directory))?;
         let names: Vec<_> = files.iter().map(|path| FileName::parse(path)).collect();
         let mut needs_spare = !names.iter().any(|name| matches!(name, Some(FileName::Prepared(_))));
         let before = cleared;
         for (path, name) in files.iter().zip(names) {
             let is_segment = match name {
-                Some(FileName::Segment { generation, .. }) if !manifest.knows(generation) => true,
+                Some(FileName::Segment { generation, sequence }) if !is_needed(generation, sequence) => true,
                 Some(FileName::Temporary) => false,
                 _ => continue,
             };

@@ -96,6 +96,10 @@ pub const CASES: &[Case] = &[
             "K2",
         ),
     ),
+    of_checkpoints(
+        CheckpointKind::Epoch,
+        case(Mutation::UnlinkBeforeManifest, "files go before the manifest that does not need them", "K3"),
+    ),
     of_checkpoints(CheckpointKind::Fuzzy, case(Mutation::LateReplayStart, "RSN is read after the tuples", "K1")),
 ];
 

@@ -31,7 +31,8 @@ use crate::disk::{Faults, SimDisk};
 use crate::fiber;
 use crate::spawn::SimSpawn;
 
-/// How often the clock is moved on before a receipt that is still pending counts as forgotten.
+/// How far the clock is moved on before a receipt that is still pending counts as forgotten, and how often at least.
+const PATIENCE: Duration = Duration::from_millis(200);
 const PATIENCE_ROUNDS: usize = 20;
 
 /// Within how many steps a session must return from what it was calling.
@@ -416,7 +417,10 @@ impl<'s> Simulation<'s> {
 
     /// Lets the background finish. Every receipt must then be answered, by an error where the log has failed.
     fn settle(&self, world: &World<'_>) -> Result<(), Failure> {
-        for _ in 0..PATIENCE_ROUNDS {
+        let begun = world.clock.now();
+        let mut rounds = 0;
+        while rounds < PATIENCE_ROUNDS || world.clock.now() < begun + PATIENCE {
+            rounds += 1;
             let mut context = Context::from_waker(Waker::noop());
             world.receipts.borrow_mut().retain_mut(|(at, receipt)| match Pin::new(receipt).poll(&mut context) {
                 Poll::Pending => true,

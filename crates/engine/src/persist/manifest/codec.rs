@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 
-use super::{CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Layout, Manifest};
+use super::{CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Layout, Manifest, StreamBegin};
 use crate::config::{CheckpointKind, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp};
 use crate::log::batch::STREAMS_MAX;
+use crate::persist::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
@@ -54,6 +55,11 @@ pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     }
     put_u32(&mut out, manifest.checkpoints.len());
     manifest.checkpoints.iter().for_each(|checkpoint| put_checkpoint(&mut out, checkpoint));
+    assert_eq!(manifest.begins.len(), manifest.current.streams.len());
+    for begin in &manifest.begins {
+        out.extend(begin.sequence.to_le_bytes());
+        out.extend(begin.durable.0.to_le_bytes());
+    }
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     Ok(out)
@@ -84,11 +90,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     if !checkpoints.windows(2).all(|pair| pair[0].number < pair[1].number) {
         return damaged("its checkpoints do not grow");
     }
+    let begins = if version == VERSION_1 { StreamBegin::of(&current) } else { input.begins(&current)? };
     if !input.rest.is_empty() {
         return damaged("it is longer than what it says");
     }
     check(&current, &frozen)?;
-    Ok(Manifest { database, directories, current, frozen, checkpoints })
+    Ok(Manifest { database, directories, current, frozen, begins, checkpoints })
 }
 
 fn check(current: &Layout, frozen: &[FrozenGeneration]) -> Result<(), Error> {
@@ -238,6 +245,15 @@ impl<'a> Input<'a> {
 }
 
 impl Input<'_> {
+    fn begins(&mut self, layout: &Layout) -> Result<Vec<StreamBegin>, Error> {
+        let mut begin = |_| Ok(StreamBegin { sequence: self.u64()?, durable: self.stamp()? });
+        let begins = layout.streams.iter().map(&mut begin).collect::<Result<Vec<_>, Error>>()?;
+        if begins.iter().any(|begin| begin.sequence < FIRST_SEQUENCE || begin.durable < layout.floor) {
+            return damaged("a stream begins before its generation");
+        }
+        Ok(begins)
+    }
+
     fn checkpoint(&mut self, directories: usize) -> Result<CheckpointEntry, Error> {
         let number = self.u64()?;
         let kind = match self.u8()? {

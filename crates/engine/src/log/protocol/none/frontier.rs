@@ -4,7 +4,7 @@ use super::{Unlogged, stamp};
 use crate::acknowledge::ReceiptSource;
 use crate::ids::{Stamp, StreamId};
 use crate::log::{LogError, LogMetrics, LogProtocol, Slot};
-use crate::persist::manifest::StreamEnd;
+use crate::persist::manifest::{StreamBegin, StreamEnd};
 
 impl LogProtocol for Unlogged {
     fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Slot<'_>, LogError> {
@@ -18,6 +18,12 @@ impl LogProtocol for Unlogged {
     fn last_stamp(&self) -> Stamp {
         Stamp::ZERO
     }
+
+    fn begins(&self, _floor: Option<Stamp>) -> Vec<StreamBegin> {
+        Vec::new()
+    }
+
+    fn recycle(&self, _begins: &[StreamBegin]) {}
 
     fn receipts(&self) -> ReceiptSource {
         ReceiptSource::unlogged()

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::ids::{Stamp, StreamId};
 use crate::log::lifecycle::RunningLog;
 use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Slot};
-use crate::persist::manifest::StreamEnd;
+use crate::persist::manifest::{StreamBegin, StreamEnd};
 
 /// The serial protocol.
 pub(crate) struct Serial {
@@ -43,6 +43,14 @@ impl LogProtocol for Serial {
 
     fn last_stamp(&self) -> Stamp {
         self.log.last_stamp()
+    }
+
+    fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
+        self.log.begins(floor)
+    }
+
+    fn recycle(&self, begins: &[StreamBegin]) {
+        self.log.recycle(begins);
     }
 
     fn receipts(&self) -> ReceiptSource {
