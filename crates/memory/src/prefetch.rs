@@ -3,12 +3,23 @@
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
 
+/// Asks for a cache line that will be read soon. Any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch is a hint; it reads nothing, never faults and is valid for every address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
+
 /// Asks for a cache line that will be written soon. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch_to_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch is a hint; it reads nothing, never faults and is valid for every address, and a processor that does not
-    // know it does nothing.
+    // SAFETY: as for `prefetch`; where the processor does not know the instruction it does nothing.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(address.cast());
     }

@@ -15,7 +15,7 @@ use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::batch::{BatchHeader, header_bytes};
 use crate::log::record::{self, Entry, RecordReader};
-use crate::persist::manifest::{FrozenGeneration, Layout, Manifest};
+use crate::persist::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
 use crate::persist::segment::Segment;
 use crate::recovery::RecoveryError;
 use crate::recovery::chain::{Chain, Limit};
@@ -61,6 +61,14 @@ impl Dump<'_> {
         writeln!(self.out, "database {:032x} in {}", manifest.database.0, self.home.display())?;
         for (index, directory) in manifest.directories.iter().enumerate() {
             writeln!(self.out, "  directory {index}: {}", self.home.join(directory).display())?;
+        }
+        for checkpoint in &manifest.checkpoints {
+            let CheckpointEntry { number, kind, boundary, max_seen, rows, parts, .. } = checkpoint;
+            let parts = parts.len();
+            writeln!(
+                self.out,
+                "  checkpoint {number}: {kind:?} up to {boundary}, greatest stamp {max_seen}, {rows} rows in {parts} parts"
+            )?;
         }
         for frozen in &manifest.frozen {
             self.layout("frozen", &frozen.layout)?;

@@ -13,12 +13,13 @@ use std::ptr::NonNull;
 
 use crate::Entry;
 use crate::epoch::Pin;
+use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::Tree;
 use super::lock::Retry;
 use super::node::{Alignment, AnyNode, Header, Inner, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
-use super::search::{HEAD_BYTES, LINE_BYTES, compare, count_up_to, head, prefetch};
+use super::search::{HEAD_BYTES, compare, count_up_to, head};
 
 /// Which node of a level is looked for.
 #[derive(Clone, Copy)]

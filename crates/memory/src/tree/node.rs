@@ -18,11 +18,11 @@ use std::ptr::NonNull;
 
 use crate::Entry;
 use crate::Stamp;
+#[cfg(not(any(loom, shuttle)))]
+use crate::prefetch::LINE_BYTES;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::lock::VersionLock;
-#[cfg(not(any(loom, shuttle)))]
-use super::search::LINE_BYTES;
 use super::search::{HEAD_BYTES, SAMPLES, UNUSED, common_prefix_len, head, stride};
 
 /// Level of a leaf.

@@ -9,13 +9,13 @@
 //! Deliberately absent: a limit. The caller stops when it has enough.
 
 use crate::epoch::{Held, Pin};
+use crate::prefetch::prefetch;
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
 use super::descend::{Bound, Place};
 use super::lock::Retry;
 use super::node::{Header, Leaf};
-use super::search::prefetch;
 use super::{LeafRead, Tree, hold};
 
 /// Where a scan starts and which way it goes.

@@ -9,9 +9,6 @@ use std::cmp::Ordering as Order;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a cache line.
-pub(super) const LINE_BYTES: usize = 64;
-
 /// Bytes of a head.
 pub(super) const HEAD_BYTES: usize = 8;
 
@@ -104,16 +101,4 @@ pub(super) fn shortest_near_middle(slots: usize, separator_len: impl Fn(usize) -
     let (middle, reach) = (slots / 2, slots / 8);
     let near = (0..=reach).flat_map(|distance| [middle - distance, middle + distance]);
     near.min_by_key(|&split| separator_len(split)).unwrap_or(middle)
-}
-
-/// Asks for a cache line that will be read soon. Any address is allowed.
-#[inline(always)]
-pub(super) fn prefetch<T>(address: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a prefetch is a hint; it reads nothing, never faults and is valid for every address.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = address;
 }
