@@ -467,6 +467,11 @@ impl Config {
         }
     }
 
+    /// The files of a checkpoint: one per thread, and for a snapshot one of the rows that its scan could not find.
+    pub(crate) fn checkpoint_parts(&self) -> u32 {
+        self.checkpoint_threads as u32 + u32::from(self.checkpoint_kind == CheckpointKind::Epoch)
+    }
+
     /// Whether a deliberate fault is switched on; never without the feature `mutations`.
     pub fn has(&self, mutation: Mutation) -> bool {
         #[cfg(feature = "mutations")]

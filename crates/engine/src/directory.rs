@@ -193,7 +193,7 @@ impl Directory {
         let number = self.next_checkpoint;
         self.next_checkpoint += 1;
         let mut parts = Vec::new();
-        for (part, dir) in (0..config.checkpoint_threads as u32).zip(config.dirs.iter().cycle()) {
+        for (part, dir) in (0..config.checkpoint_parts()).zip(config.dirs.iter().cycle()) {
             let index = self.manifest.directory_index(&self.home, dir);
             let dir = self.home.join(&self.manifest.directories[index as usize]);
             let directory = files::part_directory(&dir);

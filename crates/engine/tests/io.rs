@@ -63,6 +63,17 @@ fn a_log_file_keeps_what_is_written_on_every_file_system() {
             assert!(bytes[4 * BLOCK_BYTES..7 * BLOCK_BYTES].iter().all(|byte| *byte == 7));
             assert!(bytes[7 * BLOCK_BYTES..read].iter().all(|byte| *byte == 0));
         });
+
+        let path = scratch.0.join("stream");
+        let stream = env.disk.open(&path, OpenMode::Stream).unwrap();
+        with_blocks(5, 9, |bytes| stream.write_at(bytes, 0).unwrap());
+        stream.sync().unwrap();
+        assert_eq!(stream.len().unwrap(), 5 * BLOCK_BYTES as u64);
+        let read = env.disk.open(&path, OpenMode::Read).unwrap();
+        with_blocks(6, 0, |bytes| {
+            assert_eq!(read.read_at(bytes, 0).unwrap(), 5 * BLOCK_BYTES);
+            assert!(bytes[..5 * BLOCK_BYTES].iter().all(|byte| *byte == 9));
+        });
     }
 }
 
@@ -107,7 +118,9 @@ fn errors_name_the_file_and_keep_their_kind() {
         assert!(error.to_string().contains(&text), "{error}");
     }
     disk.open(&path, OpenMode::Create).unwrap();
-    assert_eq!(disk.open(&path, OpenMode::Create).err().unwrap().kind(), ErrorKind::AlreadyExists);
+    for mode in [OpenMode::Create, OpenMode::Stream] {
+        assert_eq!(disk.open(&path, mode).err().unwrap().kind(), ErrorKind::AlreadyExists);
+    }
     assert_eq!(disk.list(&path).unwrap_err().kind(), ErrorKind::NotADirectory);
 
     let full = disk.open(Path::new("/dev/full"), OpenMode::Write).unwrap();

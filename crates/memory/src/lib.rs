@@ -33,7 +33,7 @@ pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
-pub use retained::{Interval, Snapshot, Snapshots};
+pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
 pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, ScanFrom, Shape, Tree};

@@ -255,8 +255,7 @@ impl Record {
         let old = match interval.retained() {
             // The holder of the lock sees the version that it will unlink; later overwriters skip the store.
             Some(retained) if self.version(pin).is_some_and(|old| interval.precedes(old)) => {
-                let address = ptr::from_ref(&self.header).addr();
-                retained.keep(address, || self.exchange(new))
+                retained.keep(self.address(), interval, || self.exchange(new))
             }
             _ => self.exchange(new),
         };
@@ -317,6 +316,11 @@ impl Record {
     fn check(&self, pin: &Pin<'_>) {
         let epochs = self.header.epochs;
         assert!(epochs == pin.epochs_id() || epochs == UNSHARED, "a record is read under a pin of its index's clock");
+    }
+
+    /// What [`Held::address`] is of it.
+    pub(crate) fn address(&self) -> usize {
+        ptr::from_ref(&self.header).addr()
     }
 
     fn locked_word(&self) -> Word {

@@ -10,23 +10,25 @@
 //! - **N1** Who reads an epoch beyond E before a `SeqCst` fence sees the announcement, or a later one, after it: `announce`
 //!   stores, fences, and then the clock still shows E or less; so of the two fences that of `announce` is first. An
 //!   announcement that the clock overtook is void and the next one has another number, because versions may carry it.
-//! - **N2** A version's interval is below n iff its transaction's epoch is at most E. One that does not see announcement n
-//!   has an epoch up to E by N1, and gives n - 1 or less. One that does compares.
-//! - **N3** A record's version of E is in the record while that one's interval is below n; else in the store; else there was
-//!   none. The exchange and the entry into the store are one step under the store's lock, and the scan loads the pointer
-//!   before it takes that lock.
-//! - **N4** The store owns versions that are unlinked. It is closed piece by piece when the scan is over, and what it held is
+//! - **N2** A version's interval is below n iff its transaction's epoch is at most E and the scan has not taken it. One that
+//!   does not see announcement n has an epoch up to E by N1, and gives n - 1 or less. One that does compares.
+//! - **N3** A record's version of E is in the record while that one's interval is below n; else, until the scan takes it, in
+//!   the store; else there was none. The exchange and the entry into the store are one step under the store's lock.
+//! - **N4** The scan takes each version of E once. It marks a version that it finds in the record, fences and looks at
+//!   the record again; the overwriter exchanges, fences and looks at the mark: so either he sees the mark and keeps nothing, or
+//!   the scan sees the exchange and takes the version out of the store, too.
+//! - **N5** Before a record leaves its index, its version is moved from the store to the *orphans*, with its key. So the scan
+//!   finds every version of E in a record, in the store or among the orphans; at its end the store is empty.
+//! - **N6** The store owns versions that are unlinked. It is closed piece by piece when the scan is over, and what it held is
 //!   retired; who finds a piece closed retires the version himself. An announcement goes only when all pieces are closed.
-//! - A record's address stands for it while its snapshot lasts: nothing that the snapshot needs may be removed from its
-//!   index meanwhile (the caller suspends purging, see [`Snapshots::is_active`], and keeps the trees).
 //!
-//! Memory safety rests on N4 and on pins alone, not on what callers do.
+//! Memory safety rests on N6 and on pins alone, not on what callers do.
 //!
 //! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs nothing but a
 //! read of a rarely written pointer per commit while no snapshot is active.
 
 use std::collections::HashMap;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
@@ -54,10 +56,11 @@ struct Announcement {
 
 /// Old versions by the address of their record.
 pub(crate) struct Retained {
-    /// The snapshot that they belong to.
     shards: Box<[Mutex<Shard>]>,
     /// Shards that are closed: the first ones.
     closed: AtomicUsize,
+    /// Of records that have left their index. Locked after a shard.
+    orphans: Mutex<Vec<Orphan>>,
 }
 
 #[derive(Default)]
@@ -68,6 +71,27 @@ struct Shard {
 
 // SAFETY: a shard owns versions, which may be freed on any thread.
 unsafe impl Send for Shard {}
+
+/// A version whose record is gone.
+struct Orphan {
+    table: u32,
+    key: Box<[u8]>,
+    version: NonNull<version::Header>,
+}
+
+// SAFETY: as for a shard.
+unsafe impl Send for Orphan {}
+
+/// The rows of a snapshot whose records left their index before the scan came to them, in the order of table and key.
+pub struct Orphans {
+    epochs: Arc<Epochs>,
+    rows: Vec<Orphan>,
+}
+
+/// What a kept version becomes when its owner lets go of it.
+fn retired(version: NonNull<version::Header>) -> Retired {
+    Retired::new(version.cast(), version::free)
+}
 
 /// Where a transaction stands between the snapshots, for [`Record::install_in`].
 pub struct Interval<'a> {
@@ -137,13 +161,28 @@ impl Snapshots {
         }
     }
 
+    /// At the end of the scan of the active snapshot: the rows that it could not find.
+    ///
+    /// # Errors
+    /// The number of versions that were kept and that nobody took: a fault of the scan.
+    pub fn take_orphans(&self, pin: &Pin<'_>) -> Result<Orphans, usize> {
+        let retained = self.current(pin).retained.as_ref();
+        let left = retained.map_or(0, Retained::len);
+        if left > 0 {
+            return Err(left);
+        }
+        let mut rows = retained.map(|retained| std::mem::take(&mut *lock(&retained.orphans))).unwrap_or_default();
+        rows.sort_unstable_by(|a, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
+        Ok(Orphans { epochs: Arc::clone(&self.epochs), rows })
+    }
+
     /// Gives back some of what the active snapshot retained, and ends it when nothing is left. Returns whether there is
     /// more to do. Nobody may read the snapshot any more.
     pub fn release(&self, pin: &Pin<'_>) -> bool {
         let announcement = self.current(pin);
         let Some(retained) = &announcement.retained else { return false };
         if retained.close_next(|old| {
-            // SAFETY: N4: it was unlinked before it came into the store, and left the store once, now.
+            // SAFETY: N6: it was unlinked before it came into the store, and left the store once, now.
             unsafe { pin.retire(old) }
         }) {
             return true;
@@ -177,7 +216,7 @@ impl Drop for Snapshots {
         let current = unsafe { Box::from_raw(self.current.load(Ordering::Acquire)) };
         if let Some(retained) = &current.retained {
             while retained.close_next(|old| {
-                // SAFETY: N4, as in `release`; readers may hold versions under pins of this clock.
+                // SAFETY: N6, as in `release`; readers may hold versions under pins of this clock.
                 unsafe { self.epochs.retire_unpinned(old) }
             }) {}
         }
@@ -186,7 +225,8 @@ impl Drop for Snapshots {
 
 impl Retained {
     fn new() -> Retained {
-        Retained { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), closed: AtomicUsize::new(0) }
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Retained { shards, closed: AtomicUsize::new(0), orphans: Mutex::default() }
     }
 
     fn shard(&self, address: usize) -> &Mutex<Shard> {
@@ -194,31 +234,49 @@ impl Retained {
         &self.shards[(address >> 5) % SHARDS]
     }
 
-    /// Unlinks a record's version and keeps it; returns what the caller is to retire instead.
+    /// Unlinks a record's version and keeps it unless the scan took it; returns what the caller is to retire instead.
     pub(crate) fn keep(
         &self,
         address: usize,
+        interval: &Interval<'_>,
         unlink: impl FnOnce() -> Option<NonNull<version::Header>>,
     ) -> Option<NonNull<version::Header>> {
         let mut shard = lock(self.shard(address));
         let old = unlink()?;
-        if shard.is_closed || shard.versions.contains_key(&address) {
+        // N4, with the fence in `Snapshot::take`.
+        fence(Ordering::SeqCst);
+        // SAFETY: this thread has just unlinked it.
+        let is_taken = !interval.precedes(unsafe { Version::from_raw(old.cast()) });
+        if is_taken || shard.is_closed || shard.versions.contains_key(&address) {
             return Some(old);
         }
         shard.versions.insert(address, old);
         None
     }
 
+    fn has_orphan(&self, version: &Version) -> bool {
+        let address = ptr::from_ref(version).addr();
+        lock(&self.orphans).iter().any(|orphan| orphan.version.addr().get() == address)
+    }
+
+    /// How many versions wait for the scan.
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| lock(shard).versions.len()).sum()
+    }
+
     /// Closes one more shard and gives away what it held; `false` where all were closed.
     fn close_next(&self, mut retire: impl FnMut(Retired)) -> bool {
         let next = self.closed.fetch_add(1, Ordering::Relaxed);
-        let Some(shard) = self.shards.get(next) else { return false };
+        let Some(shard) = self.shards.get(next) else {
+            lock(&self.orphans).drain(..).for_each(|orphan| retire(retired(orphan.version)));
+            return false;
+        };
         let versions = {
             let mut shard = lock(shard);
             shard.is_closed = true;
             std::mem::take(&mut shard.versions)
         };
-        versions.into_values().for_each(|old| retire(Retired::new(old.cast(), version::free)));
+        versions.into_values().for_each(|old| retire(retired(old)));
         true
     }
 }
@@ -246,19 +304,53 @@ impl<'a> Snapshot<'a> {
         self.announcement.boundary
     }
 
-    /// The row of a record in this snapshot. Right once [`Epochs::safe`] has reached the boundary, until
-    /// [`Snapshots::release`] is called.
-    pub fn version(&self, record: Held<Record>) -> Option<&'a Version> {
-        // N3: the pointer first, the store second.
-        let version = self.pin.get(record).version(self.pin);
-        if let Some(version) = version
-            && version.interval() < self.announcement.number
-        {
-            return Some(version);
+    /// Takes the row of a record in this snapshot, if it has one that was not taken yet. Right once [`Epochs::safe`] has
+    /// reached the boundary, until [`Snapshots::release`] is called.
+    pub fn take(&self, record: Held<Record>) -> Option<&'a Version> {
+        let number = self.announcement.number;
+        let current = self.pin.get(record).version(self.pin);
+        let found = current.filter(|version| version.interval() < number);
+        if let Some(version) = found {
+            version.set_taken(number);
+            // N4, with the fence in `Retained::keep`.
+            fence(Ordering::SeqCst);
+            if self.pin.get(record).version(self.pin).is_some_and(|again| ptr::eq(again, version)) {
+                return found;
+            }
         }
-        let shard = lock(self.retained.shard(record.address()));
-        let version = *shard.versions.get(&record.address())?;
-        // SAFETY: N4: the store owned it under this pin, and whoever takes it out retires it through the pin's clock.
-        Some(unsafe { Version::from_raw(version.cast()) })
+        let mut shard = lock(self.retained.shard(record.address()));
+        let Some(version) = shard.versions.remove(&record.address()) else {
+            // The overwriter saw the mark; or he came before it, and a purge has been here since.
+            return found.filter(|version| !self.retained.has_orphan(version));
+        };
+        // SAFETY: N6: the store owned it under this pin, and it left the store once, now; so it lives while `pin` does.
+        unsafe {
+            self.pin.retire(retired(version));
+            Some(Version::from_raw(version.cast()))
+        }
+    }
+
+    /// The owner of a record's lock is about to take it out of its index, the primary one of `table`: what the snapshot
+    /// needs of it is kept in another way (N5).
+    pub fn orphan(&self, record: &Record, table: u32) {
+        let mut shard = lock(self.retained.shard(record.address()));
+        if let Some(version) = shard.versions.remove(&record.address()) {
+            lock(&self.retained.orphans).push(Orphan { table, key: record.key().into(), version });
+        }
+    }
+}
+
+impl Orphans {
+    /// Table, key and row of each.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = (u32, &[u8], &Version)> {
+        // SAFETY: `self` owns the versions.
+        self.rows.iter().map(|row| (row.table, &*row.key, unsafe { Version::from_raw(row.version.cast()) }))
+    }
+}
+
+impl Drop for Orphans {
+    fn drop(&mut self) {
+        // SAFETY: they were unlinked and belong to `self` alone; readers may hold them under pins of this clock.
+        self.rows.drain(..).for_each(|row| unsafe { self.epochs.retire_unpinned(retired(row.version)) });
     }
 }

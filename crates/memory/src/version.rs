@@ -1,7 +1,7 @@
 //! Row versions: an immutable row image with the stamp that wrote it, in one allocation behind one word.
 //!
 //! Invariants:
-//! - A [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, or one limbo
+//! - A [`Version`] never changes once it is shared, except that snapshots mark it; it is owned by exactly one [`VersionBox`], one record, or one limbo
 //!   entry, and freed by the last of them.
 //! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
 //!
@@ -13,6 +13,7 @@ use std::ptr::{self, NonNull};
 
 use crate::Stamp;
 use crate::sync::RaceCell;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::thin::Thin;
 
 /// The fixed part of a version; its address is the version's thin pointer.
@@ -22,15 +23,15 @@ pub(crate) struct Header {
     stamp: Stamp,
     birth: Stamp,
     len: u32,
-    /// In what is padding otherwise.
-    interval: u32,
+    /// In what is padding otherwise. A scan raises it when it has taken the version.
+    interval: AtomicU32,
     race: RaceCell,
 }
 
 impl Header {
     fn new(len: usize) -> Header {
         let len = u32::try_from(len).expect("a row is shorter than 4 GiB");
-        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, interval: 0, race: RaceCell::new() }
+        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, interval: AtomicU32::new(0), race: RaceCell::new() }
     }
 }
 
@@ -73,10 +74,15 @@ impl Version {
     }
 
     /// The latest snapshot that this image is too young for (`retained.rs`): its transaction's epoch lies beyond the
-    /// boundary of that one and of all before, and of none after. 0 for what was recovered.
+    /// boundary of that one and of all before, and of none after. Or the snapshot that has taken it. 0 for what was
+    /// recovered.
     pub fn interval(&self) -> u32 {
-        self.header.race.read();
-        self.header.interval
+        self.header.interval.load(Ordering::Relaxed)
+    }
+
+    /// The scan of snapshot `number` has this version now.
+    pub(crate) fn set_taken(&self, number: u32) {
+        self.header.interval.store(number, Ordering::Relaxed);
     }
 
     /// The row.
@@ -186,7 +192,7 @@ impl VersionBox {
     }
 
     pub(crate) fn set_interval(&mut self, interval: u32) {
-        self.version_mut().header.interval = interval;
+        self.version_mut().header.interval = AtomicU32::new(interval);
     }
 
     /// Gives up ownership; the pointer is freed with [`free`].

@@ -54,6 +54,12 @@ pub enum CheckpointError {
         /// What is wrong.
         what: String,
     },
+    /// Rows that were set aside for the scan were not met by it: a fault of this program, reported instead of a checkpoint.
+    #[error("the scan of a checkpoint missed {rows} rows: the checkpoint is given up; report this fault")]
+    Incomplete {
+        /// How many.
+        rows: usize,
+    },
     /// The manifest could not be replaced.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -89,6 +95,7 @@ impl CheckpointError {
             CheckpointError::Manifest(error) => error.sqlstate(),
             CheckpointError::Directory(error) => error.sqlstate(),
             CheckpointError::Log(error) => error.sqlstate(),
+            CheckpointError::Incomplete { .. } => "XX000",
             CheckpointError::Thread { .. } => "53000",
             CheckpointError::Closed => "57P01",
         }

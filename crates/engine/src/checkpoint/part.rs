@@ -10,7 +10,7 @@ use osier_memory::Participant;
 use osier_memory::sync::{Mutex, lock};
 
 use super::CheckpointError;
-use super::scan::{Cursor, Scanned};
+use super::scan::{Scanned, Source};
 use super::writer::{PartWriter, WrittenPart};
 use crate::database::Shared;
 use crate::io::{Clock, Signal, Step, Task};
@@ -81,16 +81,17 @@ pub(super) struct PartTask {
     pub(super) shared: Arc<Shared>,
     pub(super) crew: Arc<Crew>,
     pub(super) participant: Participant,
-    pub(super) cursor: Cursor,
+    pub(super) source: Source,
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
     pub(super) writer: Option<PartWriter>,
+    pub(super) is_started: bool,
     pub(super) is_reported: bool,
 }
 
 impl PartTask {
     fn advance(&mut self, writer: &mut PartWriter) -> Result<bool, CheckpointError> {
-        let scanned = self.cursor.advance(&mut self.participant, &self.shared.snapshots, writer);
+        let scanned = self.source.advance(&mut self.participant, &self.shared.snapshots, writer);
         if scanned == Scanned::Block {
             self.throttle.pay(writer.flush()?);
         }
@@ -107,6 +108,9 @@ impl PartTask {
 impl Task for PartTask {
     fn step(&mut self) -> Step {
         let Some(mut writer) = self.writer.take() else { return Step::Done };
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.shared.config.environment.spawn.give_way();
+        }
         if self.crew.cancelled.load(Ordering::Acquire) {
             return self.report(Err(CheckpointError::Closed));
         }

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, ScanFrom, Snapshots, Version};
+use osier_memory::{Held, LeafScan, Observed, Orphans, Participant, Pin, Record, ScanFrom, Snapshots, Version};
 
 use super::writer::PartWriter;
 use crate::config::CheckpointKind;
@@ -76,7 +76,7 @@ impl Scan {
     /// The row of a record as the checkpoint has it.
     fn observe<'a>(&self, pin: &'a Pin<'_>, snapshots: &'a Snapshots, record: Held<Record>) -> Option<&'a Version> {
         match self.kind {
-            CheckpointKind::Epoch => snapshots.active(pin)?.version(record),
+            CheckpointKind::Epoch => snapshots.active(pin)?.take(record),
             CheckpointKind::Fuzzy => {
                 let (version, stamp) = match pin.get(record).read_settled(pin) {
                     Observed::Present(version) => (Some(version), version.stamp()),
@@ -98,6 +98,14 @@ pub(crate) struct Cursor {
     place: Option<(usize, Box<[u8]>)>,
 }
 
+/// Where the rows of a part come from.
+pub(crate) enum Source {
+    /// The trees.
+    Scan(Cursor),
+    /// What the scan could not find in them, from this one on.
+    Orphans(Orphans, usize),
+}
+
 /// How a step of the scan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scanned {
@@ -109,11 +117,7 @@ pub(crate) enum Scanned {
     End,
 }
 
-impl Cursor {
-    pub(crate) fn new(scan: Arc<Scan>) -> Cursor {
-        Cursor { scan, place: None }
-    }
-
+impl Source {
     /// Reads on into `part`, until a block is full or for a bounded while.
     pub(crate) fn advance(
         &mut self,
@@ -121,6 +125,28 @@ impl Cursor {
         snapshots: &Snapshots,
         part: &mut PartWriter,
     ) -> Scanned {
+        match self {
+            Source::Scan(cursor) => cursor.advance(participant, snapshots, part),
+            Source::Orphans(orphans, next) => {
+                for (table, key, version) in orphans.rows().skip(*next) {
+                    if part.is_full() || !part.takes(TableId(table)) {
+                        return Scanned::Block;
+                    }
+                    part.push(TableId(table), key, version.stamp(), version.bytes());
+                    *next += 1;
+                }
+                Scanned::End
+            }
+        }
+    }
+}
+
+impl Cursor {
+    pub(crate) fn new(scan: Arc<Scan>) -> Cursor {
+        Cursor { scan, place: None }
+    }
+
+    fn advance(&mut self, participant: &mut Participant, snapshots: &Snapshots, part: &mut PartWriter) -> Scanned {
         let scan = self.scan.clone();
         let Some((at, from)) = self.place.take().or_else(|| scan.claim()) else { return Scanned::End };
         let range = &scan.ranges[at];

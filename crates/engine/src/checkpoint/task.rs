@@ -16,7 +16,7 @@ use osier_memory::Participant;
 use super::control::{Control, Outcome, Stop};
 use super::format::PartIdentity;
 use super::part::{Crew, PartTask, Throttle};
-use super::scan::{Cursor, Scan};
+use super::scan::{Cursor, Scan, Source};
 use super::writer::{PartWriter, WrittenPart};
 use super::{CheckpointError, CheckpointReport, CheckpointState};
 use crate::acknowledge::Receipt;
@@ -74,6 +74,7 @@ struct Writing {
     scan: Arc<Scan>,
     crew: Arc<Crew>,
     joiners: Vec<Box<dyn Joiner>>,
+    written: Vec<WrittenPart>,
 }
 
 impl Checkpointer {
@@ -191,22 +192,26 @@ impl Checkpointer {
         // Every transaction of the snapshot has ended, so it has its stamp.
         run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.last_stamp() } else { Stamp::ZERO };
         let pin = self.participant.pin();
-        let (trees, threads) = (self.shared.store.trees(), run.files.parts.len());
+        let (trees, threads) = (self.shared.store.trees(), self.shared.config.checkpoint_threads);
         let scan = Arc::new(Scan::new(&pin, run.kind, trees, threads));
         drop(pin);
-        let writing = Writing { scan, crew: Crew::new(self.control.signal.clone()), joiners: Vec::new() };
+        let crew = Crew::new(self.control.signal.clone());
+        let sources: Vec<_> = (0..threads).map(|_| Source::Scan(Cursor::new(scan.clone()))).collect();
+        let writing = Writing { scan, crew, joiners: Vec::new(), written: Vec::new() };
         self.stage = Stage::Writes(run, writing);
         self.control.show(CheckpointState::Writes);
-        self.start_parts()?;
+        self.start_parts(sources)?;
         Ok(Step::Again)
     }
 
-    fn start_parts(&mut self) -> Result<(), CheckpointError> {
+    /// Starts a thread for each of `sources`, which write the next parts.
+    fn start_parts(&mut self, sources: Vec<Source>) -> Result<(), CheckpointError> {
         let Stage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
         let config = &self.shared.config;
         let parts = run.files.parts.len() as u32;
         let compress = config.checkpoint_compression == Compression::Lz4;
-        for (part, (_, path)) in (0..parts).zip(&run.files.parts) {
+        let threads = sources.len() as u64;
+        for ((part, (_, path)), source) in (0..parts).zip(&run.files.parts).skip(writing.written.len()).zip(sources) {
             let identity = PartIdentity {
                 database: run.files.database,
                 checkpoint: run.files.number,
@@ -219,14 +224,15 @@ impl Checkpointer {
             let disk = &*config.environment.disk;
             let task = PartTask {
                 writer: Some(PartWriter::create(disk, path.clone(), identity, compress, skip_sync)?),
-                cursor: Cursor::new(writing.scan.clone()),
+                source,
                 participant: participant(&self.shared)?,
                 throttle: Throttle::new(
                     config.environment.clock.clone(),
-                    config.checkpoint_bytes_per_second.div_ceil(u64::from(parts)),
+                    config.checkpoint_bytes_per_second.div_ceil(threads),
                 ),
                 shared: self.shared.clone(),
                 crew: writing.crew.clone(),
+                is_started: false,
                 is_reported: false,
             };
             let name = format!("{}-{part}", Checkpointer::NAME);
@@ -243,7 +249,12 @@ impl Checkpointer {
             return Ok(Step::Idle(None));
         }
         join(&mut writing.joiners);
-        let parts = writing.crew.take()?;
+        writing.written.append(&mut writing.crew.take()?);
+        if writing.written.len() < run.files.parts.len() {
+            let orphans = self.shared.snapshots.take_orphans(&self.participant.pin());
+            let orphans = orphans.map_err(|rows| CheckpointError::Incomplete { rows })?;
+            return self.start_parts(vec![Source::Orphans(orphans, 0)]).map(|()| Step::Again);
+        }
         if run.kind == CheckpointKind::Fuzzy {
             run.max_seen = writing.scan.max_seen();
             if self.shared.config.has(Mutation::LateReplayStart) {
@@ -260,8 +271,8 @@ impl Checkpointer {
         let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep };
         let receipt = self.shared.receipts().durable(observed, Epoch(0));
         self.control.show(CheckpointState::WaitsForLog(run.max_seen));
-        if let Stage::Writes(run, _) = std::mem::replace(&mut self.stage, Stage::Releases) {
-            self.stage = Stage::WaitsForLog(run, parts, receipt);
+        if let Stage::Writes(run, writing) = std::mem::replace(&mut self.stage, Stage::Releases) {
+            self.stage = Stage::WaitsForLog(run, writing.written, receipt);
         }
         Ok(Step::Again)
     }

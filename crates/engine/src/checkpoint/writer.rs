@@ -3,12 +3,15 @@
 //! Invariants:
 //! - Rows come in ascending order of (table, key), and lie so in the file.
 //! - What [`PartWriter::finish`] reports is durable, its directory entry excepted, which [`super::task`] syncs.
-//! - A page cache full of unsynced blocks would stall the log's syncs at the end: the file is synced every few blocks.
+//! - Blocks go to the device directly, in large pieces: a page cache full of them would stall the log's syncs, and push out
+//!   what others keep there.
 //!
 //! Absent: where rows come from (scan.rs), and the manifest, without which nothing here counts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use osier_memory::AlignedBuffer;
 
 use super::CheckpointError;
 use super::format::{self, BlockBuilder, HEADER_BYTES, PartIdentity, Totals};
@@ -17,8 +20,8 @@ use crate::io::{Disk, File, OpenMode};
 
 /// A block is written when its rows have this many bytes.
 const BLOCK_RAW_BYTES: usize = 256 << 10;
-/// How much may be unsynced.
-const SYNC_BYTES: u64 = 4 << 20;
+/// What one write carries.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// A part that is being written.
 pub(crate) struct PartWriter {
@@ -30,9 +33,13 @@ pub(crate) struct PartWriter {
     skip_sync: bool,
     block: BlockBuilder,
     totals: Totals,
-    length: u64,
-    synced: u64,
+    /// The block that was built last.
     out: Vec<u8>,
+    /// Blocks that wait to be written, and their bytes.
+    stage: AlignedBuffer,
+    staged: usize,
+    /// What was written.
+    length: u64,
 }
 
 /// A part that is complete.
@@ -52,7 +59,7 @@ impl PartWriter {
         compress: bool,
         skip_sync: bool,
     ) -> Result<PartWriter, CheckpointError> {
-        let file = disk.open(&path, OpenMode::Create).map_err(CheckpointError::io("create", &path))?;
+        let file = disk.open(&path, OpenMode::Stream).map_err(CheckpointError::io("create", &path))?;
         let mut writer = PartWriter {
             part,
             path,
@@ -61,12 +68,13 @@ impl PartWriter {
             skip_sync,
             block: BlockBuilder::default(),
             totals: Totals::default(),
-            length: 0,
-            synced: 0,
             out: part.encode(),
+            stage: AlignedBuffer::zeroed(WRITE_BYTES),
+            staged: 0,
+            length: 0,
         };
-        writer.write()?;
-        assert_eq!(writer.length, HEADER_BYTES as u64);
+        assert_eq!(writer.out.len(), HEADER_BYTES);
+        writer.put()?;
         Ok(writer)
     }
 
@@ -85,43 +93,51 @@ impl PartWriter {
         self.block.push(table, key, stamp, row);
     }
 
-    /// Writes the rows that wait; returns how many bytes that were in the file.
+    /// Makes a block of the rows that wait; returns how many bytes of the file that takes.
     pub(crate) fn flush(&mut self) -> Result<u64, CheckpointError> {
         if self.block.is_empty() {
             return Ok(0);
         }
-        let before = self.length;
         self.totals.rows += u64::from(self.block.rows());
         self.totals.raw_bytes += self.block.raw_bytes() as u64;
         self.block.build(&self.part, self.totals.blocks, self.compress, &mut self.out);
         self.totals.blocks += 1;
-        self.write()?;
-        if self.length - self.synced >= SYNC_BYTES {
-            self.sync()?;
-        }
-        Ok(self.length - before)
+        self.put()?;
+        Ok(self.out.len() as u64)
     }
 
     /// Ends the part.
     pub(crate) fn finish(mut self) -> Result<WrittenPart, CheckpointError> {
         self.flush()?;
         format::footer(&self.part, &self.totals, &mut self.out);
+        self.put()?;
         self.write()?;
-        self.sync()?;
+        if !self.skip_sync {
+            self.file.sync().map_err(CheckpointError::io("sync", &self.path))?;
+        }
         Ok(WrittenPart { part: self.part.part, bytes: self.length, totals: self.totals })
     }
 
-    fn write(&mut self) -> Result<(), CheckpointError> {
-        self.file.write_at(&self.out, self.length).map_err(CheckpointError::io("write", &self.path))?;
-        self.length += self.out.len() as u64;
+    /// Stages the block that was built last, and writes what has become a full piece.
+    fn put(&mut self) -> Result<(), CheckpointError> {
+        let mut taken = 0;
+        while taken < self.out.len() {
+            let piece = (self.out.len() - taken).min(WRITE_BYTES - self.staged);
+            self.stage[self.staged..self.staged + piece].copy_from_slice(&self.out[taken..taken + piece]);
+            self.staged += piece;
+            taken += piece;
+            if self.staged == WRITE_BYTES {
+                self.write()?;
+            }
+        }
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<(), CheckpointError> {
-        self.synced = self.length;
-        if self.skip_sync {
-            return Ok(());
-        }
-        self.file.sync().map_err(CheckpointError::io("sync", &self.path))
+    fn write(&mut self) -> Result<(), CheckpointError> {
+        let piece = &self.stage[..self.staged];
+        self.file.write_at(piece, self.length).map_err(CheckpointError::io("write", &self.path))?;
+        self.length += self.staged as u64;
+        self.staged = 0;
+        Ok(())
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// The unit of direct writes, in bytes: file offsets, lengths and buffer addresses given to a file opened with
-/// [`OpenMode::Log`] are multiples of it.
+/// [`OpenMode::Log`] or [`OpenMode::Stream`] are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;
 
 /// How a file is opened.
@@ -33,6 +33,21 @@ pub enum OpenMode {
     /// An existing file, for the logger: direct and synchronous writes (`O_DIRECT | O_DSYNC`) where the file system
     /// takes them, buffered ones made durable by [`File::sync`] elsewhere.
     Log,
+    /// A new file as with `Create`, for large amounts written from front to back: direct writes (`O_DIRECT`) where the file
+    /// system takes them, which leave the page cache to others. Durable by [`File::sync`] either way.
+    Stream,
+}
+
+impl OpenMode {
+    /// Whether the file must not exist yet.
+    pub fn is_new(self) -> bool {
+        matches!(self, OpenMode::Create | OpenMode::Stream)
+    }
+
+    /// Whether transfers keep to [`BLOCK_BYTES`].
+    pub fn is_aligned(self) -> bool {
+        matches!(self, OpenMode::Log | OpenMode::Stream)
+    }
 }
 
 /// A file system.
@@ -112,6 +127,8 @@ pub trait Joiner: Send + Sync {
 pub trait Spawn: Send + Sync + 'static {
     /// Runs `task` until it is done; `signal` wakes it when idle.
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>>;
+    /// Lets the calling thread run behind those of transactions from now on, where they compete for processors.
+    fn give_way(&self) {}
     /// How many tasks can run at the same time.
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, |cores| cores.get())

@@ -27,6 +27,10 @@ use super::{BLOCK_BYTES, Clock, Disk, File, Joiner, OpenMode, Signal, Spawn, Ste
 /// How many zero bytes one write carries where the file system cannot reserve space.
 const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
 
+/// What [`Spawn::give_way`] adds: beside a busy thread on the same core, a tenth of the time is left.
+#[cfg(target_os = "linux")]
+const BACKGROUND_NICENESS: i32 = 10;
+
 /// What went wrong, and with which file. It travels inside an [`io::Error`] of the same kind as `source`.
 #[derive(Debug)]
 struct PathError {
@@ -119,7 +123,7 @@ impl Disk for OsDisk {
 fn opening(mode: OpenMode) -> &'static str {
     match mode {
         OpenMode::Read => "open for reading",
-        OpenMode::Create => "create",
+        OpenMode::Create | OpenMode::Stream => "create",
         OpenMode::Write | OpenMode::Log => "open for writing",
     }
 }
@@ -141,17 +145,19 @@ struct OsFile {
 impl OsFile {
     fn open(path: &Path, mode: OpenMode) -> io::Result<OsFile> {
         let mut options = fs::OpenOptions::new();
-        options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::Create);
+        options.read(true).write(mode != OpenMode::Read).create_new(mode.is_new());
         let mut is_direct = false;
-        let file = if mode == OpenMode::Log {
+        let file = if mode.is_aligned() {
+            let flags = if mode == OpenMode::Log { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
             let mut direct = options.clone();
-            direct.custom_flags((OFlags::DIRECT | OFlags::DSYNC).bits().cast_signed());
+            direct.custom_flags(flags.bits().cast_signed());
             match direct.open(path) {
                 Ok(file) => {
                     is_direct = true;
                     file
                 }
-                Err(error) if is_refused(&error) => options.open(path)?,
+                // A new file may be there all the same.
+                Err(error) if is_refused(&error) => options.create_new(false).create(mode.is_new()).open(path)?,
                 Err(error) => return Err(error),
             }
         } else {
@@ -162,14 +168,14 @@ impl OsFile {
             path: path.to_owned(),
             mode,
             is_direct: AtomicBool::new(is_direct),
-            is_synchronous: is_direct,
+            is_synchronous: is_direct && mode == OpenMode::Log,
             is_allocated: AtomicBool::new(false),
         })
     }
 
-    /// The caller's side of [`OpenMode::Log`], checked on every file system so that a breach shows on all of them.
+    /// The caller's side of direct writes, checked on every file system so that a breach shows on all of them.
     fn check_alignment(&self, bytes: &[u8], offset: u64) {
-        if self.mode == OpenMode::Log {
+        if self.mode.is_aligned() {
             assert_eq!(offset % BLOCK_BYTES as u64, 0, "{}: offset {offset} is not aligned", self.path.display());
             assert_eq!(bytes.len() % BLOCK_BYTES, 0, "{}: length {} is not aligned", self.path.display(), bytes.len());
             assert_eq!(bytes.as_ptr().addr() % BLOCK_BYTES, 0, "{}: the buffer is not aligned", self.path.display());
@@ -182,7 +188,8 @@ impl OsFile {
             return Ok(false);
         }
         let flags = fcntl_getfl(&self.file)?;
-        assert!(flags.contains(OFlags::DSYNC), "{}: opened for the log without O_DSYNC", self.path.display());
+        let stays = flags.contains(OFlags::DSYNC) == self.is_synchronous;
+        assert!(stays, "{}: opened for the log without O_DSYNC", self.path.display());
         fcntl_setfl(&self.file, flags - OFlags::DIRECT)?;
         Ok(true)
     }
@@ -204,7 +211,7 @@ impl OsFile {
     fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         match self.file.write_all_at(bytes, offset) {
             // Some file systems take the flag at open and refuse the transfer; another thread may have fallen back.
-            Err(error) if self.is_synchronous && is_refused(&error) => {
+            Err(error) if self.mode.is_aligned() && is_refused(&error) => {
                 self.fall_back()?;
                 self.file.write_all_at(bytes, offset)
             }
@@ -222,7 +229,7 @@ impl OsFile {
                 Err(error) => return Err(error),
             }
             // A direct read that ends inside a block met the end of the file; going on from there would be refused.
-            if self.mode == OpenMode::Log && filled % BLOCK_BYTES != 0 {
+            if self.mode.is_aligned() && filled % BLOCK_BYTES != 0 {
                 break;
             }
         }
@@ -251,7 +258,7 @@ impl File for OsFile {
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        if self.mode == OpenMode::Log {
+        if self.mode.is_aligned() {
             assert_eq!(length % BLOCK_BYTES as u64, 0, "{}: length {length} is not aligned", self.path.display());
         }
         self.is_allocated.store(true, Ordering::Relaxed);
@@ -275,7 +282,7 @@ impl File for OsFile {
             OpenMode::Log if is_allocated => self.file.sync_all(),
             OpenMode::Log if self.is_synchronous => Ok(()),
             OpenMode::Log => self.file.sync_data(),
-            OpenMode::Read | OpenMode::Create | OpenMode::Write => self.file.sync_all(),
+            OpenMode::Read | OpenMode::Create | OpenMode::Write | OpenMode::Stream => self.file.sync_all(),
         };
         result.map_err(at("sync", &self.path))
     }
@@ -322,6 +329,12 @@ impl Spawn for OsSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
         let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
         Ok(Box::new(OsJoiner { handle }))
+    }
+
+    /// On Linux niceness belongs to a thread. A refusal changes nothing but the pace.
+    fn give_way(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(BACKGROUND_NICENESS);
     }
 }
 

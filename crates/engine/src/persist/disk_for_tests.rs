@@ -165,8 +165,8 @@ impl Disk for TestDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let known = self.lock().volatile.get(path).cloned();
         let content = match (mode, known) {
-            (OpenMode::Create, Some(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (OpenMode::Create, None) => {
+            (mode, Some(_)) if mode.is_new() => return Err(io::ErrorKind::AlreadyExists.into()),
+            (mode, None) if mode.is_new() => {
                 let mut state = self.change("create", path)?;
                 state.volatile.entry(path.to_owned()).or_default().clone()
             }

@@ -4,23 +4,25 @@
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. The record is marked dead under its lock and the leaf's: nobody can commit to it.
 //!
-//! Nothing is purged while a snapshot is active: its scan finds a retained version by its record. (A purge that began before
-//! the announcement takes records that were absent before: the queue is its own session's.)
+//! What an active snapshot needs of a row that was deleted is kept by its record's address: it is moved before the record goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use osier_memory::{Held, Pin, Record, Stamp};
+use osier_memory::{Held, Pin, Record, Snapshots, Stamp};
 
-use super::write_set::{Mark, Write};
-use super::{State, tree};
+use super::write_set::{Mark, Place, Write};
+use super::{State, TouchedTable, tree};
 use crate::database::Shared;
 use crate::failpoint::{Mutation, has};
+use crate::ids::TableId;
 use crate::table::store::RecordTree;
 
 /// A key that had no row when it was noted.
 pub(crate) struct Purge {
     tree: Arc<RecordTree>,
+    /// Whose primary tree it is, if it is one.
+    table: Option<TableId>,
     key: Box<[u8]>,
     stamp: Stamp,
 }
@@ -29,9 +31,10 @@ pub(crate) struct Purge {
 const PURGES_PER_BEGIN: usize = 16;
 
 impl Purge {
-    pub(crate) fn new(pin: &Pin<'_>, tree: &Arc<RecordTree>, record: Held<Record>) -> Purge {
+    fn new(pin: &Pin<'_>, tables: &[TouchedTable], record: Held<Record>, place: Place) -> Purge {
         let record = pin.get(record);
-        Purge { tree: tree.clone(), key: record.key().into(), stamp: record.word().stamp() }
+        let table = place.index.is_none().then(|| tables[place.table as usize].table.id);
+        Purge { tree: tree(tables, place).clone(), table, key: record.key().into(), stamp: record.word().stamp() }
     }
 
     /// Whether it may happen while everything up to `stable` is durable.
@@ -40,10 +43,13 @@ impl Purge {
     }
 
     /// Removes the record unless its key is in use again.
-    fn run(&self, pin: &Pin<'_>) {
+    fn run(&self, pin: &Pin<'_>, snapshots: &Snapshots) {
         self.tree.remove_if(pin, &self.key, |record| {
             let word = record.try_lock().ok()?;
             if record.is_absent() && word.stamp() == self.stamp {
+                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table) {
+                    snapshot.orphan(record, table.0);
+                }
                 record.kill();
                 return Some(if has(Mutation::EarlyPurge) { Stamp::ZERO } else { self.stamp });
             }
@@ -55,14 +61,14 @@ impl Purge {
 
 /// Works off the queue, oldest first, as far as the log allows.
 pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
-    if queue.is_empty() || shared.snapshots.is_active(pin) {
+    if queue.is_empty() {
         return;
     }
     let stable = shared.stable();
     let budget = PURGES_PER_BEGIN.max(queue.len() / PURGES_PER_BEGIN);
     for _ in 0..budget {
         match queue.front() {
-            Some(purge) if purge.is_due(stable) => purge.run(pin),
+            Some(purge) if purge.is_due(stable) => purge.run(pin, &shared.snapshots),
             _ => return,
         }
         queue.pop_front();
@@ -74,7 +80,7 @@ pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
     let State { writes, tables, purges, .. } = state;
     let is_absent = |write: &&Write| pin.get(write.record).is_absent();
     let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.place));
-    let purge = |(record, place)| Purge::new(pin, tree(tables, place), record);
+    let purge = |(record, place)| Purge::new(pin, tables, record, place);
     purges.extend(writes.abandoned().chain(absent).map(purge));
     writes.forget_abandoned();
 }

@@ -2,6 +2,7 @@
 //! the last transaction up to the boundary left.
 
 use super::explore;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, thread};
 use crate::testing::Place;
 use crate::{Epoch, Epochs, Participant, Record, Snapshots, Stamp, VersionBox};
@@ -10,6 +11,8 @@ struct World {
     epochs: Arc<Epochs>,
     snapshots: Snapshots,
     place: Place,
+    /// The record has left its index, as far as the scan is concerned.
+    is_gone: AtomicBool,
 }
 
 impl World {
@@ -22,23 +25,41 @@ impl World {
         let record = pin.get(place.find(&pin));
         record.replay(&pin, Stamp(1), Some(row(Stamp(1))));
         drop(pin);
-        Arc::new(World { snapshots: Snapshots::new(Arc::clone(&epochs)), place, epochs })
+        let is_gone = AtomicBool::new(false);
+        Arc::new(World { snapshots: Snapshots::new(Arc::clone(&epochs)), place, is_gone, epochs })
     }
 
     fn participant(&self) -> Participant {
         self.epochs.register().expect("a slot")
     }
 
-    /// A committed transaction on the record: its epoch and its stamp.
-    fn commit(&self, participant: &mut Participant, deletes: bool) -> (Epoch, Stamp) {
+    /// A committed transaction on the record, unless that was purged: its epoch and its stamp.
+    fn commit(&self, participant: &mut Participant, deletes: bool) -> Option<(Epoch, Stamp)> {
         let pin = participant.pin();
         let record = pin.get(self.place.find(&pin));
-        let word = record.lock().expect("the record is not dead");
+        let word = record.lock().ok()?;
         let epoch = pin.current_epoch();
         let interval = self.snapshots.interval(&pin, epoch);
         let stamp = word.stamp().next();
         record.install_in(&pin, (!deletes).then(|| row(stamp)), stamp, &interval);
-        (epoch, stamp)
+        Some((epoch, stamp))
+    }
+
+    /// Purges the record.
+    fn purge(&self, participant: &mut Participant) {
+        let pin = participant.pin();
+        let record = pin.get(self.place.find(&pin));
+        if record.lock().is_err() {
+            return;
+        }
+        if !record.is_absent() {
+            return record.unlock();
+        }
+        if let Some(snapshot) = self.snapshots.active(&pin) {
+            snapshot.orphan(record, 0);
+        }
+        record.kill();
+        self.is_gone.store(true, Ordering::Release);
     }
 }
 
@@ -48,7 +69,7 @@ fn row(stamp: Stamp) -> VersionBox {
     version
 }
 
-/// Announces, waits, scans and releases once; returns the boundary and what was found.
+/// Announces, waits, scans, takes the orphans and releases once; returns the boundary and what was found.
 fn scan(world: &World, participant: &mut Participant) -> Option<(Epoch, Option<Stamp>)> {
     let boundary = world.snapshots.announce(&participant.pin());
     world.epochs.advance();
@@ -56,9 +77,13 @@ fn scan(world: &World, participant: &mut Participant) -> Option<(Epoch, Option<S
     let found = (world.epochs.safe() >= boundary).then(|| {
         let pin = participant.pin();
         let snapshot = world.snapshots.active(&pin).expect("it was announced");
-        let version = snapshot.version(world.place.find(&pin));
-        version.inspect(|version| assert_eq!(version.bytes(), version.stamp().0.to_le_bytes()));
-        version.map(|version| version.stamp())
+        let is_gone = world.is_gone.load(Ordering::Acquire);
+        let taken = (!is_gone).then(|| snapshot.take(world.place.find(&pin))).flatten();
+        let orphans = world.snapshots.take_orphans(&pin).expect("nothing that was kept is left over");
+        let found: Vec<_> = taken.into_iter().chain(orphans.rows().map(|(_, _, version)| version)).collect();
+        found.iter().for_each(|version| assert_eq!(version.bytes(), version.stamp().0.to_le_bytes()));
+        assert!(found.len() <= 1, "a row is taken once: {found:?}");
+        found.first().map(|version| version.stamp())
     });
     while world.snapshots.release(&participant.pin()) {}
     found.map(|found| (boundary, found))
@@ -78,10 +103,13 @@ fn explore_writers(preemptions: usize, first: &'static [bool], second: &'static 
         let world = World::new(3);
         let write = |world: Arc<World>, mut participant: Participant, deletes: &'static [bool]| {
             let commit = |deletes: &bool| {
-                let (epoch, stamp) = world.commit(&mut participant, *deletes);
-                (epoch, stamp, *deletes)
+                let (epoch, stamp) = world.commit(&mut participant, *deletes)?;
+                if *deletes {
+                    world.purge(&mut participant);
+                }
+                Some((epoch, stamp, *deletes))
             };
-            deletes.iter().map(commit).collect::<Vec<_>>()
+            deletes.iter().filter_map(commit).collect::<Vec<_>>()
         };
         let mut scanner = world.participant();
         let spawn = |deletes: &'static [bool]| {
@@ -104,7 +132,7 @@ fn overwriters_leave_the_boundary() {
     explore_writers(2, &[false, false], &[]);
 }
 
-/// A deleter and one who inserts again.
+/// A deleter, his purge, and one who inserts again.
 #[test]
 fn a_deleter_leaves_the_boundary() {
     explore_writers(2, &[true, false], &[]);

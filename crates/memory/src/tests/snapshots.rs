@@ -80,7 +80,7 @@ impl World {
             let snapshot = self.snapshots.active(&pin).expect("it was announced");
             let mut leaf = LeafScan::default();
             self.tree.scan_leaf(&pin, ScanFrom::AtLeast(&from), &mut leaf);
-            for version in leaf.entries.iter().filter_map(|record| snapshot.version(*record)) {
+            for version in leaf.entries.iter().filter_map(|record| snapshot.take(*record)) {
                 rows += 1;
                 sum += number(version);
             }

@@ -358,7 +358,7 @@ impl Disk for SimDisk {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        let node = if mode == OpenMode::Create {
+        let node = if mode.is_new() {
             let (mut state, verdict) = self.shared.change(true, || format!("create {}", path.display()))?;
             if state.lookup(path).is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());
@@ -443,7 +443,7 @@ impl SimFile {
         let aligned = bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
             && bytes.len().is_multiple_of(BLOCK_BYTES)
             && offset.is_multiple_of(BLOCK_BYTES as u64);
-        if self.mode == OpenMode::Log && !aligned {
+        if self.mode.is_aligned() && !aligned {
             return Err(io::Error::new(ErrorKind::InvalidInput, "a direct transfer that is not aligned to blocks"));
         }
         Ok(())
