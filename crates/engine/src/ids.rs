@@ -4,6 +4,8 @@ use std::fmt;
 
 pub use osier_memory::{Epoch, Stamp};
 
+pub use crate::wall_time::{NoTime, WallTime};
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*

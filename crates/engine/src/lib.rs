@@ -35,6 +35,7 @@ pub mod recovery;
 pub mod table;
 mod ticker;
 mod transaction;
+mod wall_time;
 
 pub use acknowledge::Receipt;
 pub use checkpoint::{CheckpointError, CheckpointReport};

@@ -290,6 +290,11 @@ impl Checkpointer {
             kind: run.kind,
             boundary: run.boundary,
             max_seen: run.max_seen,
+            max_epoch: match run.kind {
+                CheckpointKind::Epoch => Epoch(run.boundary),
+                // Read after every row was.
+                CheckpointKind::Fuzzy => self.shared.store.epochs().current(),
+            },
             taken_seconds: taken.as_secs(),
             rows: parts.iter().map(|part| part.totals.rows).sum(),
             raw_bytes: parts.iter().map(|part| part.totals.raw_bytes).sum(),

@@ -13,15 +13,21 @@
 //! The checksum of the header covers the header; records carry their own. The padding behind the last record is zero or
 //! left over from before, and is never read.
 
-use crate::ids::{Generation, LogOffset, Stamp, StreamId};
+use crate::ids::{Generation, LogOffset, Stamp, StreamId, WallTime};
 use crate::io::BLOCK_BYTES;
 use crate::log::LogIdentity;
-use crate::log::bytes::{u32_at, u64_at};
+use crate::log::bytes::{u16_at, u32_at, u64_at};
 
 /// The header's length without certificates.
 const FIXED_BYTES: usize = 64;
 /// The length of one certificate.
 const CERTIFICATE_BYTES: usize = 16;
+/// The first format of a header: lengths of eight bytes each.
+const FORMAT_WITHOUT_TIME: u16 = 0;
+/// The present one: lengths of four bytes each, and the time.
+const FORMAT_WITH_TIME: u16 = 1;
+/// More than any segment.
+const LENGTH_MAX: u64 = u32::MAX as u64;
 /// How many streams a generation may have: the header of a batch has room for a certificate about each other stream,
 /// and must fit in a block.
 pub const STREAMS_MAX: u32 = ((BLOCK_BYTES - FIXED_BYTES) / CERTIFICATE_BYTES) as u32 + 1;
@@ -54,6 +60,8 @@ pub struct BatchHeader {
     pub stamp: Stamp,
     /// The durable frontier when the batch was closed.
     pub stable: Stamp,
+    /// The time of day then.
+    pub closed: WallTime,
 }
 
 /// Why bytes are not the header of the expected batch.
@@ -124,15 +132,17 @@ impl BatchHeader {
         assert_eq!(out.len(), header_bytes(log.streams()));
         assert_eq!(self.check(out.len()), Ok(()));
         assert!(certificates.len() < log.streams() as usize, "{} certificates", certificates.len());
-        let length = out.len() as u32;
+        let header_bytes = out.len() as u16;
         out[FIXED_BYTES..].fill(0);
-        out[4..8].copy_from_slice(&length.to_le_bytes());
+        out[4..6].copy_from_slice(&header_bytes.to_le_bytes());
+        out[6..8].copy_from_slice(&FORMAT_WITH_TIME.to_le_bytes());
         out[8..16].copy_from_slice(&log.generation().0.to_le_bytes());
         out[16..20].copy_from_slice(&log.stream().0.to_le_bytes());
         out[20..24].copy_from_slice(&(certificates.len() as u32).to_le_bytes());
         out[24..32].copy_from_slice(&self.offset.0.to_le_bytes());
-        out[32..40].copy_from_slice(&self.length.to_le_bytes());
-        out[40..48].copy_from_slice(&self.record_bytes.to_le_bytes());
+        out[32..36].copy_from_slice(&(self.length as u32).to_le_bytes());
+        out[36..40].copy_from_slice(&(self.record_bytes as u32).to_le_bytes());
+        out[40..48].copy_from_slice(&self.closed.0.to_le_bytes());
         out[48..56].copy_from_slice(&self.stamp.0.to_le_bytes());
         out[56..64].copy_from_slice(&self.stable.0.to_le_bytes());
         for (certificate, slot) in certificates.iter().zip(out[FIXED_BYTES..].chunks_exact_mut(CERTIFICATE_BYTES)) {
@@ -158,13 +168,12 @@ impl BatchHeader {
             return Err(if blank { BatchError::Blank } else { BatchError::Checksum { found, expected } });
         }
         check_place(bytes, log, offset)?;
-        let header = BatchHeader {
-            offset,
-            length: u64_at(bytes, 32),
-            record_bytes: u64_at(bytes, 40),
-            stamp: Stamp(u64_at(bytes, 48)),
-            stable: Stamp(u64_at(bytes, 56)),
+        let (length, record_bytes, closed) = match format_of(bytes) {
+            FORMAT_WITHOUT_TIME => (u64_at(bytes, 32), u64_at(bytes, 40), WallTime::UNKNOWN),
+            _ => (u32_at(bytes, 32).into(), u32_at(bytes, 36).into(), WallTime(u64_at(bytes, 40))),
         };
+        let (stamp, stable) = (Stamp(u64_at(bytes, 48)), Stamp(u64_at(bytes, 56)));
+        let header = BatchHeader { offset, length, record_bytes, stamp, stable, closed };
         header.check(bytes.len()).map_err(|what| BatchError::Malformed { what })?;
         Ok((header, Certificates::check(bytes, log)?))
     }
@@ -186,6 +195,9 @@ impl BatchHeader {
         }
         if self.length == 0 || !self.length.is_multiple_of(block) || self.offset.0.checked_add(self.length).is_none() {
             return Err("its length is not a number of blocks");
+        }
+        if self.length > LENGTH_MAX {
+            return Err("it is longer than any segment");
         }
         if self.record_bytes < header_bytes as u64 || self.record_bytes > self.length {
             return Err("its records do not fit");
@@ -210,10 +222,17 @@ fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(),
     if found != offset {
         return Err(BatchError::Offset { found, expected: offset });
     }
-    if u32_at(bytes, 4) as usize != header_bytes(log.streams()) {
+    if usize::from(u16_at(bytes, 4)) != header_bytes(log.streams()) {
         return Err(BatchError::Malformed { what: "its header is for another number of streams" });
     }
+    if format_of(bytes) > FORMAT_WITH_TIME {
+        return Err(BatchError::Malformed { what: "its header has a format that is not known" });
+    }
     Ok(())
+}
+
+fn format_of(bytes: &[u8]) -> u16 {
+    u16_at(bytes, 6)
 }
 
 /// The certificates of a batch.
@@ -261,7 +280,14 @@ mod tests {
     const OFFSET: LogOffset = LogOffset(3 * 4096);
 
     fn header() -> BatchHeader {
-        BatchHeader { offset: OFFSET, length: 8192, record_bytes: 5000, stamp: Stamp(40), stable: Stamp(30) }
+        BatchHeader {
+            offset: OFFSET,
+            length: 8192,
+            record_bytes: 5000,
+            stamp: Stamp(40),
+            stable: Stamp(30),
+            closed: WallTime(77),
+        }
     }
 
     const CERTIFICATES: [Certificate; 2] =
@@ -280,6 +306,19 @@ mod tests {
         let (read, certificates) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap();
         assert_eq!(read, header());
         assert_eq!(read.end(), LogOffset(5 * 4096));
+        assert_eq!(certificates.collect::<Vec<_>>(), CERTIFICATES);
+    }
+
+    #[test]
+    fn the_first_format_is_read() {
+        let (log, mut bytes) = (log(1, 2, 1), sample());
+        bytes[6..8].fill(0);
+        bytes[32..40].copy_from_slice(&8192_u64.to_le_bytes());
+        bytes[40..48].copy_from_slice(&5000_u64.to_le_bytes());
+        let checksum = log.header_seal().checksum(&bytes[4..]);
+        bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+        let (read, certificates) = BatchHeader::decode(&bytes, &log, OFFSET).unwrap();
+        assert_eq!(read, BatchHeader { closed: WallTime::UNKNOWN, ..header() });
         assert_eq!(certificates.collect::<Vec<_>>(), CERTIFICATES);
     }
 
@@ -335,14 +374,15 @@ mod tests {
 
     #[test]
     fn a_resealed_header_without_sense_is_refused() {
-        let damage: [(&str, usize, &[u8]); 9] = [
+        let damage: [(&str, usize, &[u8]); 10] = [
             ("header length", 4, &[80]),
             ("certificate count", 20, &[4]),
             ("length not in blocks", 32, &[1]),
-            ("length zero", 32, &[0; 8]),
-            ("length too large", 32, &[0, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
-            ("records beyond the end", 40, &[1, 32]),
-            ("records within the header", 40, &[8, 0]),
+            ("length zero", 32, &[0; 4]),
+            ("format unknown", 6, &[2]),
+            ("first format, length too large", 6, &[0, 0]),
+            ("records beyond the end", 36, &[1, 32]),
+            ("records within the header", 36, &[8, 0]),
             ("stamp out of range", 55, &[0xff]),
             ("certificate about itself", 64, &[1]),
         ];

@@ -2,6 +2,12 @@
 
 /// The integer at `at`.
 #[inline]
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from(bytes[at]) | u16::from(bytes[at + 1]) << 8
+}
+
+/// The integer at `at`.
+#[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);

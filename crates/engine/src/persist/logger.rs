@@ -23,7 +23,7 @@ use super::device::Device;
 use super::segment::{self, SegmentHeader};
 use crate::acknowledge::queue::{Waiter, wake_all};
 use crate::failpoint::{Mutation, Point, has, reach};
-use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId, WallTime};
 use crate::io::{OpenMode, Step, Task};
 use crate::log::batch::{self, BatchHeader, Certificate};
 use crate::log::protocol::{Frontier, Lag};
@@ -218,6 +218,7 @@ impl<F: Frontier> Logger<F> {
             record_bytes: batch::header_bytes(stream.identity.streams()) as u64 + batch.record_bytes(),
             stamp: if has(Mutation::CloseOutsideLatch) { stream.ring.last() } else { batch.stamp() },
             stable: self.log.acknowledger.watermark().stable(),
+            closed: WallTime::now(&*self.log.environment.clock),
         };
         if self.log.settings.volatile_heartbeat {
             self.count_certificates_early();

@@ -27,6 +27,9 @@ pub const FILE_NAME: &str = "MANIFEST";
 /// What the manifest is written as before it takes its place.
 pub(crate) const TEMPORARY_NAME: &str = "MANIFEST.tmp";
 
+/// The epoch that never comes.
+pub(crate) const NEVER: Epoch = Epoch(u64::MAX);
+
 /// What the manifest says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
@@ -55,6 +58,8 @@ pub struct CheckpointEntry {
     pub boundary: u64,
     /// Everything in it has a stamp at or below this one, and was stable when the entry was written.
     pub max_seen: Stamp,
+    /// Everything in it is of this epoch or an earlier one; the last epoch of all where that is not known.
+    pub max_epoch: Epoch,
     /// When, in seconds since 1970.
     pub taken_seconds: u64,
     /// How many rows it has.
@@ -136,6 +141,8 @@ pub struct FrozenGeneration {
     pub max_epoch: Epoch,
     /// Whether it was closed, and not cut off by a crash.
     pub clean: bool,
+    /// Records of later epochs do not count either: the database was taken back to this one. [`NEVER`] where it was not.
+    pub until: Epoch,
     /// What there is to read of each stream.
     pub streams: Vec<FrozenStream>,
 }
@@ -440,6 +447,7 @@ pub fn freeze_clean(
         max_seen: last,
         max_epoch: max_epoch.max(manifest.current.epoch_floor),
         clean: true,
+        until: NEVER,
         streams: manifest.frozen_streams(ends.iter().map(|end| end.end)),
     };
     let mut manifest = manifest.clone();

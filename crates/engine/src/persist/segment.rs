@@ -23,8 +23,8 @@ use crate::log::bytes::{u32_at, u64_at};
 
 /// The first bytes of a segment.
 const MAGIC: [u8; 8] = *b"OSIERLOG";
-/// The format that this program writes.
-pub const FORMAT_VERSION: u32 = 1;
+/// The format that this program writes: its batches may carry the time. In the first one they did not.
+pub const FORMAT_VERSION: u32 = 2;
 /// The bytes before the first batch.
 pub const HEADER_BYTES: usize = BLOCK_BYTES;
 /// The sequence number of a chain's first segment.
@@ -147,7 +147,7 @@ impl SegmentHeader {
             return Err(HeaderError::Magic);
         }
         let version = u32_at(block, 8);
-        if version != FORMAT_VERSION {
+        if !(1..=FORMAT_VERSION).contains(&version) {
             return Err(HeaderError::Version { found: version });
         }
         let (found, expected) = (u32_at(block, 12), crc_fast::crc32_iscsi(&block[16..]));

@@ -23,7 +23,7 @@ use crate::failpoint::{Mutation, has};
 use crate::ids::{Generation, LogOffset};
 use crate::io::{BLOCK_BYTES, Disk, OpenMode};
 use crate::log::batch::{BatchHeader, header_bytes};
-use crate::persist::manifest::{FrozenGeneration, Layout, Manifest, StreamBegin};
+use crate::persist::manifest::{FrozenGeneration, Layout, Manifest, NEVER, StreamBegin};
 use crate::persist::segment::{self, FileName, HEADER_BYTES, SegmentHeader, prepared_path};
 
 /// Writes the tails of the generation at `index` again; returns where each stream ends now.
@@ -94,6 +94,7 @@ pub(crate) fn next_manifest(
             max_seen: verdict.max_seen,
             max_epoch: verdict.max_epoch,
             clean: false,
+            until: NEVER,
             streams,
         });
     }

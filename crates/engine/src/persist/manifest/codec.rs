@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use super::{CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Layout, Manifest, StreamBegin};
+use super::{CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Layout, Manifest, NEVER, StreamBegin};
 use crate::config::{CheckpointKind, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp};
 use crate::log::batch::STREAMS_MAX;
@@ -12,9 +12,11 @@ use crate::persist::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// The first format, which had no checkpoints.
 const VERSION_1: u32 = 1;
+/// The second one, which knew no epochs to go back to.
+const VERSION_2: u32 = 2;
 /// More than any manifest: a limit on what is read into memory.
 pub(super) const BYTES_MAX: u64 = 64 << 20;
 const HEADER_BYTES: usize = 16;
@@ -60,6 +62,9 @@ pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
         out.extend(begin.sequence.to_le_bytes());
         out.extend(begin.durable.0.to_le_bytes());
     }
+    let untils = manifest.frozen.iter().map(|frozen| frozen.until);
+    let reached = manifest.checkpoints.iter().map(|checkpoint| checkpoint.max_epoch);
+    untils.chain(reached).for_each(|epoch| out.extend(epoch.0.to_le_bytes()));
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     Ok(out)
@@ -72,7 +77,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
         return damaged("it does not begin like a manifest");
     }
     let version = input.u32()?;
-    if version != VERSION && version != VERSION_1 {
+    if ![VERSION_1, VERSION_2, VERSION].contains(&version) {
         return Err(Error::Version(version));
     }
     let (found, expected) = (input.u32()?, crc_fast::crc32_iscsi(input.rest));
@@ -84,13 +89,20 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     let directories = (0..count).map(|_| input.path()).collect::<Result<Vec<_>, _>>()?;
     let current = input.layout(directories.len())?;
     let count = input.count(1)?;
-    let frozen = (0..count).map(|_| input.frozen(directories.len())).collect::<Result<Vec<_>, _>>()?;
+    let mut frozen = (0..count).map(|_| input.frozen(directories.len())).collect::<Result<Vec<_>, _>>()?;
     let count = if version == VERSION_1 { 0 } else { input.count(1)? };
-    let checkpoints = (0..count).map(|_| input.checkpoint(directories.len())).collect::<Result<Vec<_>, _>>()?;
+    let mut checkpoints = (0..count).map(|_| input.checkpoint(directories.len())).collect::<Result<Vec<_>, _>>()?;
     if !checkpoints.windows(2).all(|pair| pair[0].number < pair[1].number) {
         return damaged("its checkpoints do not grow");
     }
     let begins = if version == VERSION_1 { StreamBegin::of(&current) } else { input.begins(&current)? };
+    if version == VERSION {
+        let untils = frozen.iter_mut().map(|frozen| &mut frozen.until);
+        let reached = checkpoints.iter_mut().map(|checkpoint| &mut checkpoint.max_epoch);
+        for epoch in untils.chain(reached) {
+            epoch.0 = input.u64()?;
+        }
+    }
     if !input.rest.is_empty() {
         return damaged("it is longer than what it says");
     }
@@ -240,7 +252,7 @@ impl<'a> Input<'a> {
         };
         let stream = |input: &mut Self| Ok(FrozenStream { first_sequence: input.u64()?, end: LogOffset(input.u64()?) });
         let streams = (0..layout.streams.len()).map(|_| stream(self)).collect::<Result<Vec<_>, _>>()?;
-        Ok(FrozenGeneration { layout, cut, max_seen, max_epoch, clean, streams })
+        Ok(FrozenGeneration { layout, cut, max_seen, max_epoch, clean, until: NEVER, streams })
     }
 }
 
@@ -269,7 +281,8 @@ impl Input<'_> {
         if parts.iter().any(|part| part.directory as usize >= directories) {
             return damaged("a checkpoint lies in a directory that is not listed");
         }
-        Ok(CheckpointEntry { number, kind, boundary, max_seen, taken_seconds, rows, raw_bytes, parts })
+        let max_epoch = if kind == CheckpointKind::Epoch { Epoch(boundary) } else { NEVER };
+        Ok(CheckpointEntry { number, kind, boundary, max_seen, max_epoch, taken_seconds, rows, raw_bytes, parts })
     }
 }
 

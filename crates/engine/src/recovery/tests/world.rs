@@ -7,7 +7,7 @@ use std::sync::Arc;
 use osier_memory::{Epochs, LeafScan, Observed, ScanFrom};
 
 use crate::config::{Config, Protocol};
-use crate::ids::{DatabaseId, Epoch, LogOffset, Stamp, StreamId, TableId};
+use crate::ids::{DatabaseId, Epoch, LogOffset, Stamp, StreamId, TableId, WallTime};
 use crate::io::{BLOCK_BYTES, Environment};
 use crate::log::LogIdentity;
 use crate::log::batch::{BatchHeader, Certificate, header_bytes};
@@ -197,6 +197,7 @@ impl Writer {
             record_bytes,
             stamp: Stamp(stamp),
             stable: Stamp(stable),
+            closed: WallTime(stamp * 1_000_000),
         };
         let certificates: Vec<_> = certificates
             .iter()
