@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{Config, Database, Error};
+use osier::{CheckpointError, Config, Database, Error};
 
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
@@ -55,7 +55,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub(super) fn engine(doing: impl fmt::Display, error: &Error) -> Failure {
+    pub(super) fn engine(doing: impl fmt::Display, error: &dyn fmt::Display) -> Failure {
         Failure::Engine(format!("{doing}: {error}"))
     }
 }
@@ -218,7 +218,11 @@ impl<'s> Simulation<'s> {
                 self.count(|summary| summary.opens += 1);
                 self.judge(&database)?;
                 self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
-                self.count(|summary| summary.checkpoints += database.metrics().checkpoints.taken);
+                let checkpoints = database.metrics().checkpoints;
+                self.count(|summary| summary.checkpoints += checkpoints.taken);
+                if let Some(error @ CheckpointError::Incomplete { .. }) = checkpoints.failure.as_deref() {
+                    return Err(Failure::engine("checkpoint", error));
+                }
                 // What a dropped database still does must not reach the disk of a killed process.
                 if ending != Ending::Close {
                     disk.crash();
