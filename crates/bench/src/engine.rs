@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::BenchError;
 use crate::progress::{phase_name, recovery_callback};
 use crate::report::RecoveryFigures;
-use crate::{Counters, StreamCounters};
+use crate::{CheckpointCounters, Counters, StreamCounters};
 
 /// How the database of a run is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,14 @@ pub fn counters(db: &Database) -> Counters {
     let metrics = db.metrics();
     let streams = metrics.log.streams.iter();
     let streams = streams.map(|s| StreamCounters { bytes: s.bytes, syncs: s.syncs, records: s.records });
-    Counters { streams: streams.collect() }
+    let taken = &metrics.checkpoints;
+    let checkpoints = CheckpointCounters {
+        taken: taken.taken,
+        failed: taken.failed,
+        bytes: taken.bytes,
+        active_seconds: taken.active_seconds,
+    };
+    Counters { streams: streams.collect(), checkpoints }
 }
 
 /// A recovery's figures.

@@ -105,6 +105,7 @@ fn fill(report: &mut Report, kinds: &[&str], result: &RunResult) {
     report.syncs = result.counters.syncs();
     report.stream_bytes = result.counters.streams.iter().map(|stream| stream.bytes).collect();
     report.stream_syncs = result.counters.streams.iter().map(|stream| stream.syncs).collect();
+    report.checkpoints = result.counters.checkpoints;
     let named = kinds.iter().zip(&result.kinds).filter(|(_, n)| **n > 0);
     report.transactions = named.map(|(kind, n)| ((*kind).to_owned(), *n)).collect();
 }

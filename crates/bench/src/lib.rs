@@ -24,5 +24,7 @@ pub mod tpcc;
 mod workload;
 pub mod ycsb;
 
-pub use workload::{Acknowledge, Counters, Executed, Ledger, NoLedger, Outcome, Session, StreamCounters, Target};
+pub use workload::{
+    Acknowledge, CheckpointCounters, Counters, Executed, Ledger, NoLedger, Outcome, Session, StreamCounters, Target,
+};
 pub use workload::{TargetError, Workload};

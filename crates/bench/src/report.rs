@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
+use crate::CheckpointCounters;
 use crate::latency::Percentiles;
 use crate::machine::{GIT_COMMIT, Machine};
 
@@ -58,6 +59,8 @@ pub struct Report {
     pub stream_bytes: Vec<u64>,
     /// Device syncs of the run by stream.
     pub stream_syncs: Vec<u64>,
+    /// Checkpoints during the run.
+    pub checkpoints: CheckpointCounters,
     /// Committed transactions by type.
     pub transactions: BTreeMap<String, u64>,
     /// New-Order transactions per minute (TPC-C's measure, without its other rules).
@@ -182,6 +185,7 @@ impl Report {
             syncs: 0,
             stream_bytes: Vec::new(),
             stream_syncs: Vec::new(),
+            checkpoints: CheckpointCounters::default(),
             transactions: BTreeMap::new(),
             new_order_per_minute: None,
             load: None,
@@ -246,6 +250,12 @@ impl fmt::Display for Report {
                 let each: Vec<_> = self.stream_bytes.iter().map(|n| bytes(*n)).collect();
                 line("streams", each.join(", "))?;
             }
+        }
+        let CheckpointCounters { taken, failed, bytes: written, active_seconds } = self.checkpoints;
+        if active_seconds > 0.0 {
+            let failed = if failed > 0 { format!(", {failed} FAILED") } else { String::new() };
+            let share = 100.0 * (active_seconds / self.seconds.max(1e-9)).min(1.0);
+            line("checkpoints", format!("{taken} ({}){failed}, {share:.0} % of the time", bytes(written)))?;
         }
         if let Some(recovery) = &self.recovery {
             line("recovery", recovery.to_string())?;

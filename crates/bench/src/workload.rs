@@ -9,6 +9,7 @@
 //! - [`Acknowledge::is_acknowledged`] is true only when everything the transaction did *and observed* is as durable as
 //!   the target was asked to make it.
 
+use serde::Serialize;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -81,10 +82,25 @@ pub enum Outcome {
 }
 
 /// What a target counts. Differences of two readings are what a run cost.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
     /// One per log stream; none where nothing is logged.
     pub streams: Vec<StreamCounters>,
+    /// Checkpoints.
+    pub checkpoints: CheckpointCounters,
+}
+
+/// Checkpoints beside a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CheckpointCounters {
+    /// Those that became valid.
+    pub taken: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Bytes of those that became valid.
+    pub bytes: u64,
+    /// How long one was being taken.
+    pub active_seconds: f64,
 }
 
 /// One log stream.
@@ -122,7 +138,14 @@ impl Counters {
                 records: now.records - then.records,
             }
         });
-        Counters { streams: streams.collect() }
+        let (now, then) = (&self.checkpoints, &earlier.checkpoints);
+        let checkpoints = CheckpointCounters {
+            taken: now.taken - then.taken,
+            failed: now.failed - then.failed,
+            bytes: now.bytes - then.bytes,
+            active_seconds: now.active_seconds - then.active_seconds,
+        };
+        Counters { streams: streams.collect(), checkpoints }
     }
 }
 

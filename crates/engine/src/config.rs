@@ -314,7 +314,7 @@ pub const SETTINGS: &[Setting] = &[
         "bytes",
         (0, 1 << 50),
         checkpoint_log_bytes,
-        "A checkpoint is taken whenever so much log was written since the last; 0: never for that reason."
+        "A checkpoint is taken whenever a recovery would have to read so much log; 0: never for that reason."
     ),
     micros!(
         "checkpoint_interval_us",
@@ -330,7 +330,7 @@ pub const SETTINGS: &[Setting] = &[
         "bytes",
         (0, 1 << 50),
         checkpoint_bytes_per_second,
-        "How fast a checkpoint may write, all threads together; 0: as fast as it can."
+        "How fast a checkpoint may write, all threads together; 0: as fast as it can behind the transactions."
     ),
     choice!("checkpoint_compression", checkpoint_compression, "How checkpoints are compressed: none or lz4.",
         "none" => Compression::None, "lz4" => Compression::Lz4),
@@ -358,7 +358,7 @@ impl Config {
             recovery_threads: 0,
             recovery_buffer_bytes: 4 << 30,
             checkpoint_kind: CheckpointKind::default(),
-            checkpoint_log_bytes: 0,
+            checkpoint_log_bytes: 4 << 30,
             checkpoint_interval: Duration::ZERO,
             checkpoint_at_close: false,
             checkpoint_threads: 1,

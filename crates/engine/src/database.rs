@@ -192,7 +192,7 @@ impl Database {
         let nudge = Box::new(move || with_protocol!(&nudged.engine, protocol => protocol.nudge()));
         let ticker = Ticker::start(shared.store.epochs(), environment, *epoch_interval, nudge)
             .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
-        let checkpoints = Checkpoints::start(&shared, &home)?;
+        let checkpoints = Checkpoints::start(&shared, &home, report.as_ref().map_or(0, |report| report.log_bytes))?;
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
         Ok(Database { inner: Arc::new(Inner { shared, idle, checkpoints, ticker, home, report }) })
     }
@@ -232,7 +232,8 @@ impl Database {
     /// What was done since the database was opened.
     pub fn metrics(&self) -> Metrics {
         let Inner { shared, checkpoints, .. } = &*self.inner;
-        shared.counters.read(shared.log_metrics(), checkpoints.metrics())
+        let now = shared.config.environment.clock.now();
+        shared.counters.read(shared.log_metrics(), checkpoints.metrics(now))
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began

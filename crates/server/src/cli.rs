@@ -180,6 +180,9 @@ pub struct EngineArgs {
     /// Let the loggers gather commits for so many microseconds; 0 writes whenever the device is idle
     #[arg(long, value_name = "US", default_value = "0")]
     pub group_commit_interval: u64,
+    /// Take a checkpoint so often, as in 500ms, 1s or 5m [default: by the amount of log]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub checkpoint_interval: Option<Duration>,
     #[command(flatten)]
     pub settings: SettingArgs,
 }
@@ -326,7 +329,8 @@ impl EngineArgs {
             ("streams", self.streams.to_string()),
             ("group_commit_interval_us", self.group_commit_interval.to_string()),
         ];
-        let named = named.map(|(name, value)| (name.to_owned(), value)).into_iter();
+        let interval = self.checkpoint_interval.map(|time| ("checkpoint_interval_us", time.as_micros().to_string()));
+        let named = named.into_iter().chain(interval).map(|(name, value)| (name.to_owned(), value));
         let settings = named.chain(self.settings.settings.iter().cloned()).collect();
         EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: self.durability == DurabilityArg::Relaxed }
     }
@@ -352,6 +356,21 @@ impl RunArgs {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "a number of seconds is needed".to_owned())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// A time with its unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let second = match &text[digits.len()..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("a time with its unit is needed: us, ms, s, m or h".to_owned()),
+    };
+    let number: f64 = digits.parse().map_err(|_| "a number with a unit is needed, as in 1.5s".to_owned())?;
+    Duration::try_from_secs_f64(number * second).map_err(|error| error.to_string())
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -393,11 +412,12 @@ mod tests {
 
     #[test]
     fn later_settings_replace_named_options() {
-        let line = "osier bench ycsb --streams 4 --set streams=2 --set ring-bytes=16777216";
+        let line = "osier bench ycsb --checkpoint-interval 1.5s --streams 4 --set streams=2 --set ring-bytes=16777216";
         let Command::Bench(BenchCommand::Ycsb(bench)) = Cli::parse_from(line.split(' ')).command else { panic!() };
         let options = bench.engine.options(&[]);
         assert_eq!(options.settings["streams"], "2");
         assert_eq!(options.settings["ring_bytes"], "16777216");
+        assert_eq!(options.settings["checkpoint_interval_us"], "1500000");
     }
 
     #[test]
@@ -417,6 +437,8 @@ mod tests {
             "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",
             "osier bench ycsb --rate -5",
+            "osier bench ycsb --checkpoint-interval 5",
+            "osier crash tpcc --checkpoint-interval -1s",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

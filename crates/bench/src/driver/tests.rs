@@ -63,7 +63,7 @@ impl Target<Numbers> for Arc<Fake> {
 
     fn counters(&self) -> Counters {
         let bytes = self.executed.load(Ordering::Relaxed) * 100;
-        Counters { streams: vec![StreamCounters { bytes, syncs: 0, records: 0 }] }
+        Counters { streams: vec![StreamCounters { bytes, syncs: 0, records: 0 }], ..Counters::default() }
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Checkpoints`] is the callers' side. Invariant: a request is answered by a checkpoint that began after it, or by the error that ended it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
@@ -36,6 +37,8 @@ struct State {
     outcome: Option<Outcome>,
     stop: Stop,
     metrics: CheckpointMetrics,
+    /// When the checkpoint began that is being taken, by the database's clock.
+    active_since: Option<Duration>,
 }
 
 /// What is to become of the task.
@@ -75,22 +78,26 @@ impl Control {
         state.outcome.clone().expect("an answer has an outcome")
     }
 
-    /// For the task: begins a checkpoint if one is wanted or `due`.
-    pub(super) fn accept(&self, due: bool) -> bool {
+    /// For the task: begins a checkpoint, `now`, if one is wanted or `due`.
+    pub(super) fn accept(&self, due: bool, now: Duration) -> bool {
         let mut state = lock(&self.state);
         let wanted = due || state.accepted < state.requested;
         if wanted {
             state.accepted = state.requested;
+            state.active_since = Some(now);
         }
         wanted
     }
 
-    /// For the task: the checkpoint that was accepted has ended.
-    pub(super) fn answer(&self, outcome: Outcome) {
+    /// For the task: the checkpoint that was accepted has ended, `now`.
+    pub(super) fn answer(&self, outcome: Outcome, now: Duration) {
         let mut state = lock(&self.state);
+        let since = state.active_since.take();
+        state.metrics.active_seconds += active_seconds(since, now);
         match &outcome {
             Ok(report) => {
                 state.metrics.taken += 1;
+                state.metrics.bytes += report.bytes;
                 state.metrics.last = Some(report.clone());
             }
             Err(error) => {
@@ -129,9 +136,16 @@ impl Control {
         lock(&self.state).metrics.state = shown;
     }
 
-    pub(crate) fn metrics(&self) -> CheckpointMetrics {
-        lock(&self.state).metrics.clone()
+    pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
+        let state = lock(&self.state);
+        let mut metrics = state.metrics.clone();
+        metrics.active_seconds += active_seconds(state.active_since, now);
+        metrics
     }
+}
+
+fn active_seconds(since: Option<Duration>, now: Duration) -> f64 {
+    since.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64())
 }
 
 /// The checkpointer of an open database.
@@ -143,9 +157,10 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub(crate) fn start(shared: &Arc<Shared>, home: &Arc<Home>) -> Result<Checkpoints, Error> {
+    /// For a database whose recovery had to read `log_bytes`.
+    pub(crate) fn start(shared: &Arc<Shared>, home: &Arc<Home>, log_bytes: u64) -> Result<Checkpoints, Error> {
         let control = Arc::<Control>::default();
-        let task = Checkpointer::new(shared.clone(), home.clone(), control.clone()).map_err(Arc::new)?;
+        let task = Checkpointer::new(shared.clone(), home.clone(), control.clone(), log_bytes).map_err(Arc::new)?;
         let spawn = &shared.config.environment.spawn;
         let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
         let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;
@@ -163,8 +178,8 @@ impl Checkpoints {
         self.control.wait(request)
     }
 
-    pub(crate) fn metrics(&self) -> CheckpointMetrics {
-        self.control.metrics()
+    pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
+        self.control.metrics(now)
     }
 
     /// Ends the task, after a last checkpoint where the configuration wants one; fails where that one does.

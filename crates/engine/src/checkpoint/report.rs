@@ -77,6 +77,10 @@ pub struct CheckpointMetrics {
     pub taken: u64,
     /// Checkpoints that failed.
     pub failed: u64,
+    /// Bytes of the files of those that became valid.
+    pub bytes: u64,
+    /// For how long checkpoints were being taken, the present one included.
+    pub active_seconds: f64,
     /// What is being done now.
     pub state: CheckpointState,
     /// The last one that became valid.

@@ -44,6 +44,8 @@ pub(crate) struct Checkpointer {
     /// When the last checkpoint began, and how much log there was.
     last_begun: Duration,
     last_log_bytes: u64,
+    /// Log of earlier lives of the database that the last checkpoint does not cover.
+    inherited_log_bytes: u64,
 }
 
 enum Stage {
@@ -84,12 +86,13 @@ impl Checkpointer {
         shared: Arc<Shared>,
         home: Arc<Home>,
         control: Arc<Control>,
+        inherited_log_bytes: u64,
     ) -> Result<Checkpointer, CheckpointError> {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
         let last_log_bytes = shared.log_metrics().total().bytes;
         let stage = Stage::Idle;
-        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes })
+        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes, inherited_log_bytes })
     }
 
     fn config(&self) -> &Config {
@@ -123,7 +126,7 @@ impl Checkpointer {
     }
 
     fn idle(&mut self) -> Result<Step, CheckpointError> {
-        if self.control.accept(self.is_due()) {
+        if self.control.accept(self.is_due(), self.now()) {
             self.begin()?;
             return Ok(Step::Again);
         }
@@ -146,7 +149,7 @@ impl Checkpointer {
             return false;
         }
         let metrics = self.shared.log_metrics();
-        let written = metrics.total().bytes - self.last_log_bytes;
+        let written = metrics.total().bytes - self.last_log_bytes + self.inherited_log_bytes;
         let is_log = config.checkpoint_log_bytes > 0 && written >= config.checkpoint_log_bytes;
         let interval = config.checkpoint_interval;
         let is_time = !interval.is_zero() && self.now() >= self.last_begun + interval;
@@ -156,6 +159,7 @@ impl Checkpointer {
     fn begin(&mut self) -> Result<(), CheckpointError> {
         self.last_begun = self.now();
         self.last_log_bytes = self.shared.log_metrics().total().bytes;
+        self.inherited_log_bytes = 0;
         let files = self.home.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;
         let (begins, boundary) = match kind {
@@ -313,7 +317,7 @@ impl Checkpointer {
     fn end(&mut self, outcome: Outcome) {
         self.stage = Stage::Releases;
         self.control.show(CheckpointState::Releases);
-        self.control.answer(outcome);
+        self.control.answer(outcome, self.now());
     }
 
     /// Ends a checkpoint that failed; the manifest does not name its files.
