@@ -36,5 +36,5 @@ pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
 pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
-pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, ScanFrom, Shape, Tree};
+pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run, ScanFrom, Shape, Tree};
 pub use version::{Version, VersionBox};

@@ -112,6 +112,15 @@ pub struct Record {
 impl Record {
     /// A record without a row, to be given to an index. `stamp` is what readers of the absence depend on.
     pub fn new_absent(key: &[u8], stamp: Stamp) -> RecordBox {
+        Record::allocate(key, stamp, ptr::null_mut())
+    }
+
+    /// A record with a row, to be given to an index.
+    pub fn new_present(key: &[u8], version: VersionBox) -> RecordBox {
+        Record::allocate(key, version.stamp(), version.into_raw().as_ptr())
+    }
+
+    fn allocate(key: &[u8], stamp: Stamp, version: *mut version::Header) -> RecordBox {
         let key_len = u32::try_from(key.len()).expect("a key is shorter than 4 GiB");
         let layout = Record::layout(key.len());
         // SAFETY: the layout holds at least the header.
@@ -119,7 +128,7 @@ impl Record {
         let Some(header) = NonNull::new(raw) else { alloc::handle_alloc_error(layout) };
         let value = Header {
             word: AtomicU64::new(Word::unlocked(stamp).0),
-            version: AtomicPtr::new(ptr::null_mut()),
+            version: AtomicPtr::new(version),
             key_len,
             epochs: UNSHARED,
             race: RaceCell::new(),

@@ -141,9 +141,17 @@ impl VersionBox {
 
     /// An image that is a copy of `bytes`, with both stamps zero.
     pub fn copy_of(bytes: &[u8]) -> VersionBox {
-        let mut version = VersionBox::new(bytes.len());
-        version.bytes_mut().copy_from_slice(bytes);
-        version
+        let layout = Version::layout(bytes.len());
+        // SAFETY: the layout holds at least the header, and the bytes behind it; all of them are written here.
+        unsafe {
+            let raw = alloc::alloc(layout);
+            let version = VersionBox::init(raw, layout, bytes.len());
+            let row = raw.add(mem::size_of::<Header>());
+            ptr::copy_nonoverlapping(bytes.as_ptr(), row, bytes.len());
+            let rest = layout.size() - mem::size_of::<Header>() - bytes.len();
+            ptr::write_bytes(row.add(bytes.len()), 0, rest);
+            version
+        }
     }
 
     fn init(raw: *mut u8, layout: Layout, len: usize) -> VersionBox {

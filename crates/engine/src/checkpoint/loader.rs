@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Rows are handed out only from blocks that are sound at their place.
-//! - A part that was read to its end holds exactly the blocks, rows and bytes that its footer and the manifest say, in
-//!   ascending order of (table, key).
+//! - A part that was read to its end, in one go or in *runs* of blocks that were joined, holds exactly the blocks, rows and
+//!   bytes that its footer and the manifest say, in ascending order of (table, key).
 //!
 //! Absent: what becomes of the rows (recovery/base.rs).
 
@@ -15,7 +15,10 @@ use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIde
 use crate::ids::TableId;
 use crate::io::{Disk, File, OpenMode};
 
-/// A part that is being read.
+/// A row's place in the order.
+type Place = (TableId, Box<[u8]>);
+
+/// A part that is being read, or a run of its blocks.
 pub(crate) struct PartReader {
     part: PartIdentity,
     path: PathBuf,
@@ -23,9 +26,16 @@ pub(crate) struct PartReader {
     /// As the manifest has it.
     length: u64,
     at: u64,
+    /// The first block's index.
+    base: u64,
+    /// The number of blocks of a run; the part's reader goes on to the footer.
+    limit: Option<u64>,
+    /// What was read.
     totals: Totals,
-    /// The last row's table and key.
-    last: Option<(TableId, Box<[u8]>)>,
+    first: Option<Place>,
+    last: Option<Place>,
+    /// Runs that were read: base, first and last row.
+    runs: Vec<(u64, Option<Place>, Option<Place>)>,
     stored: Vec<u8>,
     raw: Vec<u8>,
 }
@@ -47,23 +57,95 @@ impl PartReader {
             let what = format!("it has {found} bytes and should have {length}");
             return Err(CheckpointError::Damaged { path, position: found.min(length), what });
         }
-        let (totals, at) = (Totals::default(), HEADER_BYTES as u64);
-        let (stored, raw) = (vec![0; HEADER_BYTES], Vec::new());
-        let mut reader = PartReader { part, path, file, length, at, totals, last: None, stored, raw };
+        let mut reader = PartReader {
+            part,
+            path,
+            file,
+            length,
+            at: HEADER_BYTES as u64,
+            base: 0,
+            limit: None,
+            totals: Totals::default(),
+            first: None,
+            last: None,
+            runs: Vec::new(),
+            stored: vec![0; HEADER_BYTES],
+            raw: Vec::new(),
+        };
         reader.fill(0, 0)?;
         part.check(&reader.stored).map_err(|unsound| reader.unsound(0, unsound))?;
         Ok(reader)
     }
 
-    /// Hands every row of the next block to `take`; `false` at the end of the part.
-    pub(crate) fn next_block(&mut self, mut take: impl FnMut(TableId, RowRef<'_>)) -> Result<bool, CheckpointError> {
+    /// Takes the next `blocks` blocks off the part, to be read by another thread and joined again; `None` where only the footer
+    /// is left. The lengths in their headers are believed for now: whoever reads the run finds out.
+    pub(crate) fn take_run(&mut self, blocks: u64) -> Result<Option<PartReader>, CheckpointError> {
+        let (at, base) = (self.at, self.base);
+        while self.base - base < blocks {
+            let header = self.peek()?;
+            if header.is_footer() {
+                break;
+            }
+            self.at += header.len();
+            self.base += 1;
+        }
+        let run = PartReader {
+            path: self.path.clone(),
+            file: self.file.clone(),
+            at,
+            base,
+            limit: Some(self.base - base),
+            totals: Totals::default(),
+            first: None,
+            last: None,
+            runs: Vec::new(),
+            stored: Vec::new(),
+            raw: Vec::new(),
+            ..*self
+        };
+        Ok((self.base > base).then_some(run))
+    }
+
+    /// Takes back a run that was read to its end.
+    pub(crate) fn join(&mut self, run: PartReader) {
+        self.totals.rows += run.totals.rows;
+        self.totals.blocks += run.totals.blocks;
+        self.totals.raw_bytes += run.totals.raw_bytes;
+        self.runs.push((run.base, run.first, run.last));
+    }
+
+    /// Checks the footer of a part that was read in runs, all of which were joined, and their order.
+    pub(crate) fn finish(mut self) -> Result<(), CheckpointError> {
+        self.runs.sort_by_key(|(base, ..)| *base);
+        let mut last: Option<&Place> = None;
+        for (_, first, end) in &self.runs {
+            if last >= first.as_ref() {
+                return Err(self.damaged(self.at, "its runs of rows do not ascend".to_owned()));
+            }
+            last = end.as_ref();
+        }
         let at = self.at;
         let header = self.read_block()?;
-        let index = self.totals.blocks;
+        let result = format::open_block(&self.part, self.base, &header, &self.stored, &mut self.raw);
+        result.map_err(|unsound| self.unsound(at, unsound))?;
+        self.check_footer(at)
+    }
+
+    /// Hands every row of the next block to `take`; `false` at the end of the part, or of the run.
+    pub(crate) fn next_block(&mut self, mut take: impl FnMut(TableId, RowRef<'_>)) -> Result<bool, CheckpointError> {
+        if self.limit == Some(self.totals.blocks) {
+            return Ok(false);
+        }
+        let at = self.at;
+        let header = self.read_block()?;
+        let index = self.base + self.totals.blocks;
         let result = format::open_block(&self.part, index, &header, &self.stored, &mut self.raw);
         result.map_err(|unsound| self.unsound(at, unsound))?;
         if header.is_footer() {
-            return self.check_footer(at).map(|()| false);
+            return match self.limit {
+                None => self.check_footer(at).map(|()| false),
+                Some(_) => Err(self.damaged(at, "its footer comes too early".to_owned())),
+            };
         }
         let rows = self.hand_out(&header, &mut take).map_err(|unsound| self.unsound(at, unsound))?;
         self.totals.rows += rows;
@@ -77,7 +159,7 @@ impl PartReader {
         self.totals
     }
 
-    fn read_block(&mut self) -> Result<BlockHeader, CheckpointError> {
+    fn peek(&mut self) -> Result<BlockHeader, CheckpointError> {
         let at = self.at;
         self.stored.clear();
         self.stored.resize(BLOCK_HEADER_BYTES, 0);
@@ -88,6 +170,11 @@ impl PartReader {
         if header.len() > self.length.saturating_sub(at) {
             return Err(self.damaged(at, "a block reaches beyond the end of the part".to_owned()));
         }
+        Ok(header)
+    }
+
+    fn read_block(&mut self) -> Result<BlockHeader, CheckpointError> {
+        let (at, header) = (self.at, self.peek()?);
         self.stored.resize(BLOCK_HEADER_BYTES + header.stored as usize, 0);
         self.fill(BLOCK_HEADER_BYTES, at + BLOCK_HEADER_BYTES as u64)?;
         self.at += header.len();
@@ -106,6 +193,9 @@ impl PartReader {
         while let Some(row) = format::next_row(&mut rest)? {
             if last.is_some_and(|last| last >= row.key) {
                 return Err(Unsound::Damaged("its keys do not ascend".to_owned()));
+            }
+            if self.first.is_none() {
+                self.first = Some((header.table, row.key.into()));
             }
             take(header.table, row);
             last = Some(row.key);

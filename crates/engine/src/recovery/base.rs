@@ -7,11 +7,12 @@
 //!
 //! Absent: the choice between checkpoints; the manifest names one.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::RecoveryError;
 use super::replay_values::Replayer;
+use super::scan::locked;
 use super::workers::{self, Work};
 use super::{Progress, RecoveryPhase};
 use crate::checkpoint::{CheckpointError, files, loader::PartReader};
@@ -44,14 +45,18 @@ impl Base {
         let (disk, home) = (config.environment.disk.clone(), &config.dirs[0]);
         let mut parts = Vec::new();
         for (path, part, length) in files::parts_of(home, manifest, entry) {
-            parts.push(std::sync::Mutex::new(Some(PartReader::open(&*disk, path, part, length)?)));
+            parts.push(Mutex::new(PartReader::open(&*disk, path, part, length)?));
         }
-        let threads = config.effective_recovery_threads().clamp(1, parts.len().max(1));
+        let threads = config.effective_recovery_threads();
         let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), config.progress.clone());
         let load = Arc::new(Load { parts, next, rows, total: entry.rows, progress });
-        let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store)?, part: None });
+        let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store)?, run: None });
         let loaders = (0..threads).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
         workers::run(&config.environment, loaders)?;
+        let load = Arc::into_inner(load).expect("the loaders have ended");
+        for part in load.parts {
+            part.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+        }
         let rows = load.rows.load(Ordering::Acquire);
         if rows != entry.rows {
             let path = home.join(crate::persist::manifest::FILE_NAME);
@@ -62,10 +67,13 @@ impl Base {
     }
 }
 
+/// Blocks that a thread loads at a time: neighbours in the index for the most part.
+const BLOCKS_PER_RUN: u64 = 64;
+
 /// The parts, shared by the threads that load them.
 struct Load {
-    /// Taken by whoever claims it.
-    parts: Vec<std::sync::Mutex<Option<PartReader>>>,
+    parts: Vec<Mutex<PartReader>>,
+    /// The first one of which not all runs are claimed.
     next: AtomicUsize,
     rows: AtomicU64,
     total: u64,
@@ -73,32 +81,46 @@ struct Load {
 }
 
 impl Load {
-    fn claim(&self) -> Option<PartReader> {
-        let part = self.parts.get(self.next.fetch_add(1, Ordering::Relaxed))?;
-        super::scan::locked(part).take()
+    /// The next run and its part's index.
+    fn claim(&self) -> Result<Option<(usize, PartReader)>, RecoveryError> {
+        loop {
+            let at = self.next.load(Ordering::Acquire);
+            let Some(part) = self.parts.get(at) else { return Ok(None) };
+            if let Some(run) = locked(part).take_run(BLOCKS_PER_RUN)? {
+                return Ok(Some((at, run)));
+            }
+            self.next.fetch_max(at + 1, Ordering::AcqRel);
+        }
     }
 }
 
 struct Loader {
     load: Arc<Load>,
     replayer: Replayer,
-    part: Option<PartReader>,
+    run: Option<(usize, PartReader)>,
 }
 
 impl Work for Loader {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        let Some(mut part) = self.part.take().or_else(|| self.load.claim()) else { return Ok(false) };
-        let (mut session, before) = (self.replayer.session(), part.totals().rows);
-        let goes_on = part.next_block(|table, row| session.write(row.stamp, table, row.key, Some(row.row)))?;
+        if self.run.is_none() {
+            self.run = self.load.claim()?;
+        }
+        let Some((part, mut run)) = self.run.take() else { return Ok(false) };
+        let (mut session, before) = (self.replayer.session(), run.totals().rows);
+        let goes_on = run.next_block(|table, row| session.load(row.stamp, table, row.key, row.row))?;
         drop(session);
-        let rows = part.totals().rows - before;
+        let rows = run.totals().rows - before;
         let done = self.load.rows.fetch_add(rows, Ordering::AcqRel) + rows;
         if let Some(progress) = &self.load.progress {
             progress(&Progress { phase: RecoveryPhase::Checkpoint, done, total: self.load.total });
         }
-        self.part = goes_on.then_some(part);
+        if goes_on {
+            self.run = Some((part, run));
+        } else {
+            locked(&self.load.parts[part]).join(run);
+        }
         Ok(true)
     }
 }

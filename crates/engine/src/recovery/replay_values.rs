@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use osier_memory::{Participant, Pin, Record, VersionBox};
+use osier_memory::{Participant, Pin, Record, Run, VersionBox};
 
 use super::{RecoveryError, workers};
 use crate::failpoint::{Mutation, has};
@@ -38,7 +38,8 @@ impl Replayer {
 
     /// Pins for the records of one batch.
     pub(crate) fn session(&mut self) -> Session<'_> {
-        Session { pin: self.participant.pin(), trees: &mut self.trees, tombstones: &mut self.tombstones }
+        let (trees, tombstones) = (&mut self.trees, &mut self.tombstones);
+        Session { pin: self.participant.pin(), trees, tombstones, run: (TableId(0), Run::default()) }
     }
 
     /// Between two pins: lets the epoch go on, so that overwritten images can be freed.
@@ -65,9 +66,23 @@ pub(crate) struct Session<'r> {
     pin: Pin<'r>,
     trees: &'r mut Trees,
     tombstones: &'r mut Vec<(TableId, Box<[u8]>)>,
+    /// Where loading has come to, in this table.
+    run: (TableId, Run),
 }
 
 impl Session<'_> {
+    /// As [`Session::write`] of a row; made for keys that ascend and are new.
+    pub(crate) fn load(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: &[u8]) {
+        if self.run.0 != table {
+            self.run = (table, Run::default());
+        }
+        let new = |_| Record::new_present(key, version_of(stamp, row));
+        let tree = self.trees.of(table);
+        if tree.get_or_insert_next(&self.pin, &mut self.run.1, key, new).change.is_none() {
+            self.write(stamp, table, key, Some(row));
+        }
+    }
+
     /// Replays all writes of a record.
     pub(crate) fn replay(&mut self, record: &RecordReader<'_>) {
         let stamp = record.header().stamp;
@@ -86,16 +101,17 @@ impl Session<'_> {
         if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) {
             return;
         }
-        let version = row.map(|row| {
-            let mut version = VersionBox::copy_of(row);
-            version.set_order(stamp, stamp);
-            version
-        });
-        let won = record.replay(&self.pin, stamp, version);
+        let won = record.replay(&self.pin, stamp, row.map(|row| version_of(stamp, row)));
         if won && row.is_none() {
             self.tombstones.push((table, key.into()));
         }
     }
+}
+
+fn version_of(stamp: Stamp, row: &[u8]) -> VersionBox {
+    let mut version = VersionBox::copy_of(row);
+    version.set_order(stamp, stamp);
+    version
 }
 
 /// The trees that a thread has met: few, so that a walk is faster than the store's map and its lock.

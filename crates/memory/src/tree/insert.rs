@@ -17,7 +17,7 @@ use crate::thin::Entry;
 
 use super::descend::{Above, Bound, Place, Reached, as_leaf};
 use super::lock::{Guard, Retry};
-use super::node::{AnyNode, Fences, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
+use super::node::{AnyNode, Fences, Header, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
 use super::restructure::Replacement;
 use super::search::{head, shortest_near_middle, shortest_separator};
 use super::{LeafRead, Tree, hold};
@@ -41,6 +41,11 @@ pub struct LeafChange {
 }
 
 impl LeafChange {
+    /// The leaves of [`LeafChange::after`].
+    pub(super) fn leaves(&self) -> impl Iterator<Item = Held<Header>> {
+        self.after().map(|read| read.leaf)
+    }
+
     /// The one or two leaves that took the place of `before`, as the insertion left them.
     pub fn after(&self) -> impl Iterator<Item = LeafRead> {
         std::iter::once(self.after).chain(self.after_split)
@@ -55,11 +60,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Where `pin` belongs to other epochs than the tree, or the entry has another key.
     pub fn get_or_insert(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
         self.check(pin);
-        let mut make = Some(|max_stamp| {
-            let entry = make(max_stamp);
-            assert!(entry.key() == key, "the entry has the key that it is inserted under");
-            T::into_raw(entry, &self.epochs)
-        });
+        let mut make = Some(|max_stamp| self.own(key, make(max_stamp)));
         let mut backoff = Backoff::new();
         loop {
             match self.try_insert(pin, key, &mut make) {
@@ -67,6 +68,12 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
                 Err(_) => backoff.wait(),
             }
         }
+    }
+
+    /// Takes over an entry that is to be inserted under `key`.
+    pub(super) fn own(&self, key: &[u8], entry: T::Owned) -> Raw {
+        assert!(entry.key() == key, "the entry has the key that it is inserted under");
+        T::into_raw(entry, &self.epochs)
     }
 
     fn try_insert(
@@ -85,16 +92,28 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         if leaf.count() == L || !leaf.header.covers(key) {
             return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make);
         }
-        let max_stamp = leaf.max_stamp();
         let make = make.take().expect("an entry is made once");
+        Ok(self.insert_in_gap(pin, leaf, guard, (slot, key), make))
+    }
+
+    /// Inserts into a leaf that has room and whose prefix covers the key.
+    pub(super) fn insert_in_gap(
+        &self,
+        pin: &Pin<'_>,
+        leaf: &Leaf<T, L>,
+        guard: Guard<'_>,
+        (slot, key): (usize, &[u8]),
+        make: impl FnOnce(Stamp) -> Raw,
+    ) -> Inserted<T> {
+        let (before, max_stamp) = (guard.before(), leaf.max_stamp());
         let entry = make(max_stamp);
         leaf.insert_at(slot, entry, head(key, leaf.header.prefix_len()));
         let change = LeafChange {
-            before: leaf.remember(pin, word, max_stamp),
+            before: leaf.remember(pin, before, max_stamp),
             after: leaf.remember(pin, guard.unlock_changed(), max_stamp),
             after_split: None,
         };
-        Ok(Inserted { entry: hold(pin, entry), change: Some(change) })
+        Inserted { entry: hold(pin, entry), change: Some(change) }
     }
 
     /// Builds the leaf anew, with the entry, as one leaf or two.

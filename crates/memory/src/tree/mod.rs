@@ -20,6 +20,7 @@ mod node;
 mod partition;
 mod remove;
 mod restructure;
+mod run;
 mod scan;
 mod search;
 mod shape;
@@ -37,6 +38,7 @@ use crate::sync::{Arc, Backoff};
 use crate::thin::{Entry, Thin};
 
 pub use insert::{Inserted, LeafChange};
+pub use run::Run;
 pub use scan::{LeafScan, ScanFrom};
 pub use shape::Shape;
 
@@ -188,7 +190,8 @@ impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
 
     /// The state `version` of this leaf; for the holder of the lock.
     fn remember(&self, pin: &Pin<'_>, version: u64, max_stamp: Stamp) -> LeafRead {
-        LeafRead { leaf: hold(pin, NonNull::from(&self.header).cast()), version, max_stamp }
+        // The header is the first field; the pointer is to the whole leaf.
+        LeafRead { leaf: hold(pin, NonNull::from(self).cast()), version, max_stamp }
     }
 }
 
