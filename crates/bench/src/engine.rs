@@ -27,7 +27,8 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// The configuration, checked.
     pub fn config(&self, create: Create) -> Result<Config, osier::Error> {
-        let config = Config::new("").dirs(&self.dirs).create(create);
+        let mut config = Config::new("").dirs(&self.dirs).create(create);
+        config.control_socket = true;
         let config = self.settings.iter().try_fold(config, |config, (name, value)| config.set(name, value))?;
         config.check()?;
         Ok(config)
@@ -35,7 +36,7 @@ impl EngineOptions {
 
     /// Opens the database, showing its recovery.
     pub fn open(&self, create: Create) -> Result<Database, BenchError> {
-        Ok(Database::open(self.config(create)?.progress(recovery_callback()))?)
+        open(self.config(create)?)
     }
 
     /// Opens the database.
@@ -57,6 +58,11 @@ impl EngineOptions {
     pub fn is_logged(&self) -> Result<bool, osier::Error> {
         Ok(self.config(Create::IfMissing)?.protocol != Protocol::None)
     }
+}
+
+/// Opens a database, showing its recovery.
+pub fn open(config: Config) -> Result<Database, BenchError> {
+    Ok(Database::open(config.progress(recovery_callback()))?)
 }
 
 /// All settings of a database by name.

@@ -20,8 +20,13 @@ pub fn remove_temporary() {
     }
 }
 
+/// Also where the threads of a run that is being interrupted still create files.
 fn remove(dir: &Path) {
-    if let Err(error) = std::fs::remove_dir_all(dir) {
+    const TRIES: usize = 20;
+    let removed = (0..TRIES)
+        .map(|_| std::fs::remove_dir_all(dir))
+        .find(|removed| !matches!(removed, Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty));
+    if let Some(Err(error)) = removed {
         eprintln!("warning: cannot remove the temporary directory {}: {error}", dir.display());
     }
 }

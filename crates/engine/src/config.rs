@@ -3,13 +3,16 @@
 //! Invariant: [`Config::check`] runs before anything is touched on disk; an unsound combination of concurrency control,
 //! log protocol and logged content never opens (the matrix is [`legality`]).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::failpoint::Mutation;
 use crate::io::{BLOCK_BYTES, Environment};
-use crate::recovery::Progress;
+use crate::recovery::{Progress, Until};
 
 /// How transactions are isolated (seam 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +23,8 @@ pub enum ConcurrencyControlKind {
 }
 
 /// How the log is ordered and when a commit is durable (seam 2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// No log. Commits are acknowledged at once and lost with the process; the upper bound for measurements.
     None,
@@ -29,6 +33,16 @@ pub enum Protocol {
     /// Partially constrained logs on many streams, ordered by SSN (Poplar).
     #[default]
     Poplar,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Protocol::None => "none",
+            Protocol::Serial => "serial",
+            Protocol::Poplar => "poplar",
+        })
+    }
 }
 
 /// What a log record holds.
@@ -42,7 +56,8 @@ pub enum Logged {
 }
 
 /// Which state a checkpoint holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum CheckpointKind {
     /// What the transactions up to the end of an epoch left behind: a state that the database was in.
     #[default]
@@ -114,6 +129,8 @@ pub struct Config {
     pub checkpoint_threads: usize,
     pub checkpoint_bytes_per_second: u64,
     pub checkpoint_compression: Compression,
+    pub control_socket: bool,
+    pub until: Option<Until>,
     pub progress: Option<ProgressCallback>,
     pub environment: Environment,
     #[cfg(feature = "mutations")]
@@ -334,6 +351,9 @@ pub const SETTINGS: &[Setting] = &[
     ),
     choice!("checkpoint_compression", checkpoint_compression, "How checkpoints are compressed: none or lz4.",
         "none" => Compression::None, "lz4" => Compression::Lz4),
+    choice!("control_socket", control_socket,
+        "Whether CONTROL in the first directory is a socket over which `osier status`, `checkpoint` and `backup` ask this process: no or yes.",
+        "no" => false, "yes" => true),
 ];
 
 impl Config {
@@ -364,6 +384,8 @@ impl Config {
             checkpoint_threads: 1,
             checkpoint_bytes_per_second: 0,
             checkpoint_compression: Compression::default(),
+            control_socket: false,
+            until: None,
             progress: None,
             environment: Environment::os(),
             #[cfg(feature = "mutations")]
@@ -398,6 +420,13 @@ impl Config {
     /// How long a logger gathers commits before it writes.
     pub fn group_commit_interval(mut self, interval: Duration) -> Config {
         self.group_commit_interval = interval;
+        self
+    }
+
+    /// Takes the database back to an epoch or a time when it is opened: what came later is gone for ever. An open that cannot
+    /// do exactly that fails and changes nothing. For a database that is there; see docs/operations.md.
+    pub fn until(mut self, until: Until) -> Config {
+        self.until = Some(until);
         self
     }
 

@@ -19,14 +19,17 @@ use crate::acknowledge::{Receipt, ReceiptSource};
 use crate::catalog::Catalog;
 use crate::checkpoint::{CheckpointReport, Checkpoints};
 use crate::config::{Config, ConfigError, Protocol};
+use crate::control;
 use crate::directory::{Directory, Home};
 use crate::error::Error;
 use crate::ids::{Epoch, Stamp, StreamId};
+use crate::io::socket::Listening;
 use crate::log::protocol::{Poplar, Serial, Unlogged};
-use crate::log::{LogError, LogMetrics, LogProtocol};
+use crate::log::{LogError, LogMetrics, LogProtocol, StreamMetrics};
 use crate::metrics::{Counters, Metrics};
 use crate::persist::manifest::StreamBegin;
 use crate::recovery::RecoveryReport;
+use crate::status::{DatabaseState, LiveStatus, LiveStream, Status};
 use crate::table::store::Store;
 use crate::table::{Schema, Table};
 use crate::ticker::Ticker;
@@ -129,10 +132,10 @@ impl Shared {
 /// A database. Clones share it; the last one dropped closes it.
 #[derive(Clone)]
 pub struct Database {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     shared: Arc<Shared>,
     /// Sessions for [`Database::run`], as many as threads were in it at the same time.
     idle: Mutex<Vec<Session>>,
@@ -140,6 +143,8 @@ struct Inner {
     ticker: Mutex<Ticker>,
     home: Arc<Home>,
     report: Option<RecoveryReport>,
+    /// Where another process can ask; `None` once closed.
+    control: Mutex<Option<Listening>>,
 }
 
 impl Database {
@@ -194,7 +199,12 @@ impl Database {
             .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let checkpoints = Checkpoints::start(&shared, &home, report.as_ref().map_or(0, |report| report.log_bytes))?;
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
-        Ok(Database { inner: Arc::new(Inner { shared, idle, checkpoints, ticker, home, report }) })
+        let control = Mutex::default();
+        let inner = Arc::new(Inner { shared, idle, checkpoints, ticker, home, report, control });
+        if inner.shared.config.control_socket {
+            *locked(&inner.control) = Some(control::serve(&inner.shared.config, Arc::downgrade(&inner))?);
+        }
+        Ok(Database { inner })
     }
 
     /// A session, for one thread at a time.
@@ -254,6 +264,48 @@ impl Database {
         self.inner.checkpoints.request();
     }
 
+    /// How the database stands: what its files are for, and what it does.
+    ///
+    /// # Errors
+    /// [`Error::Directory`] where nothing of it is on disk yet, or its directories cannot be listed.
+    pub fn status(&self) -> Result<Status, Error> {
+        let Inner { shared, home, .. } = &*self.inner;
+        let mut status = home.status(&shared.config)?;
+        status.state = DatabaseState::Open;
+        status.live = Some(self.live_status());
+        Ok(status)
+    }
+
+    fn live_status(&self) -> LiveStatus {
+        let (shared, metrics) = (&self.inner.shared, self.metrics());
+        let epochs = shared.store.epochs();
+        let durable = shared.log_begins(None);
+        let stream = |(stream, begin): (&StreamMetrics, &StreamBegin)| LiveStream {
+            durable: begin.durable.0,
+            bytes: stream.bytes,
+            records: stream.records,
+            batches: stream.batches,
+            syncs: stream.syncs,
+        };
+        LiveStatus {
+            pid: crate::io::process_id(),
+            committed: metrics.committed,
+            aborted: metrics.aborted,
+            epoch: epochs.current().0,
+            ended_epoch: epochs.safe().0,
+            stable: shared.stable().0,
+            last_stamp: shared.last_stamp().0,
+            streams: metrics.log.streams.iter().zip(&durable).map(stream).collect(),
+            retained_bytes: metrics.log.retained_bytes,
+            checkpoint: metrics.checkpoints.state.to_string(),
+            checkpoints_taken: metrics.checkpoints.taken,
+            checkpoints_failed: metrics.checkpoints.failed,
+            checkpoint_failure: metrics.checkpoints.failure.map(|failure| failure.to_string()),
+            backups: Vec::new(),
+            failure: self.failure().map(|failure| failure.to_string()),
+        }
+    }
+
     /// What recovery did when the database was opened; `None` where it was created, or logs nothing.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.inner.report.as_ref()
@@ -281,6 +333,7 @@ impl Database {
 
 impl Inner {
     fn close(&self) -> Result<(), Error> {
+        drop(locked(&self.control).take());
         locked(&self.idle).clear();
         // Before the ticker: a last checkpoint needs epochs that go on.
         let checkpointed = self.checkpoints.stop();

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::checkpoint::{CheckpointError, files};
 use crate::config::{Config, Create, Protocol};
+use crate::control::SOCKET_NAME;
 use crate::error::Error;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Epoch, StreamId};
@@ -22,6 +23,7 @@ use crate::persist::manifest::{
 };
 use crate::persist::segment::FileName;
 use crate::recovery::{self, RecoveryReport};
+use crate::status::Status;
 use crate::table::store::Store;
 
 /// The name of the lock file in the first directory.
@@ -67,6 +69,14 @@ pub enum DirectoryError {
         /// Why not.
         source: io::Error,
     },
+    /// The control socket.
+    #[error("cannot listen on {}: {source}; set control_socket to no where the file system takes no sockets", path.display())]
+    Socket {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The manifest.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -80,7 +90,7 @@ impl DirectoryError {
             DirectoryError::Exists { .. } => "42P04",
             DirectoryError::InUse { .. } => "55006",
             DirectoryError::ForeignFile { .. } => "42P04",
-            DirectoryError::Io { .. } => "58030",
+            DirectoryError::Io { .. } | DirectoryError::Socket { .. } => "58030",
             DirectoryError::Manifest(error) => error.sqlstate(),
         }
     }
@@ -147,7 +157,8 @@ impl Directory {
             disk.list(home).map_err(|source| DirectoryError::Io { action: "list", path: home.to_owned(), source })?;
         let is_foreign = |path: &&PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name != LOCK_NAME && name != manifest::TEMPORARY_NAME && !name.starts_with("stream-")
+            let is_ours = [LOCK_NAME, SOCKET_NAME, manifest::TEMPORARY_NAME].contains(&name);
+            !is_ours && !name.starts_with("stream-")
         };
         if let Some(file) = listing.iter().find(is_foreign) {
             return Err(DirectoryError::ForeignFile { home: home.to_owned(), file: file.clone() });
@@ -315,6 +326,15 @@ impl Home {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Open(directory) => directory.commit_checkpoint(entry, begins),
             State::Nowhere | State::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// How the files stand.
+    pub(crate) fn status(&self, config: &Config) -> Result<Status, DirectoryError> {
+        let now = config.environment.clock.wall().into();
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(directory) => Status::of(&*directory.disk, &directory.home, &directory.manifest, now),
+            State::Nowhere | State::Closed => Err(DirectoryError::NoDatabase { home: config.dirs[0].clone() }),
         }
     }
 

@@ -22,6 +22,7 @@ mod catalog;
 pub mod checkpoint;
 mod concurrency;
 pub mod config;
+pub mod control;
 mod database;
 mod directory;
 mod error;
@@ -32,6 +33,7 @@ pub mod log;
 mod metrics;
 pub mod persist;
 pub mod recovery;
+pub mod status;
 pub mod table;
 mod ticker;
 mod transaction;
@@ -45,7 +47,8 @@ pub use directory::DirectoryError;
 pub use error::Error;
 pub use log::{LogError, LogMetrics, StreamMetrics};
 pub use metrics::Metrics;
-pub use recovery::{RecoveryError, RecoveryReport};
+pub use recovery::{RecoveryError, RecoveryPlan, RecoveryReport, Until, explain};
+pub use status::{Status, status};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::{
     Changes, Contended, Durability, Savepoint, Scan, Session, Transaction, TransactionError, TransactionOptions,

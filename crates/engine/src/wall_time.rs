@@ -1,7 +1,7 @@
 //! The time of day, as the log and people write it.
 //!
 //! Invariant: what is printed is parsed back to the same instant. Text is RFC 3339, with any offset when it is read and in
-//! UTC when it is written, or seconds since 1970.
+//! UTC when it is written, or `@` and seconds since 1970.
 //!
 //! Absent: leap seconds, which the system's clock does not count either, and time zones by name.
 
@@ -20,7 +20,9 @@ const DAY_SECONDS: u64 = 86_400;
 
 /// Text that is no time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no time: write it like 2026-01-31T23:59:00Z, 2026-01-31T23:59:00.5+01:00, or as seconds since 1970")]
+#[error(
+    "`{0}` is no time: write it like 2026-01-31T23:59:00Z, 2026-01-31T23:59:00.5+01:00, or @1769900340, in seconds since 1970"
+)]
 pub struct NoTime(String);
 
 impl WallTime {
@@ -58,7 +60,7 @@ impl FromStr for WallTime {
     type Err = NoTime;
 
     fn from_str(text: &str) -> Result<WallTime, NoTime> {
-        rfc3339(text).or_else(|| decimal(text)).map(WallTime).ok_or_else(|| NoTime(text.to_owned()))
+        rfc3339(text).or_else(|| decimal(text.strip_prefix('@')?)).map(WallTime).ok_or_else(|| NoTime(text.to_owned()))
     }
 }
 
@@ -151,8 +153,8 @@ mod tests {
             ("2026-11-22T03:05:08.000001Z", 1_795_316_708_000_001),
             ("2026-11-22T04:05:08+01:00", 1_795_316_708_000_000),
             ("2026-11-21 22:35:08-04:30", 1_795_316_708_000_000),
-            ("1795316708.25", 1_795_316_708_250_000),
-            ("1795316708", 1_795_316_708_000_000),
+            ("@1795316708.25", 1_795_316_708_250_000),
+            ("@1795316708", 1_795_316_708_000_000),
         ] {
             assert_eq!(parse(text), Some(us), "{text}");
         }
@@ -173,9 +175,10 @@ mod tests {
         for text in [
             "",
             "now",
-            "-5",
-            "1e9",
-            "5.",
+            "5",
+            "@-5",
+            "@1e9",
+            "@5.",
             "2026-02-29T00:00:00Z",
             "2026-13-01T00:00:00Z",
             "2026-00-01T00:00:00Z",
@@ -187,7 +190,7 @@ mod tests {
             "2026-01-01T00:00:00+1:00",
             "2026-01-01T00:00:00.Z",
             "2026-1-1T00:00:00Z",
-            "9999999999999",
+            "@9999999999999",
         ] {
             assert_eq!(parse(text), None, "{text}");
         }

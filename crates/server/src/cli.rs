@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use osier::Until;
 use osier_bench::driver::{Length, RunConfig};
 use osier_bench::engine::EngineOptions;
 use osier_bench::error::BenchError;
@@ -30,7 +31,11 @@ pub enum Command {
     /// Kill a process that runs a workload, recover, look for everything it had acknowledged, and again
     #[command(subcommand)]
     Crash(CrashCommand),
-    /// Open a database as after a crash and report its recovery
+    /// Print how a database stands: checkpoints, logs, what keeps them, and what the process does that has it open
+    Status(AskArgs),
+    /// Take a checkpoint, in the process that has the database open, or by opening it
+    Checkpoint(CheckpointArgs),
+    /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
     /// Look into a log without opening the database, which must be closed
     #[command(subcommand)]
@@ -94,9 +99,37 @@ pub struct DirArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct AskArgs {
+    #[command(flatten)]
+    pub dirs: DirArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct CheckpointArgs {
+    #[command(flatten)]
+    pub dirs: DirArgs,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct RecoverArgs {
     #[command(flatten)]
     pub dirs: DirArgs,
+    /// Print what recovery would read, keep and discard, and why; change nothing
+    #[arg(long)]
+    pub explain: bool,
+    /// Take the database back to the end of an epoch (a whole number), or to a time (2026-01-31T23:59:00Z, or @ and seconds
+    /// since 1970); what came later is gone for ever
+    #[arg(long, value_name = "EPOCH|TIME")]
+    pub until: Option<Until>,
+    /// Agree to lose what --until discards
+    #[arg(long)]
+    pub yes: bool,
     #[command(flatten)]
     pub settings: SettingArgs,
     #[command(flatten)]
@@ -433,6 +466,8 @@ mod tests {
             "osier bench tpcc --warehouses 0",
             "osier crash tpcc --transactions 5",
             "osier recover",
+            "osier recover x --until yesterday",
+            "osier status",
             "osier log verify",
             "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",

@@ -9,18 +9,19 @@ use osier::log::inspect::{self, Detail};
 use osier::{Config, Create};
 use osier_bench::crash::{self, CrashPlan};
 use osier_bench::driver::Length;
-use osier_bench::engine::{EngineOptions, recovery_figures, settings};
 use osier_bench::error::BenchError;
 use osier_bench::experiment::{self, Experiment, headline};
 use osier_bench::fixture::WorkloadConfig;
 use osier_bench::place::Place;
 use osier_bench::random::any_seed;
 use osier_bench::report::Report;
+use serde::Serialize;
 
 use crate::cli::OutputArgs;
 use crate::cli::{
     self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
 };
+use crate::operate;
 
 /// Exit status where something acknowledged was lost or the data is inconsistent.
 const UNSOUND: u8 = 3;
@@ -34,7 +35,9 @@ pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
         Command::Bench(BenchCommand::Tpcc(args)) => bench(&args, args.workload.workload()),
         Command::Crash(CrashCommand::Ycsb(args)) => crash(&args, args.workload.workload(true)?),
         Command::Crash(CrashCommand::Tpcc(args)) => crash(&args, args.workload.workload()),
-        Command::Recover(args) => recover(&args),
+        Command::Status(args) => operate::status(&args),
+        Command::Checkpoint(args) => operate::checkpoint(&args),
+        Command::Recover(args) => operate::recover(&args),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
         Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),
         Command::CrashWorker { experiment } => crash::work(&experiment).map(|()| ExitCode::SUCCESS),
@@ -89,23 +92,6 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     Ok(exit_code(&report))
 }
 
-fn recover(args: &cli::RecoverArgs) -> Result<ExitCode, BenchError> {
-    let settings_given = args.settings.settings.iter().cloned().collect();
-    let engine = EngineOptions { dirs: args.dirs.dirs.clone(), settings: settings_given, is_relaxed: false };
-    let db = engine.open(Create::Never)?;
-    let recovery = db.recovery();
-    let mut report = Report::new("recover");
-    report.recovery = recovery.map(recovery_figures);
-    report.configuration = settings(db.config());
-    let out = &mut *args.output.text();
-    if let Some(recovery) = recovery {
-        say(out, &recovery.to_string())?;
-    }
-    db.close()?;
-    args.output.write(&report)?;
-    Ok(ExitCode::SUCCESS)
-}
-
 fn dump(args: &DumpArgs) -> Result<ExitCode, BenchError> {
     let detail = match args.detail {
         DetailArg::Segments => Detail::Segments,
@@ -125,7 +111,7 @@ fn verify(dirs: &[PathBuf]) -> Result<ExitCode, BenchError> {
 }
 
 /// The configuration of whoever only reads.
-fn directories(dirs: &[PathBuf]) -> Config {
+pub fn directories(dirs: &[PathBuf]) -> Config {
     Config::new("").dirs(dirs).create(Create::Never)
 }
 
@@ -148,7 +134,8 @@ fn exit_code(report: &Report) -> ExitCode {
     if report.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(UNSOUND) }
 }
 
-fn say(out: &mut dyn Write, text: &str) -> Result<(), BenchError> {
+/// Prints a line.
+pub fn say(out: &mut dyn Write, text: &str) -> Result<(), BenchError> {
     writeln!(out, "{text}").map_err(cannot_write(Path::new("standard output")))
 }
 
@@ -159,7 +146,7 @@ fn cannot_write(path: &Path) -> impl FnOnce(std::io::Error) -> BenchError {
 
 impl OutputArgs {
     /// Where text for people goes: not where the JSON goes.
-    fn text(&self) -> Box<dyn Write> {
+    pub fn text(&self) -> Box<dyn Write> {
         if self.is_standard_output() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
     }
 
@@ -167,11 +154,13 @@ impl OutputArgs {
         self.json.as_deref() == Some(Path::new("-"))
     }
 
-    fn write(&self, report: &Report) -> Result<(), BenchError> {
+    /// Writes figures as JSON, if that is asked for.
+    pub fn write(&self, figures: &impl Serialize) -> Result<(), BenchError> {
+        let json = || serde_json::to_string_pretty(figures).expect("figures have string keys and finite numbers");
         match &self.json {
             None => Ok(()),
-            Some(_) if self.is_standard_output() => say(&mut std::io::stdout(), &report.to_json()),
-            Some(path) => std::fs::write(path, report.to_json() + "\n").map_err(cannot_write(path)),
+            Some(_) if self.is_standard_output() => say(&mut std::io::stdout(), &json()),
+            Some(path) => std::fs::write(path, json() + "\n").map_err(cannot_write(path)),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The binary `osier`: measures, crashes, recovers and inspects databases.
 //!
 //! Exit status: 0 for success; 1 for an error, which names the object and the cure on standard error; 2 for a command
-//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold; 130 where
-//! it was interrupted.
+//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold; 4 where
+//! nothing was done because the user has to agree first; 130 where it was interrupted.
 
 mod cli;
 mod commands;
+mod operate;
 
 use std::process::ExitCode;
 

@@ -54,6 +54,20 @@ fn number_of(path: &Path) -> Option<u64> {
     number.parse().ok()
 }
 
+/// The numbers of checkpoints that have parts on disk and no place in the manifest.
+pub(crate) fn unnamed(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<u64>, CheckpointError> {
+    let mut numbers = BTreeSet::new();
+    for directory in &manifest.directories {
+        let directory = part_directory(&home.join(directory));
+        if disk.exists(&directory).map_err(CheckpointError::io("look for", &directory))? {
+            let files = disk.list(&directory).map_err(CheckpointError::io("list", &directory))?;
+            numbers.extend(files.iter().filter_map(|path| number_of(path)));
+        }
+    }
+    let named: BTreeSet<u64> = manifest.checkpoints.iter().map(|entry| entry.number).collect();
+    Ok(numbers.difference(&named).copied().collect())
+}
+
 /// Removes every part of a checkpoint that `manifest` does not name; returns the greatest number seen, named or not.
 pub(crate) fn remove_leftovers(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<u64, CheckpointError> {
     let known: BTreeSet<u64> = manifest.checkpoints.iter().map(|entry| entry.number).collect();

@@ -69,6 +69,22 @@ pub enum CheckpointState {
     Releases,
 }
 
+impl fmt::Display for CheckpointState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointState::Idle => f.write_str("none is being taken"),
+            CheckpointState::WaitsForTransaction(epoch) => {
+                write!(f, "one waits for a transaction that began in epoch {epoch} or earlier to end")
+            }
+            CheckpointState::Writes => f.write_str("one is being written"),
+            CheckpointState::WaitsForLog(stamp) => {
+                write!(f, "one is written, and waits until everything up to stamp {stamp} is durable in the log")
+            }
+            CheckpointState::Releases => f.write_str("one has ended, and old versions are given back"),
+        }
+    }
+}
+
 /// Checkpoints since the database was opened.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

@@ -7,6 +7,7 @@
 
 mod os;
 mod signal;
+pub(crate) mod socket;
 
 pub use os::{OsClock, OsDisk, OsSpawn};
 pub use signal::Signal;
@@ -115,6 +116,11 @@ pub enum Step {
 pub trait Task: Send + 'static {
     /// Does one bounded piece of work.
     fn step(&mut self) -> Step;
+}
+
+/// The number of this process, as others know it.
+pub(crate) fn process_id() -> u32 {
+    std::process::id()
 }
 
 /// Waits for a spawned task.

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::RecoveryError;
+use super::RecoveryPhase;
 use super::replay_values::Replayer;
+use super::report::Pace;
 use super::scan::locked;
 use super::workers::{self, Work};
-use super::{Progress, RecoveryPhase};
 use crate::checkpoint::{CheckpointError, files, loader::PartReader};
-use crate::config::{Config, ProgressCallback};
+use crate::config::Config;
 use crate::ids::{Epoch, Stamp};
 use crate::persist::manifest::{CheckpointEntry, Manifest};
 use crate::table::store::Store;
@@ -48,7 +49,7 @@ impl Base {
             parts.push(Mutex::new(PartReader::open(&*disk, path, part, length)?));
         }
         let threads = config.effective_recovery_threads();
-        let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), config.progress.clone());
+        let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), Pace::of(config));
         let load = Arc::new(Load { parts, next, rows, total: entry.rows, progress });
         let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store)?, run: None });
         let loaders = (0..threads).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
@@ -77,7 +78,7 @@ struct Load {
     next: AtomicUsize,
     rows: AtomicU64,
     total: u64,
-    progress: Option<ProgressCallback>,
+    progress: Option<Pace>,
 }
 
 impl Load {
@@ -114,7 +115,7 @@ impl Work for Loader {
         let rows = run.totals().rows - before;
         let done = self.load.rows.fetch_add(rows, Ordering::AcqRel) + rows;
         if let Some(progress) = &self.load.progress {
-            progress(&Progress { phase: RecoveryPhase::Checkpoint, done, total: self.load.total });
+            progress.report(RecoveryPhase::Checkpoint, done, self.load.total);
         }
         if goes_on {
             self.run = Some((part, run));

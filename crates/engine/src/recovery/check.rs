@@ -16,7 +16,7 @@ use super::RecoveryError;
 use super::replay_values::{Replayer, Session};
 use super::scan::{Chunk, Deferred, Finished, GenerationScan, Place, ReadBatch, Scan, StreamScan, Tally, Torn};
 use super::workers::Work;
-use crate::ids::{LogOffset, Stamp};
+use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::log::batch::header_bytes;
 use crate::log::record::{self, Entry, RecordHeader, RecordReader};
 
@@ -119,6 +119,7 @@ impl Check<'_> {
         self.tally.batches += 1;
         self.tally.bytes += self.batch.header.length;
         self.tally.max_stamp = self.tally.max_stamp.max(self.batch.header.stamp);
+        self.tally.closed = self.tally.closed.max(self.batch.header.closed);
         let log = &self.stream.chain.log;
         let mut at = header_bytes(log.streams());
         while at < self.bytes.len() {
@@ -131,14 +132,14 @@ impl Check<'_> {
                 }
             };
             if let Entry::Record(record) = &entry {
-                self.take(record, offset)?;
+                self.take(record, offset, entry.len() as u64)?;
             }
             at += entry.len();
         }
         Ok(at)
     }
 
-    fn take(&mut self, record: &RecordReader<'_>, offset: LogOffset) -> Result<(), RecoveryError> {
+    fn take(&mut self, record: &RecordReader<'_>, offset: LogOffset, bytes: u64) -> Result<(), RecoveryError> {
         let order = record.header();
         if order.stamp <= self.stamp || order.stamp > self.batch.header.stamp {
             let (before, last) = (self.stamp, self.batch.header.stamp);
@@ -147,12 +148,15 @@ impl Check<'_> {
         }
         self.stamp = order.stamp;
         self.tally.records += 1;
-        self.tally.max_epoch = self.tally.max_epoch.max(order.epoch);
+        self.note_epoch(order.epoch);
         if self.scan.base.covers(order.stamp, order.epoch) {
             self.tally.covered += 1;
+        } else if order.epoch > self.generation.until {
+            self.tally.after += 1;
         } else if lives(&order, self.certain) {
             self.tally.replayed += 1;
             self.tally.writes += u64::from(order.write_count);
+            self.tally.replayed_bytes += bytes;
             if let Some(session) = &mut self.session {
                 session.replay(record);
             }
@@ -160,6 +164,17 @@ impl Check<'_> {
             self.undecided |= self.generation.frozen.is_none();
         }
         Ok(())
+    }
+
+    fn note_epoch(&mut self, epoch: Epoch) {
+        let (tally, closed) = (&mut *self.tally, self.batch.header.closed);
+        tally.min_epoch = tally.min_epoch.min(epoch);
+        tally.max_epoch = tally.max_epoch.max(epoch);
+        if closed > self.scan.time {
+            tally.late = tally.late.min(epoch);
+        } else if closed == WallTime::UNKNOWN {
+            tally.untimed = tally.untimed.max(epoch);
+        }
     }
 
     fn tear(&mut self, at: usize, offset: LogOffset, what: String) -> Result<(), RecoveryError> {

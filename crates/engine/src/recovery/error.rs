@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::until::Until;
 use crate::checkpoint::CheckpointError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::persist::manifest::ManifestError;
@@ -109,6 +110,16 @@ pub enum RecoveryError {
         /// What is wrong.
         what: String,
     },
+    /// What the database is to be taken back to cannot be reached.
+    #[error("{} cannot be taken back to {until}: {what}", path.display())]
+    Until {
+        /// The first directory.
+        path: PathBuf,
+        /// What was asked for.
+        until: Until,
+        /// Why not, and what to ask for instead.
+        what: String,
+    },
     /// A thread of recovery could not be started or died.
     #[error("recovery could not go on: {what}")]
     Thread {
@@ -131,6 +142,7 @@ impl RecoveryError {
             RecoveryError::Io { source, .. } => io_sqlstate(source),
             RecoveryError::NoDatabase { .. } => "3D000",
             RecoveryError::MissingDirectory { .. } | RecoveryError::MissingSegment { .. } => "58P01",
+            RecoveryError::Until { .. } => "22023",
             RecoveryError::Thread { .. } => "53000",
             _ => "XX001",
         }

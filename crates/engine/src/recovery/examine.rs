@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use super::base::Base;
 use super::cut::Verdict;
-use super::{Found, RecoveryError, find_generations, judge_all, scan_all, schedule};
+use super::{Found, RecoveryError, find_generations, judge_all, scan_all, schedule, until};
 use crate::config::{Config, Protocol};
-use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
+use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, WallTime};
 use crate::persist::manifest::Manifest;
 
 /// What a database's files hold.
@@ -75,26 +75,47 @@ pub struct StreamReport {
 /// # Errors
 /// What an open would fail with.
 pub fn verify(config: &Config) -> Result<VerifyReport, RecoveryError> {
+    let examined = examine(config, |_| Base::default())?;
+    let Examined { manifest, found, verdicts, seconds, .. } = &examined;
+    let reports = verdicts.iter().enumerate().map(|(index, verdict)| describe(found, index, verdict));
+    Ok(VerifyReport {
+        database: manifest.database,
+        clean: manifest.is_closed(),
+        generations: reports.collect(),
+        seconds: *seconds,
+    })
+}
+
+/// What reading and judging found.
+pub(super) struct Examined {
+    pub(super) manifest: Manifest,
+    /// With every record counted as what becomes of it.
+    pub(super) found: Found,
+    pub(super) verdicts: Vec<Verdict>,
+    /// The epoch that the configuration asks for.
+    pub(super) until: Epoch,
+    pub(super) seconds: f64,
+}
+
+/// Reads and judges what recovery would; `base` says which records it skips.
+pub(super) fn examine(config: &Config, base: impl FnOnce(&Manifest) -> Base) -> Result<Examined, RecoveryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
-    let started = config.environment.clock.now();
     let manifest = Manifest::load(disk, home, &config.dirs)?;
     let mut manifest = manifest.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
     manifest.relocate(disk, &config.dirs)?;
-    let mut found = scan_all(config, find_generations(disk, home, &manifest)?, Base::default(), None)?;
+    let until = until::resolve(config, &manifest)?;
+    let started = config.environment.clock.now();
+    let generations = find_generations(disk, home, &manifest, until)?;
+    let mut found = scan_all(config, generations, base(&manifest), WallTime(u64::MAX), None)?;
     let verdicts = judge_all(&found)?;
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
     let (deferred, threads) = (std::mem::take(&mut found.deferred), std::mem::take(&mut found.replayers));
     let (late, _) = schedule::replay_deferred(config, &found.scan, deferred, crashed, threads)?;
     if let Some(last) = found.tallies.last_mut() {
-        last.replayed += late.replayed;
+        last.add(&late);
     }
-    let reports = verdicts.iter().enumerate().map(|(index, verdict)| describe(&found, index, verdict));
-    Ok(VerifyReport {
-        database: manifest.database,
-        clean: manifest.is_closed(),
-        generations: reports.collect(),
-        seconds: config.environment.clock.now().saturating_sub(started).as_secs_f64(),
-    })
+    let seconds = config.environment.clock.now().saturating_sub(started).as_secs_f64();
+    Ok(Examined { manifest, found, verdicts, until, seconds })
 }
 
 fn describe(found: &Found, index: usize, verdict: &Verdict) -> GenerationReport {

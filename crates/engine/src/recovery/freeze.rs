@@ -20,7 +20,7 @@ use super::cut::{Tail, Verdict};
 use super::scan::{GenerationScan, Scan};
 use crate::config::Config;
 use crate::failpoint::{Mutation, has};
-use crate::ids::{Generation, LogOffset};
+use crate::ids::{Epoch, Generation, LogOffset};
 use crate::io::{BLOCK_BYTES, Disk, OpenMode};
 use crate::log::batch::{BatchHeader, header_bytes};
 use crate::persist::manifest::{FrozenGeneration, Layout, Manifest, NEVER, StreamBegin};
@@ -77,12 +77,14 @@ fn persist_tail(disk: &dyn Disk, scan: &Scan, tail: &Tail) -> Result<LogOffset, 
     Ok(header.end())
 }
 
-/// The manifest of the next generation: `crashed` is frozen, generations without a record are dropped.
+/// The manifest of the next generation: `crashed` is frozen, generations without a record are dropped, and nothing of an
+/// epoch after `until` counts any more.
 pub(crate) fn next_manifest(
     manifest: &Manifest,
     config: &Config,
     crashed: Option<(&GenerationScan, &Verdict, Vec<LogOffset>)>,
     is_empty: impl Fn(Generation) -> bool,
+    until: Epoch,
 ) -> Manifest {
     let mut next = manifest.clone();
     if let Some((generation, verdict, ends)) = crashed {
@@ -99,6 +101,9 @@ pub(crate) fn next_manifest(
         });
     }
     let (floor, epoch_floor) = next.seen();
+    for frozen in next.frozen.iter_mut().filter(|frozen| frozen.max_epoch > until) {
+        frozen.until = frozen.until.min(until);
+    }
     next.frozen.retain(|frozen| !is_empty(frozen.layout.generation));
     let streams = next.place_streams(config.protocol, config.streams, &config.dirs);
     next.current = Layout {

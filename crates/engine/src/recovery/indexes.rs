@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex};
 
 use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, ScanFrom};
 
+use super::RecoveryPhase;
+use super::report::Pace;
 use super::scan::locked;
 use super::workers::{self, Work};
-use super::{Progress, RecoveryPhase};
-use crate::config::{Config, ProgressCallback};
+use crate::config::Config;
 use crate::error::Error;
 use crate::table::Table;
 use crate::table::store::Store;
@@ -33,7 +34,7 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
     let rows = |pin: &Pin<'_>| sources.iter().map(|source| source.table.primary.len(pin) as u64).sum();
     let total: u64 = rows(&participant.pin());
     drop(participant);
-    let progress = config.progress.clone();
+    let progress = Pace::of(config);
     let build = Arc::new(Build { store: store.clone(), sources, done: AtomicU64::new(0), total, progress });
     let ranges = total.div_ceil(RANGE_ROWS as u64) as usize;
     let worker = |_| Ok(Builder { build: build.clone(), participant: workers::register(store)? });
@@ -51,7 +52,7 @@ struct Build {
     /// In rows.
     done: AtomicU64,
     total: u64,
-    progress: Option<ProgressCallback>,
+    progress: Option<Pace>,
 }
 
 /// A table with indexes to fill.
@@ -113,7 +114,7 @@ impl Work for Builder {
         self.participant.reclaim();
         let done = build.done.fetch_add(rows.len() as u64, Ordering::AcqRel) + rows.len() as u64;
         if let Some(progress) = &build.progress {
-            progress(&Progress { phase: RecoveryPhase::Index, done, total: build.total });
+            progress.report(RecoveryPhase::Index, done, build.total);
         }
         Ok(true)
     }

@@ -10,7 +10,8 @@
 //!    fate no other record can change are replayed here, in the same pass ([`check`]).
 //! 3. **Cut**: which transactions of the crashed generation count as committed. It needs the ends of *all* streams.
 //! 4. **Persist**: the tails are written again and synced, then the generation is frozen in the manifest and the next one
-//!    begins. From here on the decision stands, whatever happens ([`freeze`]).
+//!    begins. From here on the decision stands, whatever happens ([`freeze`]). Where the database is taken back to an
+//!    epoch ([`until`]), that is a part of the decision: nothing later ever counts again.
 //! 5. **Replay** what waited for the cut, by last writer wins; then purge the tombstones.
 //! 6. **Verify**.
 //!
@@ -30,6 +31,7 @@ pub(crate) mod check;
 mod cut;
 mod error;
 pub(crate) mod examine;
+mod explain;
 mod freeze;
 pub(crate) mod indexes;
 mod replay_values;
@@ -38,6 +40,7 @@ mod scan;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod until;
 mod verify;
 pub(crate) mod workers;
 
@@ -45,12 +48,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use error::RecoveryError;
+pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
+pub(crate) use report::bytes;
 pub use report::{Progress, RecoveryPhase, RecoveryReport};
+pub use until::Until;
 
 use crate::config::Config;
-use crate::ids::Generation;
+use crate::ids::{Epoch, Generation, WallTime};
 use crate::io::Disk;
-use crate::persist::manifest::Manifest;
+use crate::persist::manifest::{Manifest, NEVER};
 use crate::table::store::Store;
 use base::Base;
 use chain::Chain;
@@ -78,7 +84,8 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
     let mut report = RecoveryReport::default();
 
     manifest.relocate(disk, &config.dirs)?;
-    let generations = find_generations(disk, home, &manifest)?;
+    let until = until::resolve(config, &manifest)?;
+    let generations = find_generations(disk, home, &manifest, until)?;
     report.manifest_seconds = watch.lap();
 
     let base = Base::of(&manifest);
@@ -88,11 +95,11 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
         (report.checkpoint, report.checkpoint_rows) = (checkpoint.number, checkpoint.rows);
     }
 
-    let mut found = scan_all(config, generations, base, Some(store))?;
+    let mut found = scan_all(config, generations, base, WallTime(u64::MAX), Some(store))?;
     report.scan_seconds = watch.lap();
 
     let verdicts = judge_all(&found)?;
-    let next = persist(config, &manifest, &found, &verdicts)?;
+    let next = persist(config, &manifest, &found, &verdicts, until)?;
     report.persist_seconds = watch.lap();
 
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
@@ -103,6 +110,7 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
     report.replay_seconds = watch.lap();
 
     found.describe(&mut report, &late);
+    report.until = (until != NEVER).then_some(until);
     (report.max_seen, report.clean) = (next.current.floor, manifest.is_closed());
     report.cut = verdicts.last().map_or(next.current.floor, |verdict| verdict.cut);
     verify::verify(disk, home, &next, &report)?;
@@ -116,15 +124,16 @@ pub(crate) fn find_generations(
     disk: &dyn Disk,
     home: &Path,
     manifest: &Manifest,
+    until: Epoch,
 ) -> Result<Vec<GenerationScan>, RecoveryError> {
     let mut generations = Vec::new();
     for frozen in &manifest.frozen {
         let chains = Chain::find_all(disk, home, manifest, &frozen.layout, Some(frozen))?;
-        generations.push(GenerationScan::new(frozen.layout.clone(), Some(frozen.clone()), chains));
+        generations.push(GenerationScan::new(frozen.layout.clone(), Some(frozen.clone()), chains, until));
     }
     if !manifest.is_closed() {
         let chains = Chain::find_all(disk, home, manifest, &manifest.current, None)?;
-        generations.push(GenerationScan::new(manifest.current.clone(), None, chains));
+        generations.push(GenerationScan::new(manifest.current.clone(), None, chains, until));
     }
     Ok(generations)
 }
@@ -141,15 +150,23 @@ struct Found {
 }
 
 impl Found {
-    fn describe(&self, report: &mut RecoveryReport, late: &Tally) {
-        let mut total = *late;
+    /// Over all generations.
+    fn total(&self) -> Tally {
+        let mut total = Tally::default();
         self.tallies.iter().for_each(|tally| total.add(tally));
+        total
+    }
+
+    fn describe(&self, report: &mut RecoveryReport, late: &Tally) {
+        let mut total = self.total();
+        total.add(late);
         report.log_bytes = total.bytes;
         report.batches = total.batches;
         report.records = total.records;
         report.replayed = total.replayed;
         report.covered = total.covered;
         report.discarded = total.records - total.replayed - total.covered;
+        report.after = total.after;
         report.writes = total.writes;
         report.streams = self.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();
         report.segments = self.scan.segments() as u32;
@@ -163,9 +180,10 @@ fn scan_all(
     config: &Config,
     generations: Vec<GenerationScan>,
     base: Base,
+    time: WallTime,
     store: Option<&Store>,
 ) -> Result<Found, RecoveryError> {
-    let scan = Scan::new(generations, base, config.recovery_buffer_bytes, config.progress.clone());
+    let scan = Scan::new(generations, base, time, config);
     let threads = config.effective_recovery_threads().max(1);
     let scanner = |_| Ok(Scanner::new(&scan, store.map(Replayer::new).transpose()?));
     let scanners = (0..threads).map(scanner).collect::<Result<Vec<_>, RecoveryError>>()?;
@@ -193,6 +211,7 @@ fn persist(
     manifest: &Manifest,
     found: &Found,
     verdicts: &[Verdict],
+    until: Epoch,
 ) -> Result<Manifest, RecoveryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
     let last = found.scan.generations.len().wrapping_sub(1);
@@ -210,7 +229,7 @@ fn persist(
         let of = found.scan.generations.iter().position(|scan| scan.layout.generation == generation);
         of.is_none_or(|index| found.tallies[index].records == 0)
     };
-    let next = freeze::next_manifest(manifest, config, crashed, is_empty);
+    let next = freeze::next_manifest(manifest, config, crashed, is_empty, until);
     freeze::commit(disk, home, &next)?;
     freeze::clear_superseded(disk, home, &next, config.segment_bytes)?;
     Ok(next)

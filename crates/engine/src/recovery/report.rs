@@ -1,9 +1,12 @@
 //! What recovery says about itself, while it runs and afterwards.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ids::Stamp;
+use crate::config::{Config, ProgressCallback};
+use crate::ids::{Epoch, Stamp};
+use crate::io::Clock;
 
 /// A stage of recovery, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +38,37 @@ pub struct Progress {
     pub done: u64,
     /// What there is to do in it.
     pub total: u64,
+    /// Since the stage began.
+    pub elapsed: Duration,
+}
+
+impl Progress {
+    /// How long the rest of the stage takes if it goes on as it did so far; `None` before there is anything to go by.
+    pub fn remaining(&self) -> Option<Duration> {
+        let left = self.total.checked_sub(self.done)? as f64 / self.done.max(1) as f64;
+        (self.done > 0).then(|| self.elapsed.mul_f64(left))
+    }
+}
+
+/// Tells the callback of a configuration how a stage goes on.
+pub(crate) struct Pace {
+    callback: ProgressCallback,
+    clock: Arc<dyn Clock>,
+    begun: Duration,
+}
+
+impl Pace {
+    /// Of a stage that begins now; `None` where nobody wants to know.
+    pub(crate) fn of(config: &Config) -> Option<Pace> {
+        let (callback, clock) = (config.progress.clone()?, config.environment.clock.clone());
+        let begun = clock.now();
+        Some(Pace { callback, clock, begun })
+    }
+
+    pub(crate) fn report(&self, phase: RecoveryPhase, done: u64, total: u64) {
+        let elapsed = self.clock.now().saturating_sub(self.begun);
+        (self.callback)(&Progress { phase, done, total, elapsed });
+    }
 }
 
 /// What recovery read and decided, and how long it took.
@@ -72,8 +106,13 @@ pub struct RecoveryReport {
     pub replayed: u64,
     /// Transactions whose effects the checkpoint holds: read and not replayed.
     pub covered: u64,
-    /// Transactions beyond the cut, which were never acknowledged.
+    /// Transactions beyond the cut, which were never acknowledged, and those of later epochs than the one that the
+    /// database was taken back to.
     pub discarded: u64,
+    /// Transactions of such later epochs alone.
+    pub after: u64,
+    /// The epoch that the database was taken back to by this recovery.
+    pub until: Option<Epoch>,
     /// Row images and deletes in the replayed transactions.
     pub writes: u64,
     /// Streams that were read, of all generations together.
@@ -131,6 +170,9 @@ impl fmt::Display for RecoveryReport {
             self.covered,
             self.discarded,
         )?;
+        if let Some(until) = self.until {
+            writeln!(f, "  until    epoch {until}: {} transactions of later epochs are gone for ever", self.after)?;
+        }
         writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
         write!(
             f,
@@ -144,6 +186,18 @@ impl fmt::Display for RecoveryReport {
             self.index_seconds,
         )
     }
+}
+
+/// A number of bytes for people: 1.2 GB.
+pub(crate) fn bytes(number: u64) -> String {
+    let mut value = number as f64;
+    for unit in ["bytes", "KB", "MB", "GB"] {
+        if value < 999.5 {
+            return if unit == "bytes" { format!("{number} bytes") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.1} TB")
 }
 
 /// Measures phases one after the other.

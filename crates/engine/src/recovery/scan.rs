@@ -17,13 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::base::Base;
 use super::chain::{Chain, Limit};
 use super::replay_values::Replayer;
-use super::{Progress, RecoveryError, RecoveryPhase};
-use crate::config::ProgressCallback;
+use super::report::Pace;
+use super::{RecoveryError, RecoveryPhase};
+use crate::config::Config;
 use crate::failpoint::{Mutation, has};
-use crate::ids::{Epoch, LogOffset, Stamp};
+use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::BLOCK_BYTES;
 use crate::log::batch::{BatchHeader, Certificates};
-use crate::persist::manifest::{FrozenGeneration, Layout};
+use crate::persist::manifest::{FrozenGeneration, Layout, NEVER};
 use crate::persist::segment::{FIRST_OFFSET, Segment};
 
 /// How much of a segment is read at once.
@@ -34,6 +35,8 @@ pub(crate) struct Scan {
     pub(crate) generations: Vec<GenerationScan>,
     /// Records that it covers are checked and not replayed.
     pub(crate) base: Base,
+    /// Batches that were closed later are told apart ([`Tally::late`]).
+    pub(crate) time: WallTime,
     /// All segments, newest first.
     order: Vec<Place>,
     next: AtomicUsize,
@@ -41,7 +44,7 @@ pub(crate) struct Scan {
     keep_bytes: AtomicU64,
     done_bytes: AtomicU64,
     total_bytes: u64,
-    progress: Option<ProgressCallback>,
+    progress: Option<Pace>,
     finished: Mutex<Vec<Finished>>,
 }
 
@@ -57,6 +60,8 @@ pub(crate) struct Place {
 pub(crate) struct GenerationScan {
     pub(crate) layout: Layout,
     pub(crate) frozen: Option<FrozenGeneration>,
+    /// Records of later epochs do not count.
+    pub(crate) until: Epoch,
     pub(crate) streams: Vec<StreamScan>,
     /// The greatest frontier in any batch header.
     stable: AtomicU64,
@@ -112,7 +117,7 @@ pub(crate) struct Torn {
 }
 
 /// What was read of one generation.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) batches: u64,
@@ -120,9 +125,41 @@ pub(crate) struct Tally {
     pub(crate) replayed: u64,
     /// In the checkpoint already.
     pub(crate) covered: u64,
+    /// After the epoch that the database is taken back to.
+    pub(crate) after: u64,
+    /// In the replayed records.
     pub(crate) writes: u64,
+    pub(crate) replayed_bytes: u64,
     pub(crate) max_stamp: Stamp,
+    pub(crate) min_epoch: Epoch,
     pub(crate) max_epoch: Epoch,
+    /// The least epoch in a batch that was closed after [`Scan::time`].
+    pub(crate) late: Epoch,
+    /// The greatest epoch in a batch that does not say when it was closed.
+    pub(crate) untimed: Epoch,
+    /// When the last batch was closed.
+    pub(crate) closed: WallTime,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            bytes: 0,
+            batches: 0,
+            records: 0,
+            replayed: 0,
+            covered: 0,
+            after: 0,
+            writes: 0,
+            replayed_bytes: 0,
+            max_stamp: Stamp::ZERO,
+            min_epoch: NEVER,
+            max_epoch: Epoch(0),
+            late: NEVER,
+            untimed: Epoch(0),
+            closed: WallTime::UNKNOWN,
+        }
+    }
 }
 
 impl Tally {
@@ -132,9 +169,15 @@ impl Tally {
         self.records += other.records;
         self.replayed += other.replayed;
         self.covered += other.covered;
+        self.after += other.after;
         self.writes += other.writes;
+        self.replayed_bytes += other.replayed_bytes;
         self.max_stamp = self.max_stamp.max(other.max_stamp);
+        self.min_epoch = self.min_epoch.min(other.min_epoch);
         self.max_epoch = self.max_epoch.max(other.max_epoch);
+        self.late = self.late.min(other.late);
+        self.untimed = self.untimed.max(other.untimed);
+        self.closed = self.closed.max(other.closed);
     }
 }
 
@@ -168,12 +211,7 @@ pub(crate) struct Chunk {
 }
 
 impl Scan {
-    pub(crate) fn new(
-        generations: Vec<GenerationScan>,
-        base: Base,
-        keep_bytes: u64,
-        progress: Option<ProgressCallback>,
-    ) -> Arc<Scan> {
+    pub(crate) fn new(generations: Vec<GenerationScan>, base: Base, time: WallTime, config: &Config) -> Arc<Scan> {
         let mut order = Vec::new();
         let mut total_bytes = 0;
         for (generation, scan) in generations.iter().enumerate() {
@@ -188,12 +226,13 @@ impl Scan {
         Arc::new(Scan {
             generations,
             base,
+            time,
             order,
             next: AtomicUsize::new(0),
-            keep_bytes: AtomicU64::new(keep_bytes),
+            keep_bytes: AtomicU64::new(config.recovery_buffer_bytes),
             done_bytes: AtomicU64::new(0),
             total_bytes,
-            progress,
+            progress: Pace::of(config),
             finished: Mutex::default(),
         })
     }
@@ -365,7 +404,7 @@ impl Scan {
     fn report(&self, bytes: u64) {
         let done = self.done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if let Some(progress) = &self.progress {
-            progress(&Progress { phase: RecoveryPhase::Scan, done, total: self.total_bytes });
+            progress.report(RecoveryPhase::Scan, done, self.total_bytes);
         }
     }
 
@@ -387,7 +426,14 @@ enum End {
 }
 
 impl GenerationScan {
-    pub(crate) fn new(layout: Layout, frozen: Option<FrozenGeneration>, chains: Vec<Chain>) -> GenerationScan {
+    /// Where the database is taken back to the end of `until`, records of later epochs do not count, as with a frozen
+    /// generation that it was taken back in before.
+    pub(crate) fn new(
+        layout: Layout,
+        frozen: Option<FrozenGeneration>,
+        chains: Vec<Chain>,
+        until: Epoch,
+    ) -> GenerationScan {
         assert_eq!(layout.streams.len(), chains.len());
         let certain = match &frozen {
             Some(frozen) => frozen.cut,
@@ -399,6 +445,7 @@ impl GenerationScan {
             certified: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             certain: AtomicU64::new(certain.0),
             streams: chains.into_iter().map(StreamScan::new).collect(),
+            until: frozen.as_ref().map_or(NEVER, |frozen| frozen.until).min(until),
             layout,
             frozen,
         }

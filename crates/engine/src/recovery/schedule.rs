@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::check::lives;
 use super::cut::Verdict;
 use super::replay_values::Replayer;
+use super::report::Pace;
 use super::scan::{Deferred, Scan, Tally};
 use super::workers::{self, Work};
-use super::{Progress, RecoveryError, RecoveryPhase};
+use super::{RecoveryError, RecoveryPhase};
 use crate::config::Config;
 use crate::ids::{LogOffset, Stamp};
 use crate::log::batch::header_bytes;
@@ -50,8 +51,8 @@ pub(crate) fn replay_deferred(
     let schedule = Arc::new(schedule);
     let work = |replayer| DeferredReplay { schedule: schedule.clone(), replayer, tally: Tally::default() };
     workers::run(&config.environment, replayers.into_iter().map(work).collect())?;
-    if let Some(progress) = &config.progress {
-        progress(&Progress { phase: RecoveryPhase::Replay, done: total, total });
+    if let Some(pace) = Pace::of(config) {
+        pace.report(RecoveryPhase::Replay, total, total);
     }
     Ok(std::mem::take(&mut *super::scan::locked(&schedule.finished)))
 }
@@ -71,7 +72,7 @@ impl DeferredReplay {
     fn replay(&mut self, deferred: &Deferred) -> Result<(), RecoveryError> {
         let scan = &self.schedule.scan;
         let header = &deferred.batch.header;
-        let log = scan.stream(deferred.place).chain.log;
+        let (log, until) = (scan.stream(deferred.place).chain.log, scan.generations[deferred.place.generation].until);
         let mut reread = Vec::new();
         let bytes = match &deferred.bytes {
             Some(bytes) => &**bytes,
@@ -89,10 +90,12 @@ impl DeferredReplay {
             let entry = entry.map_err(|error| scan.damaged(deferred.place, offset, error.to_string()))?;
             if let Entry::Record(record) = &entry {
                 let order = record.header();
-                let is_open = !lives(&order, deferred.certain) && !scan.base.covers(order.stamp, order.epoch);
+                let counts = order.epoch <= until && !scan.base.covers(order.stamp, order.epoch);
+                let is_open = counts && !lives(&order, deferred.certain);
                 if is_open && lives(&order, self.schedule.cut) {
                     self.tally.replayed += 1;
                     self.tally.writes += u64::from(order.write_count);
+                    self.tally.replayed_bytes += entry.len() as u64;
                     if let Some(session) = &mut session {
                         session.replay(record);
                     }

@@ -3,6 +3,7 @@
 mod damage;
 mod history;
 mod inspect;
+mod until;
 mod world;
 
 use std::path::Path;

@@ -1,0 +1,126 @@
+//! A Unix domain socket over which another process asks this one: a line each way.
+//!
+//! Invariants:
+//! - Only the user that the process runs as can connect: the socket has mode 0600 before it listens.
+//! - A socket that nobody listens on was left by a process that was killed, and is replaced.
+//! - Connections are answered in threads of their own, so that a long answer holds up nobody.
+//!
+//! Absent: what is asked (control/).
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketType};
+
+/// The longest question.
+const QUESTION_BYTES_MAX: u64 = 64 << 10;
+/// How long whoever connected may take to ask.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Waiting connections.
+const BACKLOG: i32 = 16;
+/// The longest path that fits an address.
+const PATH_BYTES_MAX: usize = 100;
+
+/// Answers a line.
+pub(crate) type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// A socket that is listened on; dropped, it is removed.
+pub(crate) struct Listening {
+    path: PathBuf,
+    listener: Arc<UnixListener>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A path that fits an address, and what keeps it valid.
+struct Address {
+    path: PathBuf,
+    _directory: Option<fs::File>,
+}
+
+impl Address {
+    /// Of the socket at `path`; a long one is reached through its directory's descriptor.
+    fn of(path: &Path) -> io::Result<Address> {
+        if path.as_os_str().len() <= PATH_BYTES_MAX {
+            return Ok(Address { path: path.to_owned(), _directory: None });
+        }
+        let (parent, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+        let directory = fs::File::open(parent)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name);
+        Ok(Address { path, _directory: Some(directory) })
+    }
+}
+
+/// Listens at `path`.
+pub(crate) fn listen(path: &Path, answer: Answer) -> io::Result<Listening> {
+    let address = Address::of(path)?;
+    if fs::symlink_metadata(path).is_ok() {
+        if UnixStream::connect(&address.path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens on it"));
+        }
+        fs::remove_file(path)?;
+    }
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(&address.path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    let listener = Arc::new(UnixListener::from(socket));
+    let accepting = Arc::clone(&listener);
+    let thread = thread::Builder::new().name("osier-control".to_owned()).spawn(move || accept(&accepting, &answer))?;
+    Ok(Listening { path: path.to_owned(), listener, thread: Some(thread) })
+}
+
+fn accept(listener: &UnixListener, answer: &Answer) {
+    // Ends when the listener is shut down.
+    while let Ok((stream, _)) = listener.accept() {
+        let answer = Arc::clone(answer);
+        // Without a thread the connection ends unanswered.
+        let _ = thread::Builder::new().name("osier-control".to_owned()).spawn(move || serve(stream, &answer));
+    }
+}
+
+fn serve(mut stream: UnixStream, answer: &Answer) {
+    let mut question = String::new();
+    let read = stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| BufReader::new((&stream).take(QUESTION_BYTES_MAX)).read_line(&mut question));
+    if read.is_ok() {
+        // Whoever went away does not want to know.
+        let _ = stream.write_all(answer(question.trim_end()).as_bytes()).and_then(|()| stream.write_all(b"\n"));
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks whoever listens at `path`; `None` where nobody does.
+pub(crate) fn ask(path: &Path, question: &str) -> io::Result<Option<String>> {
+    let stream = match Address::of(path).and_then(|address| UnixStream::connect(&address.path)) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    (&stream).write_all(question.as_bytes())?;
+    (&stream).write_all(b"\n")?;
+    let mut answer = String::new();
+    BufReader::new(&stream).read_line(&mut answer)?;
+    match answer.is_empty() {
+        true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process ended before it answered")),
+        false => Ok(Some(answer)),
+    }
+}

@@ -1,0 +1,167 @@
+//! Status and the control socket through the public API on the file system, and taking a database back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use osier::config::CheckpointKind;
+use osier::control::{Answer, Request, SOCKET_NAME, ask};
+use osier::status::DatabaseState;
+use osier::table::{KeyRange, Schema, Type, Value};
+use osier::{Config, Database, Error, Protocol, RecoveryError, Table, Until, explain, status};
+
+/// A directory of its own for each test, empty.
+fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate").join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn config(home: &Path) -> Config {
+    let config = Config::new(home).protocol(Protocol::Poplar).streams(2);
+    let set = |config: Config, name, value| config.set(name, value).expect(name);
+    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
+    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+}
+
+fn open(config: Config) -> (Database, Table) {
+    let db = Database::open(config).expect("opened");
+    let schema = Schema::builder("t").column("id", Type::Int64).primary_key(["id"]).build().expect("a schema");
+    let table = db.table("t").or_else(|_| db.create_table(schema)).expect("a table");
+    (db, table)
+}
+
+/// Inserts a row and returns the epoch in which that is certainly over.
+fn insert(db: &Database, table: &Table, id: i64) -> u64 {
+    db.run(|tx| tx.insert(table, &[Value::Int(id)])).expect("an insert").1.wait().expect("durable");
+    let epoch = db.status().expect("a status").live.expect("it is open").epoch;
+    while db.status().expect("a status").live.expect("it is open").ended_epoch <= epoch {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    epoch
+}
+
+fn ids(db: &Database, table: &Table) -> Vec<i64> {
+    let id = table.column("id").expect("id");
+    let scan = db
+        .run(|tx| -> Result<Vec<_>, Error> { tx.scan(table, KeyRange::all())?.map(|row| Ok(row?.int(id))).collect() });
+    scan.expect("a scan").0
+}
+
+fn live(home: &Path) -> osier::Status {
+    match ask(home, &Request::Status).expect("an answer").expect("somebody listens") {
+        Answer::Status(status) => *status,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_process_that_has_it_open_answers_and_the_socket_goes_with_it() {
+    // Longer than the address of a socket may be.
+    let home = directory(&"deep/".repeat(30));
+    fs::create_dir_all(&home).expect("a directory");
+    let mut config = config(&home);
+    config.control_socket = true;
+    let (db, table) = open(config.clone());
+    let socket = home.join(SOCKET_NAME);
+    assert_eq!(fs::metadata(&socket).expect("a socket").permissions().mode() & 0o777, 0o600);
+    insert(&db, &table, 1);
+    let status = live(&home);
+    let process = status.live.as_ref().expect("it is open");
+    assert_eq!((status.state, process.pid), (DatabaseState::Open, std::process::id()));
+    assert!(process.committed >= 2 && process.stable > 0 && process.streams.len() == 2, "{status}");
+    assert!(status.checkpoints.is_empty() && !status.blocks.is_empty(), "{status}");
+    assert!(status.to_string().contains("no checkpoint was taken"), "{status}");
+    let Some(Answer::Checkpoint(taken)) = ask(&home, &Request::Checkpoint).expect("an answer") else { panic!() };
+    assert_eq!(taken.checkpoint.kind, CheckpointKind::Epoch);
+    let status = live(&home);
+    assert_eq!((status.checkpoints.len(), status.checkpoints[0].number), (1, taken.checkpoint.number));
+    assert!(status.to_string().contains("what came after checkpoint"), "{status}");
+    db.close().expect("closed");
+    assert!(!socket.exists());
+    assert!(ask(&home, &Request::Status).expect("no error").is_none());
+    let closed = status_of(&config);
+    assert_eq!((closed.state, closed.checkpoints.len(), closed.generation), (DatabaseState::Closed, 1, 1));
+}
+
+fn status_of(config: &Config) -> osier::Status {
+    status(config).expect("a status")
+}
+
+#[test]
+fn a_checkpoint_that_is_held_up_says_by_whom() {
+    let home = directory("held-up");
+    let mut config = config(&home);
+    config.control_socket = true;
+    let (db, table) = open(config);
+    let mut session = db.session().expect("a session");
+    let open = session.begin();
+    assert_eq!(open.scan(&table, KeyRange::all()).expect("a scan").count(), 0);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(&home, &Request::Checkpoint));
+        while !live(&home).live.expect("it is open").checkpoint.contains("waits for a transaction that began in epoch")
+        {
+            assert!(!asked.is_finished());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(open);
+        assert!(matches!(asked.join().expect("no panic"), Ok(Some(Answer::Checkpoint(_)))));
+    });
+}
+
+#[test]
+fn a_stale_socket_is_replaced_and_nonsense_is_answered() {
+    let home = directory("stale");
+    fs::create_dir_all(&home).expect("a directory");
+    let socket = home.join(SOCKET_NAME);
+    drop(UnixListener::bind(&socket).expect("a socket"));
+    assert!(ask(&home, &Request::Status).expect("no error").is_none(), "nobody listens");
+    let mut config = config(&home);
+    config.control_socket = true;
+    let (db, _) = open(config);
+    use std::io::{Read, Write};
+    for nonsense in ["", "status", "{\"reboot\":1}", "\u{0}"] {
+        let mut stream = std::os::unix::net::UnixStream::connect(&socket).expect("connected");
+        stream.write_all(format!("{nonsense}\n").as_bytes()).expect("written");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains("\"failed\"") && answer.contains("is not understood"), "{answer}");
+    }
+    // Whoever says nothing holds nobody up, nor the close.
+    let silent = std::os::unix::net::UnixStream::connect(&socket).expect("connected");
+    assert_eq!(live(&home).state, DatabaseState::Open);
+    db.close().expect("closed");
+    drop(silent);
+}
+
+#[test]
+fn a_database_is_taken_back_with_its_checkpoint_or_not_at_all() {
+    for kind in [CheckpointKind::Epoch, CheckpointKind::Fuzzy] {
+        let home = directory(&format!("back-{kind:?}"));
+        let mut config = config(&home);
+        config.checkpoint_kind = kind;
+        let (db, table) = open(config.clone());
+        let early = insert(&db, &table, 1);
+        db.checkpoint().expect("a checkpoint");
+        let epochs: Vec<u64> = (2..6).map(|id| insert(&db, &table, id)).collect();
+        db.close().expect("closed");
+        let back = |epoch| Config { until: Some(Until::Epoch(osier::ids::Epoch(epoch))), ..config.clone() };
+        let error = Database::open(back(early)).map(drop).expect_err("it is before the checkpoint");
+        assert!(matches!(error, Error::Recovery(RecoveryError::Until { .. })), "{error}");
+        assert!(error.to_string().contains("restore a backup from before"), "{error}");
+        let plan = explain(&back(epochs[1])).expect("a plan");
+        assert!(plan.after >= 2 && plan.checkpoint.is_some(), "{plan}");
+        let (db, table) = open(back(epochs[1]));
+        assert_eq!(ids(&db, &table), [1, 2, 3]);
+        insert(&db, &table, 9);
+        db.close().expect("closed");
+        for _ in 0..2 {
+            let (db, table) = open(config.clone());
+            assert_eq!(ids(&db, &table), [1, 2, 3, 9]);
+            db.checkpoint().expect("a checkpoint");
+            db.close().expect("closed");
+        }
+    }
+}

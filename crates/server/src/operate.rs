@@ -1,0 +1,121 @@
+//! The commands for whoever runs databases: status, checkpoint, the plan of a recovery, and taking a database back.
+//!
+//! Invariant: where another process has the database open, it is asked over its control socket; the files are left to it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use osier::control::{self, Answer, CheckpointTaken, Request};
+use osier::{Config, Create, RecoveryPlan};
+use osier_bench::engine::{EngineOptions, open, recovery_figures, settings};
+use osier_bench::error::BenchError;
+use osier_bench::report::Report;
+
+use crate::cli::{AskArgs, CheckpointArgs, RecoverArgs, SettingArgs};
+use crate::commands::{directories, say};
+
+/// Exit status where nothing was done because the user has to agree first.
+const NOT_AGREED: u8 = 4;
+
+/// Prints how a database stands.
+pub fn status(args: &AskArgs) -> Result<ExitCode, BenchError> {
+    let dirs = &args.dirs.dirs;
+    let status = match ask(dirs, &Request::Status)? {
+        Some(Answer::Status(status)) => *status,
+        Some(other) => return Err(unexpected(&other)),
+        None => osier::status(&directories(dirs)).map_err(osier::Error::from)?,
+    };
+    say(&mut *args.output.text(), status.to_string().trim_end())?;
+    args.output.write(&status)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes a checkpoint: the process that has the database open does, or this one opens it.
+pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
+    let dirs = &args.dirs.dirs;
+    let taken = match ask(dirs, &Request::Checkpoint)? {
+        Some(Answer::Checkpoint(taken)) => taken,
+        Some(other) => return Err(unexpected(&other)),
+        None => {
+            let db = open(own_config(dirs, &args.settings)?)?;
+            let taken = CheckpointTaken::new(&db.checkpoint()?, SystemTime::now().into());
+            db.close()?;
+            taken
+        }
+    };
+    say(&mut *args.output.text(), &describe(&taken))?;
+    args.output.write(&taken)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(taken: &CheckpointTaken) -> String {
+    let CheckpointTaken { checkpoint, seconds, waited_seconds, .. } = taken;
+    format!("{checkpoint}, in {seconds:.3} s, of which {waited_seconds:.3} s waited for open transactions")
+}
+
+/// Recovers, or says what that would do.
+pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
+    let mut config = own_config(&args.dirs.dirs, &args.settings)?;
+    config.until = args.until;
+    let out = &mut *args.output.text();
+    if args.explain || args.until.is_some() {
+        let plan = osier::explain(&config).map_err(osier::Error::from)?;
+        let is_agreed = args.yes || plan.after == 0;
+        if args.explain || !is_agreed {
+            return explain(args, &plan, is_agreed, out);
+        }
+    }
+    let db = open(config)?;
+    let recovery = db.recovery();
+    let mut report = Report::new("recover");
+    report.recovery = recovery.map(recovery_figures);
+    report.configuration = settings(db.config());
+    if let Some(recovery) = recovery {
+        say(out, &recovery.to_string())?;
+    }
+    db.close()?;
+    args.output.write(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn explain(
+    args: &RecoverArgs,
+    plan: &RecoveryPlan,
+    is_agreed: bool,
+    out: &mut dyn Write,
+) -> Result<ExitCode, BenchError> {
+    say(out, &plan.to_string())?;
+    args.output.write(plan)?;
+    if args.explain || is_agreed {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "error: this would discard {} transactions for ever; nothing was changed. Add --yes to do it",
+        plan.after
+    );
+    Ok(ExitCode::from(NOT_AGREED))
+}
+
+/// Asks the process that has the database open; `None` where none does.
+fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError> {
+    match control::ask(&dirs[0], request) {
+        Ok(Some(Answer::Failed { message, .. })) => Err(BenchError::Usage(message)),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(BenchError::Usage(error.to_string())),
+    }
+}
+
+fn unexpected(answer: &Answer) -> BenchError {
+    BenchError::Usage(format!("the process that has the database open answered another question: {answer:?}"))
+}
+
+/// How this process opens a database that is there: with the protocol and the streams that it has, but for what is set.
+fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, BenchError> {
+    let status = osier::status(&directories(dirs)).map_err(osier::Error::from)?;
+    let own = [("protocol", status.protocol.to_string()), ("streams", status.stream_count.max(1).to_string())];
+    let own = own.map(|(name, value)| (name.to_owned(), value)).into_iter();
+    let settings = own.chain(given.settings.iter().cloned()).collect();
+    Ok(EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: false }.config(Create::Never)?)
+}
