@@ -337,7 +337,8 @@ pub const SETTINGS: &[Setting] = &[
         "checkpoint_interval_us",
         (0, 1 << 42),
         checkpoint_interval,
-        "A checkpoint is taken when so much time has passed and something was logged since; 0: never for that reason."
+        "A checkpoint is taken when so much time has passed and something was logged since, and at once where recovery had to read \
+         log; 0: never for that reason."
     ),
     choice!("checkpoint_at_close", checkpoint_at_close, "Whether closing the database takes a checkpoint: no or yes.",
         "no" => false, "yes" => true),

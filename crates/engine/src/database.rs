@@ -17,7 +17,7 @@ use osier_memory::{Epochs, Pin, Snapshots};
 
 use crate::acknowledge::{Receipt, ReceiptSource};
 use crate::catalog::Catalog;
-use crate::checkpoint::{CheckpointReport, Checkpoints};
+use crate::checkpoint::{CheckpointReport, Checkpoints, Inherited};
 use crate::config::{Config, ConfigError, Protocol};
 use crate::control;
 use crate::directory::{Directory, Home};
@@ -197,7 +197,10 @@ impl Database {
         let nudge = Box::new(move || with_protocol!(&nudged.engine, protocol => protocol.nudge()));
         let ticker = Ticker::start(shared.store.epochs(), environment, *epoch_interval, nudge)
             .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
-        let checkpoints = Checkpoints::start(&shared, &home, report.as_ref().map_or(0, |report| report.log_bytes))?;
+        let inherited =
+            report.as_ref().map(|report| Inherited { log_bytes: report.log_bytes, is_late: report.generations > 1 });
+        let inherited = inherited.unwrap_or_default();
+        let checkpoints = Checkpoints::start(&shared, &home, inherited)?;
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
         let control = Mutex::default();
         let inner = Arc::new(Inner { shared, idle, checkpoints, ticker, home, report, control });

@@ -322,12 +322,34 @@ fn a_checkpoint_is_taken_when_it_is_due() {
         let (db, table) = open_accounts(config);
         fill(&db, &table);
         under_load(&db, &table, || {
-            let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
-            while db.metrics().checkpoints.taken < 2 {
-                assert!(std::time::Instant::now() < patience, "no checkpoint: {:?}", db.metrics().checkpoints);
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            wait_for_checkpoints(&db, 2);
         });
         assert!(db.metrics().checkpoints.failure.is_none());
     }
+}
+
+fn wait_for_checkpoints(db: &Database, count: u64) {
+    let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while db.metrics().checkpoints.taken < count {
+        assert!(std::time::Instant::now() < patience, "no checkpoint: {:?}", db.metrics().checkpoints);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// However long the interval: lives that are shorter must not pile up log.
+#[test]
+fn log_that_recovery_had_to_read_makes_a_checkpoint_due() {
+    let home = directory("inherited");
+    let config = || config(&home, Protocol::Poplar, 2).set("checkpoint_interval_us", "3600000000").expect("an hour");
+    let (db, table) = open_accounts(config());
+    fill(&db, &table);
+    let state = accounts(&db);
+    assert_eq!(db.metrics().checkpoints.taken, 0, "nothing was left to a new database");
+    db.close().expect("closed");
+    let db = Database::open(config()).expect("opened");
+    wait_for_checkpoints(&db, 1);
+    db.close().expect("closed");
+    let db = Database::open(config()).expect("opened");
+    assert_eq!(db.recovery().expect("a recovery").replayed, 0, "everything is covered");
+    assert_eq!(accounts(&db), state);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
-use super::task::Checkpointer;
+use super::task::{Checkpointer, Inherited};
 use super::{CheckpointError, CheckpointMetrics, CheckpointReport, CheckpointState};
 use crate::database::Shared;
 use crate::directory::Home;
@@ -157,10 +157,9 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// For a database whose recovery had to read `log_bytes`.
-    pub(crate) fn start(shared: &Arc<Shared>, home: &Arc<Home>, log_bytes: u64) -> Result<Checkpoints, Error> {
+    pub(crate) fn start(shared: &Arc<Shared>, home: &Arc<Home>, inherited: Inherited) -> Result<Checkpoints, Error> {
         let control = Arc::<Control>::default();
-        let task = Checkpointer::new(shared.clone(), home.clone(), control.clone(), log_bytes).map_err(Arc::new)?;
+        let task = Checkpointer::new(shared.clone(), home.clone(), control.clone(), inherited).map_err(Arc::new)?;
         let spawn = &shared.config.environment.spawn;
         let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
         let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;

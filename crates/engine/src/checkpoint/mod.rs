@@ -34,3 +34,4 @@ mod writer;
 pub(crate) use control::Checkpoints;
 pub use error::CheckpointError;
 pub use report::{CheckpointMetrics, CheckpointReport, CheckpointState};
+pub(crate) use task::Inherited;

@@ -85,7 +85,8 @@ pub(super) struct PartTask {
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
     pub(super) writer: Option<PartWriter>,
-    pub(super) is_started: bool,
+    /// It has yet to step behind the threads of transactions.
+    pub(super) gives_way: bool,
     pub(super) is_reported: bool,
 }
 
@@ -108,7 +109,7 @@ impl PartTask {
 impl Task for PartTask {
     fn step(&mut self) -> Step {
         let Some(mut writer) = self.writer.take() else { return Step::Done };
-        if !std::mem::replace(&mut self.is_started, true) {
+        if std::mem::take(&mut self.gives_way) {
             self.shared.config.environment.spawn.give_way();
         }
         if self.crew.cancelled.load(Ordering::Acquire) {

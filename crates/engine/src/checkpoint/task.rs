@@ -44,8 +44,17 @@ pub(crate) struct Checkpointer {
     /// When the last checkpoint began, and how much log there was.
     last_begun: Duration,
     last_log_bytes: u64,
-    /// Log of earlier lives of the database that the last checkpoint does not cover.
-    inherited_log_bytes: u64,
+    inherited: Inherited,
+}
+
+/// What earlier lives of the database have left to the first checkpoint of this one. Lives shorter than an interval, or
+/// than a checkpoint takes behind the transactions, must not pile up log from crash to crash.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inherited {
+    /// Log that the last checkpoint does not cover.
+    pub(crate) log_bytes: u64,
+    /// A whole life has passed without a checkpoint.
+    pub(crate) is_late: bool,
 }
 
 enum Stage {
@@ -86,13 +95,13 @@ impl Checkpointer {
         shared: Arc<Shared>,
         home: Arc<Home>,
         control: Arc<Control>,
-        inherited_log_bytes: u64,
+        inherited: Inherited,
     ) -> Result<Checkpointer, CheckpointError> {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
         let last_log_bytes = shared.log_metrics().total().bytes;
         let stage = Stage::Idle;
-        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes, inherited_log_bytes })
+        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes, inherited })
     }
 
     fn config(&self) -> &Config {
@@ -149,17 +158,17 @@ impl Checkpointer {
             return false;
         }
         let metrics = self.shared.log_metrics();
-        let written = metrics.total().bytes - self.last_log_bytes + self.inherited_log_bytes;
+        let written = metrics.total().bytes - self.last_log_bytes + self.inherited.log_bytes;
         let is_log = config.checkpoint_log_bytes > 0 && written >= config.checkpoint_log_bytes;
         let interval = config.checkpoint_interval;
-        let is_time = !interval.is_zero() && self.now() >= self.last_begun + interval;
+        let is_time = !interval.is_zero() && (self.now() >= self.last_begun + interval || self.inherited.log_bytes > 0);
         is_log || is_time && (written > 0 || metrics.streams.is_empty())
     }
 
     fn begin(&mut self) -> Result<(), CheckpointError> {
         self.last_begun = self.now();
         self.last_log_bytes = self.shared.log_metrics().total().bytes;
-        self.inherited_log_bytes = 0;
+        self.inherited.log_bytes = 0;
         let files = self.home.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;
         let (begins, boundary) = match kind {
@@ -236,7 +245,7 @@ impl Checkpointer {
                 ),
                 shared: self.shared.clone(),
                 crew: writing.crew.clone(),
-                is_started: false,
+                gives_way: !self.inherited.is_late,
                 is_reported: false,
             };
             let name = format!("{}-{part}", Checkpointer::NAME);
@@ -309,6 +318,7 @@ impl Checkpointer {
         // From here on a manifest may name the files, whatever is reported: they stay.
         self.home.commit_checkpoint(&entry, run.begins.clone())?;
         self.shared.recycle_log(&run.begins);
+        self.inherited.is_late = false;
         let seconds = (self.now() - run.begun).as_secs_f64();
         self.end(Ok(report(&entry, seconds, run.waited)));
         Ok(Step::Again)
