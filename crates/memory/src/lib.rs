@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: files, clocks, transactions. This crate knows keys, stamps and bytes.
 
+mod address_map;
 mod aligned;
 mod epoch;
 mod ids;
@@ -29,6 +30,7 @@ mod thin;
 mod tree;
 mod version;
 
+pub use address_map::{AddressHasher, AddressMap};
 pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};

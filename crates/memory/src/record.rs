@@ -19,6 +19,7 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+use crate::prefetch::prefetch;
 use crate::retained::Interval;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
@@ -327,7 +328,12 @@ impl Record {
         assert!(epochs == pin.epochs_id() || epochs == UNSHARED, "a record is read under a pin of its index's clock");
     }
 
-    /// What [`Held::address`] is of it.
+    /// Asks for the first line of the version.
+    pub(crate) fn prefetch_version(&self) {
+        prefetch(self.header.version.load(Ordering::Relaxed));
+    }
+
+    /// What [`Held::address`](crate::Held::address) is of it.
     pub(crate) fn address(&self) -> usize {
         ptr::from_ref(&self.header).addr()
     }

@@ -27,9 +27,9 @@
 //! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs nothing but a
 //! read of a rarely written pointer per commit while no snapshot is active.
 
-use std::collections::HashMap;
 use std::ptr::{self, NonNull};
 
+use crate::address_map::AddressMap;
 use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sync::{Arc, Mutex, lock};
@@ -66,7 +66,7 @@ pub(crate) struct Retained {
 #[derive(Default)]
 struct Shard {
     is_closed: bool,
-    versions: HashMap<usize, NonNull<version::Header>>,
+    versions: AddressMap<NonNull<version::Header>>,
 }
 
 // SAFETY: a shard owns versions, which may be freed on any thread.
@@ -285,6 +285,14 @@ impl<'a> Interval<'a> {
     /// What versions of the transaction carry.
     pub(crate) fn number(&self) -> u32 {
         if self.is_beyond { self.announcement.number } else { self.announcement.number.saturating_sub(1) }
+    }
+
+    /// Asks for the memory that [`Record::install_in`] will look at.
+    #[inline]
+    pub fn expect(&self, record: &Record) {
+        if self.retained().is_some() {
+            record.prefetch_version();
+        }
     }
 
     /// Where the old versions go, if a snapshot needs any.

@@ -75,13 +75,15 @@ impl Commit<'_, '_> {
         };
         let stamp = slot.stamp();
         reach(Point::Reserved);
+        let interval = self.snapshots.interval(self.pin, epoch);
+        writes.iter().for_each(|write| interval.expect(self.pin.get(write.record)));
         slot.fill(|buffer, seal| {
             let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
             let header = RecordHeader { stamp, raw_dep, epoch, write_count };
             self.write_record(&mut RecordWriter::new(buffer, header, seal), writes, &table_id);
         });
         reach(Point::Filled);
-        control.install(self.pin, writes, stamp, &self.snapshots.interval(self.pin, epoch));
+        control.install(self.pin, writes, stamp, &interval);
         Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
     }
 

@@ -6,10 +6,7 @@
 //!   indexed, absent, as a placeholder.
 //! - Rolling back to a savepoint restores the set exactly; placeholders indexed since are remembered for the purge.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-use osier_memory::{Held, Pin, Record, Stamp, VersionBox};
+use osier_memory::{AddressMap, Held, Pin, Record, Stamp, VersionBox};
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
 /// count is touched per write: handles are shared by all threads.
@@ -58,7 +55,7 @@ const LINEAR_MAX: usize = 16;
 #[derive(Default)]
 pub(crate) struct WriteSet {
     writes: Vec<Write>,
-    by_record: HashMap<usize, usize, BuildHasherDefault<AddressHasher>>,
+    by_record: AddressMap<usize>,
     /// What replaced versions were, since the first savepoint.
     undo: Vec<Undo>,
     /// Length of `writes` at the latest savepoint: writes before it need undo.
@@ -185,25 +182,5 @@ impl WriteSet {
 
     pub(crate) fn forget_abandoned(&mut self) {
         self.abandoned.clear();
-    }
-}
-
-/// Spreads addresses; they are distinct already.
-#[derive(Default)]
-struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_usize(usize::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, address: usize) {
-        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
