@@ -113,7 +113,7 @@ impl Map for Osier {
             let pin = participant.pin();
             for key in keys {
                 let make = |_| Record::new_absent(key.as_slice(), Stamp(value_of(key)));
-                inserted += u64::from(self.tree.get_or_insert(&pin, key.as_slice(), make).change.is_some());
+                inserted += u64::from(self.tree.insert_or_get(&pin, key.as_slice(), make).change.is_some());
             }
         }
         self.epochs.advance();

@@ -267,7 +267,7 @@ impl<'s> Transaction<'s> {
     }
 
     fn write_blind(&self, state: &mut State, table: &Table, place: Place, key: &KeyBuf, pending: Option<VersionBox>) {
-        let (record, is_placeholder) = self.index_record(state, &table.primary, key.as_bytes());
+        let (record, is_placeholder) = self.index_record(state, &table.primary, key.as_bytes(), true);
         state.writes.put(Write { record, place, pending, birth: None, is_placeholder });
     }
 
@@ -321,20 +321,30 @@ impl<'s> Transaction<'s> {
         key: &[u8],
     ) -> (Looked<'a>, bool) {
         loop {
-            let (record, is_placeholder) = self.index_record(state, tree, key);
+            let (record, is_placeholder) = self.index_record(state, tree, key, false);
             if let Some(content) = self.read(state, record) {
                 return ((record, content), is_placeholder);
             }
         }
     }
 
-    /// The record of a key, a placeholder where there was none, without reading it.
-    pub(super) fn index_record(&self, state: &mut State, tree: &RecordTree, key: &[u8]) -> (Held<Record>, bool) {
+    /// The record of a key, a placeholder where there was none, without reading it. Is one expected?
+    fn index_record(
+        &self,
+        state: &mut State,
+        tree: &RecordTree,
+        key: &[u8],
+        is_expected: bool,
+    ) -> (Held<Record>, bool) {
         let mut stamp = Stamp::ZERO;
-        let inserted = tree.get_or_insert(&self.pin, key, |max_stamp| {
+        let make = |max_stamp| {
             stamp = max_stamp;
             Record::new_absent(key, max_stamp)
-        });
+        };
+        let inserted = match is_expected {
+            true => tree.get_or_insert(&self.pin, key, make),
+            false => tree.insert_or_get(&self.pin, key, make),
+        };
         if let Some(change) = &inserted.change {
             state.control.inserted(change, inserted.entry, stamp);
         }

@@ -8,6 +8,7 @@
 //! Absent: long runs on real threads, which are the stress tests.
 
 mod epochs;
+mod hints;
 mod records;
 mod ring;
 

@@ -10,7 +10,7 @@ use crate::sync::{Arc, thread};
 use crate::tree::tests::Fixture;
 use crate::{Keyed, LeafRead, LeafScan, Lookup, Participant, Pin, ScanFrom, Stamp};
 
-type Model = Fixture<4>;
+pub(super) type Model = Fixture<4>;
 
 /// Fills one leaf.
 const ONE_LEAF: &[u8] = &[10, 20, 30, 40];
@@ -22,7 +22,7 @@ const TWO_LEAVES: &[u8] = &[10, 20, 30, 40, 50];
 const REMOVED: Stamp = Stamp(1);
 
 /// A tree into which each of `keys` was put, or out of which it was taken where it comes again, and two who use it.
-fn tree_of(keys: &[u8]) -> (Arc<Model>, Participant, Participant) {
+pub(super) fn tree_of(keys: &[u8]) -> (Arc<Model>, Participant, Participant) {
     let model = Arc::new(Model::new());
     let mut first = model.epochs.register().expect("a slot");
     let second = model.epochs.register().expect("a slot");
@@ -34,7 +34,7 @@ fn tree_of(keys: &[u8]) -> (Arc<Model>, Participant, Participant) {
     (model, first, second)
 }
 
-fn insert(model: &Model, pin: &Pin<'_>, key: u8) {
+pub(super) fn insert(model: &Model, pin: &Pin<'_>, key: u8) {
     assert!(model.insert(pin, &[key], u64::from(key)).change.is_some(), "{key} is new");
 }
 
@@ -42,7 +42,7 @@ fn remove(model: &Model, pin: &Pin<'_>, key: u8, stamp: u64) {
     assert!(model.remove(pin, &[key], stamp), "{key} is there");
 }
 
-fn assert_found(model: &Model, pin: &Pin<'_>, key: u8) {
+pub(super) fn assert_found(model: &Model, pin: &Pin<'_>, key: u8) {
     assert_eq!(model.value(pin, &[key]), Some(u64::from(key)), "{key} is there all the time");
 }
 
@@ -58,7 +58,7 @@ fn absence(model: &Model, pin: &Pin<'_>, key: u8) -> Option<LeafRead> {
 ///
 /// The writer's thread comes first: loom tries another order of a load and a later store only where the storing thread has
 /// not loaded the same word in between, which a writer does before it locks.
-fn beside(
+pub(super) fn beside(
     (keys, after): (&'static [u8], &'static [u8]),
     write: impl Fn(&Model, &Pin<'_>) + Send + Sync + 'static,
     other: impl Fn(&Model, &Pin<'_>) + Copy + Send + Sync + 'static,
@@ -75,6 +75,9 @@ fn beside(
         model.tree.assert_sound(&pin);
         let found = model.scan(&pin, ScanFrom::AtLeast(&[])).concat();
         assert_eq!(found, after);
+        for &key in keys {
+            assert_eq!(model.value(&pin, &[key]).is_some(), after.contains(&key), "{key} is found if it is there");
+        }
     });
 }
 

@@ -108,7 +108,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
 /// Asks for all the lines of a node that a search may read. Which ones it will read is known only line by line, and each
 /// of these steps would wait for memory.
 #[inline(always)]
-fn prefetch_node(node: AnyNode, slots: usize) {
+pub(super) fn prefetch_node(node: AnyNode, slots: usize) {
     let lines = 1 + (slots * (size_of::<AtomicU64>() + size_of::<AtomicPtr<()>>())).div_ceil(LINE_BYTES);
     for line in 0..lines {
         prefetch(node.as_ptr().cast::<u8>().wrapping_add(line * LINE_BYTES));

@@ -16,6 +16,7 @@ use crate::sync::Backoff;
 use crate::thin::Entry;
 
 use super::descend::{Above, Bound, Place, Reached, as_leaf};
+use super::hints::Spot;
 use super::lock::{Guard, Retry};
 use super::node::{AnyNode, Fences, Header, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
 use super::restructure::Replacement;
@@ -60,10 +61,33 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Where `pin` belongs to other epochs than the tree, or the entry has another key.
     pub fn get_or_insert(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
         self.check(pin);
+        let spot = self.hints.spot(pin, key);
+        match spot.and_then(|spot| spot.find::<T>(key)) {
+            Some(entry) => Inserted { entry: hold(pin, entry), change: None },
+            None => self.insert_at_leaf(pin, key, spot, make),
+        }
+    }
+
+    /// As [`Tree::get_or_insert`], but faster where there is no such entry, and slower where there is.
+    ///
+    /// # Panics
+    /// As for [`Tree::get_or_insert`].
+    pub fn insert_or_get(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
+        self.check(pin);
+        self.insert_at_leaf(pin, key, None, make)
+    }
+
+    fn insert_at_leaf(
+        &self,
+        pin: &Pin<'_>,
+        key: &[u8],
+        spot: Option<Spot<'_>>,
+        make: impl FnOnce(Stamp) -> T::Owned,
+    ) -> Inserted<T> {
         let mut make = Some(|max_stamp| self.own(key, make(max_stamp)));
         let mut backoff = Backoff::new();
         loop {
-            match self.try_insert(pin, key, &mut make) {
+            match self.try_insert(pin, (key, spot), &mut make) {
                 Ok(inserted) => return inserted,
                 Err(_) => backoff.wait(),
             }
@@ -79,13 +103,18 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     fn try_insert(
         &self,
         pin: &Pin<'_>,
-        key: &[u8],
+        (key, spot): (&[u8], Option<Spot<'_>>),
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
     ) -> Result<Inserted<T>, Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), LEAF_LEVEL)?;
         let leaf = as_leaf::<T, L>(pin, node);
         let slot = match leaf.find(key, word)? {
-            Place::At(_, entry) => return Ok(Inserted { entry: hold(pin, entry), change: None }),
+            Place::At(_, entry) => {
+                if let Some(spot) = spot {
+                    self.hints.fill(pin, spot, entry, (leaf, word));
+                }
+                return Ok(Inserted { entry: hold(pin, entry), change: None });
+            }
             Place::Gap(slot) => slot,
         };
         let guard = leaf.header.lock.try_lock(word)?;
@@ -163,6 +192,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         };
         let replacement = Replacement { left: left.cast(), right: separator.zip(right.map(NonNull::cast)) };
         self.replace(pin, node, guard, parent, replacement);
+        if right.is_some() {
+            self.hints.leaf_added::<L>(pin);
+        }
         Ok(Inserted { entry: hold(pin, entry), change: Some(change) })
     }
 }

@@ -7,13 +7,15 @@
 //!   was scanned, or a key that was looked for and not found, still holds what it held.
 //! - A leaf's `max_stamp` is at least the stamp of every removal from its range of keys: kept on split, the larger one on
 //!   merge, raised by [`Tree::remove_if`] (Poplar's stamp of an absent key; see docs/protocols.md).
-//! - Readers write nothing. Writers lock at most a parent and two of its children, by trying; no lock is waited for.
+//! - Readers write nothing but hints, where one is missing (`hints.rs`). Writers lock at most a parent and two of its
+//!   children, by trying; no lock is waited for.
 //! - What is unlinked is retired through the epochs, so a pinned reader never sees freed memory.
 //!
 //! Deliberately absent: sibling links (a scan goes on from the leaf's fence), values (an entry is a pointer to something
 //! that carries its key) and any idea of a transaction.
 
 mod descend;
+mod hints;
 mod insert;
 mod lock;
 mod node;
@@ -43,6 +45,7 @@ pub use scan::{LeafScan, ScanFrom};
 pub use shape::Shape;
 
 use descend::{Bound, Place};
+use hints::Hints;
 use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree};
 
 /// Slots of a leaf where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
@@ -60,6 +63,7 @@ const NODE_SLOTS_MIN: usize = 4;
 pub struct Tree<T: Entry + ?Sized, const L: usize = LEAF_SLOTS, const I: usize = INNER_SLOTS> {
     epochs: Arc<Epochs>,
     root: AtomicPtr<Header>,
+    hints: Hints,
     entries: PhantomData<fn(&T)>,
 }
 
@@ -132,7 +136,8 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     pub fn new(epochs: Arc<Epochs>) -> Self {
         const { assert!(L >= NODE_SLOTS_MIN && I >= NODE_SLOTS_MIN, "a node has at least four slots") };
         let root = Leaf::<T, L>::build(Fences::unbounded(), &[], Stamp::ZERO);
-        Tree { epochs, root: AtomicPtr::new(root.cast::<Header>().as_ptr()), entries: PhantomData }
+        let root = AtomicPtr::new(root.cast::<Header>().as_ptr());
+        Tree { epochs, root, hints: Hints::new(), entries: PhantomData }
     }
 
     /// Looks for `key`.
@@ -141,11 +146,20 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Where `pin` belongs to other epochs than the tree.
     pub fn get(&self, pin: &Pin<'_>, key: &[u8]) -> Lookup<T> {
         self.check(pin);
+        let spot = self.hints.spot(pin, key);
+        if let Some(entry) = spot.and_then(|spot| spot.find::<T>(key)) {
+            return Lookup::Found(hold(pin, entry));
+        }
         let mut backoff = Backoff::new();
         loop {
             let found = self.leaf_for(pin, Bound::At(key)).and_then(|(leaf, version)| {
                 Ok(match leaf.find(key, version)? {
-                    Place::At(_, entry) => Lookup::Found(hold(pin, entry)),
+                    Place::At(_, entry) => {
+                        if let Some(spot) = spot {
+                            self.hints.fill(pin, spot, entry, (leaf, version));
+                        }
+                        Lookup::Found(hold(pin, entry))
+                    }
                     Place::Gap(_) => Lookup::Absent(leaf.read_at(pin, version)?),
                 })
             });
@@ -167,6 +181,12 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     pub fn is_unchanged(&self, pin: &Pin<'_>, read: &LeafRead) -> bool {
         self.check(pin);
         read.is_unchanged(pin)
+    }
+
+    /// Whether a lookup of `key` needs no way down.
+    #[cfg(all(test, any(loom, shuttle)))]
+    pub(crate) fn is_hinted(&self, pin: &Pin<'_>, key: &[u8]) -> bool {
+        self.hints.spot(pin, key).is_some_and(|spot| spot.find::<T>(key).is_some())
     }
 
     fn check(&self, pin: &Pin<'_>) {
@@ -198,8 +218,8 @@ impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
 /// Ties a pointer that was just read from the tree to the pin.
 #[inline]
 fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
-    // SAFETY: every caller read the pointer from a validated or locked node under this pin, so what it points to was
-    // linked after the pin was taken and is not freed before the pin ends.
+    // SAFETY: every caller read the pointer from a validated or locked node under this pin, or from a hint, so what it
+    // points to was linked after the pin was taken and is not freed before the pin ends.
     unsafe { pin.hold(raw) }
 }
 

@@ -217,6 +217,8 @@ pub(super) struct Leaf<T: ?Sized, const N: usize> {
     entries: [AtomicPtr<()>; N],
     /// No entry that was removed from this range of keys had a later stamp.
     max_stamp: AtomicU64,
+    /// The number of the table that got the hints of all entries, at some time.
+    hinted_in: AtomicU32,
     kind: PhantomData<*const T>,
 }
 
@@ -259,6 +261,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
             heads: unused_heads(),
             entries: null_pointers(),
             max_stamp: AtomicU64::new(max_stamp.0),
+            hinted_in: AtomicU32::new(0),
             kind: PhantomData,
         };
         for (slot, entry) in entries.iter().enumerate() {
@@ -285,6 +288,15 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         if stamp > self.max_stamp() {
             self.max_stamp.store(stamp.0, Ordering::Relaxed);
         }
+    }
+
+    pub(super) fn hinted_in(&self) -> u32 {
+        self.hinted_in.load(Ordering::Relaxed)
+    }
+
+    /// Records which table got the hints of all entries.
+    pub(super) fn set_hinted_in(&self, table: u32) {
+        self.hinted_in.store(table, Ordering::Relaxed);
     }
 
     #[inline]

@@ -97,6 +97,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let (leaf, version) = self.leaf_for(pin, Bound::At(key))?;
         let Place::At(slot, entry) = leaf.find(key, version)? else { return Ok(false) };
         let guard = leaf.header.lock.try_lock(version)?;
+        if let Some(spot) = self.hints.spot(pin, key) {
+            spot.clear(entry);
+        }
         let decide = decide.take().expect("the decision is asked for once");
         // SAFETY: the leaf is locked at the version at which the entry was found, so the entry is linked.
         let Some(stamp) = decide(unsafe { T::from_raw(entry) }) else { return Ok(false) };
@@ -219,6 +222,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let LockedAbove { inner, slot, guard } = parent;
         let between = NonNull::new(inner.separator(slot)).expect("there is a separator between neighbours");
         let is_leaf = header(pin, left).level == LEAF_LEVEL;
+        let is_one_leaf_less = is_leaf && matches!(outcome, Outcome::One(_));
         let joined = match outcome {
             Outcome::Two(new_left, separator, new_right) => {
                 inner.replace_child(slot, new_left);
@@ -247,6 +251,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         if is_leaf {
             // An inner join moved it into a new node instead.
             self.retire_separator(pin, between);
+        }
+        if is_one_leaf_less {
+            self.hints.leaf_removed::<L>(pin);
         }
         joined
     }

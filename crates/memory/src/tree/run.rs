@@ -35,7 +35,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         if let Some(inserted) = run.leaf.and_then(|leaf| self.insert_into(pin, leaf, key, &mut once)) {
             return inserted;
         }
-        let inserted = self.get_or_insert(pin, key, once);
+        let inserted = self.insert_or_get(pin, key, once);
         run.leaf = inserted.change.and_then(|change| {
             let holds = |leaf: &Held<Header>| pin.get(*leaf).low() <= key;
             change.leaves().filter(holds).last()

@@ -4,19 +4,23 @@
 //! - What one call gives is one state of one leaf; `read` proves it. Leaves of different calls may be of different moments:
 //!   a transaction that wants one moment checks all of them with [`Tree::is_unchanged`] when it ends.
 //! - The leaves of a scan follow each other without a gap and without overlap: the next bound is the fence of the leaf
-//!   that was read, and fences never change.
+//!   that was read, and fences never change. While the word of the parent is what it was when the leaf was found under it,
+//!   the leaf of the next slot is that leaf, and there is no way down.
 //!
 //! Deliberately absent: a limit. The caller stops when it has enough.
+
+use std::ops::Range;
+use std::ptr::NonNull;
 
 use crate::epoch::{Held, Pin};
 use crate::prefetch::prefetch;
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
-use super::descend::{Bound, Place};
+use super::descend::{Above, Bound, Place, Reached, as_leaf, header, prefetch_node};
 use super::lock::Retry;
-use super::node::{Header, Leaf};
-use super::{LeafRead, Tree, hold};
+use super::node::{Header, Inner, LEAF_LEVEL, Leaf};
+use super::{INNER_SLOTS, LeafRead, Tree, hold};
 
 /// Where a scan starts and which way it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,20 +39,29 @@ pub enum ScanFrom<'k> {
 
 /// What one call gave, and where the scan goes on. Reused from call to call, its buffers are too.
 #[derive(Debug)]
-pub struct LeafScan<T: ?Sized> {
+pub struct LeafScan<T: ?Sized, const I: usize = INNER_SLOTS> {
     /// The entries of the leaf beyond the bound, in the order of the scan; there may be none.
     pub entries: Vec<Held<T>>,
     read: Option<LeafRead>,
+    above: Option<Linked<I>>,
     is_forward: bool,
 }
 
-impl<T: ?Sized> Default for LeafScan<T> {
+/// Where a leaf was linked: the inner node, its word then, and the slot.
+#[derive(Clone, Copy, Debug)]
+struct Linked<const I: usize> {
+    inner: Held<Inner<I>>,
+    word: u64,
+    slot: usize,
+}
+
+impl<T: ?Sized, const I: usize> Default for LeafScan<T, I> {
     fn default() -> Self {
-        LeafScan { entries: Vec::new(), read: None, is_forward: true }
+        LeafScan { entries: Vec::new(), read: None, above: None, is_forward: true }
     }
 }
 
-impl<T: ?Sized> LeafScan<T> {
+impl<T: ?Sized, const I: usize> LeafScan<T, I> {
     /// A scan that has not begun.
     pub fn new() -> Self {
         Self::default()
@@ -74,7 +87,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
-    pub fn scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T>) {
+    pub fn scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, I>) {
         self.check(pin);
         out.is_forward = matches!(from, ScanFrom::AtLeast(_) | ScanFrom::Above(_));
         let mut backoff = Backoff::new();
@@ -88,7 +101,10 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `out` was filled under another pin, or `pin` belongs to other epochs than the tree.
-    pub fn scan_next(&self, pin: &Pin<'_>, out: &mut LeafScan<T>) -> bool {
+    pub fn scan_next(&self, pin: &Pin<'_>, out: &mut LeafScan<T, I>) -> bool {
+        if self.try_scan_beside(pin, out).is_some() {
+            return true;
+        }
         let Some(bound) = out.next(pin) else {
             out.entries.clear();
             return false;
@@ -98,13 +114,32 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         true
     }
 
-    fn try_scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T>) -> Result<(), Retry> {
+    /// Reads the neighbour under the same parent, if there is one and the parent has not changed.
+    fn try_scan_beside(&self, pin: &Pin<'_>, out: &mut LeafScan<T, I>) -> Option<()> {
+        let Linked { inner, word, slot } = out.above?;
+        let inner = pin.get(inner);
+        let beside = |slot: usize| if out.is_forward { Some(slot + 1) } else { slot.checked_sub(1) };
+        let child_in = |slot: usize| NonNull::new(inner.child(slot));
+        let slot = beside(slot).filter(|&slot| slot < inner.count())?;
+        let (node, after) = (child_in(slot)?, beside(slot).filter(|&after| after < I).and_then(child_in));
+        inner.header.lock.validate(word).ok()?;
+        if let Some(after) = after {
+            prefetch_node(after, L);
+        }
+        let parent = Some(Above { inner, word, slot });
+        let word = header(pin, node).lock.stable().ok()?;
+        let slots = 0..as_leaf::<T, L>(pin, node).count();
+        self.take(pin, Reached { node, word, parent }, slots, out).ok()
+    }
+
+    fn try_scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, I>) -> Result<(), Retry> {
         let bound = match from {
             ScanFrom::AtLeast(key) | ScanFrom::Above(key) | ScanFrom::AtMost(key) => Bound::At(key),
             ScanFrom::Below(key) => Bound::Below(key),
             ScanFrom::Last => Bound::Last,
         };
-        let (leaf, version) = self.leaf_for(pin, bound)?;
+        let reached = self.descend(pin, bound, LEAF_LEVEL)?;
+        let (leaf, version) = (as_leaf::<T, L>(pin, reached.node), reached.word);
         let count = leaf.count();
         let slots = match from {
             // A bound that is the leaf's own low fence, as when a scan goes on, takes all of it.
@@ -116,11 +151,23 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             ScanFrom::AtMost(key) => 0..leaf.gaps(key, version)?.1,
             ScanFrom::Last => 0..count,
         };
+        self.take(pin, reached, slots, out)
+    }
+
+    /// Makes `out` what these slots of the leaf hold.
+    fn take(
+        &self,
+        pin: &Pin<'_>,
+        Reached { node, word, parent }: Reached<'_, I>,
+        slots: Range<usize>,
+        out: &mut LeafScan<T, I>,
+    ) -> Result<(), Retry> {
+        let leaf = as_leaf::<T, L>(pin, node);
         out.entries.clear();
         let held = |slot| {
             let entry = leaf.entry(slot);
             prefetch(entry);
-            std::ptr::NonNull::new(entry).map(|entry| hold(pin, entry))
+            NonNull::new(entry).map(|entry| hold(pin, entry))
         };
         if out.is_forward {
             out.entries.extend(slots.filter_map(held));
@@ -128,7 +175,11 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             out.entries.extend(slots.rev().filter_map(held));
         }
         // Also what makes the handles right: until here they may be anything.
-        out.read = Some(leaf.read_at(pin, version).inspect_err(|_| out.entries.clear())?);
+        out.read = Some(leaf.read_at(pin, word).inspect_err(|_| out.entries.clear())?);
+        out.above = parent.map(|Above { inner, word, slot }| {
+            let inner = hold(pin, NonNull::from(inner).cast());
+            Linked { inner, word, slot }
+        });
         Ok(())
     }
 }

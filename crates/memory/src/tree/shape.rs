@@ -24,7 +24,7 @@ pub struct Shape {
     pub inner_nodes: usize,
     /// Levels; 1 where the root is a leaf.
     pub height: usize,
-    /// Bytes of all nodes, their fences and separators; entries not included.
+    /// Bytes of all nodes, their fences and separators, and of the hints; entries not included.
     pub bytes: usize,
 }
 
@@ -65,6 +65,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
                 bound = node.high();
             }
         }
+        shape.bytes += self.hints.bytes(pin);
         shape
     }
 

@@ -89,7 +89,11 @@ impl<const N: usize> Fixture<N> {
     }
 
     pub(crate) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item> {
-        self.tree.get_or_insert(pin, key, |_| ItemBox::new(key, value, &self.alive))
+        let make = |_| ItemBox::new(key, value, &self.alive);
+        match value % 2 {
+            0 => self.tree.insert_or_get(pin, key, make),
+            _ => self.tree.get_or_insert(pin, key, make),
+        }
     }
 
     pub(crate) fn remove(&self, pin: &Pin<'_>, key: &[u8], stamp: u64) -> bool {
