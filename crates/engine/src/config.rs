@@ -281,14 +281,14 @@ pub const SETTINGS: &[Setting] = &[
     number!(
         "ring_bytes",
         "bytes",
-        (64 << 10, 1 << 30),
+        (16 << 10, 1 << 30),
         ring_bytes,
         "Memory of one stream's log ring; a power of two, at least four times transaction_log_bytes_max."
     ),
     number!(
         "segment_bytes",
         "bytes",
-        (16 * BLOCK, 1 << 32),
+        (4 * BLOCK, 1 << 32),
         segment_bytes,
         "Length of one log segment file; a multiple of 4096, larger than ring_bytes."
     ),

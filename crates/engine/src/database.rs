@@ -22,6 +22,7 @@ use crate::config::{Config, ConfigError, Protocol};
 use crate::control;
 use crate::directory::{Directory, Home};
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::io::socket::Listening;
 use crate::log::protocol::{Poplar, Serial, Unlogged};
@@ -166,7 +167,7 @@ impl Database {
         }
         let directory = Directory::open(&config, &store)?;
         // Beyond the floor: a checkpoint makes recovery skip epochs up to its boundary.
-        store.epochs().resume_at(Epoch(directory.epoch_floor().0 + 1));
+        store.epochs().resume_at(Epoch(directory.epoch_floor().0 + u64::from(!has(Mutation::EpochReused))));
         let mut report = directory.report.clone();
         if let Some(report) = &mut report {
             open_catalog(&config, &store, &catalog, report)?;

@@ -208,8 +208,7 @@ impl Directory {
             let index = self.manifest.directory_index(&self.home, dir);
             let dir = self.home.join(&self.manifest.directories[index as usize]);
             let directory = files::part_directory(&dir);
-            self.disk.create_dir_all(&directory).map_err(CheckpointError::io("create", &directory))?;
-            self.disk.sync_dir(&dir).map_err(CheckpointError::io("sync the directory", &dir))?;
+            manifest::create_directory(&*self.disk, &directory)?;
             parts.push((index, files::part_path(&dir, number, part)));
         }
         Ok(NewCheckpoint { database: self.manifest.database, number, parts })
@@ -222,6 +221,9 @@ impl Directory {
         let superseded = next.supersede(entry.clone(), begins);
         if has(Mutation::UnlinkBeforeManifest) {
             self.remove_superseded(&self.manifest, &superseded);
+        }
+        if has(Mutation::CheckpointRemovedEarly) {
+            self.remove_superseded(&self.manifest, &[]);
         }
         next.store(&*self.disk, &self.home)?;
         let before = std::mem::replace(&mut self.manifest, next);

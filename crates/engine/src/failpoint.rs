@@ -4,6 +4,8 @@
 //! them (docs/testing.md). Each [`Point`] lies inside a step that is one call for its caller, and lets a simulator that runs
 //! many threads as one switch there. Without the cargo feature `mutations` neither exists at run time: every check is constant.
 
+use crate::ids::Epoch;
+
 /// A fault of the durability protocol, for tests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,6 +55,62 @@ pub enum Mutation {
     BusyCertified,
     /// The stamp of a batch is read after the batch was closed, outside the latch.
     CloseOutsideLatch,
+    /// The epoch is drawn after the reads were validated (breaks the S-point rule).
+    LateEpoch,
+    /// The scan of an epoch begins while transactions of that epoch are at work.
+    EarlyScan,
+    /// Versions of a snapshot that are overwritten are not kept for it.
+    NotRetained,
+    /// What an epoch overwrites is kept for the snapshot of the epoch before.
+    RetainedForAnother,
+    /// Whoever commits looks for a snapshot before its locks are held and its epoch is drawn (breaks N1).
+    StaleAnnouncement,
+    /// Records are purged during a snapshot, and what it has of them is not kept.
+    OrphansForgotten,
+    /// A fuzzy scan reads records that are locked.
+    NoTupleLock,
+    /// `max_seen` leaves out absences.
+    TombstoneUnseen,
+    /// New keys and index entries go in after their locks are given back.
+    LateIndexInsert,
+    /// The log begins, for recovery, where it is when a checkpoint is complete (breaks K3).
+    LateBegins,
+    /// Checksums of records say nothing of their place.
+    UnboundSeal,
+    /// The checkpoint before goes before the manifest is durable that names the next one.
+    CheckpointRemovedEarly,
+    /// The manifest keeps no durable stamps of streams beside their begins.
+    NoDurableInBegins,
+    /// Epochs of a new generation begin at the floor and not above it (breaks K4).
+    EpochReused,
+    /// The floor of epochs leaves out the boundary of the checkpoint (breaks K4).
+    EpochFloorForgotten,
+    /// A failed sync of the log counts as none.
+    SyncErrorIgnored,
+    /// A failed sync of the log is tried again, and believed.
+    SyncRetried,
+    /// A log whose task died goes on.
+    DeathIgnored,
+    /// A committer in the place of the logger is answered before the sync.
+    LeaderUnsynced,
+    /// Checksums of records are not looked at.
+    RecordUnchecked,
+    /// What follows an unsound record is replayed.
+    GapSkipped,
+    /// Who wrote nothing is acknowledged at once.
+    ReadersAtOnce,
+    /// Rolling back to a savepoint leaves index entries behind.
+    SavepointKeepsEntries,
+    /// A unique index is looked at without observing it.
+    UniqueUnobserved,
+    /// `raw_dep` of a replaced row leaves out its birth.
+    BirthIgnored,
+    /// Replay ignores a delete that comes before its row.
+    TombstonesNotReplayed,
+    /// Records are replayed before the cut is known.
+    ReplayBeforeCut,
+    /// A tail gets its name before that of the tail before it is durable.
+    TailNamedFirst,
 }
 
 /// Where a simulated thread may be switched away from.
@@ -77,8 +135,19 @@ pub enum Point {
     Certified,
     /// A logger has published a batch.
     Published,
+    /// A checkpoint is complete and stable, and the manifest does not name it yet.
+    Complete,
     /// Somebody waits for another thread.
     Waiting,
+}
+
+/// A part of what a database has on its disk, to be opened alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// The checkpoint, without anything of the log.
+    Checkpoint,
+    /// The checkpoint, if there is one, and the log up to this epoch.
+    UpTo(Epoch),
 }
 
 /// Lets the simulator switch, if there is one.
@@ -103,20 +172,37 @@ pub(crate) fn has(mutation: Mutation) -> bool {
     }
 }
 
+/// Whether a record of the log is not in the slice that this thread opens.
+#[inline(always)]
+pub(crate) fn is_cut_off(epoch: Epoch) -> bool {
+    #[cfg(feature = "mutations")]
+    return match simulated::SLICE.get() {
+        None => false,
+        Some(Slice::Checkpoint) => true,
+        Some(Slice::UpTo(last)) => epoch > last,
+    };
+    #[cfg(not(feature = "mutations"))]
+    {
+        let _ = epoch;
+        false
+    }
+}
+
 /// The simulator's side.
 #[cfg(feature = "mutations")]
 pub mod simulated {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::sync::OnceLock;
 
     use osier_memory::sync::{SIMULATOR, Simulator};
 
-    use super::{Mutation, Point};
+    use super::{Mutation, Point, Slice};
 
     pub(super) static REACHED: OnceLock<fn(Point)> = OnceLock::new();
 
     thread_local! {
         pub(super) static MUTATIONS: RefCell<Vec<Mutation>> = const { RefCell::new(Vec::new()) };
+        pub(super) static SLICE: Cell<Option<Slice>> = const { Cell::new(None) };
     }
 
     /// From now on `reached` is called at every point, by whatever thread, and takes the place of waiting where `is_here`.
@@ -124,6 +210,14 @@ pub mod simulated {
     pub fn install(is_here: fn() -> bool, reached: fn(Point)) {
         let _ = REACHED.set(reached);
         let _ = SIMULATOR.set(Simulator { is_here, pause: || super::reach(Point::Waiting) });
+    }
+
+    /// Lets the databases that `open` opens in the calling thread have no more than a slice of what is there.
+    pub fn sliced<T>(slice: Slice, open: impl FnOnce() -> T) -> T {
+        SLICE.set(Some(slice));
+        let opened = open();
+        SLICE.set(None);
+        opened
     }
 
     /// Builds these faults, and no others, into what the calling thread runs.

@@ -10,6 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
+use std::rc::Rc;
 
 use fastrand::Rng;
 use generator::{Generator, Gn};
@@ -40,6 +41,11 @@ struct Schedule {
 
 thread_local! {
     static SCHEDULE: RefCell<Option<Schedule>> = const { RefCell::new(None) };
+    /// What is called before a manifest names a checkpoint.
+    static ON_COMPLETE: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
+    /// After how many steps a task dies; zero where none does, or one has.
+    static DEATH: Cell<u64> = const { Cell::new(0) };
+    static HAS_DIED: Cell<bool> = const { Cell::new(false) };
     /// The last place in the serial order that was given.
     static LAST_ORDER: Cell<u64> = const { Cell::new(0) };
     /// The one that the running fiber was given last.
@@ -52,6 +58,43 @@ pub fn start(seed: u64, preempted_share: f64, mutations: &[Mutation]) {
     simulated::build_in(mutations);
     SCHEDULE.set(Some(Schedule { rng: Rng::with_seed(seed), preempted_share }));
     LAST_ORDER.set(0);
+    ON_COMPLETE.set(None);
+    strike(0);
+}
+
+/// Lets the background task that takes the `step`-th step from now on die of a panic; with zero none does.
+pub fn strike(step: u64) {
+    DEATH.set(step);
+    HAS_DIED.set(false);
+}
+
+/// Does something during which no task dies.
+pub fn spared<T>(body: impl FnOnce() -> T) -> T {
+    let left = DEATH.replace(0);
+    let result = body();
+    DEATH.set(left);
+    result
+}
+
+/// Whether a task has died since.
+pub fn has_struck() -> bool {
+    HAS_DIED.get()
+}
+
+/// To be called at each step of a background task.
+pub fn endure() {
+    let left = DEATH.get();
+    DEATH.set(left.saturating_sub(1));
+    if left == 1 {
+        HAS_DIED.set(true);
+        // No panic of the hook's business.
+        std::panic::resume_unwind(Box::new("struck by the simulation".to_owned()));
+    }
+}
+
+/// From now on calls `hook` when a checkpoint is complete and no manifest names it yet.
+pub fn on_complete(hook: impl Fn() + 'static) {
+    ON_COMPLETE.set(Some(Rc::new(hook)));
 }
 
 /// The place in the serial order of the commit that the calling fiber did last.
@@ -63,6 +106,11 @@ fn reached(point: Point) {
     if point == Point::Ordered {
         LAST_ORDER.set(LAST_ORDER.get() + 1);
         ORDER.set(LAST_ORDER.get());
+    }
+    if point == Point::Complete
+        && let Some(hook) = ON_COMPLETE.with_borrow(Clone::clone)
+    {
+        hook();
     }
     let draw = |schedule: &mut Schedule| schedule.rng.f64() < schedule.preempted_share;
     let is_drawn = || SCHEDULE.with_borrow_mut(|schedule| schedule.as_mut().is_some_and(draw));

@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod disk;
 pub mod fiber;
+pub mod history;
 pub mod simulation;
 pub mod spawn;
 pub mod threads;

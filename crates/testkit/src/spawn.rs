@@ -21,13 +21,13 @@ use fastrand::Rng;
 use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 
 use crate::clock::ManualClock;
-use crate::fiber::{Fiber, Turn, give_way};
+use crate::fiber::{Fiber, Turn, endure, give_way};
 
 /// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
 const DEADLINES_MAX: u32 = 20_000;
 
 /// How often a task is drawn, relative to the others that are awake.
-const SPEEDS: [u32; 4] = [1, 4, 8, 8];
+const SPEEDS: [u32; 4] = [1, 8, 32, 32];
 
 /// A scheduler of tasks in one thread. Clones share it.
 #[derive(Clone)]
@@ -243,7 +243,11 @@ impl Joiner for SimJoiner {
 /// The life of a task. Its drop may raise signals or take locks of its own: outside those of the scheduler.
 fn run(mut task: Box<dyn Task>) -> Turn {
     loop {
-        match catch_unwind(AssertUnwindSafe(|| task.step())) {
+        let step = || {
+            endure();
+            task.step()
+        };
+        match catch_unwind(AssertUnwindSafe(step)) {
             Ok(Step::Done) => return Turn::Over(None),
             Ok(step) => give_way(Turn::Stepped(step)),
             Err(panic) => return Turn::Over(Some(panic_message(panic.as_ref()))),

@@ -13,6 +13,8 @@ use std::task::{Context, Poll};
 
 use super::Acknowledger;
 use super::queue::Waiter;
+#[cfg(feature = "mutations")]
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::{LogError, Observed};
 
@@ -164,6 +166,9 @@ impl Receipt {
             && let Some(lead) = Lead::take(&*share.loggers, self.observed.stream)
         {
             while !share.loggers.acknowledger().status(&self.observed)? && lead.step() {
+                if has(Mutation::LeaderUnsynced) {
+                    return Ok(());
+                }
                 pause().await;
             }
         }

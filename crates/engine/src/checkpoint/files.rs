@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
 use super::format::PartIdentity;
+use crate::failpoint::{Mutation, has};
 use crate::io::Disk;
 use crate::persist::manifest::{CheckpointEntry, Manifest};
 
@@ -18,6 +19,11 @@ const SUFFIX: &str = ".ckpt";
 /// Where the parts in `directory` lie.
 pub(crate) fn part_directory(directory: &Path) -> PathBuf {
     directory.join(DIRECTORY_NAME)
+}
+
+/// The boundary that a part names in its header; the deliberate fault changes it afterwards.
+pub(super) fn named_boundary(boundary: u64) -> u64 {
+    if has(Mutation::LateReplayStart) { 0 } else { boundary }
 }
 
 fn part_name(checkpoint: u64, part: u32) -> String {
@@ -40,7 +46,7 @@ pub(crate) fn parts_of(home: &Path, manifest: &Manifest, entry: &CheckpointEntry
             part,
             parts,
             kind: entry.kind,
-            boundary: entry.boundary,
+            boundary: named_boundary(entry.boundary),
         };
         (part_path(&directory, entry.number, part), identity, place.bytes)
     };

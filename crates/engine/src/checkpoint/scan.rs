@@ -16,6 +16,7 @@ use osier_memory::{Held, LeafScan, Observed, Orphans, Participant, Pin, Record, 
 
 use super::writer::PartWriter;
 use crate::config::CheckpointKind;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, TableId};
 use crate::table::store::RecordTree;
 
@@ -78,8 +79,15 @@ impl Scan {
         match self.kind {
             CheckpointKind::Epoch => snapshots.active(pin)?.take(record),
             CheckpointKind::Fuzzy => {
-                let (version, stamp) = match pin.get(record).read_settled(pin) {
+                let record = pin.get(record);
+                let observed = match record.version(pin) {
+                    Some(version) if has(Mutation::NoTupleLock) => Observed::Present(version),
+                    None if has(Mutation::NoTupleLock) => Observed::Absent(record.word().stamp()),
+                    _ => record.read_settled(pin),
+                };
+                let (version, stamp) = match observed {
                     Observed::Present(version) => (Some(version), version.stamp()),
+                    Observed::Absent(_) if has(Mutation::TombstoneUnseen) => (None, Stamp::ZERO),
                     Observed::Absent(stamp) => (None, stamp),
                     // Purged: its stamp is stable already.
                     Observed::Dead => return None,

@@ -18,12 +18,12 @@ use super::format::PartIdentity;
 use super::part::{Crew, PartTask, Throttle};
 use super::scan::{Cursor, Scan, Source};
 use super::writer::{PartWriter, WrittenPart};
-use super::{CheckpointError, CheckpointReport, CheckpointState};
+use super::{CheckpointError, CheckpointReport, CheckpointState, files};
 use crate::acknowledge::Receipt;
 use crate::config::{CheckpointKind, Compression, Config};
 use crate::database::Shared;
 use crate::directory::{Home, NewCheckpoint};
-use crate::failpoint::Mutation;
+use crate::failpoint::{Mutation, Point, has, reach};
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::io::{Joiner, Signal, Step, Task};
 use crate::log::Observed;
@@ -192,7 +192,7 @@ impl Checkpointer {
     fn wait_for_transactions(&mut self) -> Result<Step, CheckpointError> {
         let Stage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
         let safe = self.shared.store.epochs().safe();
-        if run.kind == CheckpointKind::Epoch && safe.0 < run.boundary {
+        if run.kind == CheckpointKind::Epoch && safe.0 < run.boundary && !has(Mutation::EarlyScan) {
             let is_closing = self.control.stop() == Stop::WhenDone;
             if is_closing && self.now() >= run.begun + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
@@ -231,7 +231,7 @@ impl Checkpointer {
                 part,
                 parts,
                 kind: run.kind,
-                boundary: run.boundary,
+                boundary: files::named_boundary(run.boundary),
             };
             let skip_sync = config.has(Mutation::CheckpointBeforeSync);
             let disk = &*config.environment.disk;
@@ -291,7 +291,7 @@ impl Checkpointer {
     }
 
     fn commit(&mut self) -> Result<Step, CheckpointError> {
-        let Stage::WaitsForLog(run, mut parts, _) = std::mem::replace(&mut self.stage, Stage::Releases) else {
+        let Stage::WaitsForLog(mut run, mut parts, _) = std::mem::replace(&mut self.stage, Stage::Releases) else {
             unreachable!("called in this stage")
         };
         parts.sort_by_key(|part| part.part);
@@ -315,6 +315,10 @@ impl Checkpointer {
                 .map(|((directory, _), part)| CheckpointPart { directory: *directory, bytes: part.bytes })
                 .collect(),
         };
+        if has(Mutation::LateBegins) {
+            run.begins = self.shared.log_begins(None);
+        }
+        reach(Point::Complete);
         // From here on a manifest may name the files, whatever is reported: they stay.
         self.home.commit_checkpoint(&entry, run.begins.clone())?;
         self.shared.recycle_log(&run.begins);
@@ -398,7 +402,11 @@ impl Task for Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        // Where the task died of a panic: nothing is kept for a scan that will not come.
+        // Where the task died of a panic: no thread goes on, and nothing is kept for a scan that will not come.
+        if let Stage::Writes(_, writing) = &mut self.stage {
+            writing.crew.cancel();
+            join(&mut writing.joiners);
+        }
         while self.shared.snapshots.release(&self.participant.pin()) {}
         self.control.has_ended();
     }

@@ -232,7 +232,14 @@ impl<F: Frontier> Logger<F> {
     fn sync(&mut self) -> Result<(), LogFailure> {
         self.stream().counters.syncs.add(1);
         let device = self.device.as_ref().expect("a batch was written");
-        if self.log.settings.skip_sync { Ok(()) } else { device.sync() }
+        if self.log.settings.skip_sync {
+            return Ok(());
+        }
+        match device.sync() {
+            Err(_) if has(Mutation::SyncErrorIgnored) => Ok(()),
+            Err(_) if has(Mutation::SyncRetried) => device.sync(),
+            synced => synced,
+        }
     }
 
     /// The batch is durable: moves the frontier, frees the ring, wakes whom that covers.
@@ -303,7 +310,7 @@ impl<F: Frontier> Task for Logger<F> {
 
 impl<F> Drop for Logger<F> {
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.finished && !has(Mutation::DeathIgnored) {
             let task = format!("osier-logger-{}", self.id);
             self.log.fail(LogFailure::TaskDied { task });
         }

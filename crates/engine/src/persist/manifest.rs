@@ -298,7 +298,7 @@ impl Manifest {
     /// Creates the directories of the current generation's streams and then the manifest, all durable when this
     /// returns: the birth of a database.
     pub fn create(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
-        disk.create_dir_all(home).map_err(ManifestError::io("create", home))?;
+        create_directory(disk, home)?;
         self.create_stream_directories(disk, home)?;
         self.store(disk, home)
     }
@@ -307,11 +307,7 @@ impl Manifest {
     pub fn create_stream_directories(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
         for stream in 0..self.current.streams.len() as u32 {
             let directory = self.stream_directory(home, &self.current, StreamId(stream));
-            disk.create_dir_all(&directory).map_err(ManifestError::io("create", &directory))?;
-            // Its entry, and those of the directories that may have been created with it.
-            for parent in directory.ancestors().skip(1).take(3).filter(|parent| !parent.as_os_str().is_empty()) {
-                disk.sync_dir(parent).map_err(ManifestError::io("sync the directory", parent))?;
-            }
+            create_directory(disk, &directory)?;
         }
         Ok(())
     }
@@ -377,7 +373,7 @@ impl Manifest {
         for checkpoint in &self.checkpoints {
             seen.0 = seen.0.max(checkpoint.max_seen);
             // No record need have come as far as the epoch that a checkpoint makes recovery skip.
-            if checkpoint.kind == CheckpointKind::Epoch {
+            if checkpoint.kind == CheckpointKind::Epoch && !has(Mutation::EpochFloorForgotten) {
                 seen.1 = seen.1.max(Epoch(checkpoint.boundary));
             }
         }
@@ -417,6 +413,15 @@ impl Manifest {
         });
         u32::try_from(index).expect("fewer directories than streams")
     }
+}
+
+/// Creates `directory`, durably: its entry, and those of the directories that may have been created with it.
+pub(crate) fn create_directory(disk: &dyn Disk, directory: &Path) -> Result<(), ManifestError> {
+    disk.create_dir_all(directory).map_err(ManifestError::io("create", directory))?;
+    let parents = directory.ancestors().skip(1).take(3).filter(|parent| !parent.as_os_str().is_empty());
+    parents
+        .into_iter()
+        .try_for_each(|parent| disk.sync_dir(parent).map_err(ManifestError::io("sync the directory", parent)))
 }
 
 /// As a manifest in `home` names `dir`.

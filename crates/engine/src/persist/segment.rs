@@ -393,7 +393,9 @@ pub fn create(
         file.write_at(batches, HEADER_BYTES as u64).map_err(SegmentError::io("write", &temporary))?;
     }
     // An earlier recovery may have failed before the name of its own tail was durable, which this segment follows.
-    disk.sync_dir(directory).map_err(SegmentError::io("sync the directory", directory))?;
+    if !has(Mutation::TailNamedFirst) {
+        disk.sync_dir(directory).map_err(SegmentError::io("sync the directory", directory))?;
+    }
     install(disk, &*file, &temporary, directory, header, &mut vec![0; HEADER_BYTES])
 }
 

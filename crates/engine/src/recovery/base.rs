@@ -18,6 +18,7 @@ use super::scan::locked;
 use super::workers::{self, Work};
 use crate::checkpoint::{CheckpointError, files, loader::PartReader};
 use crate::config::Config;
+use crate::failpoint::is_cut_off;
 use crate::ids::{Epoch, Stamp};
 use crate::persist::manifest::{CheckpointEntry, Manifest};
 use crate::table::store::Store;
@@ -37,7 +38,7 @@ impl Base {
 
     /// Whether a record need not be replayed.
     pub(crate) fn covers(&self, stamp: Stamp, epoch: Epoch) -> bool {
-        self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.covers(stamp, epoch))
+        is_cut_off(epoch) || self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.covers(stamp, epoch))
     }
 
     /// Loads the checkpoint into `store`.

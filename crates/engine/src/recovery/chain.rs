@@ -11,6 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use super::RecoveryError;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
 use crate::log::LogIdentity;
@@ -55,6 +56,7 @@ impl Chain {
             let place = frozen.map(|frozen| frozen.streams[index]);
             let (first, durable) = match place {
                 Some(place) => (place.first_sequence, layout.floor),
+                None if has(Mutation::NoDurableInBegins) => (manifest.begins[index].sequence, layout.floor),
                 None => (manifest.begins[index].sequence, manifest.begins[index].durable),
             };
             let chain = Chain {

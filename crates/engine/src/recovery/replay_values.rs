@@ -98,7 +98,8 @@ impl Session<'_> {
         let record = self.pin.get(inserted.entry);
         // Saves the copy; `Record::replay` decides.
         let is_first = record.word().stamp() == Stamp::ZERO;
-        if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) {
+        let is_forgotten = row.is_none() && is_first && has(Mutation::TombstonesNotReplayed);
+        if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) || is_forgotten {
             return;
         }
         let won = record.replay(&self.pin, stamp, row.map(|row| version_of(stamp, row)));

@@ -460,7 +460,8 @@ impl GenerationScan {
     ///   newest segment; and each had reached the `stable` of every batch header when that batch was closed. Either may
     ///   be contradicted by what the device lost; then recovery fails and nothing of the replay is used.
     pub(crate) fn certain(&self) -> Stamp {
-        if self.frozen.is_some() && has(Mutation::NoGenerationFreeze) {
+        let is_frozen = self.frozen.is_some();
+        if is_frozen && has(Mutation::NoGenerationFreeze) || !is_frozen && has(Mutation::ReplayBeforeCut) {
             return Stamp::MAX;
         }
         Stamp(self.certain.load(Ordering::Relaxed))

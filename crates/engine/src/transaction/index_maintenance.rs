@@ -10,6 +10,7 @@ use osier_memory::Lookup;
 use super::write_set::{Place, Write};
 use super::{State, Transaction, TransactionError};
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::table::handle::OpenIndex;
 use crate::table::{KeyCodec, Row, Table};
 
@@ -59,8 +60,15 @@ impl Transaction<'_> {
         key: &[u8],
         primary_key: &[u8],
     ) -> Result<(), Error> {
-        let ((record, taken), is_placeholder) = self.look_up_or_index(state, &index.tree, key);
-        if taken.is_some() {
+        let (record, is_taken, is_placeholder) = if has(Mutation::UniqueUnobserved) {
+            let (record, is_placeholder) = self.index_record(state, &index.tree, key);
+            let own = state.writes.find(record).map(|write| write.pending.is_some());
+            (record, own.unwrap_or_else(|| !self.pin.get(record).is_absent()), is_placeholder)
+        } else {
+            let ((record, entry), is_placeholder) = self.look_up_or_index(state, &index.tree, key);
+            (record, entry.is_some(), is_placeholder)
+        };
+        if is_taken {
             let (table, key) = (table.name().to_owned(), index.codec.describe(key));
             let constraint = format!("index `{}`", index.name);
             return Err(TransactionError::DuplicateKey { table, constraint, key }.into());

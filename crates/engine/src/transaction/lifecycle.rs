@@ -15,7 +15,7 @@
 //! - Locks are released with the install, before anything is durable; who reads the new rows inherits the stamp as
 //!   `raw_dep` and is acknowledged no earlier.
 
-use osier_memory::{Pin, Snapshots};
+use osier_memory::{Interval, Pin, Snapshots};
 
 use super::error::TransactionError;
 use super::write_set::WriteSet;
@@ -52,6 +52,8 @@ impl Commit<'_, '_> {
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
     ) -> Result<Committed, Error> {
         let record_bytes = self.record_bytes(writes, &table_id)?;
+        let is_stale = has(Mutation::StaleAnnouncement) && !self.snapshots.is_active(self.pin);
+        let stale = is_stale.then(|| self.snapshots.interval(self.pin, Epoch(u64::MAX)));
         control.lock(self.pin, writes)?;
         reach(Point::Locked);
         let epoch = self.pin.current_epoch();
@@ -62,6 +64,7 @@ impl Commit<'_, '_> {
             return Err(conflict.into());
         }
         reach(Point::Validated);
+        let epoch = if has(Mutation::LateEpoch) { self.pin.current_epoch() } else { epoch };
         let raw_dep = control.observed();
         if writes.is_empty() {
             return Ok(Committed { observed: Observed { stamp: Stamp::ZERO, stream: self.stream, raw_dep }, epoch });
@@ -75,7 +78,7 @@ impl Commit<'_, '_> {
         };
         let stamp = slot.stamp();
         reach(Point::Reserved);
-        let interval = self.snapshots.interval(self.pin, epoch);
+        let interval = stale.unwrap_or_else(|| self.interval(epoch));
         writes.iter().for_each(|write| interval.expect(self.pin.get(write.record)));
         slot.fill(|buffer, seal| {
             let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
@@ -85,6 +88,15 @@ impl Commit<'_, '_> {
         reach(Point::Filled);
         control.install(self.pin, writes, stamp, &interval);
         Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
+    }
+
+    fn interval(&self, epoch: Epoch) -> Interval<'_> {
+        let epoch = match epoch {
+            _ if has(Mutation::NotRetained) => Epoch(0),
+            Epoch(epoch) if has(Mutation::RetainedForAnother) => Epoch(epoch + 1),
+            epoch => epoch,
+        };
+        self.snapshots.interval(self.pin, epoch)
     }
 
     /// The size of the log record, checked against the limit before anything is locked.

@@ -47,7 +47,9 @@ impl Purge {
         self.tree.remove_if(pin, &self.key, |record| {
             let word = record.try_lock().ok()?;
             if record.is_absent() && word.stamp() == self.stamp {
-                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table) {
+                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table)
+                    && !has(Mutation::OrphansForgotten)
+                {
                     snapshot.orphan(record, table.0);
                 }
                 record.kill();

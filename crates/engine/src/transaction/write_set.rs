@@ -8,6 +8,8 @@
 
 use osier_memory::{AddressMap, Held, Pin, Record, Stamp, VersionBox};
 
+use crate::failpoint::{Mutation, has};
+
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
 /// count is touched per write: handles are shared by all threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +149,8 @@ impl WriteSet {
             let write = &mut self.writes[undo.at];
             (write.pending, write.birth) = (undo.pending, undo.birth);
         }
-        for write in self.writes.drain(mark.writes..) {
+        let goes = |write: &mut Write| write.place.index.is_none() || !has(Mutation::SavepointKeepsEntries);
+        for write in self.writes.extract_if(mark.writes.., goes) {
             self.by_record.remove(&write.record.address());
             if write.is_placeholder {
                 self.abandoned.push((write.record, write.place));

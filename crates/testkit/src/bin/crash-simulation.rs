@@ -11,7 +11,7 @@ use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
 use osier::config::CheckpointKind;
-use osier_testkit::simulation::mutations::{CASES, Case, table};
+use osier_testkit::simulation::mutations::{CASES, Case, table, usual};
 use osier_testkit::simulation::{Choices, Failure, Summary, run};
 
 /// Crashes a simulated database over and over and judges what it recovers.
@@ -51,6 +51,7 @@ struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LogProtocol {
+    None,
     Serial,
     Poplar,
 }
@@ -64,6 +65,7 @@ enum Kind {
 impl Options {
     fn choices(&self) -> Choices {
         let protocol = self.protocol.map(|protocol| match protocol {
+            LogProtocol::None => Protocol::None,
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
         });
@@ -89,7 +91,7 @@ struct Findings {
 fn main() -> ExitCode {
     let options = Options::parse();
     if options.mutations {
-        return write_table(options.seeds);
+        return show_mutations(&options);
     }
     let choices = options.choices();
     if let Some(seed) = options.seed {
@@ -110,12 +112,16 @@ fn main() -> ExitCode {
     if findings.failed.is_empty() == choices.mutations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Puts the table of mutations between its marks.
-fn write_table(seeds_max: u64) -> ExitCode {
+/// Catches all mutations and puts their table between its marks; of those that are named the rows are only shown.
+fn show_mutations(options: &Options) -> ExitCode {
     const MARKS: [&str; 2] = ["<!-- mutations: begin -->\n", "<!-- mutations: end -->\n"];
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
-    let (table, all) = table(seeds_max);
+    let named: Vec<Case> = CASES.iter().filter(|case| options.mutation.contains(&case.name())).copied().collect();
+    let (table, all) = table(&if named.is_empty() { usual() } else { named.clone() }, options.seeds);
     print!("{table}");
+    if !named.is_empty() {
+        return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let text = std::fs::read_to_string(path).expect("docs/testing.md can be read");
     let (before, rest) = text.split_once(MARKS[0]).expect("docs/testing.md has the first mark");
     let (_, after) = rest.split_once(MARKS[1]).expect("docs/testing.md has the second mark");

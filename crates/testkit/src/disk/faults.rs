@@ -14,6 +14,12 @@ pub struct Faults {
     pub io_error_at: Option<u64>,
     /// This read fails with EIO, once.
     pub read_error_at: Option<u64>,
+    /// This sync of a file fails with EIO, once.
+    pub sync_error_at: Option<u64>,
+    /// This sync of a directory fails with EIO, once.
+    pub dir_sync_error_at: Option<u64>,
+    /// The power fails in the middle of this sync of a directory.
+    pub crash_at_dir_sync: Option<u64>,
     /// From this changing operation on, whatever needs space fails with ENOSPC.
     pub full_at: Option<u64>,
 }

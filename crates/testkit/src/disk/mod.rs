@@ -67,6 +67,9 @@ struct State {
     changes: u64,
     /// Reads since the faults were set.
     reads: u64,
+    /// Syncs of files, and of directories, since the faults were set.
+    syncs: u64,
+    dir_syncs: u64,
     fault_met: bool,
     crashed: bool,
     rng: Rng,
@@ -105,6 +108,8 @@ impl SimDisk {
             faults: Faults::default(),
             changes: 0,
             reads: 0,
+            syncs: 0,
+            dir_syncs: 0,
             fault_met: false,
             crashed: false,
             rng: Rng::with_seed(seed),
@@ -118,7 +123,7 @@ impl SimDisk {
         let mut state = self.shared.state();
         state.faults = faults;
         state.changes = 0;
-        state.reads = 0;
+        (state.reads, state.syncs, state.dir_syncs) = (0, 0, 0);
         state.fault_met = false;
     }
 
@@ -400,7 +405,16 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut state, verdict) = self.shared.change(false, || format!("syncdir {}", dir.display()))?;
+        let (mut state, mut verdict) = self.shared.change(false, || format!("syncdir {}", dir.display()))?;
+        state.dir_syncs += 1;
+        let at = Some(state.dir_syncs);
+        if verdict == Verdict::Proceed {
+            verdict = match &state.faults {
+                faults if faults.crash_at_dir_sync == at => Verdict::Crash,
+                faults if faults.dir_sync_error_at == at => Verdict::IoError,
+                _ => Verdict::Proceed,
+            };
+        }
         let directory = state.directory(dir)?;
         if verdict == Verdict::Proceed {
             directory.sync();
@@ -494,7 +508,11 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let (mut state, verdict) = self.shared.change(false, || format!("sync node {}", self.node.0))?;
+        let (mut state, mut verdict) = self.shared.change(false, || format!("sync node {}", self.node.0))?;
+        state.syncs += 1;
+        if state.faults.sync_error_at == Some(state.syncs) && verdict == Verdict::Proceed {
+            verdict = Verdict::IoError;
+        }
         let mut rng = state.rng.fork();
         match verdict {
             Verdict::Proceed => state.file(self.node).sync(),

@@ -8,6 +8,7 @@
 //! Deliberately absent: preemption anywhere but at the points that the engine names. Races between single loads and stores
 //! are found by the models of `osier-memory` and by the crash test with real threads.
 
+mod checkpoints;
 pub mod executor;
 pub mod model;
 pub mod mutations;

@@ -5,6 +5,9 @@
 //! - (c) They leave the state that the database recovered.
 //! - (d) What was dead once stays dead, and what survived an open survives every later one.
 //!
+//! And of the epochs: those up to any one are closed under all dependencies, so that they can be executed before the rest;
+//! a checkpoint of one holds what they leave behind, exactly.
+//!
 //! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
 
 use std::collections::BTreeSet;
@@ -35,6 +38,8 @@ pub struct Finished {
     pub marked: bool,
     /// Its place in the serial order.
     pub order: u64,
+    /// The epoch that its receipt names.
+    pub epoch: u64,
     /// Whether its receipt was acknowledged before the crash.
     pub acknowledged: bool,
 }
@@ -72,6 +77,24 @@ pub enum Violation {
         /// In the model.
         expected: Box<Outcome>,
     },
+    /// The transactions up to an epoch were kept, but for this one.
+    NotOfTheEpoch {
+        /// The epoch.
+        epoch: u64,
+        /// Which is missing.
+        id: TransactionId,
+    },
+    /// What was opened alone is not what the transactions up to its epoch leave.
+    Slice {
+        /// What was opened.
+        slice: &'static str,
+        /// The epoch.
+        epoch: u64,
+        /// In the database.
+        found: Box<Recovered>,
+        /// In the model.
+        expected: Box<Recovered>,
+    },
     /// (c) The state differs from what the recovered transactions leave.
     State {
         /// In the database.
@@ -86,6 +109,8 @@ pub enum Violation {
 pub enum Phase {
     /// All that ended before the crash.
     Run,
+    /// The same, in the order of their epochs.
+    Epochs,
     /// Those that were recovered, and acknowledged reads and aborts.
     Recovery,
 }
@@ -129,10 +154,50 @@ impl Oracle {
         ordered
     }
 
-    /// Executes serially everything that ended, acknowledged or not: serializability of the run itself.
+    /// Executes serially everything that ended, acknowledged or not: serializability of the run itself. Where the epochs
+    /// are not in the same order, theirs must do too: then no epoch cuts a dependency.
     pub fn check_run(&self) -> Result<(), Violation> {
+        let mut ordered = self.in_order();
+        self.execute_all(&ordered, Phase::Run)?;
+        if ordered.is_sorted_by_key(|finished| finished.epoch) {
+            return Ok(());
+        }
+        ordered.sort_by_key(|finished| finished.epoch);
+        self.execute_all(&ordered, Phase::Epochs)
+    }
+
+    fn execute_all(&self, ordered: &[&Finished], during: Phase) -> Result<(), Violation> {
         let mut model = self.base.clone();
-        self.in_order().into_iter().try_for_each(|finished| execute(&mut model, finished, Phase::Run))
+        ordered.iter().try_for_each(|finished| execute(&mut model, finished, during))
+    }
+
+    /// Judges what was opened of a `slice` of the disk that holds exactly the transactions up to `epoch`.
+    pub fn check_slice(&self, slice: &'static str, epoch: u64, found: Recovered) -> Result<(), Violation> {
+        let mut expected = Recovered { transactions: self.alive.clone(), model: self.base.clone() };
+        for finished in self.in_order().into_iter().filter(|finished| finished.epoch <= epoch) {
+            execute(&mut expected.model, finished, Phase::Epochs)?;
+            expected.transactions.extend(finished.marked.then_some(finished.id));
+        }
+        match found == expected {
+            true => Ok(()),
+            false => Err(Violation::Slice { slice, epoch, found: Box::new(found), expected: Box::new(expected) }),
+        }
+    }
+
+    /// Without a log: everything up to `epoch` is durable, and nothing else is.
+    pub fn acknowledge_up_to(&mut self, epoch: u64) {
+        self.finished.iter_mut().for_each(|finished| finished.acknowledged |= finished.epoch <= epoch);
+    }
+
+    /// Without a log: what was recovered since the last open are the transactions up to some epoch, all of them.
+    pub fn check_epoch_cut(&self, recovered: &Recovered) -> Result<(), Violation> {
+        let lives = |finished: &&Finished| recovered.transactions.contains(&finished.id);
+        let marked = || self.finished.iter().filter(|finished| finished.marked);
+        let Some(epoch) = marked().filter(lives).map(|finished| finished.epoch).max() else { return Ok(()) };
+        match marked().find(|finished| finished.epoch <= epoch && !lives(finished)) {
+            Some(Finished { id, .. }) => Err(Violation::NotOfTheEpoch { epoch, id: *id }),
+            None => Ok(()),
+        }
     }
 
     /// Judges what an open after a crash found, and takes it as the state from which the next generation starts.
@@ -210,10 +275,18 @@ impl fmt::Display for Violation {
             Violation::Observation { during, id, operation, seen, expected } => {
                 let of = match during {
                     Phase::Run => "those that ended",
+                    Phase::Epochs => "those that ended, by their epochs,",
                     Phase::Recovery => "those that were recovered",
                 };
                 write!(f, "{id} saw {seen:?} at {operation:?}; executing {of} serially it sees {expected:?}")
             }
+            Violation::NotOfTheEpoch { epoch, id } => {
+                write!(f, "{id} is lost, and others of epoch {epoch}, which its own does not exceed, were kept")
+            }
+            Violation::Slice { slice, epoch, found, expected } => write!(
+                f,
+                "{slice} is not what epoch {epoch} left behind\n  found    {found:?}\n  expected {expected:?}"
+            ),
             Violation::State { found, expected } => {
                 write!(
                     f,

@@ -31,7 +31,8 @@ fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
 }
 
 fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
-    Finished { id: TransactionId(id), steps, end: End::Committed, marked: true, order: 0, acknowledged: false }
+    let (end, marked, acknowledged) = (End::Committed, true, false);
+    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, acknowledged }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
@@ -193,4 +194,31 @@ fn the_model_knows_unique_indexes_savepoints_and_ranges() {
     assert_eq!(execution.apply(&Operation::ScanCodes(codes)), Outcome::Rows(expected));
     drop(execution);
     assert_eq!(model, Model::default(), "an abort leaves nothing behind");
+}
+
+fn at(epoch: u64, finished: Finished) -> Finished {
+    Finished { epoch, order: finished.id.0, ..finished }
+}
+
+#[test]
+fn an_epoch_that_cuts_a_dependency_is_rejected() {
+    // 1 read what 2 overwrote, so it comes before; only its epoch says otherwise.
+    let first = |epoch| at(epoch, writer(1, vec![get(1, None), upsert(2, 1, 0)]));
+    let second = || at(7, writer(2, vec![upsert(1, 2, 0)]));
+    assert_eq!(oracle([first(7), second()]).check_run(), Ok(()));
+    let violation = rejected(oracle([first(8), second()]).check_run());
+    assert!(matches!(violation, Violation::Observation { during: Phase::Epochs, id: TransactionId(1), .. }));
+}
+
+#[test]
+fn a_slice_holds_its_epochs_and_nothing_else() {
+    let oracle = oracle([at(1, writer(1, vec![upsert(1, 1, 0)])), at(2, writer(2, vec![upsert(2, 2, 0)]))]);
+    let (one, both) = (recovered(&[1], &[(1, row(1, 0))]), recovered(&[1, 2], &[(1, row(1, 0)), (2, row(2, 0))]));
+    assert_eq!(oracle.check_slice("it", 1, one.clone()), Ok(()));
+    assert_eq!(oracle.check_slice("it", 2, both.clone()), Ok(()));
+    assert!(matches!(rejected(oracle.check_slice("it", 1, both.clone())), Violation::Slice { epoch: 1, .. }));
+    assert!(matches!(rejected(oracle.check_slice("it", 2, one.clone())), Violation::Slice { epoch: 2, .. }));
+    assert!(oracle.check_epoch_cut(&both).is_ok() && oracle.check_epoch_cut(&one).is_ok());
+    let torn = rejected(oracle.check_epoch_cut(&recovered(&[2], &[(2, row(2, 0))])));
+    assert_eq!(torn, Violation::NotOfTheEpoch { epoch: 2, id: TransactionId(1) });
 }

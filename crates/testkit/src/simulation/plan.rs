@@ -17,6 +17,9 @@ use crate::disk::LogWrites;
 /// How many kinds of operation a weight is drawn for.
 const KINDS: usize = 14;
 
+/// What a write takes in the log at most, besides its payload.
+const ROW_LOG_BYTES: usize = 200;
+
 /// What the caller fixes; the seed decides the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
@@ -43,6 +46,8 @@ pub struct Checkpoints {
     pub compression: Compression,
     /// Whether one is taken at a clean close.
     pub at_close: bool,
+    /// The chance that what a valid one holds is compared with its epoch.
+    pub compared_share: f64,
 }
 
 impl Checkpoints {
@@ -51,12 +56,18 @@ impl Checkpoints {
         let kind = if rng.f64() < fuzzy_share { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
         let checkpoints = Checkpoints {
             share: [0.005, 0.02, 0.1][rng.usize(0..3)],
-            kind: choices.checkpoints.unwrap_or(kind),
+            kind: if protocol == Protocol::Poplar {
+                choices.checkpoints.unwrap_or(kind)
+            } else {
+                CheckpointKind::Epoch
+            },
             threads: rng.usize(1..=3),
             compression: if rng.bool() { Compression::Lz4 } else { Compression::None },
             at_close: rng.bool(),
+            compared_share: [0.0, 0.3, 1.0][rng.usize(0..3)],
         };
-        (rng.bool() || choices.checkpoints.is_some()).then_some(checkpoints)
+        let are_taken = rng.bool() || choices.checkpoints.is_some() || protocol == Protocol::None && rng.bool();
+        are_taken.then_some(checkpoints)
     }
 }
 
@@ -73,10 +84,20 @@ pub enum Ending {
     Close,
     /// This changing operation fails with EIO.
     IoErrorAt(u64),
+    /// This sync of a file fails with EIO, and then the power.
+    SyncErrorAt(u64),
+    /// This sync of a directory fails with EIO.
+    DirSyncErrorAt(u64),
+    /// The power fails during this sync of a directory.
+    PowerLossAtDirSync(u64),
+    /// The power fails as soon as a manifest names this checkpoint.
+    PowerLossAtCheckpoint(u64),
     /// This read fails with EIO.
     ReadErrorAt(u64),
     /// The disk is full from this changing operation on.
     FullAt(u64),
+    /// The background task that takes this step dies of a panic.
+    TaskDiesAt(u64),
 }
 
 /// The parameters of one simulation.
@@ -113,6 +134,9 @@ pub struct Plan {
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
     is_hot: bool,
+    /// Most of its generations end in their recovery.
+    is_restless: bool,
+    savepoint_share: f64,
     keys: u16,
     codes: i32,
     operations_max: usize,
@@ -153,7 +177,8 @@ impl Plan {
     fn hot(self, choices: &Choices) -> Plan {
         let mut weights = [0; KINDS];
         (weights[0], weights[6], weights[10]) = (1, 2, 4);
-        let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, ..self.shares };
+        let (awaited, leads) = (self.shares.awaited.max(0.2), self.shares.leads.max(0.3));
+        let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, awaited, leads };
         let is_free = self.protocol == Protocol::Poplar && choices.streams.is_none();
         let streams = if is_free { self.streams.max(2) } else { self.streams };
         let (sessions, steps_max) = (self.sessions.max(4), self.steps_max.max(250));
@@ -165,7 +190,6 @@ impl Plan {
             keys: 2,
             operations_max: 1,
             indexed_share: 0.0,
-            payload_bytes_max: 0,
             weights,
             shares,
             ..self
@@ -175,22 +199,30 @@ impl Plan {
     /// As [`Plan::hot`], over rows that come and go: what is depended on is mostly an absence.
     fn absent(self, choices: &Choices) -> Plan {
         let mut weights = [0; KINDS];
-        (weights[0], weights[5], weights[6], weights[12], weights[13]) = (4, 1, 2, 2, 2);
+        (weights[0], weights[5], weights[6], weights[8], weights[12], weights[13]) = (4, 2, 2, 2, 2, 2);
         let shares = Shares { read_only: 0.4, ..self.shares };
         Plan { weights, shares, ..self.hot(choices) }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
-        let protocol = choices.protocol.unwrap_or(if rng.u8(0..4) == 0 { Protocol::Serial } else { Protocol::Poplar });
+        let logged = if rng.u8(0..4) == 0 { Protocol::Serial } else { Protocol::Poplar };
+        // From a number of its own, as below.
+        let is_unlogged = Rng::with_seed(rng.clone().u64(..).rotate_left(7)).u8(0..8) == 0;
+        let protocol = choices.protocol.unwrap_or(if is_unlogged { Protocol::None } else { logged });
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
-        let ring_bytes = 64 << 10;
+        let operations_max = [1, 1, 2, 3, 6][rng.usize(0..5)];
+        let payload_bytes_max = [0, 40, 900][rng.usize(0..3)];
+        // Small segments are left and recycled more often.
+        let is_small = operations_max * (payload_bytes_max + ROW_LOG_BYTES) < 4 << 10 && rng.bool();
+        let ring_bytes: usize = if is_small { 16 << 10 } else { 64 << 10 };
+        let is_restless = rng.u8(0..8) == 0;
         let ends = |rng: &mut Rng| if rng.bool() { 0.0 } else { rng.f64() * 0.4 };
         Plan {
             protocol,
             streams,
             ring_bytes,
             segment_bytes: ring_bytes as u64 + 4096 * rng.u64(2..8),
-            transaction_log_bytes_max: 16 << 10,
+            transaction_log_bytes_max: ring_bytes / 4,
             log_writes: if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered },
             group_commit_interval: Duration::from_micros(if rng.u8(0..4) == 0 { rng.u64(1..5000) } else { 0 }),
             recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
@@ -198,7 +230,7 @@ impl Plan {
             checkpoints: Checkpoints::draw(&mut Rng::with_seed(rng.clone().u64(..)), protocol, choices),
             mutations: choices.mutations.clone(),
             sessions: rng.usize(1..=8),
-            generations: rng.usize(2..=4),
+            generations: if is_restless { rng.usize(4..=10) } else { rng.usize(2..=4) },
             steps_max: [60, 250, 800][rng.usize(0..3)],
             shares: Shares {
                 read_only: ends(rng),
@@ -210,10 +242,12 @@ impl Plan {
             },
             preempted_share: [0.0, 0.1, 0.5][Rng::with_seed(!rng.clone().u64(..)).usize(0..3)],
             is_hot: false,
+            is_restless,
+            savepoint_share: [0.0, 0.1, 0.3][rng.usize(0..3)],
             keys: [2, 5, 12, 24][rng.usize(0..4)],
             codes: rng.i32(1..12),
-            operations_max: [1, 1, 2, 3, 6][rng.usize(0..5)],
-            payload_bytes_max: [0, 40, 900][rng.usize(0..3)],
+            operations_max,
+            payload_bytes_max,
             indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
             weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
         }
@@ -222,14 +256,25 @@ impl Plan {
     /// How a generation ends.
     pub fn ending(&self, rng: &mut Rng) -> Ending {
         let changes_max = [15, 60, 200, 500][rng.usize(0..4)];
-        match rng.u8(0..16) {
+        let drawn = rng.u8(0..18);
+        if self.is_restless && drawn < 13 {
+            return match drawn {
+                0..5 => Ending::DirSyncErrorAt(rng.u64(1..10)),
+                5..10 => Ending::PowerLossAtDirSync(rng.u64(1..10)),
+                _ => Ending::PowerLossAt(rng.u64(1..30)),
+            };
+        }
+        match drawn {
             _ if self.is_hot && rng.bool() => Ending::PowerLoss,
+            _ if self.checkpoints.is_some() && rng.u8(0..6) == 0 => Ending::PowerLossAtCheckpoint(rng.u64(1..4)),
             0..6 => Ending::PowerLossAt(rng.u64(1..changes_max)),
             6..9 => Ending::PowerLoss,
             9..11 => Ending::Kill,
             11 => Ending::Close,
             12..14 => Ending::IoErrorAt(rng.u64(1..changes_max)),
             14 => Ending::ReadErrorAt(rng.u64(1..60)),
+            16 => Ending::SyncErrorAt(rng.u64(1..40)),
+            15 => Ending::TaskDiesAt(rng.u64(1..changes_max)),
             _ => Ending::FullAt(rng.u64(1..changes_max)),
         }
     }
@@ -247,7 +292,7 @@ impl Plan {
 
     /// The next operation of transaction `id`, which has `savepoints` open.
     pub fn operation(&self, rng: &mut Rng, id: TransactionId, read_only: bool, savepoints: usize) -> Operation {
-        if !read_only && rng.u8(0..12) == 0 {
+        if !read_only && rng.f64() < self.savepoint_share {
             return if savepoints > 0 && rng.bool() {
                 Operation::RollbackTo(rng.usize(0..savepoints))
             } else {

@@ -19,8 +19,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{CheckpointError, Config, Database, Error};
+use osier::{CheckpointError, Config, Database, Error, Protocol};
 
+use super::checkpoints::Watch;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
@@ -55,6 +56,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether a promise was broken, and not only something refused.
+    pub fn is_broken_promise(&self) -> bool {
+        matches!(self, Failure::Violation(_) | Failure::Forgotten(_))
+    }
+
     pub(super) fn engine(doing: impl fmt::Display, error: &dyn fmt::Display) -> Failure {
         Failure::Engine(format!("{doing}: {error}"))
     }
@@ -92,6 +98,8 @@ pub struct Summary {
     pub lost: u64,
     /// Checkpoints that became valid.
     pub checkpoints: u64,
+    /// Of these, compared with their epochs.
+    pub compared: u64,
     /// Of everything that was traced: equal seeds give equal digests.
     pub digest: u64,
 }
@@ -105,6 +113,7 @@ impl Summary {
         self.acknowledged += other.acknowledged;
         self.lost += other.lost;
         self.checkpoints += other.checkpoints;
+        self.compared += other.compared;
     }
 }
 
@@ -142,12 +151,12 @@ impl Trace {
     }
 }
 
-struct Simulation<'s> {
-    plan: Plan,
-    rng: RefCell<Rng>,
-    oracle: RefCell<Oracle>,
+pub(super) struct Simulation<'s> {
+    pub(super) plan: Plan,
+    pub(super) rng: RefCell<Rng>,
+    pub(super) oracle: RefCell<Oracle>,
     ids: Cell<u64>,
-    trace: &'s Trace,
+    pub(super) trace: &'s Trace,
     summary: Cell<Summary>,
 }
 
@@ -180,11 +189,11 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    fn seed(&self) -> u64 {
+    pub(super) fn seed(&self) -> u64 {
         self.rng.borrow_mut().u64(..)
     }
 
-    fn count(&self, change: impl FnOnce(&mut Summary)) {
+    pub(super) fn count(&self, change: impl FnOnce(&mut Summary)) {
         let mut summary = self.summary.get();
         change(&mut summary);
         self.summary.set(summary);
@@ -209,6 +218,7 @@ impl<'s> Simulation<'s> {
     fn generation(&self, disk: SimDisk, ending: Ending) -> Result<SimDisk, Failure> {
         self.trace.observe(&disk);
         disk.set_faults(faults(ending));
+        fiber::strike(if let Ending::TaskDiesAt(step) = ending { step } else { 0 });
         let clock = Arc::new(ManualClock::new());
         let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
         match Database::open(self.config(&disk, &clock, &spawn)) {
@@ -229,7 +239,7 @@ impl<'s> Simulation<'s> {
                 }
                 drop(ManuallyDrop::into_inner(database));
             }
-            Err(error) if disk.is_crashed() || disk.fault_met() => {
+            Err(error) if is_explained(&disk) => {
                 self.trace.line(|| format!("open failed: {error}"));
                 self.count(|summary| summary.failed_opens += 1);
                 disk.crash();
@@ -241,12 +251,20 @@ impl<'s> Simulation<'s> {
     }
 
     fn next_disk(&self, disk: &SimDisk, ending: Ending) -> SimDisk {
-        let was_power = matches!(ending, Ending::PowerLossAt(_) | Ending::PowerLoss | Ending::Close);
+        let was_power = matches!(
+            ending,
+            Ending::PowerLossAt(_)
+                | Ending::PowerLossAtDirSync(_)
+                | Ending::PowerLossAtCheckpoint(_)
+                | Ending::PowerLoss
+                | Ending::Close
+                | Ending::SyncErrorAt(_)
+        );
         let seed = self.seed();
         if was_power || self.rng.borrow_mut().bool() { disk.survive(seed) } else { disk.kill(seed) }
     }
 
-    fn config(&self, disk: &SimDisk, clock: &Arc<ManualClock>, spawn: &SimSpawn) -> Config {
+    pub(super) fn config(&self, disk: &SimDisk, clock: &Arc<ManualClock>, spawn: &SimSpawn) -> Config {
         let plan = &self.plan;
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
@@ -283,6 +301,9 @@ impl<'s> Simulation<'s> {
             summary.acknowledged += oracle.finished().iter().filter(|finished| finished.acknowledged).count() as u64;
             summary.lost += oracle.finished().iter().filter(lost).count() as u64;
         });
+        if self.plan.protocol == Protocol::None {
+            oracle.check_epoch_cut(&recovered)?;
+        }
         Ok(oracle.check_recovery(&recovered)?)
     }
 
@@ -306,6 +327,7 @@ impl<'s> Simulation<'s> {
             clock,
             trace: self.trace,
             receipts: RefCell::default(),
+            checkpoints: Watch::start(disk, ending),
         };
         self.interleave(&world, disk, ending)?;
         if self.rng.borrow_mut().bool() {
@@ -313,9 +335,9 @@ impl<'s> Simulation<'s> {
         }
         self.poll(&world);
         match ending {
-            Ending::PowerLossAt(_) => {}
+            Ending::PowerLossAt(_) | Ending::PowerLossAtDirSync(_) | Ending::PowerLossAtCheckpoint(_) => {}
             Ending::Close => self.close(&world, disk)?,
-            Ending::PowerLoss | Ending::Kill | Ending::IoErrorAt(_) | Ending::ReadErrorAt(_) | Ending::FullAt(_) => {
+            _ => {
                 if self.rng.borrow_mut().bool() {
                     self.settle(&world)?;
                 }
@@ -375,6 +397,7 @@ impl<'s> Simulation<'s> {
             } else {
                 let stepped = world.spawn.step();
                 self.trace.line(|| format!("task {stepped:?}"));
+                self.check_checkpoint(world, disk)?;
                 stepped.is_some()
             };
             if !stepped || world.chance(0.05) {
@@ -387,7 +410,8 @@ impl<'s> Simulation<'s> {
         if matches!(ending, Ending::PowerLoss | Ending::Kill) && self.rng.borrow_mut().bool() {
             disk.crash();
         }
-        self.quiesce(world, executor)
+        self.quiesce(world, executor)?;
+        self.check_checkpoint(world, disk)
     }
 
     /// Ends the sessions: those that are preempted inside a call return from it first.
@@ -411,8 +435,7 @@ impl<'s> Simulation<'s> {
         world.receipts.borrow_mut().retain(|(at, receipt)| match receipt.is_acknowledged() {
             Ok(false) => true,
             Ok(true) => {
-                self.trace.line(|| format!("acknowledged {}", self.oracle.borrow().finished()[*at].id));
-                self.oracle.borrow_mut().acknowledge(*at);
+                world.acknowledge(*at);
                 false
             }
             Err(_) => false,
@@ -429,7 +452,7 @@ impl<'s> Simulation<'s> {
             world.receipts.borrow_mut().retain_mut(|(at, receipt)| match Pin::new(receipt).poll(&mut context) {
                 Poll::Pending => true,
                 Poll::Ready(Ok(())) => {
-                    self.oracle.borrow_mut().acknowledge(*at);
+                    world.acknowledge(*at);
                     false
                 }
                 Poll::Ready(Err(_)) => false,
@@ -449,7 +472,7 @@ impl<'s> Simulation<'s> {
     fn close(&self, world: &World<'_>, disk: &SimDisk) -> Result<(), Failure> {
         match world.database.close() {
             Ok(()) => {}
-            Err(_) if disk.is_crashed() || disk.fault_met() => return Ok(()),
+            Err(_) if is_explained(disk) => return Ok(()),
             Err(error) => return Err(Failure::engine("close", &error)),
         }
         let pending = world
@@ -461,8 +484,9 @@ impl<'s> Simulation<'s> {
         if pending > 0 {
             return Err(Failure::Forgotten(format!("{pending} after a close")));
         }
+        self.check_checkpoint(world, disk)?;
         let finished = self.oracle.borrow().finished().len();
-        (0..finished).for_each(|at| self.oracle.borrow_mut().acknowledge(at));
+        (0..finished).for_each(|at| world.acknowledge(at));
         Ok(())
     }
 }
@@ -472,8 +496,18 @@ fn faults(ending: Ending) -> Faults {
     match ending {
         Ending::PowerLossAt(at) => Faults { crash_at: Some(at), ..none },
         Ending::IoErrorAt(at) => Faults { io_error_at: Some(at), ..none },
+        Ending::SyncErrorAt(at) => Faults { sync_error_at: Some(at), ..none },
+        Ending::DirSyncErrorAt(at) => Faults { dir_sync_error_at: Some(at), ..none },
+        Ending::PowerLossAtDirSync(at) => Faults { crash_at_dir_sync: Some(at), ..none },
         Ending::ReadErrorAt(at) => Faults { read_error_at: Some(at), ..none },
         Ending::FullAt(at) => Faults { full_at: Some(at), ..none },
-        Ending::PowerLoss | Ending::Kill | Ending::Close => none,
+        Ending::PowerLoss | Ending::PowerLossAtCheckpoint(_) | Ending::Kill | Ending::Close | Ending::TaskDiesAt(_) => {
+            none
+        }
     }
+}
+
+/// Whether an error of the engine may come of what was done to it.
+fn is_explained(disk: &SimDisk) -> bool {
+    disk.is_crashed() || disk.fault_met() || fiber::has_struck()
 }

@@ -4,8 +4,9 @@
 use std::cell::{Cell, RefCell};
 
 use fastrand::Rng;
-use osier::{Database, Durability, Error, Receipt, Savepoint, Session, Transaction, TransactionOptions};
+use osier::{Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Transaction, TransactionOptions};
 
+use super::checkpoints::Watch;
 use super::executor::pause;
 use super::operation::{Operation, Outcome, TransactionId};
 use super::oracle::{End, Finished, Oracle};
@@ -29,6 +30,7 @@ pub(super) struct World<'w> {
     pub(super) trace: &'w Trace,
     /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
     pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
+    pub(super) checkpoints: Watch,
 }
 
 /// A transaction that is being drawn.
@@ -50,6 +52,14 @@ enum Attempt {
 impl World<'_> {
     pub(super) fn chance(&self, share: f64) -> bool {
         self.rng.borrow_mut().f64() < share
+    }
+
+    /// A receipt was answered. Without a log that promises nothing: checkpoints do.
+    pub(super) fn acknowledge(&self, number: usize) {
+        if self.plan.protocol != Protocol::None {
+            self.trace.line(|| format!("acknowledged {}", self.oracle.borrow().finished()[number].id));
+            self.oracle.borrow_mut().acknowledge(number);
+        }
     }
 }
 
@@ -83,7 +93,7 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
         let acknowledged = if leads { receipt.wait_in_steps(pause).await } else { (&mut receipt).await };
         world.trace.line(|| format!("session {number} waited: {acknowledged:?}"));
         if acknowledged.is_ok() {
-            world.oracle.borrow_mut().acknowledge(at);
+            world.acknowledge(at);
         }
     } else {
         world.receipts.borrow_mut().push((at, receipt));
@@ -136,7 +146,8 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
     match result {
         Ok(receipt) => {
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
-            let finished = Finished { id, steps: draft.steps, end, marked, order: fiber::order(), acknowledged: false };
+            let (steps, order, epoch) = (draft.steps, fiber::order(), receipt.epoch().0);
+            let finished = Finished { id, steps, end, marked, order, epoch, acknowledged: false };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))

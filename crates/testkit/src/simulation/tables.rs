@@ -72,11 +72,10 @@ impl Tables {
     /// Creates the tables inside a transaction.
     pub fn create(transaction: &Transaction<'_>) -> Result<Tables, Error> {
         let [plain, indexed, markers] = schemas();
-        Ok(Tables {
-            plain: transaction.create_table(plain)?,
-            indexed: transaction.create_table(indexed)?,
-            markers: transaction.create_table(markers)?,
-        })
+        // Markers first: what a scan in the order of the tables sees of a transaction later, it sees without its marker.
+        let markers = transaction.create_table(markers)?;
+        let (plain, indexed) = (transaction.create_table(plain)?, transaction.create_table(indexed)?);
+        Ok(Tables { plain, indexed, markers })
     }
 
     /// Finds the tables; `None` where they were not created.

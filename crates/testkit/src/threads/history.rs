@@ -1,13 +1,15 @@
 //! Judges a history of threads that really ran in parallel. No order of commits is known, but every value names its
 //! writer and every writer's stamp is known, so reads and versions can be put in order afterwards.
 //!
-//! - The run is serializable: no cycle of write-read, write-write and read-write dependencies (Adya).
+//! - The run is serializable, and so are those that survived it with a reader of what they left ([`crate::history`]).
 //! - What was acknowledged is recovered, and whatever it or a survivor read is recovered too.
-//! - Each key holds what the recovered writer with the greatest stamp wrote.
+//! - Each key holds what the recovered writer with the greatest stamp wrote, each list what was appended to it.
 //!
-//! Deliberately absent: absences and ranges, whose writers cannot be named. The simulation by seed has them.
+//! Deliberately absent: absent registers and ranges of them, whose writers cannot be named. The simulation by seed has them.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::{self, Transaction, Version};
 
 /// Names a transaction; zero wrote the state that the run began with.
 pub type Id = u64;
@@ -23,8 +25,18 @@ pub struct Committed {
     pub reads: Vec<(i64, Id)>,
     /// Keys that it wrote its name to.
     pub writes: Vec<i64>,
+    /// Lists as it saw them.
+    pub lists: Vec<(i64, Vec<Id>)>,
+    /// Lists that it appended its name to.
+    pub appends: Vec<i64>,
     /// Whether its receipt was acknowledged.
     pub acknowledged: bool,
+}
+
+impl Committed {
+    fn is_writer(&self) -> bool {
+        !self.writes.is_empty() || !self.appends.is_empty()
+    }
 }
 
 /// What an open found.
@@ -34,17 +46,19 @@ pub struct Found {
     pub markers: BTreeSet<Id>,
     /// Who wrote each key.
     pub writers: BTreeMap<i64, Id>,
+    /// Who appended to each list, in order.
+    pub lists: BTreeMap<i64, Vec<Id>>,
 }
 
 /// Judges one generation: `base` is the state that it began with.
 pub fn check(history: &[Committed], base: &Found, found: &Found) -> Result<(), String> {
-    check_order(history, base)?;
+    check_order(history.iter(), base, None)?;
     let lives = |id: Id| id == 0 || found.markers.contains(&id);
     if let Some(id) = base.markers.iter().find(|id| !lives(**id)) {
         return Err(format!("{id} had been recovered before and is lost"));
     }
     for committed in history {
-        let is_writer = !committed.writes.is_empty();
+        let is_writer = committed.is_writer();
         if is_writer && committed.acknowledged && !lives(committed.id) {
             return Err(format!("{committed:?} was acknowledged and is lost"));
         }
@@ -62,6 +76,10 @@ pub fn check(history: &[Committed], base: &Found, found: &Found) -> Result<(), S
     if expected != found.writers {
         return Err(format!("found {:?}, expected {expected:?}", found.writers));
     }
+    check_lists(history, base, found)?;
+    let counts =
+        |committed: &&Committed| if committed.is_writer() { lives(committed.id) } else { committed.acknowledged };
+    check_order(history.iter().filter(counts), base, Some(found)).map_err(|error| format!("recovered: {error}"))?;
     let known: BTreeSet<Id> =
         history.iter().map(|committed| committed.id).chain(base.markers.iter().copied()).collect();
     match found.markers.difference(&known).next() {
@@ -82,57 +100,59 @@ fn versions(history: &[Committed]) -> BTreeMap<i64, Vec<(u64, Id)>> {
     versions
 }
 
-/// Looks for a cycle of dependencies.
-fn check_order(history: &[Committed], base: &Found) -> Result<(), String> {
-    let mut after: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
-    let mut edge = |from: Id, to: Id| {
-        if from != to {
-            after.entry(from).or_default().insert(to);
-        }
-    };
-    let versions = versions(history);
-    for versions in versions.values() {
+/// Looks for a cycle of dependencies; `extra` saw what is there.
+fn check_order<'c>(
+    history: impl Iterator<Item = &'c Committed> + Clone,
+    base: &Found,
+    extra: Option<&Found>,
+) -> Result<(), String> {
+    let mut registers: BTreeMap<i64, Vec<Version>> = base.writers.keys().map(|&key| (key, vec![(0, 0)])).collect();
+    let all: Vec<Committed> = history.clone().cloned().collect();
+    for (key, versions) in versions(&all) {
         if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(format!("{pair:?} wrote one key with one stamp"));
         }
-        versions.windows(2).for_each(|pair| edge(pair[0].1, pair[1].1));
+        registers.entry(key).or_default().extend(versions.iter().map(|(_, id)| (*id, 0)));
     }
+    let list = |key: &i64, seen: &[Id]| {
+        let before = base.lists.get(key).map_or(&[][..], Vec::as_slice);
+        let since = seen.strip_prefix(before).ok_or(format!("list {key} was {before:?} and is {seen:?}"))?;
+        Ok::<_, String>((*key, since.iter().map(|&id| (id, 0)).collect()))
+    };
+    let register = |(key, writer): &(i64, Id)| {
+        let is_base = base.writers.get(key) == Some(writer);
+        (*key, if is_base { (0, 0) } else { (*writer, 0) })
+    };
+    let own = |id, keys: &[i64]| keys.iter().map(|&key| (key, (id, 0))).collect();
+    let mut transactions = Vec::new();
     for committed in history {
-        for &(key, writer) in &committed.reads {
-            let versions = versions.get(&key).map_or(&[][..], Vec::as_slice);
-            let next = match versions.iter().position(|(_, id)| *id == writer) {
-                Some(at) => {
-                    edge(writer, committed.id);
-                    at + 1
-                }
-                None if base.writers.get(&key) == Some(&writer) => 0,
-                None => return Err(format!("{committed:?} read {key} from {writer}, which never committed that")),
-            };
-            if let Some((_, next)) = versions.get(next) {
-                edge(committed.id, *next);
-            }
-        }
+        transactions.push(Transaction {
+            id: committed.id,
+            is_aborted: false,
+            reads: committed.reads.iter().map(register).collect(),
+            writes: own(committed.id, &committed.writes),
+            lists: committed.lists.iter().map(|(key, seen)| list(key, seen)).collect::<Result<_, _>>()?,
+            appends: own(committed.id, &committed.appends),
+        });
     }
-    is_acyclic(&after)
+    if let Some(found) = extra {
+        let lists = found.lists.iter().map(|(key, seen)| list(key, seen)).collect::<Result<_, _>>()?;
+        transactions.push(Transaction { id: Id::MAX, lists, ..Transaction::default() });
+    }
+    history::check(&transactions, &registers).map_err(|anomaly| anomaly.to_string())
 }
 
-/// Takes away what nothing precedes until nothing is left.
-fn is_acyclic(after: &BTreeMap<Id, BTreeSet<Id>>) -> Result<(), String> {
-    let mut before: BTreeMap<Id, usize> = after.keys().map(|&id| (id, 0)).collect();
-    after.values().flatten().for_each(|&id| *before.entry(id).or_default() += 1);
-    let mut free: Vec<Id> = before.iter().filter(|(_, count)| **count == 0).map(|(&id, _)| id).collect();
-    while let Some(id) = free.pop() {
-        before.remove(&id);
-        for next in after.get(&id).into_iter().flatten() {
-            if let Some(count) = before.get_mut(next) {
-                *count -= 1;
-                if *count == 0 {
-                    free.push(*next);
-                }
-            }
+/// Every list holds what was appended to it by who lives, and nothing else.
+fn check_lists(history: &[Committed], base: &Found, found: &Found) -> Result<(), String> {
+    let mut expected: BTreeMap<i64, BTreeSet<Id>> =
+        base.lists.iter().map(|(&key, list)| (key, list.iter().copied().collect())).collect();
+    for committed in history.iter().filter(|committed| found.markers.contains(&committed.id)) {
+        for &key in &committed.appends {
+            expected.entry(key).or_default().insert(committed.id);
         }
     }
-    if before.is_empty() { Ok(()) } else { Err(format!("not serializable: a cycle among {:?}", before.keys())) }
+    let present = found.lists.iter().map(|(&key, list)| (key, list.iter().copied().collect())).collect();
+    if expected == present { Ok(()) } else { Err(format!("found lists {present:?}, expected {expected:?}")) }
 }
 
 #[cfg(test)]
@@ -141,7 +161,7 @@ mod tests {
 
     fn committed(id: Id, reads: &[(i64, Id)], writes: &[i64]) -> Committed {
         let stamp = if writes.is_empty() { 0 } else { id };
-        Committed { id, stamp, reads: reads.to_vec(), writes: writes.to_vec(), acknowledged: false }
+        Committed { id, stamp, reads: reads.to_vec(), writes: writes.to_vec(), ..Committed::default() }
     }
 
     fn told(committed: Committed) -> Committed {
@@ -149,7 +169,8 @@ mod tests {
     }
 
     fn found(markers: &[Id], writers: &[(i64, Id)]) -> Found {
-        Found { markers: markers.iter().copied().collect(), writers: writers.iter().copied().collect() }
+        let (markers, writers) = (markers.iter().copied().collect(), writers.iter().copied().collect());
+        Found { markers, writers, lists: BTreeMap::new() }
     }
 
     fn base() -> Found {
@@ -176,13 +197,32 @@ mod tests {
         let survivor = [committed(1, &[], &[1]), committed(2, &[(1, 1)], &[2])];
         rejects(&survivor, found(&[2], &[(1, 0), (2, 2)]), "which is lost");
         let skew = [committed(1, &[(1, 0), (2, 0)], &[1]), committed(2, &[(1, 0), (2, 0)], &[2])];
-        rejects(&skew, found(&[1, 2], &[(1, 1), (2, 2)]), "a cycle");
+        rejects(&skew, found(&[1, 2], &[(1, 1), (2, 2)]), "G");
         let lost_update = [committed(1, &[(1, 0)], &[1]), committed(2, &[(1, 0)], &[1])];
-        rejects(&lost_update, found(&[1, 2], &[(1, 2), (2, 0)]), "a cycle");
+        rejects(&lost_update, found(&[1, 2], &[(1, 2), (2, 0)]), "G");
         let dirty = [committed(2, &[(1, 9)], &[])];
-        rejects(&dirty, base(), "never committed that");
+        rejects(&dirty, base(), "a read of nothing");
         let older = [committed(1, &[], &[1]), committed(2, &[], &[1])];
         rejects(&older, found(&[1, 2], &[(1, 1), (2, 0)]), "expected");
         rejects(&[], found(&[7], &[(1, 0), (2, 0)]), "never committed");
+    }
+
+    #[test]
+    fn lists_that_lose_or_keep_too_much_are_rejected() {
+        let append = |id, seen: &[Id]| Committed {
+            lists: vec![(5, seen.to_vec())],
+            appends: vec![5],
+            ..committed(id, &[], &[])
+        };
+        let history = [append(1, &[]), append(2, &[1])];
+        let after = |markers: &[Id], list: &[Id]| Found {
+            lists: [(5, list.to_vec())].into(),
+            ..found(markers, &[(1, 0), (2, 0)])
+        };
+        assert_eq!(check(&history, &base(), &after(&[1, 2], &[1, 2])), Ok(()));
+        assert_eq!(check(&history, &base(), &after(&[1], &[1])), Ok(()));
+        for wrong in [after(&[1, 2], &[1]), after(&[1], &[1, 2]), after(&[1, 2], &[2, 1]), after(&[2], &[2])] {
+            assert!(check(&history, &base(), &wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -9,8 +9,10 @@ pub mod history;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use fastrand::Rng;
+use osier::config::CheckpointKind;
 use osier::failpoint::Mutation;
 use osier::io::Environment;
 use osier::table::{ColumnId, KeyRange, Schema, Type, Value};
@@ -24,6 +26,12 @@ const KEYS: i64 = 8;
 const GENERATIONS: usize = 2;
 const TRANSACTIONS_PER_THREAD: usize = 400;
 
+/// A checkpoint is asked for about once in so many transactions of a thread, where there are any.
+const TRANSACTIONS_PER_CHECKPOINT: u64 = 60;
+
+/// Transactions that share two lists: they stay short.
+const IDS_PER_LIST: u64 = 200;
+
 /// Receipts that a thread leaves unanswered before it waits for the oldest.
 const OUTSTANDING_MAX: usize = 32;
 
@@ -32,8 +40,11 @@ pub fn run(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usiz
     let mut rng = Rng::with_seed(seed);
     let log_writes = if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered };
     let streams = if protocol == Protocol::Serial { 1 } else { rng.u32(1..=4) };
+    let fuzzy = if protocol == Protocol::Poplar { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
+    let checkpoints = [None, Some(CheckpointKind::Epoch), Some(fuzzy)][rng.usize(0..3)];
     let open = |disk: &SimDisk| {
-        let config = config(disk, protocol, streams, mutations);
+        let mut config = config(disk, protocol, streams, mutations);
+        config.checkpoint_kind = checkpoints.unwrap_or_default();
         Database::open(config).map_err(|error| error.to_string())
     };
     let mut disk = SimDisk::new(rng.u64(..), log_writes);
@@ -43,7 +54,7 @@ pub fn run(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usiz
     for _ in 0..GENERATIONS {
         let database = open(&disk)?;
         disk.set_faults(Faults { crash_at: Some(rng.u64(1..400)), ..Faults::default() });
-        let history = in_parallel(&database, &ids, &mut rng)?;
+        let history = in_parallel(&database, &ids, &mut rng, checkpoints.is_some())?;
         disk.crash();
         drop(database);
         disk = disk.survive(rng.u64(..));
@@ -59,6 +70,8 @@ pub fn run(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usiz
 
 fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutation]) -> Config {
     let mut config = Config::new("/osier").protocol(protocol).streams(streams);
+    config.checkpoint_threads = 2;
+    config.epoch_interval = Duration::from_micros(500);
     config.ring_bytes = 64 << 10;
     config.segment_bytes = 96 << 10;
     config.transaction_log_bytes_max = 16 << 10;
@@ -71,6 +84,8 @@ fn prepare(database: &Database) -> Result<Found, String> {
     let create = || -> Result<Found, Error> {
         let values = Schema::builder("values").column("key", Type::Int64).column("writer", Type::Int64);
         let values = database.create_table(values.primary_key(["key"]).build()?)?;
+        let lists = Schema::builder("lists").column("key", Type::Int64).column("items", Type::Bytes);
+        database.create_table(lists.primary_key(["key"]).build()?)?;
         let markers = Schema::builder("markers").column("id", Type::Int64).primary_key(["id"]);
         database.create_table(markers.build()?)?;
         database
@@ -85,7 +100,7 @@ fn prepare(database: &Database) -> Result<Found, String> {
 }
 
 fn read_all(database: &Database) -> Result<Found, Error> {
-    let (values, markers) = (database.table("values")?, database.table("markers")?);
+    let (values, markers, lists) = (database.table("values")?, database.table("markers")?, database.table("lists")?);
     let mut session = database.session()?;
     let tx = session.begin();
     let mut found = Found::default();
@@ -96,13 +111,27 @@ fn read_all(database: &Database) -> Result<Found, Error> {
         let row = row?;
         found.writers.insert(row.int(ColumnId(0)), row.int(ColumnId(1)) as Id);
     }
+    for row in tx.scan(&lists, KeyRange::all())? {
+        let row = row?;
+        found.lists.insert(row.int(ColumnId(0)), ids(row.bytes(ColumnId(1))));
+    }
     Ok(found)
 }
 
+fn ids(items: &[u8]) -> Vec<Id> {
+    items.as_chunks().0.iter().map(|item| Id::from_le_bytes(*item)).collect()
+}
+
 /// Runs the threads until the log fails or they are done, and gathers what they committed.
-fn in_parallel(database: &Database, ids: &AtomicU64, rng: &mut Rng) -> Result<Vec<Committed>, String> {
+fn in_parallel(
+    database: &Database,
+    ids: &AtomicU64,
+    rng: &mut Rng,
+    takes_checkpoints: bool,
+) -> Result<Vec<Committed>, String> {
     let find = |name| database.table(name).map_err(|error: Error| error.to_string());
-    let tables = (find("values")?, find("markers")?);
+    let tables =
+        Tables { values: find("values")?, markers: find("markers")?, lists: find("lists")?, takes_checkpoints };
     let seeds: Vec<u64> = (0..THREADS).map(|_| rng.u64(..)).collect();
     std::thread::scope(|scope| {
         let spawn = |seed: &u64| {
@@ -119,10 +148,16 @@ fn in_parallel(database: &Database, ids: &AtomicU64, rng: &mut Rng) -> Result<Ve
     })
 }
 
+struct Tables {
+    values: Table,
+    markers: Table,
+    lists: Table,
+    takes_checkpoints: bool,
+}
+
 struct Worker<'w> {
     database: &'w Database,
-    values: &'w Table,
-    markers: &'w Table,
+    tables: &'w Tables,
     ids: &'w AtomicU64,
     session: Session,
     rng: Rng,
@@ -131,14 +166,9 @@ struct Worker<'w> {
 }
 
 impl<'w> Worker<'w> {
-    fn new(
-        database: &'w Database,
-        (values, markers): &'w (Table, Table),
-        ids: &'w AtomicU64,
-        rng: Rng,
-    ) -> Result<Worker<'w>, Error> {
+    fn new(database: &'w Database, tables: &'w Tables, ids: &'w AtomicU64, rng: Rng) -> Result<Worker<'w>, Error> {
         let (committed, outstanding) = (Vec::new(), VecDeque::new());
-        Ok(Worker { database, values, markers, ids, session: database.session()?, rng, committed, outstanding })
+        Ok(Worker { database, tables, ids, session: database.session()?, rng, committed, outstanding })
     }
 
     fn run(mut self) -> Result<Vec<Committed>, Error> {
@@ -168,28 +198,43 @@ impl<'w> Worker<'w> {
 
     fn transaction(&mut self) -> Result<(), Error> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let (mut reads, mut writes) = (BTreeMap::new(), Vec::new());
+        let Tables { values, markers, lists, takes_checkpoints } = self.tables;
+        if *takes_checkpoints && self.rng.u64(..).is_multiple_of(TRANSACTIONS_PER_CHECKPOINT) {
+            self.database.request_checkpoint();
+        }
+        let (mut reads, mut committed) = (BTreeMap::new(), Committed { id, ..Committed::default() });
         let tx = self.session.begin();
         for _ in 0..self.rng.usize(1..4) {
             let key = self.rng.i64(0..KEYS);
-            let is_own = writes.contains(&key);
+            let is_own = committed.writes.contains(&key);
             if self.rng.bool() && !is_own {
-                let row = tx.get(self.values, &[Value::Int(key)])?.expect("every key has a row");
+                let row = tx.get(values, &[Value::Int(key)])?.expect("every key has a row");
                 reads.insert(key, row.int(ColumnId(1)) as Id);
             }
             if self.rng.u8(0..3) > 0 {
-                tx.upsert(self.values, &[Value::Int(key), Value::Int(id as i64)])?;
+                tx.upsert(values, &[Value::Int(key), Value::Int(id as i64)])?;
                 if !is_own {
-                    writes.push(key);
+                    committed.writes.push(key);
                 }
             }
         }
-        if !writes.is_empty() {
-            tx.upsert(self.markers, &[Value::Int(id as i64)])?;
+        if self.rng.bool() {
+            let list = ((id / IDS_PER_LIST) * 2 + self.rng.u64(0..2)) as i64;
+            let row = tx.get(lists, &[Value::Int(list)])?;
+            let mut items = row.map_or_else(Vec::new, |row| row.bytes(ColumnId(1)).to_vec());
+            committed.lists.push((list, ids(&items)));
+            if self.rng.bool() {
+                items.extend_from_slice(&id.to_le_bytes());
+                tx.upsert(lists, &[Value::Int(list), Value::Bytes(&items)])?;
+                committed.appends.push(list);
+            }
+        }
+        if !committed.writes.is_empty() || !committed.appends.is_empty() {
+            tx.upsert(markers, &[Value::Int(id as i64)])?;
         }
         let receipt = tx.commit()?;
-        let (stamp, reads) = (receipt.stamp().0, reads.into_iter().collect());
-        self.committed.push(Committed { id, stamp, reads, writes, acknowledged: false });
+        (committed.stamp, committed.reads) = (receipt.stamp().0, reads.into_iter().collect());
+        self.committed.push(committed);
         self.outstanding.push_back((self.committed.len() - 1, receipt));
         Ok(())
     }

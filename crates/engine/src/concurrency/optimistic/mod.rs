@@ -21,7 +21,7 @@ use super::{ConcurrencyControl, Found};
 use crate::failpoint::{Mutation, Point, has, reach};
 use crate::transaction::TransactionError;
 use crate::transaction::read_set::{ReadSet, RowRead, Seen};
-use crate::transaction::write_set::WriteSet;
+use crate::transaction::write_set::{Write, WriteSet};
 
 /// The reads of one optimistic transaction.
 #[derive(Default)]
@@ -56,7 +56,11 @@ impl ConcurrencyControl for Optimistic {
     fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Found<'a> {
         match pin.get(record).read(pin) {
             Observed::Present(version) => {
-                self.reads.row(record, Seen::Existence(version.birth()));
+                let seen = Seen::Existence(version.birth());
+                match has(Mutation::BirthIgnored) {
+                    true => self.reads.rows.push(RowRead { record, seen }),
+                    false => self.reads.row(record, seen),
+                }
                 Found::Present(version)
             }
             _ => self.read(pin, record),
@@ -114,10 +118,11 @@ impl ConcurrencyControl for Optimistic {
     }
 
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
-        if has(Mutation::UnlockBeforeInstall) {
-            return Optimistic::install_unlocked(pin, writes, stamp);
-        }
-        for write in writes.iter_mut() {
+        let is_early = |write: &Write| {
+            has(Mutation::UnlockBeforeInstall) || has(Mutation::LateIndexInsert) && write.is_placeholder
+        };
+        writes.iter().filter(|write| is_early(write)).for_each(|write| pin.get(write.record).unlock());
+        for write in writes.iter_mut().filter(|write| !is_early(write)) {
             let record = pin.get(write.record);
             assert!(record.word().stamp() < stamp, "stamps of one key strictly increase");
             let version = write.pending.take().map(|mut version| {
@@ -131,6 +136,9 @@ impl ConcurrencyControl for Optimistic {
             }
             reach(Point::Installed);
         }
+        for write in writes.iter_mut().filter(|write| is_early(write)) {
+            Optimistic::install_unlocked(pin, write, stamp);
+        }
     }
 
     fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
@@ -140,17 +148,14 @@ impl ConcurrencyControl for Optimistic {
 
 impl Optimistic {
     /// The deliberate fault: others get in between.
-    fn install_unlocked(pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp) {
-        writes.iter().for_each(|write| pin.get(write.record).unlock());
-        for write in writes.iter_mut() {
-            reach(Point::Installed);
-            let version = write.pending.take().map(|mut version| {
-                version.set_order(stamp, write.birth.unwrap_or(stamp));
-                version
-            });
-            write.is_placeholder &= version.is_none();
-            pin.get(write.record).replay(pin, stamp, version);
-        }
+    fn install_unlocked(pin: &Pin<'_>, write: &mut Write, stamp: Stamp) {
+        reach(Point::Installed);
+        let version = write.pending.take().map(|mut version| {
+            version.set_order(stamp, write.birth.unwrap_or(stamp));
+            version
+        });
+        write.is_placeholder &= version.is_none();
+        pin.get(write.record).replay(pin, stamp, version);
     }
 }
 
