@@ -329,7 +329,7 @@ impl<'s> Transaction<'s> {
     }
 
     /// The record of a key, a placeholder where there was none, without reading it. Is one expected?
-    fn index_record(
+    pub(super) fn index_record(
         &self,
         state: &mut State,
         tree: &RecordTree,

@@ -61,7 +61,7 @@ impl Transaction<'_> {
         primary_key: &[u8],
     ) -> Result<(), Error> {
         let (record, is_taken, is_placeholder) = if has(Mutation::UniqueUnobserved) {
-            let (record, is_placeholder) = self.index_record(state, &index.tree, key);
+            let (record, is_placeholder) = self.index_record(state, &index.tree, key, false);
             let own = state.writes.find(record).map(|write| write.pending.is_some());
             (record, own.unwrap_or_else(|| !self.pin.get(record).is_absent()), is_placeholder)
         } else {
