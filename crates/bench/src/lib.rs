@@ -17,7 +17,7 @@ pub mod latency;
 mod loading;
 pub mod machine;
 pub mod place;
-mod progress;
+pub mod progress;
 pub mod random;
 pub mod report;
 pub mod tpcc;

@@ -23,10 +23,10 @@ use crate::control;
 use crate::directory::{Directory, Home};
 use crate::error::Error;
 use crate::failpoint::{Mutation, has};
-use crate::ids::{Epoch, Stamp, StreamId};
+use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::socket::Listening;
 use crate::log::protocol::{Poplar, Serial, Unlogged};
-use crate::log::{LogError, LogMetrics, LogProtocol, StreamMetrics};
+use crate::log::{LogError, LogMetrics, LogProtocol, Observed, StreamMetrics};
 use crate::metrics::{Counters, Metrics};
 use crate::persist::manifest::StreamBegin;
 use crate::recovery::RecoveryReport;
@@ -101,6 +101,17 @@ impl Shared {
         with_protocol!(&self.engine, protocol => protocol.begins(floor))
     }
 
+    /// See [`LogProtocol::durable_ends`].
+    pub(crate) fn durable_ends(&self) -> Vec<LogOffset> {
+        with_protocol!(&self.engine, protocol => protocol.durable_ends())
+    }
+
+    /// Waits until everything up to `stamp` is durable on every stream.
+    pub(crate) fn wait_durable(&self, stamp: Stamp) -> Result<(), LogError> {
+        let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep: stamp };
+        self.receipts().durable(observed, Epoch(0)).wait()
+    }
+
     /// See [`LogProtocol::recycle`].
     pub(crate) fn recycle_log(&self, begins: &[StreamBegin]) {
         with_protocol!(&self.engine, protocol => protocol.recycle(begins));
@@ -137,12 +148,12 @@ pub struct Database {
 }
 
 pub(crate) struct Inner {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Sessions for [`Database::run`], as many as threads were in it at the same time.
     idle: Mutex<Vec<Session>>,
     checkpoints: Checkpoints,
     ticker: Mutex<Ticker>,
-    home: Arc<Home>,
+    pub(crate) home: Arc<Home>,
     report: Option<RecoveryReport>,
     /// Where another process can ask; `None` once closed.
     control: Mutex<Option<Listening>>,
@@ -155,6 +166,12 @@ impl Database {
     /// [`Error::Config`] for a configuration that cannot be opened, [`Error::Recovery`] where the directories do not hold
     /// a sound database or are in use by another process, [`Error::Log`] where they cannot be written.
     pub fn open(config: Config) -> Result<Database, Error> {
+        Directory::refuse_unfinished(&config)?;
+        Database::open_unfinished(config)
+    }
+
+    /// Opens also what is marked as not finished: the last step of whoever finishes it.
+    pub(crate) fn open_unfinished(config: Config) -> Result<Database, Error> {
         config.check()?;
         // One participant for each session, for each replaying thread, for each thread of a checkpoint, and for opening the
         // catalog or later the checkpointer.
@@ -305,7 +322,7 @@ impl Database {
             checkpoints_taken: metrics.checkpoints.taken,
             checkpoints_failed: metrics.checkpoints.failed,
             checkpoint_failure: metrics.checkpoints.failure.map(|failure| failure.to_string()),
-            backups: Vec::new(),
+            backups: self.inner.home.holds(),
             failure: self.failure().map(|failure| failure.to_string()),
         }
     }

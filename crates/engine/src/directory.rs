@@ -10,13 +10,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::backup::BackupError;
 use crate::checkpoint::{CheckpointError, files};
 use crate::config::{Config, Create, Protocol};
 use crate::control::SOCKET_NAME;
 use crate::error::Error;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{DatabaseId, Epoch, StreamId};
-use crate::io::Disk;
+use crate::io::{Disk, OpenMode};
 use crate::log::LogLayout;
 use crate::persist::manifest::{
     self, CheckpointEntry, FrozenGeneration, Manifest, ManifestError, StreamBegin, StreamEnd,
@@ -28,6 +29,8 @@ use crate::table::store::Store;
 
 /// The name of the lock file in the first directory.
 const LOCK_NAME: &str = "LOCK";
+/// Lies in the first directory of what is being restored.
+const UNFINISHED_NAME: &str = "UNFINISHED";
 
 /// Why the directories cannot be opened as a database.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +72,12 @@ pub enum DirectoryError {
         /// Why not.
         source: io::Error,
     },
+    /// A restore was interrupted.
+    #[error("{} was being restored, which was not finished; remove the directory and restore again", home.display())]
+    Unfinished {
+        /// The first directory.
+        home: PathBuf,
+    },
     /// The control socket.
     #[error("cannot listen on {}: {source}; set control_socket to no where the file system takes no sockets", path.display())]
     Socket {
@@ -89,11 +98,26 @@ impl DirectoryError {
             DirectoryError::NoDatabase { .. } => "3D000",
             DirectoryError::Exists { .. } => "42P04",
             DirectoryError::InUse { .. } => "55006",
+            DirectoryError::Unfinished { .. } => "55000",
             DirectoryError::ForeignFile { .. } => "42P04",
             DirectoryError::Io { .. } | DirectoryError::Socket { .. } => "58030",
             DirectoryError::Manifest(error) => error.sqlstate(),
         }
     }
+}
+
+/// Marks a directory that is being filled: no open takes it for a database until the mark is gone.
+pub(crate) fn mark_unfinished(disk: &dyn Disk, home: &Path) -> Result<(), DirectoryError> {
+    let path = home.join(UNFINISHED_NAME);
+    let marked = disk.open(&path, OpenMode::Create).and_then(|file| file.sync()).and_then(|()| disk.sync_dir(home));
+    marked.map_err(|source| DirectoryError::Io { action: "create", path, source })
+}
+
+/// Everything is in place.
+pub(crate) fn unmark(disk: &dyn Disk, home: &Path) -> Result<(), DirectoryError> {
+    let path = home.join(UNFINISHED_NAME);
+    let unmarked = disk.remove(&path).and_then(|()| disk.sync_dir(home));
+    unmarked.map_err(|source| DirectoryError::Io { action: "remove", path, source })
 }
 
 /// A database's files, held for as long as it is open.
@@ -102,6 +126,10 @@ pub(crate) struct Directory {
     home: PathBuf,
     manifest: Manifest,
     next_checkpoint: u64,
+    /// The backups that are being written: meanwhile nothing is removed.
+    holds: Vec<PathBuf>,
+    /// What waits for their end.
+    held: Vec<(Manifest, Vec<FrozenGeneration>)>,
     /// `None` where the database was created.
     pub(crate) report: Option<RecoveryReport>,
     _lock: Box<dyn Any + Send + Sync>,
@@ -125,7 +153,8 @@ impl Directory {
             None => (Directory::create(config, &*disk, &home)?, None),
         };
         let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest).map_err(Arc::new)?;
-        Ok(Directory { disk, home, manifest, next_checkpoint, report, _lock })
+        let (holds, held) = Default::default();
+        Ok(Directory { disk, home, manifest, next_checkpoint, holds, held, report, _lock })
     }
 
     /// Creates the directory of a database that runs without one.
@@ -136,10 +165,21 @@ impl Directory {
             return Err(DirectoryError::Exists { home });
         }
         let manifest = Directory::create(config, &*disk, &home)?;
-        Ok(Directory { disk, home, manifest, next_checkpoint: 1, report: None, _lock })
+        let (holds, held) = Default::default();
+        Ok(Directory { disk, home, manifest, next_checkpoint: 1, holds, held, report: None, _lock })
     }
 
-    fn lock(disk: &dyn Disk, home: &Path) -> Result<Box<dyn Any + Send + Sync>, DirectoryError> {
+    /// Fails where the directory is being restored, or was and that did not end.
+    pub(crate) fn refuse_unfinished(config: &Config) -> Result<(), DirectoryError> {
+        let path = config.dirs.first().map_or(PathBuf::new(), |home| home.join(UNFINISHED_NAME));
+        match config.environment.disk.exists(&path) {
+            Ok(true) => Err(DirectoryError::Unfinished { home: config.dirs[0].clone() }),
+            Ok(false) => Ok(()),
+            Err(source) => Err(DirectoryError::Io { action: "look for", path, source }),
+        }
+    }
+
+    pub(crate) fn lock(disk: &dyn Disk, home: &Path) -> Result<Box<dyn Any + Send + Sync>, DirectoryError> {
         let io = |action, path: &Path| {
             let path = path.to_owned();
             move |source: io::Error| DirectoryError::Io { action, path, source }
@@ -215,8 +255,13 @@ impl Directory {
     }
 
     /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then removes
-    /// what it needs no more: the checkpoint before, and the logs of earlier generations.
-    fn commit_checkpoint(&mut self, entry: &CheckpointEntry, begins: Vec<StreamBegin>) -> Result<(), CheckpointError> {
+    /// what it needs no more: the checkpoint before, and the logs of earlier generations. Returns whether the log may be cut:
+    /// not while a backup is written.
+    fn commit_checkpoint(
+        &mut self,
+        entry: &CheckpointEntry,
+        begins: Vec<StreamBegin>,
+    ) -> Result<bool, CheckpointError> {
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
         if has(Mutation::UnlinkBeforeManifest) {
@@ -227,8 +272,17 @@ impl Directory {
         }
         next.store(&*self.disk, &self.home)?;
         let before = std::mem::replace(&mut self.manifest, next);
-        self.remove_superseded(&before, &superseded);
-        Ok(())
+        self.give_up(before, superseded);
+        Ok(self.holds.is_empty())
+    }
+
+    /// Removes what is superseded, or notes it where a backup still reads it.
+    fn give_up(&mut self, before: Manifest, generations: Vec<FrozenGeneration>) {
+        if self.holds.is_empty() {
+            self.remove_superseded(&before, &generations);
+        } else {
+            self.held.push((before, generations));
+        }
     }
 
     /// Removes the checkpoints of a manifest, and generations. What stays is removed by the next open.
@@ -319,15 +373,63 @@ impl Home {
         }
     }
 
-    /// Makes a checkpoint valid.
+    /// Makes a checkpoint valid. Returns whether the log may be cut; else that waits for [`Home::release`].
     pub(crate) fn commit_checkpoint(
         &self,
         entry: &CheckpointEntry,
         begins: Vec<StreamBegin>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<bool, CheckpointError> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Open(directory) => directory.commit_checkpoint(entry, begins),
             State::Nowhere | State::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// Whether there is a valid checkpoint.
+    pub(crate) fn has_checkpoint(&self) -> bool {
+        self.directory(|directory| !directory.manifest.checkpoints.is_empty()).unwrap_or(false)
+    }
+
+    /// Whether the directory was given out, to be closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Closed)
+    }
+
+    /// Keeps everything that the manifest speaks of, for the backup to `target`, and returns the manifest.
+    pub(crate) fn hold(&self, target: &Path) -> Result<Manifest, BackupError> {
+        let hold = |directory: &mut Directory| {
+            directory.holds.push(target.to_owned());
+            directory.manifest.clone()
+        };
+        self.directory(hold).ok_or_else(|| BackupError::Closed { target: target.to_owned() })
+    }
+
+    /// The backup to `target` has ended. Where it was the last one, what waited for that is removed, and the log may be cut
+    /// to the begins that are returned.
+    pub(crate) fn release(&self, target: &Path) -> Option<Vec<StreamBegin>> {
+        let release = |directory: &mut Directory| {
+            let place = directory.holds.iter().position(|held| held == target)?;
+            directory.holds.swap_remove(place);
+            if !directory.holds.is_empty() || directory.held.is_empty() {
+                return None;
+            }
+            for (before, generations) in std::mem::take(&mut directory.held) {
+                directory.remove_superseded(&before, &generations);
+            }
+            Some(directory.manifest.begins.clone())
+        };
+        self.directory(release).flatten()
+    }
+
+    /// Where backups are being written to.
+    pub(crate) fn holds(&self) -> Vec<PathBuf> {
+        self.directory(|directory| directory.holds.clone()).unwrap_or_default()
+    }
+
+    fn directory<T>(&self, with: impl FnOnce(&mut Directory) -> T) -> Option<T> {
+        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(directory) => Some(with(directory)),
+            State::Nowhere | State::Closed => None,
         }
     }
 

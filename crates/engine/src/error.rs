@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::backup::BackupError;
 use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::directory::DirectoryError;
@@ -27,6 +28,9 @@ pub enum Error {
     /// A checkpoint could not be taken. What was committed is as safe as without it.
     #[error(transparent)]
     Checkpoint(#[from] Arc<CheckpointError>),
+    /// A backup could not be written or restored.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// A schema, or a value that does not fit one.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -59,6 +63,7 @@ impl Error {
             Error::Directory(error) => error.sqlstate(),
             Error::Recovery(error) => error.sqlstate(),
             Error::Checkpoint(error) => error.sqlstate(),
+            Error::Backup(error) => error.sqlstate(),
             Error::Schema(error) => error.sqlstate(),
             Error::Transaction(error) => error.sqlstate(),
             Error::Spawn { .. } => "53000",

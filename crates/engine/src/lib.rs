@@ -18,6 +18,7 @@
 //! The life of a transaction, file by file, is in ARCHITECTURE.md.
 
 mod acknowledge;
+pub mod backup;
 mod catalog;
 pub mod checkpoint;
 mod concurrency;
@@ -40,6 +41,7 @@ mod transaction;
 mod wall_time;
 
 pub use acknowledge::Receipt;
+pub use backup::{BackupError, BackupReport, RestoreReport, backup_closed, restore};
 pub use checkpoint::{CheckpointError, CheckpointReport};
 pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::Database;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::CheckpointReport;
 use crate::config::{CheckpointKind, Config, Protocol};
-use crate::directory::DirectoryError;
+use crate::directory::{Directory, DirectoryError};
 use crate::ids::{Generation, StreamId, WallTime};
 use crate::io::{Disk, OpenMode};
 use crate::persist::manifest::{CheckpointEntry, Layout, Manifest};
@@ -176,6 +176,7 @@ pub struct LiveStream {
 /// Where there is no readable manifest, or a directory cannot be listed.
 pub fn status(config: &Config) -> Result<Status, DirectoryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
+    Directory::refuse_unfinished(config)?;
     let manifest = Manifest::load(disk, home, &config.dirs)?;
     let mut manifest = manifest.ok_or_else(|| DirectoryError::NoDatabase { home: home.to_owned() })?;
     manifest.relocate(disk, &config.dirs)?;

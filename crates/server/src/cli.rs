@@ -35,6 +35,10 @@ pub enum Command {
     Status(AskArgs),
     /// Take a checkpoint, in the process that has the database open, or by opening it
     Checkpoint(CheckpointArgs),
+    /// Copy a database to a directory, while it is used or not; again into the same directory continues the copy
+    Backup(BackupArgs),
+    /// Make a database of a backup, in new directories
+    Restore(RestoreArgs),
     /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
     /// Look into a log without opening the database, which must be closed
@@ -110,6 +114,36 @@ pub struct AskArgs {
 pub struct CheckpointArgs {
     #[command(flatten)]
     pub dirs: DirArgs,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BackupArgs {
+    /// The database's directories, the one with MANIFEST first, and then the directory of the backup
+    #[arg(required = true, num_args = 2.., value_names = ["DIR", "TARGET"])]
+    pub paths: Vec<PathBuf>,
+    /// Begin with a new checkpoint, whatever the directory of the backup holds
+    #[arg(long)]
+    pub checkpoint: bool,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// The directory of the backup
+    pub backup: PathBuf,
+    /// The directories of the new database, empty or missing
+    #[arg(required = true)]
+    pub dirs: Vec<PathBuf>,
+    /// Restore the state at the end of an epoch (a whole number), or at a time (2026-01-31T23:59:00Z, or @ and seconds since 1970)
+    #[arg(long, value_name = "EPOCH|TIME")]
+    pub until: Option<Until>,
     #[command(flatten)]
     pub settings: SettingArgs,
     #[command(flatten)]
@@ -468,6 +502,8 @@ mod tests {
             "osier recover",
             "osier recover x --until yesterday",
             "osier status",
+            "osier backup x",
+            "osier restore x",
             "osier log verify",
             "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",

@@ -37,6 +37,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
         Command::Crash(CrashCommand::Tpcc(args)) => crash(&args, args.workload.workload()),
         Command::Status(args) => operate::status(&args),
         Command::Checkpoint(args) => operate::checkpoint(&args),
+        Command::Backup(args) => operate::backup(&args),
+        Command::Restore(args) => operate::restore(&args),
         Command::Recover(args) => operate::recover(&args),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
         Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),

@@ -1,4 +1,5 @@
-//! The commands for whoever runs databases: status, checkpoint, the plan of a recovery, and taking a database back.
+//! The commands for whoever runs databases: status, checkpoint, backup and restore, the plan of a recovery, and taking a
+//! database back.
 //!
 //! Invariant: where another process has the database open, it is asked over its control socket; the files are left to it.
 
@@ -11,9 +12,10 @@ use osier::control::{self, Answer, CheckpointTaken, Request};
 use osier::{Config, Create, RecoveryPlan};
 use osier_bench::engine::{EngineOptions, open, recovery_figures, settings};
 use osier_bench::error::BenchError;
+use osier_bench::progress::recovery_callback;
 use osier_bench::report::Report;
 
-use crate::cli::{AskArgs, CheckpointArgs, RecoverArgs, SettingArgs};
+use crate::cli::{AskArgs, BackupArgs, CheckpointArgs, RecoverArgs, RestoreArgs, SettingArgs};
 use crate::commands::{directories, say};
 
 /// Exit status where nothing was done because the user has to agree first.
@@ -47,6 +49,39 @@ pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
     };
     say(&mut *args.output.text(), &describe(&taken))?;
     args.output.write(&taken)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a backup: the process that has the database open does, or this one reads the files.
+pub fn backup(args: &BackupArgs) -> Result<ExitCode, BenchError> {
+    let (target, dirs) = args.paths.split_last().expect("the command line has two paths or more");
+    let target = std::path::absolute(target).unwrap_or_else(|_| target.clone());
+    let request = Request::Backup { target: target.clone(), checkpoint: args.checkpoint };
+    let report = match ask(dirs, &request)? {
+        Some(Answer::Backup(report)) => report,
+        Some(other) => return Err(unexpected(&other)),
+        None if args.checkpoint => {
+            let db = open(own_config(dirs, &args.settings)?)?;
+            let report = db.backup(&target, true)?;
+            db.close()?;
+            report
+        }
+        None => osier::backup_closed(&directories(dirs), &target)?,
+    };
+    say(&mut *args.output.text(), &report.to_string())?;
+    args.output.write(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a database of a backup.
+pub fn restore(args: &RestoreArgs) -> Result<ExitCode, BenchError> {
+    let settings = args.settings.settings.iter().cloned().collect();
+    let mut config =
+        EngineOptions { dirs: args.dirs.clone(), settings, is_relaxed: false }.config(Create::IfMissing)?;
+    config.until = args.until;
+    let report = osier::restore(config.progress(recovery_callback()), &args.backup)?;
+    say(&mut *args.output.text(), &report.to_string())?;
+    args.output.write(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -140,3 +140,71 @@ fn a_plan_is_printed_and_a_database_taken_back_only_with_consent() {
     assert_eq!((&again["after"], &again["replayed"]), (&after.into(), &(records - after).into()), "{again}");
     succeeds(&directory, "log verify db");
 }
+
+/// A copy that was killed half way: what is left opens never, or whole.
+fn kill_soon(mut child: Child, after: Duration) {
+    std::thread::sleep(after);
+    let _ = child.kill();
+    child.wait().unwrap();
+}
+
+fn spawn(directory: &Directory, line: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
+    command.args(line.split_whitespace()).current_dir(directory.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn a_backup_beside_a_bench_is_continued_and_restored() {
+    let directory = Directory::new();
+    let running = Running::start(&directory, "ycsb --records 1000 --streams 2 --rate 3000");
+    let first = json(&directory, "backup db copy");
+    assert_eq!((&first["continues"], &first["checkpoint"]), (&false.into(), &1.into()), "{first}");
+    let second = json(&directory, "backup db copy");
+    assert_eq!(second["continues"], true, "{second}");
+    let epoch = second["epoch"].as_u64().unwrap();
+    assert!(epoch > first["epoch"].as_u64().unwrap(), "{second}");
+    // Killed in the middle of backups; the last whole one stays.
+    kill_soon(spawn(&directory, "backup db copy --checkpoint"), Duration::from_millis(5));
+    running.kill();
+    let report = json(&directory, &format!("restore copy restored --until {epoch}"));
+    assert!(report["backup"]["epoch"].as_u64() >= Some(epoch), "{report}");
+    let plan = json(&directory, "recover restored --explain");
+    assert_eq!((&plan["state"], &plan["beyond_cut"]), (&"closed".into(), &0.into()), "{plan}");
+    succeeds(&directory, "log verify restored");
+    let used = format!("bench ycsb --records 1000 --streams 2 --dir restored --transactions 100 {SMALL_FILES}");
+    assert_eq!(json(&directory, &used)["acknowledged"], 100);
+    // What the killed database left continues the backup.
+    assert_eq!(json(&directory, "backup db copy")["continues"], true);
+    assert!(succeeds(&directory, "restore copy again").contains("restored"));
+    let error = fails(&directory, "restore copy again", 1);
+    assert!(error.contains("again is not empty"), "{error}");
+    let error = fails(&directory, "restore db elsewhere", 1);
+    assert!(error.contains("db holds no whole backup"), "{error}");
+    let error = fails(&directory, "backup restored db", 1);
+    assert!(error.contains("is in the way"), "{error}");
+}
+
+#[test]
+fn a_restore_that_is_killed_leaves_nothing_that_opens_in_part() {
+    let directory = Directory::new();
+    succeeds(&directory, &format!("bench ycsb --records 20000 --transactions 20000 --dir db {SMALL_FILES}"));
+    succeeds(&directory, "backup db copy");
+    let records = json(&directory, "recover db --explain")["records"].as_u64().unwrap();
+    let mut refused = 0;
+    for round in 0..12 {
+        let name = format!("half-{round}");
+        kill_soon(spawn(&directory, &format!("restore copy {name}")), Duration::from_millis(3 + 12 * round));
+        let is_begun = directory.join(&name).exists() && std::fs::read_dir(directory.join(&name)).unwrap().count() > 0;
+        let opened = osier(&directory, &format!("recover {name} --json -"));
+        if opened.status.success() {
+            let report: Value = serde_json::from_slice(&opened.stdout).unwrap();
+            assert_eq!(report["recovery"]["records"].as_u64(), Some(records), "{report}");
+        } else if is_begun {
+            let error = String::from_utf8_lossy(&opened.stderr).into_owned();
+            assert!(error.contains("was being restored, which was not finished"), "{error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "no restore was killed half way");
+}

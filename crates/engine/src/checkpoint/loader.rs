@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::CheckpointError;
+use super::files;
 use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Totals, Unsound};
 use crate::ids::TableId;
 use crate::io::{Disk, File, OpenMode};
+use crate::persist::manifest::{CheckpointEntry, Manifest};
 
 /// A row's place in the order.
 type Place = (TableId, Box<[u8]>);
@@ -241,4 +243,24 @@ impl PartReader {
             Unsound::Damaged(what) => self.damaged(position, what),
         }
     }
+}
+
+/// Reads every block of a checkpoint.
+pub(crate) fn check(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+    entry: &CheckpointEntry,
+) -> Result<(), CheckpointError> {
+    let mut rows = 0;
+    for (path, part, length) in files::parts_of(home, manifest, entry) {
+        let mut reader = PartReader::open(disk, path, part, length)?;
+        while reader.next_block(|_, _| ())? {}
+        rows += reader.totals().rows;
+    }
+    if rows == entry.rows {
+        return Ok(());
+    }
+    let what = format!("checkpoint {} holds {rows} rows and should have {}", entry.number, entry.rows);
+    Err(CheckpointError::Damaged { path: home.to_owned(), position: 0, what })
 }

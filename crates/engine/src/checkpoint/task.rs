@@ -320,8 +320,9 @@ impl Checkpointer {
         }
         reach(Point::Complete);
         // From here on a manifest may name the files, whatever is reported: they stay.
-        self.home.commit_checkpoint(&entry, run.begins.clone())?;
-        self.shared.recycle_log(&run.begins);
+        if self.home.commit_checkpoint(&entry, run.begins.clone())? {
+            self.shared.recycle_log(&run.begins);
+        }
         self.inherited.is_late = false;
         let seconds = (self.now() - run.begun).as_secs_f64();
         self.end(Ok(report(&entry, seconds, run.waited)));

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
 
+use crate::backup::BackupReport;
 use crate::checkpoint::CheckpointReport;
 use crate::config::Config;
 use crate::database::{Database, Inner};
@@ -34,6 +35,13 @@ pub enum Request {
     Status,
     /// Take a checkpoint, and answer when it is valid.
     Checkpoint,
+    /// Write a backup, and answer when it is whole.
+    Backup {
+        /// Where to; an absolute path.
+        target: PathBuf,
+        /// Whether it is to begin with a new checkpoint.
+        checkpoint: bool,
+    },
 }
 
 /// What is answered.
@@ -45,6 +53,8 @@ pub enum Answer {
     Status(Box<Status>),
     /// The checkpoint that was taken.
     Checkpoint(CheckpointTaken),
+    /// The backup that was written.
+    Backup(BackupReport),
     /// It could not be done.
     Failed {
         /// Why not, and what to do about it.
@@ -140,6 +150,7 @@ impl Database {
                 let now = || self.config().environment.clock.wall().into();
                 self.checkpoint().map(|report| Answer::Checkpoint(CheckpointTaken::new(&report, now())))
             }
+            Request::Backup { target, checkpoint } => self.backup(target, *checkpoint).map(Answer::Backup),
         };
         answer.unwrap_or_else(|error: Error| failed(&error.to_string(), error.sqlstate()))
     }

@@ -260,6 +260,11 @@ impl RunningLog {
         (0..).zip(sequences).map(|(at, sequence)| StreamBegin { sequence, durable: durable(at) }).collect()
     }
 
+    /// See [`LogProtocol::durable_ends`](super::LogProtocol::durable_ends).
+    pub(crate) fn durable_ends(&self) -> Vec<LogOffset> {
+        self.log.streams.iter().map(|stream| LogOffset(stream.ring.durable_end())).collect()
+    }
+
     /// See [`LogProtocol::recycle`](super::LogProtocol::recycle).
     pub(crate) fn recycle(&self, begins: &[StreamBegin]) {
         self.log.pool.recycle(begins);

@@ -35,7 +35,7 @@ pub use seal::{LogIdentity, Seal};
 pub(crate) use stream::{Slot, Stream};
 
 use crate::acknowledge::ReceiptSource;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::persist::manifest::{StreamBegin, StreamEnd};
 
 /// What a transaction wrote and read, as far as durability is concerned.
@@ -65,6 +65,9 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
 
     /// Where in each stream there are all records above `floor`, or without one all that are stamped from now on.
     fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin>;
+
+    /// Where what is durable ends in each stream.
+    fn durable_ends(&self) -> Vec<LogOffset>;
 
     /// Recovery needs only the segments from these on: a durable manifest says so.
     fn recycle(&self, begins: &[StreamBegin]);

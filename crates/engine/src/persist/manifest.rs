@@ -271,17 +271,27 @@ impl Manifest {
         }
         let mut bytes = vec![0; length as usize];
         let read = file.read_at(&mut bytes, 0).map_err(ManifestError::io("read", &path))?;
-        match codec::decode(&bytes[..read]) {
-            Ok(manifest) => Ok(Some(manifest)),
-            Err(codec::Error::Version(found)) => Err(ManifestError::Version { path, found }),
-            Err(codec::Error::Damaged(what)) => Err(ManifestError::Damaged { path, what }),
-        }
+        Manifest::from_bytes(&path, &bytes[..read]).map(Some)
+    }
+
+    /// Reads the bytes of a manifest, found in `path`.
+    pub(crate) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Manifest, ManifestError> {
+        codec::decode(bytes).map_err(|error| match error {
+            codec::Error::Version(found) => ManifestError::Version { path: path.to_owned(), found },
+            codec::Error::Damaged(what) => ManifestError::Damaged { path: path.to_owned(), what },
+        })
+    }
+
+    /// The bytes of the manifest.
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, ManifestError> {
+        let bytes = codec::encode(self).map_err(|path| ManifestError::DirectoryName { path })?;
+        assert_eq!(codec::decode(&bytes).as_ref(), Ok(self), "a manifest that cannot be read again");
+        Ok(bytes)
     }
 
     /// Replaces the manifest in `home`; it is durable when this returns.
     pub fn store(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
-        let bytes = codec::encode(self).map_err(|path| ManifestError::DirectoryName { path })?;
-        assert_eq!(codec::decode(&bytes).as_ref(), Ok(self), "a manifest that cannot be read again");
+        let bytes = self.to_bytes()?;
         let (temporary, path) = (home.join(TEMPORARY_NAME), home.join(FILE_NAME));
         if disk.exists(&temporary).map_err(ManifestError::io("look for", &temporary))? {
             disk.remove(&temporary).map_err(ManifestError::io("remove", &temporary))?;

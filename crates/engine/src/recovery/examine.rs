@@ -103,10 +103,23 @@ pub(super) fn examine(config: &Config, base: impl FnOnce(&Manifest) -> Base) -> 
     let manifest = Manifest::load(disk, home, &config.dirs)?;
     let mut manifest = manifest.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
     manifest.relocate(disk, &config.dirs)?;
+    let base = base(&manifest);
+    examine_with(config, manifest, base)
+}
+
+/// What recovery would make of the files of `manifest`: the cut, and the greatest epoch in the log.
+pub(crate) fn judge_image(config: &Config, manifest: &Manifest) -> Result<(Stamp, Epoch), RecoveryError> {
+    let examined = examine_with(config, manifest.clone(), Base::of(manifest))?;
+    let cut = examined.verdicts.last().map_or(manifest.current.floor, |verdict| verdict.cut);
+    Ok((cut, examined.found.total().max_epoch))
+}
+
+fn examine_with(config: &Config, manifest: Manifest, base: Base) -> Result<Examined, RecoveryError> {
+    let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
     let until = until::resolve(config, &manifest)?;
     let started = config.environment.clock.now();
     let generations = find_generations(disk, home, &manifest, until)?;
-    let mut found = scan_all(config, generations, base(&manifest), WallTime(u64::MAX), None)?;
+    let mut found = scan_all(config, generations, base, WallTime(u64::MAX), None)?;
     let verdicts = judge_all(&found)?;
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
     let (deferred, threads) = (std::mem::take(&mut found.deferred), std::mem::take(&mut found.replayers));

@@ -2,7 +2,7 @@
 
 use super::{Unlogged, stamp};
 use crate::acknowledge::ReceiptSource;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::log::{LogError, LogMetrics, LogProtocol, Slot};
 use crate::persist::manifest::{StreamBegin, StreamEnd};
 
@@ -20,6 +20,10 @@ impl LogProtocol for Unlogged {
     }
 
     fn begins(&self, _floor: Option<Stamp>) -> Vec<StreamBegin> {
+        Vec::new()
+    }
+
+    fn durable_ends(&self) -> Vec<LogOffset> {
         Vec::new()
     }
 

@@ -10,7 +10,7 @@ pub(crate) use frontier::PoplarFrontier;
 
 use crate::acknowledge::ReceiptSource;
 use crate::config::Config;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::log::lifecycle::RunningLog;
 use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Slot};
 use crate::persist::manifest::{StreamBegin, StreamEnd};
@@ -42,6 +42,10 @@ impl LogProtocol for Poplar {
 
     fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
         self.log.begins(floor)
+    }
+
+    fn durable_ends(&self) -> Vec<LogOffset> {
+        self.log.durable_ends()
     }
 
     fn recycle(&self, begins: &[StreamBegin]) {

@@ -10,7 +10,7 @@ pub(crate) use frontier::SerialFrontier;
 
 use crate::acknowledge::ReceiptSource;
 use crate::config::Config;
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::log::lifecycle::RunningLog;
 use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Slot};
 use crate::persist::manifest::{StreamBegin, StreamEnd};
@@ -47,6 +47,10 @@ impl LogProtocol for Serial {
 
     fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
         self.log.begins(floor)
+    }
+
+    fn durable_ends(&self) -> Vec<LogOffset> {
+        self.log.durable_ends()
     }
 
     fn recycle(&self, begins: &[StreamBegin]) {

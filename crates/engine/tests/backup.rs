@@ -1,0 +1,431 @@
+//! Backups taken while transactions go on, continued, restored to points in time, interrupted and damaged.
+//!
+//! Every writer inserts rows with a counter that it reads from a row of its own, so that a state that is restored holds a
+//! prefix of what each of them did.
+
+use std::any::Any;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use osier::config::CheckpointKind;
+use osier::ids::Epoch;
+use osier::io::{Disk, Environment, File, OpenMode, OsDisk};
+use osier::table::{KeyRange, Schema, Type, Value};
+use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, Until, backup_closed, restore};
+
+const WRITERS: usize = 2;
+
+/// A directory of its own for each test, empty.
+fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("backup").join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
+    let config = Config::new(home).protocol(protocol).streams(streams);
+    let set = |config: Config, name, value| config.set(name, value).expect(name);
+    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
+    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+}
+
+fn open(config: Config) -> (Database, Table) {
+    let db = Database::open(config).expect("opened");
+    let schema = Schema::builder("t").column("writer", Type::Int64).column("n", Type::Int64);
+    let schema = schema.column("text", Type::Text).primary_key(["writer", "n"]).build().expect("a schema");
+    let table = db.table("t").or_else(|_| db.create_table(schema)).expect("a table");
+    (db, table)
+}
+
+/// Inserts the writer's next row, and returns its number when it is durable.
+fn insert(db: &Database, table: &Table, writer: i64) -> i64 {
+    let text = table.column("text").expect("text");
+    let body = |tx: &osier::Transaction<'_>| -> Result<i64, Error> {
+        let key = [Value::Int(writer), Value::Int(-1)];
+        let next = tx.get(table, &key)?.map_or(0, |row| row.text(text).parse::<i64>().expect("a number") + 1);
+        tx.upsert(table, &[Value::Int(writer), Value::Int(-1), Value::Text(&next.to_string())])?;
+        tx.insert(table, &[Value::Int(writer), Value::Int(next), Value::Text(&"x".repeat(100))])?;
+        Ok(next)
+    };
+    let (next, receipt) = db.run(body).expect("an insert");
+    receipt.wait().expect("durable");
+    next
+}
+
+/// Inserts rows of one writer.
+fn insert_rows(db: &Database, table: &Table, writer: i64, count: i64) {
+    for _ in 0..count {
+        insert(db, table, writer);
+    }
+}
+
+/// How many rows each writer inserted; they are a prefix.
+fn counts(db: &Database) -> Vec<i64> {
+    let table = db.table("t").expect("the table");
+    let (writer, n) = (table.column("writer").expect("writer"), table.column("n").expect("n"));
+    let rows = db.run(|tx| -> Result<Vec<_>, Error> {
+        tx.scan(&table, KeyRange::all())?.map(|row| row.map(|row| (row.int(writer), row.int(n)))).collect()
+    });
+    let rows = rows.expect("a scan").0;
+    let of = |writer: i64| rows.iter().filter(move |row| row.0 == writer && row.1 >= 0).map(|row| row.1);
+    (0..WRITERS as i64)
+        .map(|writer| {
+            let numbers: Vec<i64> = of(writer).collect();
+            assert_eq!(numbers, (0..numbers.len() as i64).collect::<Vec<_>>(), "a prefix of writer {writer}");
+            numbers.len() as i64
+        })
+        .collect()
+}
+
+/// Runs `body` beside the writers; `body` is told what is acknowledged.
+fn under_load<T>(db: &Database, table: &Table, body: impl FnOnce(&dyn Fn() -> Vec<i64>) -> T) -> T {
+    let (stop, durable) = (AtomicBool::new(false), [const { AtomicI64::new(0) }; WRITERS]);
+    std::thread::scope(|scope| {
+        for (writer, durable) in durable.iter().enumerate() {
+            let stop = &stop;
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    durable.store(insert(db, table, writer as i64) + 1, Ordering::SeqCst);
+                }
+            });
+        }
+        struct Stop<'a>(&'a AtomicBool);
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _stop = Stop(&stop);
+        std::thread::sleep(Duration::from_millis(50));
+        body(&|| durable.iter().map(|count| count.load(Ordering::SeqCst)).collect())
+    })
+}
+
+/// Restores and counts; the database is closed again.
+fn restored(backup: &Path, name: &str, until: Option<u64>) -> Result<Vec<i64>, Error> {
+    let home = directory(name);
+    let mut config = config(&home, Protocol::Poplar, 1);
+    config.until = until.map(|epoch| Until::Epoch(Epoch(epoch)));
+    restore(config.clone(), backup)?;
+    config.until = None;
+    let protocol = osier::status(&config).expect("a status").protocol;
+    let (db, table) = open(Config { protocol, ..config });
+    let found = counts(&db);
+    insert(&db, &table, 0);
+    assert_eq!(counts(&db)[0], found[0] + 1);
+    db.close().expect("closed");
+    Ok(found)
+}
+
+fn at_least(found: &[i64], acknowledged: &[i64]) {
+    assert!(found.iter().zip(acknowledged).all(|(found, durable)| found >= durable), "{found:?} {acknowledged:?}");
+}
+
+#[test]
+fn a_backup_under_load_holds_what_was_acknowledged_and_is_continued() {
+    let kinds = [
+        (Protocol::Poplar, 3, CheckpointKind::Epoch),
+        (Protocol::Poplar, 2, CheckpointKind::Fuzzy),
+        (Protocol::Serial, 1, CheckpointKind::Epoch),
+        (Protocol::None, 1, CheckpointKind::Epoch),
+    ];
+    for (protocol, streams, kind) in kinds {
+        let name = format!("load-{protocol}-{streams}-{kind:?}");
+        let (home, target) = (directory(&name), directory(&format!("{name}-target")));
+        let mut config = config(&home, protocol, streams);
+        config.checkpoint_kind = kind;
+        let (db, table) = open(config.clone());
+        under_load(&db, &table, |acknowledged| {
+            for round in 0..4 {
+                let before = acknowledged();
+                // The third one has to begin anew or continues over a checkpoint, as the segments allow.
+                if round == 2 {
+                    db.checkpoint().expect("a checkpoint");
+                }
+                let report = db.backup(&target, round == 3).expect("a backup");
+                let continues = round == 1 && protocol != Protocol::None;
+                assert!(report.continues == continues || round == 2, "round {round}: {report}");
+                assert!(report.copied_bytes <= report.bytes * 2 && report.checkpoint.is_some(), "{report}");
+                at_least(&restored(&target, &format!("{name}-{round}"), None).expect("restored"), &before);
+            }
+        });
+        assert!(db.status().map_or(true, |status| status.live.expect("open").backups.is_empty()));
+        db.close().expect("closed");
+        if protocol != Protocol::None {
+            let report = backup_closed(&config, &target).expect("a backup of a closed database");
+            assert!(report.continues, "{report}");
+            let (db, _) = open(config.clone());
+            assert_eq!(restored(&target, &format!("{name}-closed"), None).expect("restored"), counts(&db));
+        }
+    }
+}
+
+#[test]
+fn a_backup_is_restored_to_points_in_time() {
+    let (home, target) = (directory("time"), directory("time-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    let live = |db: &Database| db.status().expect("a status").live.expect("open");
+    let mut points = Vec::new();
+    let mut step = |db: &Database, table: &Table, count: i64| {
+        insert(db, table, 0);
+        let epoch = live(db).epoch;
+        while live(db).ended_epoch <= epoch {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        points.push((epoch, count));
+    };
+    (1..4).for_each(|count| step(&db, &table, count));
+    let first = db.backup(&target, true).expect("a backup");
+    assert_eq!(first.first_epoch.map(|epoch| epoch >= 1), Some(true));
+    (4..8).for_each(|count| step(&db, &table, count));
+    let report = db.backup(&target, false).expect("a backup");
+    assert!(report.continues, "{report}");
+    db.close().expect("closed");
+    let begin = report.first_epoch.expect("it has a checkpoint");
+    let last = points.pop().expect("a point").0;
+    for (epoch, count) in points {
+        match restored(&target, &format!("time-{epoch}"), Some(epoch)) {
+            Ok(found) => assert_eq!((found[0], epoch >= begin), (count, true), "epoch {epoch}"),
+            Err(error) => {
+                assert!(epoch < begin && error.to_string().contains("restore a backup from before"), "{error}")
+            }
+        }
+    }
+    let error = restored(&target, "time-end", Some(last + 100_000)).expect_err("beyond the end");
+    assert!(error.to_string().contains("it ends with epoch"), "{error}");
+    let error = Database::open(config(&directory("unrelated").with_file_name("time-end"), Protocol::Poplar, 1));
+    assert!(matches!(error, Err(Error::Directory(DirectoryError::Unfinished { .. }))));
+}
+
+/// What survives of a database whose checkpoints are lost continues its backup.
+#[test]
+fn surviving_segments_continue_a_backup() {
+    let (home, target) = (directory("lost"), directory("lost-target"));
+    let config = config(&home, Protocol::Poplar, 2);
+    let (db, table) = open(config.clone());
+    insert_rows(&db, &table, 0, 20);
+    db.backup(&target, false).expect("a backup");
+    insert_rows(&db, &table, 1, 500);
+    db.close().expect("closed");
+    fs::remove_dir_all(home.join("checkpoints")).expect("removed");
+    assert!(Database::open(config.clone()).is_err(), "its checkpoint is gone");
+    let report = backup_closed(&config, &target).expect("the log is there");
+    assert!(report.continues, "{report}");
+    assert_eq!(restored(&target, "lost-restored", None).expect("restored"), [20, 500]);
+    let fresh = directory("lost-fresh");
+    let error = backup_closed(&config, &fresh).expect_err("there is nothing to begin with");
+    assert!(error.to_string().contains("checkpoints"), "{error}");
+    assert!(matches!(restored(&fresh, "lost-none", None), Err(Error::Backup(BackupError::NotWhole { .. }))));
+}
+
+#[test]
+fn whatever_is_damaged_in_a_backup_is_named_and_nothing_opens() {
+    let (home, target) = (directory("damage"), directory("damage-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 25);
+    insert_rows(&db, &table, 1, 25);
+    db.backup(&target, false).expect("a backup");
+    let mut files: Vec<PathBuf> = ["", "checkpoints", "stream-0", "stream-1"]
+        .iter()
+        .flat_map(|dir| fs::read_dir(target.join(dir)).expect("a listing"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file() && !path.ends_with("LOCK"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 4, "{files:?}");
+    for path in files {
+        let sound = fs::read(&path).expect("read");
+        let mut flipped = sound.clone();
+        flipped[4097.min(sound.len() / 2)] ^= 1;
+        for bytes in [Some(flipped), Some(sound[..sound.len().min(5000) / 2].to_vec()), None] {
+            match &bytes {
+                Some(bytes) => fs::write(&path, bytes).expect("written"),
+                None => fs::remove_file(&path).expect("removed"),
+            }
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let error = restored(&target, "damage-restored", None).expect_err(&name).to_string();
+            assert!(error.contains(&name), "{name}: {error}");
+            let left = config(&directory("x").with_file_name("damage-restored"), Protocol::Poplar, 1);
+            if left.dirs[0].exists() && fs::read_dir(&left.dirs[0]).expect("a listing").count() > 0 {
+                assert!(matches!(Database::open(left), Err(Error::Directory(DirectoryError::Unfinished { .. }))));
+            }
+        }
+        fs::write(&path, &sound).expect("written");
+    }
+    assert_eq!(restored(&target, "damage-sound", None).expect("restored"), [25, 25]);
+    // Wrong places are named, too.
+    let error = restore(config(&home, Protocol::Poplar, 1), &target).expect_err("it holds a database");
+    assert!(matches!(error, Error::Backup(BackupError::NotEmpty { .. })), "{error}");
+    let error = db.backup(&home, false).expect_err("it holds a database");
+    assert!(matches!(error, Error::Backup(BackupError::Foreign { .. })), "{error}");
+    let (other, _) = open(config(&directory("damage-other"), Protocol::Poplar, 1));
+    let error = other.backup(&target, false).expect_err("it holds another backup");
+    assert!(matches!(error, Error::Backup(BackupError::OtherDatabase { .. })), "{error}");
+}
+
+/// The file system, where writes below `prefix` wait for the gate, and changes there fail when they are used up.
+#[derive(Clone)]
+struct Gated {
+    prefix: PathBuf,
+    gate: Arc<Mutex<()>>,
+    left: Arc<AtomicUsize>,
+}
+
+struct GatedFile(Arc<dyn File>, Gated);
+
+impl Gated {
+    fn pass(&self, path: &Path) -> io::Result<()> {
+        if !path.starts_with(&self.prefix) {
+            return Ok(());
+        }
+        drop(self.gate.lock());
+        let take = |left: usize| left.checked_sub(1);
+        let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+        taken.map(drop).map_err(|_| io::Error::other("the device is gone"))
+    }
+}
+
+impl Disk for Gated {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.pass(dir).and_then(|()| OsDisk.create_dir_all(dir))
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        OsDisk.list(dir)
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        OsDisk.exists(path)
+    }
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        if mode == OpenMode::Read || !path.starts_with(&self.prefix) {
+            return OsDisk.open(path, mode);
+        }
+        self.pass(path)?;
+        let mut gated = self.clone();
+        gated.prefix = path.to_owned();
+        Ok(Arc::new(GatedFile(OsDisk.open(path, mode)?, gated)))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.pass(from).and_then(|()| OsDisk.rename(from, to))
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.pass(path).and_then(|()| OsDisk.remove(path))
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.pass(dir).and_then(|()| OsDisk.sync_dir(dir))
+    }
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        OsDisk.lock(path)
+    }
+}
+
+impl File for GatedFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.1.pass(&self.1.prefix).and_then(|()| self.0.write_at(bytes, offset))
+    }
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.1.pass(&self.1.prefix).and_then(|()| self.0.allocate(length))
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.1.pass(&self.1.prefix).and_then(|()| self.0.sync())
+    }
+}
+
+fn gated(config: &mut Config, prefix: &Path) -> Gated {
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
+    let gated = Gated { prefix: prefix.to_owned(), gate: Arc::default(), left };
+    config.environment = Environment { disk: Arc::new(gated.clone()), ..Environment::os() };
+    gated
+}
+
+#[test]
+fn nothing_is_removed_while_a_backup_is_written() {
+    let (home, target) = (directory("hold"), directory("hold-target"));
+    let mut config = config(&home, Protocol::Poplar, 1);
+    let gate = gated(&mut config, &target);
+    let (db, table) = open(config);
+    insert_rows(&db, &table, 0, 100);
+    let old = db.checkpoint().expect("a checkpoint").number;
+    let part = |number: u64| home.join(format!("checkpoints/{number:08}-0000.ckpt"));
+    std::thread::scope(|scope| {
+        let held = gate.gate.lock().expect("the gate");
+        fs::create_dir_all(&target).expect("created");
+        let backup = scope.spawn(|| db.backup(&target, false));
+        std::thread::sleep(Duration::from_millis(50));
+        drop(held);
+        let status = loop {
+            let status = db.status().expect("a status");
+            if !status.live.as_ref().expect("open").backups.is_empty() || backup.is_finished() {
+                break status;
+            }
+        };
+        let held = gate.gate.lock().expect("the gate");
+        if !backup.is_finished() {
+            assert!(status.to_string().contains("nothing is removed until it ends"), "{status}");
+            insert_rows(&db, &table, 0, 400);
+            let new = db.checkpoint().expect("a checkpoint").number;
+            assert!(part(old).exists() && part(new).exists(), "the backup still reads the old one");
+            drop(held);
+        }
+        backup.join().expect("no panic").expect("a backup");
+    });
+    at_least(&restored(&target, "hold-restored", None).expect("restored"), &[100]);
+    let number = db.checkpoint().expect("a checkpoint").number;
+    let files = fs::read_dir(home.join("checkpoints")).expect("a listing").map(|entry| entry.expect("an entry"));
+    let names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.iter().all(|name| name.starts_with(&format!("{number:08}-"))), "{names:?}");
+}
+
+#[test]
+fn a_backup_that_fails_leaves_the_one_before_and_a_restore_that_fails_opens_never() {
+    let (home, target) = (directory("fail"), directory("fail-target"));
+    let mut of_db = config(&home, Protocol::Poplar, 2);
+    let gate = gated(&mut of_db, &target);
+    let (db, table) = open(of_db);
+    insert_rows(&db, &table, 0, 20);
+    db.backup(&target, false).expect("a backup");
+    let mut steps = 0;
+    for checkpoint in [false, true] {
+        for left in (0..).step_by(4) {
+            insert_rows(&db, &table, 0, 5);
+            gate.left.store(left, Ordering::SeqCst);
+            let result = db.backup(&target, checkpoint);
+            gate.left.store(usize::MAX, Ordering::SeqCst);
+            at_least(&restored(&target, "fail-restored", None).expect("the last whole one"), &[20]);
+            steps += 1;
+            if result.is_ok() {
+                break;
+            }
+        }
+    }
+    assert!(steps > 10, "{steps}");
+    let whole = restored(&target, "fail-whole", None).expect("restored");
+    for left in 0.. {
+        let home = directory("fail-half");
+        let mut config = config(&home, Protocol::Poplar, 2);
+        gated(&mut config, &home).left.store(left, Ordering::SeqCst);
+        let result = restore(config, &target);
+        let again = self::config(&home, Protocol::Poplar, 2);
+        if result.is_ok() {
+            assert!(left > 20, "{left}");
+            assert_eq!(counts(&open(again).0), whole);
+            break;
+        }
+        let is_bare = !home.exists() || fs::read_dir(&home).expect("a listing").count() == 0;
+        if !is_bare {
+            match Database::open(again) {
+                Ok(db) => assert_eq!(counts(&db), whole, "only the mark's removal was not made durable"),
+                Err(error) => assert!(matches!(error, Error::Directory(DirectoryError::Unfinished { .. })), "{error}"),
+            }
+        }
+    }
+}
