@@ -69,6 +69,42 @@ fn a_removal_beside_growth() {
     });
 }
 
+/// What a hint leads to has been written before, also where the table is older.
+#[test]
+fn a_lookup_beside_a_new_hint() {
+    explore(1, || {
+        let (model, mut writer, mut reader) = tree_of(&KEYS[..5]);
+        let pin = writer.pin();
+        assert_found(&model, &pin, 50);
+        let looking = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || look(&model, &reader.pin()))
+        };
+        insert(&model, &pin, KEY);
+        hint(&model, &pin);
+        looking.join().expect("the reader is content");
+    });
+}
+
+/// What is found in a table that has just come has been written before.
+#[test]
+fn a_lookup_beside_growth() {
+    explore(1, || {
+        let (model, mut writer, mut reader) = tree_of(KEYS);
+        let looking = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                let found = model.value(&reader.pin(), &[GROWS]);
+                assert!(found.is_none_or(|value| value == u64::from(GROWS)));
+            })
+        };
+        let pin = writer.pin();
+        insert(&model, &pin, GROWS);
+        assert_found(&model, &pin, GROWS);
+        looking.join().expect("the reader is content");
+    });
+}
+
 /// An entry that was found by its hint stays as long as the pin, and so does the table.
 #[test]
 fn what_a_hint_leads_to_is_not_freed() {

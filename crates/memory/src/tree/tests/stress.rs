@@ -14,7 +14,7 @@ use super::keys::Keys;
 use crate::sync::thread;
 use crate::tree::{LeafScan, Lookup, ScanFrom};
 
-const THREADS: u8 = 4;
+const THREADS: u8 = if cfg!(miri) { 2 } else { 4 };
 
 fn own(thread: u8, mut key: Vec<u8>) -> Vec<u8> {
     key.push(thread);
@@ -129,7 +129,7 @@ fn stress<const N: usize>(keys: Keys, seed: u64, steps: usize) {
 
 #[test]
 fn threads_that_own_their_keys_lose_nothing() {
-    let steps = if cfg!(miri) { 60 } else { 20_000 };
+    let steps = if cfg!(miri) { 40 } else { 20_000 };
     let rounds = std::env::var("OSIER_STRESS_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
     for round in 0..rounds {
         for keys in Keys::ALL {
