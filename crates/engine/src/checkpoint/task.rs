@@ -70,6 +70,8 @@ enum Stage {
 /// One checkpoint.
 struct Run {
     begun: Duration,
+    /// When the wait for transactions began.
+    announced: Duration,
     waited: Duration,
     files: NewCheckpoint,
     kind: CheckpointKind,
@@ -184,8 +186,8 @@ impl Checkpointer {
                 (self.shared.log_begins(Some(rsn)), rsn.0)
             }
         };
-        let (begun, waited, max_seen) = (self.last_begun, Duration::ZERO, Stamp::ZERO);
-        self.stage = Stage::Waits(Run { begun, waited, files, kind, boundary, begins, max_seen });
+        let (begun, announced, waited, max_seen) = (self.last_begun, self.now(), Duration::ZERO, Stamp::ZERO);
+        self.stage = Stage::Waits(Run { begun, announced, waited, files, kind, boundary, begins, max_seen });
         Ok(())
     }
 
@@ -194,14 +196,14 @@ impl Checkpointer {
         let safe = self.shared.store.epochs().safe();
         if run.kind == CheckpointKind::Epoch && safe.0 < run.boundary && !has(Mutation::EarlyScan) {
             let is_closing = self.control.stop() == Stop::WhenDone;
-            if is_closing && self.now() >= run.begun + CLOSE_PATIENCE {
+            if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
             }
             self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
             return Ok(Step::Idle(Some(self.config().epoch_interval)));
         }
         let Stage::Waits(mut run) = std::mem::replace(&mut self.stage, Stage::Releases) else { unreachable!() };
-        run.waited = self.now() - run.begun;
+        run.waited = self.now() - run.announced;
         // Every transaction of the snapshot has ended, so it has its stamp.
         run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.last_stamp() } else { Stamp::ZERO };
         let pin = self.participant.pin();
