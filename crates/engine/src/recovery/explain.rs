@@ -19,10 +19,11 @@ use crate::config::{Config, Protocol};
 use crate::persist::manifest::NEVER;
 use crate::status::{CheckpointStatus, DatabaseState};
 
-/// What a row costs beside its key and its bytes: record, version and its share of index nodes, as measured with small rows.
+/// What a row costs beside its key and its bytes: record, version and its share of index nodes. 22 M rows of TPC-C, 3.8 GB with
+/// their keys, took 7.1 GB.
 const ROW_OVERHEAD_BYTES: u64 = 160;
-/// How fast a checkpoint is loaded where nothing was measured: what a laptop of two cores does.
-const CHECKPOINT_BYTES_PER_SECOND: f64 = 400e6;
+/// How fast a checkpoint is loaded where nothing was measured: 4.1 GB of such rows in 5 s on two cores.
+const CHECKPOINT_BYTES_PER_SECOND: f64 = 800e6;
 
 /// A recovery that has not happened.
 #[derive(Clone, Debug, Serialize)]
