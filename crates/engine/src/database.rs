@@ -26,7 +26,7 @@ use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::socket::Listening;
 use crate::log::protocol::{Poplar, Serial, Unlogged};
-use crate::log::{LogError, LogMetrics, LogProtocol, Observed, StreamMetrics};
+use crate::log::{LogError, LogFailure, LogMetrics, LogProtocol, Observed, StreamMetrics};
 use crate::metrics::{Counters, Metrics};
 use crate::persist::manifest::StreamBegin;
 use crate::recovery::RecoveryReport;
@@ -106,15 +106,25 @@ impl Shared {
         with_protocol!(&self.engine, protocol => protocol.durable_ends())
     }
 
-    /// Waits until everything up to `stamp` is durable on every stream.
-    pub(crate) fn wait_durable(&self, stamp: Stamp) -> Result<(), LogError> {
+    /// Of everything up to `stamp`, on every stream.
+    pub(crate) fn durable(&self, stamp: Stamp) -> Receipt {
         let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep: stamp };
-        self.receipts().durable(observed, Epoch(0)).wait()
+        self.receipts().durable(observed, Epoch(0))
     }
 
     /// See [`LogProtocol::recycle`].
     pub(crate) fn recycle_log(&self, begins: &[StreamBegin]) {
         with_protocol!(&self.engine, protocol => protocol.recycle(begins));
+    }
+
+    /// See [`LogProtocol::nudge`].
+    pub(crate) fn nudge_log(&self) {
+        with_protocol!(&self.engine, protocol => protocol.nudge());
+    }
+
+    /// See [`LogProtocol::fail`].
+    pub(crate) fn fail_log(&self, failure: LogFailure) {
+        with_protocol!(&self.engine, protocol => protocol.fail(failure));
     }
 
     fn failure(&self) -> Option<LogError> {
@@ -210,11 +220,7 @@ impl Database {
         let snapshots = Snapshots::new(store.epochs().clone());
         let shared = Shared { config, store, catalog, engine, counters, next_stream, snapshots, orphans };
         let (shared, home) = (Arc::new(shared), Arc::new(Home::new(directory)));
-        let Config { environment, epoch_interval, .. } = &shared.config;
-        let nudged = Arc::clone(&shared);
-        let nudge = Box::new(move || with_protocol!(&nudged.engine, protocol => protocol.nudge()));
-        let ticker = Ticker::start(shared.store.epochs(), environment, *epoch_interval, nudge)
-            .map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
+        let ticker = Ticker::start(&shared).map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let inherited =
             report.as_ref().map(|report| Inherited { log_bytes: report.log_bytes, is_late: report.generations > 1 });
         let inherited = inherited.unwrap_or_default();

@@ -1,15 +1,17 @@
 //! Advances the global epoch, and with it reclamation, and sees to log records that nobody asks about.
 //!
-//! Invariant: the epoch never stands still while the database is open; memory retired by transactions is freed at most
-//! two ticks after the last transaction that could see it has ended.
+//! Invariants:
+//! - The epoch never stands still while the database is open; memory retired by transactions is freed at most two ticks
+//!   after the last transaction that could see it has ended.
+//! - A ticker that ends without being told fails the log: acknowledgements stop instead of waiting for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use osier_memory::Epochs;
-
-use crate::io::{Clock, Environment, Joiner, Signal, Step, Task};
+use crate::database::Shared;
+use crate::io::{Joiner, Signal, Step, Task};
+use crate::log::LogFailure;
 
 /// The running ticker. Dropped, it is told to stop.
 pub(crate) struct Ticker {
@@ -18,15 +20,9 @@ pub(crate) struct Ticker {
     joiner: Option<Box<dyn Joiner>>,
 }
 
-/// Has forgotten records written.
-pub(crate) type Nudge = Box<dyn Fn() + Send>;
-
 struct Tick {
-    epochs: Arc<Epochs>,
-    nudge: Nudge,
+    shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
-    clock: Arc<dyn Clock>,
-    interval: Duration,
     due: Duration,
 }
 
@@ -34,18 +30,13 @@ impl Ticker {
     /// Of the thread.
     pub(crate) const NAME: &str = "osier-epoch";
 
-    /// Advances `epochs` and calls `nudge` every `interval`.
-    pub(crate) fn start(
-        epochs: &Arc<Epochs>,
-        environment: &Environment,
-        interval: Duration,
-        nudge: Nudge,
-    ) -> std::io::Result<Ticker> {
+    /// Advances the epoch of `shared` every `epoch_interval`.
+    pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<Ticker> {
         let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::new(Signal::new()));
-        let clock = environment.clock.clone();
-        let due = clock.now() + interval;
-        let tick = Tick { epochs: epochs.clone(), nudge, stop: stop.clone(), clock, interval, due };
-        let joiner = environment.spawn.spawn(Ticker::NAME.to_owned(), Box::new(tick), signal.clone())?;
+        let config = &shared.config;
+        let due = config.environment.clock.now() + config.epoch_interval;
+        let tick = Tick { shared: shared.clone(), stop: stop.clone(), due };
+        let joiner = config.environment.spawn.spawn(Ticker::NAME.to_owned(), Box::new(tick), signal.clone())?;
         Ok(Ticker { stop, signal, joiner: Some(joiner) })
     }
 
@@ -70,13 +61,21 @@ impl Task for Tick {
         if self.stop.load(Ordering::SeqCst) {
             return Step::Done;
         }
-        let now = self.clock.now();
-        if now < self.due {
-            return Step::Idle(Some(self.due - now));
+        let config = &self.shared.config;
+        let now = config.environment.clock.now();
+        if now >= self.due {
+            self.shared.store.epochs().advance();
+            self.shared.nudge_log();
+            self.due = now + config.epoch_interval;
         }
-        self.epochs.advance();
-        (self.nudge)();
-        self.due = now + self.interval;
-        Step::Idle(Some(self.interval))
+        Step::Idle(Some(self.due - now))
+    }
+}
+
+impl Drop for Tick {
+    fn drop(&mut self) {
+        if !self.stop.load(Ordering::SeqCst) {
+            self.shared.fail_log(LogFailure::TaskDied { task: Ticker::NAME.to_owned() });
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! Every writer inserts rows with a counter that it reads from a row of its own, so that a state that is restored holds a
 //! prefix of what each of them did.
 
+mod support;
+
 use std::any::Any;
 use std::fs;
 use std::io;
@@ -16,21 +18,12 @@ use osier::ids::Epoch;
 use osier::io::{Disk, Environment, File, OpenMode, OsDisk};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, Until, backup_closed, restore};
+use support::config;
 
 const WRITERS: usize = 2;
 
-/// A directory of its own for each test, empty.
 fn directory(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("backup").join(name);
-    let _ = fs::remove_dir_all(&path);
-    path
-}
-
-fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
-    let config = Config::new(home).protocol(protocol).streams(streams);
-    let set = |config: Config, name, value| config.set(name, value).expect(name);
-    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
-    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+    support::directory("backup", name)
 }
 
 fn open(config: Config) -> (Database, Table) {

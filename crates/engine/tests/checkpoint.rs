@@ -1,5 +1,7 @@
 //! Checkpoints through the public API on the file system: taken under load, recovered from, damaged.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,21 +10,12 @@ use osier::checkpoint::CheckpointState;
 use osier::config::{CheckpointKind, Compression};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, RecoveryError, Session, Table};
+use support::config;
 
 const ACCOUNTS: i64 = 200;
 
-/// A directory of its own for each test, empty.
 fn directory(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("checkpoint").join(name);
-    let _ = fs::remove_dir_all(&path);
-    path
-}
-
-fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
-    let config = Config::new(home).protocol(protocol).streams(streams);
-    let set = |config: Config, name, value| config.set(name, value).expect(name);
-    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
-    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+    support::directory("checkpoint", name)
 }
 
 /// Accounts and their total, which transfers keep; every account has an owner, by whom it is found.

@@ -1,5 +1,7 @@
 //! Status and the control socket through the public API on the file system, and taking a database back.
 
+mod support;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -12,18 +14,12 @@ use osier::status::DatabaseState;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, RecoveryError, Table, Until, explain, status};
 
-/// A directory of its own for each test, empty.
 fn directory(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("operate").join(name);
-    let _ = fs::remove_dir_all(&path);
-    path
+    support::directory("operate", name)
 }
 
 fn config(home: &Path) -> Config {
-    let config = Config::new(home).protocol(Protocol::Poplar).streams(2);
-    let set = |config: Config, name, value| config.set(name, value).expect(name);
-    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
-    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+    support::config(home, Protocol::Poplar, 2)
 }
 
 fn open(config: Config) -> (Database, Table) {

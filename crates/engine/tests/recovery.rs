@@ -1,5 +1,7 @@
 //! Databases that are closed, or cut off, and opened again, through the public API on the file system.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -8,18 +10,10 @@ use osier::config::Create;
 use osier::recovery::RecoveryPhase;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, RecoveryError, Session, Table};
+use support::config;
 
-/// A directory of its own for each test, empty.
 fn directory(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recovery").join(name);
-    let _ = fs::remove_dir_all(&path);
-    path
-}
-
-fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
-    let config = Config::new(home).protocol(protocol).streams(streams);
-    let set = |config: Config, name, value| config.set(name, value).expect(name);
-    set(set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536"), "segment_bytes", "131072")
+    support::directory("recovery", name)
 }
 
 fn schema() -> Schema {

@@ -1,5 +1,7 @@
 //! Truncation: a checkpoint lets go of the log that recovery no longer needs, and of no more.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,11 +10,9 @@ use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Table};
 
 fn config(home: &Path, kind: CheckpointKind) -> Config {
-    let set = |config: Config, name, value| config.set(name, value).expect(name);
-    let mut config = Config::new(home).protocol(Protocol::Poplar).streams(2);
+    let mut config = support::config(home, Protocol::Poplar, 2);
     config.checkpoint_kind = kind;
-    let config = set(set(config, "transaction_log_bytes_max", "16384"), "ring_bytes", "65536");
-    set(set(config, "segment_bytes", "131072"), "epoch_interval_us", "1000")
+    config
 }
 
 fn numbers(db: &Database) -> Table {
@@ -87,8 +87,8 @@ fn rows(db: &Database) -> Vec<(i64, String)> {
 }
 
 fn truncates(kind: CheckpointKind, name: &str) {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("truncation").join(name);
-    let (copy, _) = (home.with_extension("copy"), fs::remove_dir_all(&home));
+    let home = support::directory("truncation", name);
+    let copy = home.with_extension("copy");
     let mut most = 0;
     for life in 0..3 {
         let db = Database::open(config(&home, kind)).expect("opened");

@@ -129,7 +129,7 @@ impl Snapshots {
         Interval { announcement, is_beyond: epoch > announcement.boundary }
     }
 
-    /// Whether records without a row must stay where they are.
+    /// Whether there is a snapshot.
     pub fn is_active(&self, pin: &Pin<'_>) -> bool {
         self.current(pin).retained.is_some()
     }
@@ -287,11 +287,11 @@ impl<'a> Interval<'a> {
         if self.is_beyond { self.announcement.number } else { self.announcement.number.saturating_sub(1) }
     }
 
-    /// Asks for the memory that [`Record::install_in`] will look at.
+    /// Asks for the memory that [`Record::install_in`] of `records` will look at.
     #[inline]
-    pub fn expect(&self, record: &Record) {
+    pub fn expect<'r>(&self, records: impl Iterator<Item = &'r Record>) {
         if self.retained().is_some() {
-            record.prefetch_version();
+            records.for_each(Record::prefetch_version);
         }
     }
 

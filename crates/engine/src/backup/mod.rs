@@ -204,7 +204,7 @@ fn agree(shared: &Shared) -> Result<End, Error> {
     // In this order: what is of an epoch that is over has its stamp.
     let epoch = shared.store.epochs().safe().0;
     let stamp = shared.last_stamp();
-    shared.wait_durable(stamp)?;
+    shared.durable(stamp).wait()?;
     Ok(End { epoch, stamp })
 }
 

@@ -24,9 +24,8 @@ use crate::config::{CheckpointKind, Compression, Config};
 use crate::database::Shared;
 use crate::directory::{Home, NewCheckpoint};
 use crate::failpoint::{Mutation, Point, has, reach};
-use crate::ids::{Epoch, Stamp, StreamId};
+use crate::ids::{Epoch, Stamp};
 use crate::io::{Joiner, Signal, Step, Task};
-use crate::log::Observed;
 use crate::persist::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
 
 /// How often the amount of log is looked at.
@@ -279,12 +278,8 @@ impl Checkpointer {
         if !self.shared.config.has(Mutation::CheckpointBeforeSync) {
             run.files.sync_directories(&*self.shared.config.environment.disk)?;
         }
-        let raw_dep = match self.shared.config.has(Mutation::CheckpointBeforeStable) {
-            true => Stamp::ZERO,
-            false => run.max_seen,
-        };
-        let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep };
-        let receipt = self.shared.receipts().durable(observed, Epoch(0));
+        let is_hasty = self.shared.config.has(Mutation::CheckpointBeforeStable);
+        let receipt = self.shared.durable(if is_hasty { Stamp::ZERO } else { run.max_seen });
         self.control.show(CheckpointState::WaitsForLog(run.max_seen));
         if let Stage::Writes(run, writing) = std::mem::replace(&mut self.stage, Stage::Releases) {
             self.stage = Stage::WaitsForLog(run, writing.written, receipt);

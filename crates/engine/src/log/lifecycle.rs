@@ -265,11 +265,6 @@ impl RunningLog {
         self.log.streams.iter().map(|stream| LogOffset(stream.ring.durable_end())).collect()
     }
 
-    /// See [`LogProtocol::recycle`](super::LogProtocol::recycle).
-    pub(crate) fn recycle(&self, begins: &[StreamBegin]) {
-        self.log.pool.recycle(begins);
-    }
-
     /// See [`LogProtocol::receipts`](super::LogProtocol::receipts).
     pub(crate) fn receipts(&self) -> ReceiptSource {
         ReceiptSource::new(Arc::clone(&self.log) as Arc<dyn Loggers>)

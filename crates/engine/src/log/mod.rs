@@ -29,7 +29,7 @@ mod tests;
 pub(crate) mod world_for_tests;
 
 pub use error::{LogError, LogFailure};
-pub(crate) use lifecycle::{Log, LogLayout};
+pub(crate) use lifecycle::{Log, LogLayout, RunningLog};
 pub use metrics::{LogMetrics, StreamMetrics};
 pub use seal::{LogIdentity, Seal};
 pub(crate) use stream::{Slot, Stream};
@@ -57,34 +57,62 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// while the ring is full. The slot must be filled. Fails where the log failed or is closed, with nothing drawn.
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError>;
 
+    /// The streams; `None` where nothing is logged. All that follows is the same for every protocol that has some.
+    fn running(&self) -> Option<&RunningLog>;
+
     /// Everything at or below it is durable whatever happens: tombstones up to here may be purged.
-    fn stable(&self) -> Stamp;
+    fn stable(&self) -> Stamp {
+        self.running().map_or(Stamp::MAX, RunningLog::stable)
+    }
 
     /// The greatest stamp drawn so far, at least that of every transaction that is known to have ended.
-    fn last_stamp(&self) -> Stamp;
+    fn last_stamp(&self) -> Stamp {
+        self.running().map_or(Stamp::ZERO, RunningLog::last_stamp)
+    }
 
     /// Where in each stream there are all records above `floor`, or without one all that are stamped from now on.
-    fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin>;
+    fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
+        self.running().map_or_else(Vec::new, |log| log.begins(floor))
+    }
 
     /// Where what is durable ends in each stream.
-    fn durable_ends(&self) -> Vec<LogOffset>;
+    fn durable_ends(&self) -> Vec<LogOffset> {
+        self.running().map_or_else(Vec::new, RunningLog::durable_ends)
+    }
 
     /// Recovery needs only the segments from these on: a durable manifest says so.
-    fn recycle(&self, begins: &[StreamBegin]);
+    fn recycle(&self, begins: &[StreamBegin]) {
+        self.running().inspect(|log| log.log().pool.recycle(begins));
+    }
 
     /// Makes the receipts of one session.
-    fn receipts(&self) -> ReceiptSource;
+    fn receipts(&self) -> ReceiptSource {
+        self.running().map_or_else(ReceiptSource::unlogged, RunningLog::receipts)
+    }
 
     /// Has records written that nobody asked about so far.
-    fn nudge(&self);
+    fn nudge(&self) {
+        self.running().inspect(|log| log.log().nudge());
+    }
 
     /// What ended the log, if anything did.
-    fn failure(&self) -> Option<LogError>;
+    fn failure(&self) -> Option<LogError> {
+        self.running().and_then(RunningLog::failure)
+    }
+
+    /// Ends the log: nothing is acknowledged from now on.
+    fn fail(&self, failure: LogFailure) {
+        self.running().inspect(|log| log.log().fail(failure));
+    }
 
     /// Drains the streams, stops the background tasks and returns where each stream ends. New commits fail with
     /// [`LogError::Closed`]; those that were stamped are durable when this returns.
-    fn close(&self) -> Result<Vec<StreamEnd>, LogError>;
+    fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
+        self.running().map_or_else(|| Ok(Vec::new()), RunningLog::close)
+    }
 
     /// What was written so far.
-    fn metrics(&self) -> LogMetrics;
+    fn metrics(&self) -> LogMetrics {
+        self.running().map_or_else(LogMetrics::default, |log| log.log().metrics())
+    }
 }

@@ -79,7 +79,8 @@ impl Commit<'_, '_> {
         let stamp = slot.stamp();
         reach(Point::Reserved);
         let interval = stale.unwrap_or_else(|| self.interval(epoch));
-        writes.iter().for_each(|write| interval.expect(self.pin.get(write.record)));
+        let rows = writes.iter().filter(|write| write.place.index.is_none());
+        interval.expect(rows.map(|write| self.pin.get(write.record)));
         slot.fill(|buffer, seal| {
             let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
             let header = RecordHeader { stamp, raw_dep, epoch, write_count };

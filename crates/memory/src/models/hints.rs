@@ -8,7 +8,7 @@ use super::explore;
 use super::tree::{Model, assert_found, beside, insert, tree_of};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, thread};
-use crate::{Keyed, Lookup, Pin, Stamp};
+use crate::{Keyed, Lookup, Participant, Pin, Stamp};
 
 /// Two leaves, the second of which can lose a key without being joined.
 const KEYS: &[u8] = &[10, 20, 30, 40, 50, 60];
@@ -30,6 +30,12 @@ fn look(model: &Model, pin: &Pin<'_>) {
     }
 }
 
+/// [`look`] in a thread of its own.
+fn look_meanwhile(model: &Arc<Model>, mut reader: Participant) -> thread::JoinHandle<()> {
+    let model = Arc::clone(model);
+    thread::spawn(move || look(&model, &reader.pin()))
+}
+
 /// Gives the key a hint.
 fn hint(model: &Model, pin: &Pin<'_>) {
     assert_found(model, pin, KEY);
@@ -46,14 +52,11 @@ fn a_removal_beside_the_first_lookup() {
 #[test]
 fn a_removal_beside_a_lookup() {
     explore(2, || {
-        let (model, mut writer, mut reader) = tree_of(&KEYS[..5]);
+        let (model, mut writer, reader) = tree_of(&KEYS[..5]);
         let pin = writer.pin();
         assert_found(&model, &pin, 50);
         insert(&model, &pin, KEY);
-        let looking = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || look(&model, &reader.pin()))
-        };
+        let looking = look_meanwhile(&model, reader);
         remove(&model, &pin);
         looking.join().expect("the reader is content");
         assert_eq!(model.value(&pin, &[KEY]), None, "it was removed");
@@ -74,13 +77,10 @@ fn a_removal_beside_growth() {
 #[test]
 fn a_lookup_beside_a_new_hint() {
     explore(1, || {
-        let (model, mut writer, mut reader) = tree_of(&KEYS[..5]);
+        let (model, mut writer, reader) = tree_of(&KEYS[..5]);
         let pin = writer.pin();
         assert_found(&model, &pin, 50);
-        let looking = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || look(&model, &reader.pin()))
-        };
+        let looking = look_meanwhile(&model, reader);
         insert(&model, &pin, KEY);
         assert_found(&model, &pin, KEY);
         looking.join().expect("the reader is content");
@@ -110,12 +110,9 @@ fn a_lookup_beside_growth() {
 #[test]
 fn what_a_hint_leads_to_is_not_freed() {
     explore(2, || {
-        let (model, mut writer, mut reader) = tree_of(KEYS);
+        let (model, mut writer, reader) = tree_of(KEYS);
         hint(&model, &writer.pin());
-        let reading = {
-            let model = Arc::clone(&model);
-            thread::spawn(move || look(&model, &reader.pin()))
-        };
+        let reading = look_meanwhile(&model, reader);
         let pin = writer.pin();
         remove(&model, &pin);
         insert(&model, &pin, GROWS);

@@ -8,12 +8,9 @@ mod stamp;
 
 pub(crate) use frontier::SerialFrontier;
 
-use crate::acknowledge::ReceiptSource;
 use crate::config::Config;
-use crate::ids::{LogOffset, Stamp, StreamId};
-use crate::log::lifecycle::RunningLog;
-use crate::log::{LogError, LogLayout, LogMetrics, LogProtocol, Slot};
-use crate::persist::manifest::{StreamBegin, StreamEnd};
+use crate::ids::{Stamp, StreamId};
+use crate::log::{LogError, LogLayout, LogProtocol, RunningLog, Slot};
 
 /// The serial protocol.
 pub(crate) struct Serial {
@@ -37,43 +34,7 @@ impl LogProtocol for Serial {
         stamp::draw(self.log.log(), self.floor, base, record_bytes)
     }
 
-    fn stable(&self) -> Stamp {
-        self.log.stable()
-    }
-
-    fn last_stamp(&self) -> Stamp {
-        self.log.last_stamp()
-    }
-
-    fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
-        self.log.begins(floor)
-    }
-
-    fn durable_ends(&self) -> Vec<LogOffset> {
-        self.log.durable_ends()
-    }
-
-    fn recycle(&self, begins: &[StreamBegin]) {
-        self.log.recycle(begins);
-    }
-
-    fn receipts(&self) -> ReceiptSource {
-        self.log.receipts()
-    }
-
-    fn nudge(&self) {
-        self.log.log().nudge();
-    }
-
-    fn failure(&self) -> Option<LogError> {
-        self.log.failure()
-    }
-
-    fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
-        self.log.close()
-    }
-
-    fn metrics(&self) -> LogMetrics {
-        self.log.log().metrics()
+    fn running(&self) -> Option<&RunningLog> {
+        Some(&self.log)
     }
 }
