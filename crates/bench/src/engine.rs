@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use osier::config::SETTINGS;
 use osier::recovery::RecoveryPhase;
-use osier::{Config, Create, Database, Durability, Protocol, RecoveryReport};
+use osier::{Config, Create, Database, Durability, MemoryUse, Protocol, RecoveryReport};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 use crate::progress::{phase_name, recovery_callback};
-use crate::report::RecoveryFigures;
+use crate::report::{AccountedFigures, RecoveryFigures};
 use crate::{CheckpointCounters, Counters, StreamCounters};
 
 /// How the database of a run is opened.
@@ -85,6 +85,13 @@ pub fn counters(db: &Database) -> Counters {
         active_seconds: taken.active_seconds,
     };
     Counters { streams: streams.collect(), checkpoints }
+}
+
+/// The memory that the database accounts for.
+pub fn accounted(db: &Database) -> AccountedFigures {
+    let memory = db.metrics().memory;
+    let MemoryUse { rows, keys, nodes, retained, .. } = memory.used;
+    AccountedFigures { rows, keys, nodes, retained, total: memory.used.total(), peak: memory.peak_bytes }
 }
 
 /// A recovery's figures.

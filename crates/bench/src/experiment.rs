@@ -4,7 +4,7 @@ use osier::{Create, Database};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{self, Length, RunConfig, RunResult};
-use crate::engine::{EngineOptions, counters, recovery_figures, settings};
+use crate::engine::{EngineOptions, accounted, counters, recovery_figures, settings};
 use crate::error::BenchError;
 use crate::fixture::{Fixture, WorkloadConfig};
 use crate::machine::resident_bytes;
@@ -49,6 +49,7 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
             report.consistent = Some(check_tpcc(&db, tpcc, &target)?);
         }
     }
+    report.memory.accounted = accounted(&db);
     db.close()?;
     Ok(report)
 }

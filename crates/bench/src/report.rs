@@ -157,6 +157,25 @@ pub struct MemoryFigures {
     pub end_bytes: u64,
     /// At most, loading included.
     pub peak_bytes: u64,
+    /// What the database accounted for when it ended, of which `memory_limit` speaks.
+    pub accounted: AccountedFigures,
+}
+
+/// Memory as the database accounts for it, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AccountedFigures {
+    /// Row images, those that wait for their last reader included.
+    pub rows: u64,
+    /// Keys with their headers.
+    pub keys: u64,
+    /// Nodes of the ordered indexes.
+    pub nodes: u64,
+    /// Row images kept for a checkpoint.
+    pub retained: u64,
+    /// All of it.
+    pub total: u64,
+    /// At most.
+    pub peak: u64,
 }
 
 impl Report {
@@ -266,9 +285,18 @@ impl fmt::Display for Report {
         if let Some(consistent) = self.consistent {
             line("consistent", if consistent { "yes".to_owned() } else { "NO".to_owned() })?;
         }
-        let MemoryFigures { start_bytes, end_bytes, peak_bytes } = self.memory;
+        let MemoryFigures { start_bytes, end_bytes, peak_bytes, accounted } = self.memory;
         let memory = [start_bytes, end_bytes, peak_bytes].map(bytes);
-        line("memory", format!("{} at the start, {} at the end, {} at most", memory[0], memory[1], memory[2]))
+        line("memory", format!("{} at the start, {} at the end, {} at most", memory[0], memory[1], memory[2]))?;
+        if accounted.total > 0 {
+            let AccountedFigures { rows, keys, nodes, retained, total, .. } = accounted;
+            let [rows, keys, nodes, retained, total] = [rows, keys, nodes, retained, total].map(bytes);
+            line(
+                "accounted",
+                format!("{total}: rows {rows}, keys {keys}, index nodes {nodes}, for checkpoints {retained}"),
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -117,6 +117,9 @@ pub struct Config {
     pub segment_bytes: u64,
     pub sessions_max: usize,
     pub transaction_log_bytes_max: usize,
+    pub transaction_bytes_max: usize,
+    pub transaction_writes_max: usize,
+    pub memory_limit: u64,
     pub key_bytes_max: usize,
     pub row_bytes_max: usize,
     pub conflict_retries_max: u32,
@@ -300,6 +303,27 @@ pub const SETTINGS: &[Setting] = &[
         transaction_log_bytes_max,
         "The largest log record of one transaction; beyond it the transaction fails before anything is logged."
     ),
+    number!(
+        "transaction_bytes_max",
+        "bytes",
+        (4096, 1 << 36),
+        transaction_bytes_max,
+        "Memory of one transaction's pending writes, those of indexes and what savepoints keep included; beyond it no write."
+    ),
+    number!(
+        "transaction_writes_max",
+        "writes",
+        (1, 1 << 32),
+        transaction_writes_max,
+        "Rows and index entries that one transaction may write."
+    ),
+    number!(
+        "memory_limit",
+        "bytes",
+        (0, 1 << 50),
+        memory_limit,
+        "Memory of rows, keys and indexes beyond which no transaction grows them; reads, deletes and updates in place go on; 0: none."
+    ),
     number!("key_bytes_max", "bytes", (16, 32_768), key_bytes_max, "The largest encoded key."),
     number!("row_bytes_max", "bytes", (64, 64 << 20), row_bytes_max, "The largest encoded row."),
     number!(
@@ -373,6 +397,9 @@ impl Config {
             segment_bytes: 64 << 20,
             sessions_max: 1024,
             transaction_log_bytes_max: 1 << 20,
+            transaction_bytes_max: 64 << 20,
+            transaction_writes_max: 1 << 20,
+            memory_limit: 0,
             key_bytes_max: 1024,
             row_bytes_max: 256 << 10,
             conflict_retries_max: 1000,

@@ -10,7 +10,7 @@
 //! - A directory that holds anything but a readable database is never treated as an empty one.
 //! - Concurrency control and log protocol are erased here once, by an enum that is matched once per commit.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_memory::{Epochs, Pin, Snapshots};
@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::socket::Listening;
+use crate::limits::MemoryLimit;
 use crate::log::protocol::{Poplar, Serial, Unlogged};
 use crate::log::{LogError, LogFailure, LogMetrics, LogProtocol, Observed, StreamMetrics};
 use crate::metrics::{Counters, Metrics};
@@ -65,15 +66,18 @@ pub(crate) struct Shared {
     next_stream: AtomicU32,
     /// The snapshot that a checkpoint reads.
     pub(crate) snapshots: Snapshots,
+    pub(crate) memory: MemoryLimit,
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
+    has_orphans: AtomicBool,
 }
 
 impl Shared {
     /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
     pub(crate) fn commit(&self, pin: &Pin<'_>, stream: StreamId, state: &mut State) -> Result<Committed, Error> {
         let transaction_log_bytes_max = self.config.transaction_log_bytes_max;
-        let commit = Commit { pin, stream, snapshots: &self.snapshots, transaction_log_bytes_max };
+        let Shared { snapshots, memory, .. } = self;
+        let commit = Commit { pin, stream, snapshots, transaction_log_bytes_max, memory };
         let committed = with_protocol!(&self.engine, protocol => state.commit(&commit, protocol, &self.catalog))
             .inspect_err(|_| self.counters.aborted(stream))?;
         state.settle(self, pin, committed.observed.stamp);
@@ -143,11 +147,21 @@ impl Shared {
 
     /// A session ends with keys left to purge; another one takes them over.
     pub(crate) fn adopt_purges(&self, purges: impl IntoIterator<Item = Purge>) {
-        locked(&self.orphans).extend(purges);
+        let mut orphans = locked(&self.orphans);
+        orphans.extend(purges);
+        self.has_orphans.store(!orphans.is_empty(), Ordering::Relaxed);
     }
 
     pub(crate) fn take_orphans(&self) -> Vec<Purge> {
-        std::mem::take(&mut *locked(&self.orphans))
+        let mut orphans = locked(&self.orphans);
+        self.has_orphans.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *orphans)
+    }
+
+    /// Whether [`Shared::take_orphans`] may find something.
+    #[inline]
+    pub(crate) fn has_orphans(&self) -> bool {
+        self.has_orphans.load(Ordering::Relaxed)
     }
 }
 
@@ -216,9 +230,11 @@ impl Database {
         report: Option<RecoveryReport>,
     ) -> Result<Database, Error> {
         let counters = Counters::new(config.streams);
-        let (next_stream, orphans) = (AtomicU32::new(0), Mutex::default());
+        let (next_stream, orphans, has_orphans) = (AtomicU32::new(0), Mutex::default(), AtomicBool::new(false));
         let snapshots = Snapshots::new(store.epochs().clone());
-        let shared = Shared { config, store, catalog, engine, counters, next_stream, snapshots, orphans };
+        let memory = MemoryLimit::new(store.epochs(), &config);
+        let shared =
+            Shared { config, store, catalog, engine, counters, next_stream, snapshots, memory, orphans, has_orphans };
         let (shared, home) = (Arc::new(shared), Arc::new(Home::new(directory)));
         let ticker = Ticker::start(&shared).map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let inherited =
@@ -270,7 +286,7 @@ impl Database {
     pub fn metrics(&self) -> Metrics {
         let Inner { shared, checkpoints, .. } = &*self.inner;
         let now = shared.config.environment.clock.now();
-        shared.counters.read(shared.log_metrics(), checkpoints.metrics(now))
+        shared.counters.read(shared.log_metrics(), checkpoints.metrics(now), shared.memory.metrics())
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began

@@ -6,6 +6,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::checkpoint::CheckpointMetrics;
 use crate::ids::StreamId;
+use crate::limits::MemoryMetrics;
 use crate::log::LogMetrics;
 
 /// Commits and aborts, counted per stream so that sessions of different streams share no cache line.
@@ -32,12 +33,12 @@ impl Counters {
         self.per_stream[stream.0 as usize].aborted.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self, log: LogMetrics, checkpoints: CheckpointMetrics) -> Metrics {
+    pub(crate) fn read(&self, log: LogMetrics, checkpoints: CheckpointMetrics, memory: MemoryMetrics) -> Metrics {
         let sum = |count: fn(&StreamCounters) -> &AtomicU64| {
             self.per_stream.iter().map(|counters| count(counters).load(Ordering::Relaxed)).sum()
         };
         let (committed, aborted) = (sum(|counters| &counters.committed), sum(|counters| &counters.aborted));
-        Metrics { committed, aborted, log, checkpoints }
+        Metrics { committed, aborted, log, checkpoints, memory }
     }
 }
 
@@ -53,4 +54,6 @@ pub struct Metrics {
     pub log: LogMetrics,
     /// Checkpoints, and what one waits for.
     pub checkpoints: CheckpointMetrics,
+    /// What memory is used for.
+    pub memory: MemoryMetrics,
 }

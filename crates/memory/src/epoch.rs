@@ -34,6 +34,7 @@ use crate::recycle::Recycler;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Mutex, Unique, lock};
 use crate::thin::Thin;
+use crate::usage::{Account, Kind, MemoryUse, Tally};
 use crate::version::{self, VersionBox};
 
 /// What a slot holds while its participant is not pinned: later than every epoch.
@@ -50,6 +51,7 @@ pub struct Epochs {
     clock: CachePadded<Clock>,
     slots: Box<[CachePadded<AtomicU64>]>,
     registry: Mutex<Registry>,
+    account: Account,
     id: u32,
 }
 
@@ -73,6 +75,7 @@ impl Epochs {
             clock: CachePadded::new(Clock { global: AtomicU64::new(1), safe: AtomicU64::new(0) }),
             slots: (0..participants_max).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
             registry: Mutex::new(Registry { vacant: (0..participants_max).rev().collect(), orphans: Vec::new() }),
+            account: Account::default(),
             id,
         })
     }
@@ -106,6 +109,26 @@ impl Epochs {
         raise(&self.clock.global, epoch.0);
     }
 
+    /// Memory that the structures of this clock hold; see [`crate::FOLD_BYTES`] for how exactly.
+    pub fn memory(&self) -> MemoryUse {
+        self.account.read()
+    }
+
+    /// The total of [`Epochs::memory`], for who asks often.
+    #[inline]
+    pub fn memory_bytes(&self) -> u64 {
+        self.account.total()
+    }
+
+    /// The largest total that was seen.
+    pub fn memory_peak_bytes(&self) -> u64 {
+        self.account.peak()
+    }
+
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
     /// A place among the participants; `None` when all are taken. It is given back when the participant is dropped.
     pub fn register(self: &Arc<Self>) -> Option<Participant> {
         let slot = lock(&self.registry).vacant.pop()?;
@@ -116,6 +139,7 @@ impl Epochs {
             slot,
             limbo: RefCell::default(),
             versions: RefCell::default(),
+            tally: Tally::default(),
             pin_next: Cell::new(0),
             pin_end: Cell::new(0),
         })
@@ -148,10 +172,12 @@ impl Epochs {
                 if epoch <= safe { free.push(retired) } else { registry.orphans.push((epoch, retired)) }
             }
         }
+        let tally = Tally::default();
         for retired in free {
             // SAFETY: E2 for its epoch; it has left the list, so this happens once.
-            unsafe { retired.free() }
+            unsafe { retired.free(&tally) }
         }
+        self.account.fold(&tally);
     }
 }
 
@@ -161,7 +187,7 @@ impl Drop for Epochs {
         let orphans = std::mem::take(&mut lock(&self.registry).orphans);
         for (_, retired) in orphans {
             // SAFETY: no pin exists or can come to exist; the list is emptied, so this happens once.
-            unsafe { retired.free() }
+            unsafe { retired.free(&Tally::default()) }
         }
     }
 }
@@ -189,6 +215,7 @@ pub struct Participant {
     slot: usize,
     limbo: RefCell<Limbo<Retired>>,
     versions: RefCell<Recycler>,
+    tally: Tally,
     pin_next: Cell<u64>,
     pin_end: Cell<u64>,
 }
@@ -201,7 +228,7 @@ impl Participant {
         self.limbo.get_mut().tag(epoch);
         self.versions.get_mut().tag(epoch);
         let safe = self.epochs.safe();
-        self.versions.get_mut().free_unused(safe);
+        self.versions.get_mut().free_unused(safe, &self.tally);
         self.free_some(safe);
         Pin { participant: self, id: self.next_pin_id(), epoch }
     }
@@ -210,14 +237,45 @@ impl Participant {
     /// call it to give memory back. Returns the number of values that are still waiting.
     pub fn reclaim(&mut self) -> usize {
         let safe = self.epochs.safe();
-        self.versions.get_mut().reclaim(safe);
+        self.versions.get_mut().reclaim(safe, &self.tally);
         self.free_some(safe);
-        self.limbo.get_mut().len() + self.versions.get_mut().len()
+        self.epochs.account.fold(&self.tally);
+        self.waiting()
+    }
+
+    /// How many retired values wait.
+    pub fn waiting(&self) -> usize {
+        self.limbo.borrow().len() + self.versions.borrow().len()
+    }
+
+    /// Frees all that is safe, what the last pin retired included. Returns the number of values that are still waiting.
+    pub fn reclaim_all(&mut self) -> usize {
+        // Tags what is not tagged.
+        drop(self.pin());
+        let mut waiting = usize::MAX;
+        loop {
+            match self.reclaim() {
+                left if left == waiting => return left,
+                left => waiting = left,
+            }
+        }
+    }
+
+    /// Hands what is retired to whoever advances the clock, and perhaps the slot.
+    fn leave_retired(&self, vacated: Option<usize>) {
+        let epoch = self.epochs.epoch_after_unlink();
+        let mut registry = lock(&self.epochs.registry);
+        registry.orphans.extend(self.limbo.borrow_mut().drain().map(|retired| (epoch, retired)));
+        let mut versions = self.versions.borrow_mut();
+        let versions = versions.drain(&self.tally);
+        registry.orphans.extend(versions.map(|version| (epoch, Retired::new(version.into_raw(), version::free))));
+        registry.vacant.extend(vacated);
+        self.epochs.account.fold(&self.tally);
     }
 
     fn free_some(&mut self, safe: Epoch) {
         // SAFETY: E2 for the epoch that the value was tagged with; it has left limbo, so this happens once.
-        self.limbo.get_mut().free_some(safe, |retired| unsafe { retired.free() });
+        self.limbo.get_mut().free_some(safe, |retired| unsafe { retired.free(&self.tally) });
     }
 
     /// The clock this participant takes part in.
@@ -258,12 +316,7 @@ impl Drop for Participant {
     fn drop(&mut self) {
         // A pin that was forgotten, not dropped, left its announcement; nothing can be held under it any more.
         self.epochs.slots[self.slot].store(IDLE, Ordering::Release);
-        let epoch = self.epochs.epoch_after_unlink();
-        let mut registry = lock(&self.epochs.registry);
-        registry.orphans.extend(self.limbo.get_mut().drain().map(|retired| (epoch, retired)));
-        let versions = self.versions.get_mut().drain();
-        registry.orphans.extend(versions.map(|version| (epoch, Retired::new(version.into_raw(), version::free))));
-        registry.vacant.push(self.slot);
+        self.leave_retired(Some(self.slot));
     }
 }
 
@@ -295,6 +348,28 @@ impl Pin<'_> {
         let epoch = self.participant.epochs.current();
         fence(Ordering::SeqCst);
         epoch
+    }
+
+    /// Ends this pin and begins another, for work that is long: what was obtained before cannot be followed any more. Frees
+    /// some of what was retired.
+    pub fn renew(&mut self) {
+        let Participant { epochs, limbo, versions, tally, .. } = self.participant;
+        (self.epoch, self.id) = (self.participant.announce(), self.participant.next_pin_id());
+        let (mut limbo, mut versions) = (limbo.borrow_mut(), versions.borrow_mut());
+        limbo.tag(self.epoch);
+        versions.tag(self.epoch);
+        let safe = epochs.safe();
+        versions.reclaim(safe, tally);
+        // SAFETY: E2, as in `Participant::free_some`. What this pin obtained before is followed no more: references into it
+        // borrowed the pin, and handles carry its former id.
+        limbo.free_some(safe, |retired| unsafe { retired.free(tally) });
+        epochs.account.fold_due(tally);
+    }
+
+    /// How many values wait that this participant retired.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.participant.waiting()
     }
 
     /// Whether structures of `epochs` may be used under this pin.
@@ -350,10 +425,28 @@ impl Pin<'_> {
         unsafe { self.participant.versions.borrow_mut().push(version) }
     }
 
+    /// Leaves what this participant retired to whoever advances the clock: it may be idle for long.
+    pub fn leave_retired(&self) {
+        self.participant.leave_retired(None);
+    }
+
     /// A version of `len` bytes, in the memory of one that this participant replaced, if there is such a one. What its bytes
     /// hold is not specified: write all of them.
     pub fn new_version(&self, len: usize) -> VersionBox {
-        self.participant.versions.borrow_mut().version(len, self.participant.epochs.safe())
+        let Participant { versions, epochs, tally, .. } = self.participant;
+        versions.borrow_mut().version(len, epochs.safe(), tally)
+    }
+
+    /// Where what is freed or handed over under this pin is noted.
+    #[inline]
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.participant.tally
+    }
+
+    /// Notes that a structure took memory over.
+    #[inline]
+    pub(crate) fn count(&self, kind: Kind, bytes: usize) {
+        self.participant.tally.add(kind, bytes);
     }
 
     /// Names the clock in structures that have room for half a word only.
@@ -373,7 +466,9 @@ impl Epochs {
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
         // Release: what was read under this pin was read before whoever sees the slot idle frees it.
-        self.participant.epochs.slots[self.participant.slot].store(IDLE, Ordering::Release);
+        let Participant { epochs, slot, tally, .. } = self.participant;
+        epochs.slots[*slot].store(IDLE, Ordering::Release);
+        epochs.account.fold_due(tally);
     }
 }
 

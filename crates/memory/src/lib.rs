@@ -28,6 +28,7 @@ mod testing;
 mod tests;
 mod thin;
 mod tree;
+mod usage;
 mod version;
 
 pub use address_map::{AddressHasher, AddressMap};
@@ -39,4 +40,5 @@ pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
 pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run, ScanFrom, Shape, Tree};
+pub use usage::{FOLD_BYTES, MemoryUse, Tally};
 pub use version::{Version, VersionBox};

@@ -12,26 +12,33 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use crate::Epoch;
+use crate::usage::Tally;
 
-/// How many values one `free_some` may free besides twice those that were retired since the last.
+/// `free_some` may free twice the values that were retired since the last time and at least so many more, ...
 const FREED_MIN: u64 = 4;
+
+/// ... or one in so many of those that wait: where much was retired at once, it is not safe yet the next time.
+const FREED_ONE_IN: u64 = 64;
 
 /// Limbo keeps its buffer up to this many values and gives larger ones back when it is empty.
 const KEPT_CAPACITY: usize = 1 << 14;
 
-/// A value that nobody can reach any more and the function that frees it.
+/// A value that nobody can reach any more and the function that frees it, and takes off what it was counted for.
 #[derive(Debug)]
 pub(crate) struct Retired {
     raw: NonNull<()>,
-    free: unsafe fn(NonNull<()>),
+    free: FreeFn,
 }
+
+/// Frees a value.
+type FreeFn = unsafe fn(NonNull<()>, &Tally);
 
 // SAFETY: whoever retires a value promises that it may be freed on any thread.
 unsafe impl Send for Retired {}
 
 impl Retired {
     /// The value at `raw`, to be freed by `free`.
-    pub(crate) fn new(raw: NonNull<()>, free: unsafe fn(NonNull<()>)) -> Retired {
+    pub(crate) fn new(raw: NonNull<()>, free: FreeFn) -> Retired {
         Retired { raw, free }
     }
 
@@ -39,9 +46,9 @@ impl Retired {
     ///
     /// # Safety
     /// Nobody refers to the value, and `free` accepts it.
-    pub(crate) unsafe fn free(self) {
+    pub(crate) unsafe fn free(self, tally: &Tally) {
         // SAFETY: passed on to the caller.
-        unsafe { (self.free)(self.raw) }
+        unsafe { (self.free)(self.raw, tally) }
     }
 }
 
@@ -123,7 +130,7 @@ impl<T> Limbo<T> {
         if self.values.is_empty() {
             return;
         }
-        let budget = std::mem::take(&mut self.budget) + FREED_MIN;
+        let budget = std::mem::take(&mut self.budget) + FREED_MIN.max(self.values.len() as u64 / FREED_ONE_IN);
         for _ in 0..budget {
             match self.take(safe) {
                 Some(value) => free(value),

@@ -24,6 +24,7 @@ use crate::retained::Interval;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
 use crate::thin::{Entry, Keyed, Thin};
+use crate::usage::{Kind, Tally};
 use crate::version::{self, Version, VersionBox};
 use crate::{Epochs, Pin, Stamp};
 
@@ -149,6 +150,11 @@ impl Record {
         &self.key
     }
 
+    /// What it takes of memory, without its version.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(self)
+    }
+
     /// The row or its absence. A row costs one load; an absence waits for a writer that holds the lock, because only an
     /// unlocked word says which absence it is.
     #[inline]
@@ -265,7 +271,7 @@ impl Record {
         let old = match interval.retained() {
             // The holder of the lock sees the version that it will unlink; later overwriters skip the store.
             Some(retained) if self.version(pin).is_some_and(|old| interval.precedes(old)) => {
-                retained.keep(self.address(), interval, || self.exchange(new))
+                retained.keep(self.address(), interval, pin.tally(), || self.exchange(new))
             }
             _ => self.exchange(new),
         };
@@ -278,6 +284,7 @@ impl Record {
         assert!(stamp > word.stamp(), "stamps of a key increase: {stamp} after {word:?}");
         if let Some(version) = &version {
             assert_eq!(version.stamp(), stamp, "a version carries its installer's stamp");
+            pin.count(Kind::Rows, version.memory_bytes());
         }
         version.map_or(ptr::null_mut(), |version| version.into_raw().as_ptr())
     }
@@ -390,7 +397,11 @@ unsafe impl Thin for Record {
 unsafe impl Entry for Record {
     type Owned = RecordBox;
 
-    fn into_raw(owned: RecordBox, epochs: &Epochs) -> NonNull<()> {
+    fn into_raw(owned: RecordBox, epochs: &Epochs, tally: &Tally) -> NonNull<()> {
+        tally.add(Kind::Keys, owned.memory_bytes());
+        let version = NonNull::new((*owned).header.version.load(Ordering::Relaxed));
+        // SAFETY: the box owned the record alone, and with it the version.
+        tally.add(Kind::Rows, version.map_or(0, |version| unsafe { version::memory_bytes(version) }));
         let header = owned.header;
         mem::forget(owned);
         // SAFETY: the box owned the record alone, so nobody else sees the write.
@@ -398,16 +409,17 @@ unsafe impl Entry for Record {
         header.cast()
     }
 
-    unsafe fn free(raw: NonNull<()>) {
+    unsafe fn free(raw: NonNull<()>, tally: &Tally) {
         // SAFETY: the caller owns a live record that nobody refers to, and with it the version that is still linked.
         unsafe {
             let record = Record::widen(raw.cast());
             (*record).header.race.write();
             let version = (*record).header.version.load(Ordering::Acquire);
             if let Some(version) = NonNull::new(version) {
-                version::free(version.cast());
+                version::free(version.cast(), tally);
             }
             let layout = Layout::for_value(&*record);
+            tally.take_off(Kind::Keys, layout.size());
             ptr::drop_in_place(record);
             alloc::dealloc(raw.as_ptr().cast(), layout);
         }
@@ -436,7 +448,7 @@ impl Deref for RecordBox {
 impl Drop for RecordBox {
     fn drop(&mut self) {
         // SAFETY: the box owns the record and is gone after this.
-        unsafe { Record::free(self.header.cast()) }
+        unsafe { Record::free(self.header.cast(), &Tally::default()) }
     }
 }
 

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use crate::Epoch;
 use crate::limbo::Limbo;
 use crate::prefetch::{LINE_BYTES, prefetch_to_write};
+use crate::usage::Tally;
 use crate::version::{self, Remains, SIZE_CLASSES, VersionBox};
 
 /// For so many epochs memory that could be freed is kept for the versions written next. Values become safe all at once when
@@ -40,9 +41,9 @@ impl Replaced {
     ///
     /// # Safety
     /// Nobody refers to it.
-    pub(crate) unsafe fn free(self) {
+    pub(crate) unsafe fn free(self, tally: &Tally) {
         // SAFETY: passed on to the caller; `self` is consumed, so this happens once.
-        unsafe { version::free(self.0) }
+        unsafe { version::free(self.0, tally) }
     }
 
     pub(crate) fn into_raw(self) -> NonNull<()> {
@@ -86,27 +87,31 @@ impl Recycler {
 
     /// Frees a bounded number of versions that nobody asked for.
     #[inline]
-    pub(crate) fn free_unused(&mut self, safe: Epoch) {
-        self.free_some(Epoch(safe.0.saturating_sub(KEPT_EPOCHS)));
+    pub(crate) fn free_unused(&mut self, safe: Epoch, tally: &Tally) {
+        self.free_some(Epoch(safe.0.saturating_sub(KEPT_EPOCHS)), tally);
     }
 
     /// Frees a bounded number of versions, and all spare memory.
-    pub(crate) fn reclaim(&mut self, safe: Epoch) {
-        self.spares = [const { Vec::new() }; SIZE_CLASSES];
-        self.free_some(safe);
+    pub(crate) fn reclaim(&mut self, safe: Epoch, tally: &Tally) {
+        self.free_spares(tally);
+        self.free_some(safe, tally);
+    }
+
+    fn free_spares(&mut self, tally: &Tally) {
+        self.spares.iter_mut().flat_map(std::mem::take).for_each(|spare| spare.free(tally));
     }
 
     #[inline]
-    fn free_some(&mut self, safe: Epoch) {
+    fn free_some(&mut self, safe: Epoch, tally: &Tally) {
         // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with.
-        self.limbo.free_some(safe, |version| unsafe { version.free() });
+        self.limbo.free_some(safe, |version| unsafe { version.free(tally) });
     }
 
     /// A version of `len` bytes, which hold anything.
-    pub(crate) fn version(&mut self, len: usize, safe: Epoch) -> VersionBox {
+    pub(crate) fn version(&mut self, len: usize, safe: Epoch, tally: &Tally) -> VersionBox {
         let Some(class) = Remains::class_for(len) else { return VersionBox::new(len) };
         if let Some(spare) = self.spares[class].pop() {
-            return spare.reuse(len);
+            return spare.reuse(len, tally);
         }
         for _ in 0..LOOKS_MAX {
             let Some(version) = self.limbo.take(safe) else { break };
@@ -119,16 +124,17 @@ impl Recycler {
             // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with; it has left limbo, so this is once.
             let remains = unsafe { Remains::of(version.0) };
             match remains.class() {
-                Some(found) if found == class => return remains.reuse(len),
+                Some(found) if found == class => return remains.reuse(len, tally),
                 Some(found) if self.spares[found].len() < SPARES_MAX => self.spares[found].push(remains),
-                _ => {}
+                _ => remains.free(tally),
             }
         }
         VersionBox::new(len)
     }
 
-    /// Gives all versions away, tagged or not.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Replaced> + '_ {
+    /// Gives all versions away, tagged or not, and frees spare memory.
+    pub(crate) fn drain(&mut self, tally: &Tally) -> impl Iterator<Item = Replaced> + '_ {
+        self.free_spares(tally);
         self.limbo.drain()
     }
 }

@@ -34,6 +34,7 @@ use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use crate::sync::{Arc, Mutex, lock};
 use crate::thin::Thin;
+use crate::usage::{Kind, Tally};
 use crate::version::{self, Version};
 use crate::{Epoch, Epochs, Held, Pin, Record};
 
@@ -90,7 +91,7 @@ pub struct Orphans {
 
 /// What a kept version becomes when its owner lets go of it.
 fn retired(version: NonNull<version::Header>) -> Retired {
-    Retired::new(version.cast(), version::free)
+    Retired::new(version.cast(), version::free_kept)
 }
 
 /// Where a transaction stands between the snapshots, for [`Record::install_in`].
@@ -205,7 +206,7 @@ impl Snapshots {
 ///
 /// # Safety
 /// `raw` came from a box and nobody refers to it.
-unsafe fn free(raw: NonNull<()>) {
+unsafe fn free(raw: NonNull<()>, _: &Tally) {
     // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw(raw.cast::<Announcement>().as_ptr()) });
 }
@@ -239,6 +240,7 @@ impl Retained {
         &self,
         address: usize,
         interval: &Interval<'_>,
+        tally: &Tally,
         unlink: impl FnOnce() -> Option<NonNull<version::Header>>,
     ) -> Option<NonNull<version::Header>> {
         let mut shard = lock(self.shard(address));
@@ -246,10 +248,11 @@ impl Retained {
         // N4, with the fence in `Snapshot::take`.
         fence(Ordering::SeqCst);
         // SAFETY: this thread has just unlinked it.
-        let is_taken = !interval.precedes(unsafe { Version::from_raw(old.cast()) });
-        if is_taken || shard.is_closed || shard.versions.contains_key(&address) {
+        let version = unsafe { Version::from_raw(old.cast()) };
+        if !interval.precedes(version) || shard.is_closed || shard.versions.contains_key(&address) {
             return Some(old);
         }
+        tally.turn(Kind::Rows, Kind::Retained, version.memory_bytes());
         shard.versions.insert(address, old);
         None
     }

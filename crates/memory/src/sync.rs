@@ -185,3 +185,25 @@ impl Unique {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 }
+
+/// A sum that orders nothing and that no decision of a structure rests on: not part of any model's state.
+#[derive(Debug, Default)]
+pub struct Counter(std::sync::atomic::AtomicI64);
+
+impl Counter {
+    /// Adds to the sum.
+    pub fn add(&self, amount: i64) {
+        self.0.fetch_add(amount, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Makes it at least `amount`.
+    pub fn raise(&self, amount: i64) {
+        self.0.fetch_max(amount, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The sum.
+    #[inline]
+    pub fn get(&self) -> i64 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sync::{Arc, RaceCell};
+use crate::usage::Tally;
 use crate::{Entry, Epochs, Held, Pin, Record, RecordBox};
 
 /// An index of one record.
@@ -21,7 +22,7 @@ unsafe impl Sync for Place {}
 
 impl Place {
     pub(crate) fn new(record: RecordBox, epochs: &Epochs) -> Place {
-        Place { record: Record::into_raw(record, epochs) }
+        Place { record: Record::into_raw(record, epochs, &Tally::default()) }
     }
 
     pub(crate) fn find(&self, pin: &Pin<'_>) -> Held<Record> {
@@ -33,7 +34,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // SAFETY: the place owns the record, and its users are gone.
-        unsafe { Record::free(self.record) }
+        unsafe { Record::free(self.record, &Tally::default()) }
     }
 }
 
@@ -97,7 +98,7 @@ impl Perch {
     }
 
     fn retired(canary: *mut Canary) -> Retired {
-        Retired::new(NonNull::new(canary).expect("there is always a canary").cast(), |raw| {
+        Retired::new(NonNull::new(canary).expect("there is always a canary").cast(), |raw, _| {
             // SAFETY: limbo frees each value once, when nobody can hold it; it came from a box.
             drop(unsafe { Box::from_raw(raw.cast::<Canary>().as_ptr()) });
         })

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 
 use crate::Epochs;
+use crate::usage::Tally;
 
 /// A value that knows its own key.
 pub trait Keyed {
@@ -46,12 +47,12 @@ pub unsafe trait Entry: Keyed + Thin + Send + Sync + 'static {
     /// The owner before the entry is shared.
     type Owned: Deref<Target = Self>;
 
-    /// Gives the value to a structure whose pins come from `epochs`.
-    fn into_raw(owned: Self::Owned, epochs: &Epochs) -> NonNull<()>;
+    /// Gives the value to a structure whose pins come from `epochs`, and counts it.
+    fn into_raw(owned: Self::Owned, epochs: &Epochs, tally: &Tally) -> NonNull<()>;
 
-    /// Frees the value.
+    /// Frees the value, and takes it off the count.
     ///
     /// # Safety
     /// `raw` came from [`Entry::into_raw`], is freed for the first time, and nobody refers to it any more.
-    unsafe fn free(raw: NonNull<()>);
+    unsafe fn free(raw: NonNull<()>, tally: &Tally);
 }

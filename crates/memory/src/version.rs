@@ -15,6 +15,7 @@ use crate::Stamp;
 use crate::sync::RaceCell;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::thin::Thin;
+use crate::usage::{Kind, Tally};
 
 /// The fixed part of a version; its address is the version's thin pointer.
 #[repr(C)]
@@ -89,6 +90,11 @@ impl Version {
     pub fn bytes(&self) -> &[u8] {
         self.header.race.read();
         &self.bytes
+    }
+
+    /// What it takes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        Version::layout(self.bytes().len()).size()
     }
 
     /// The memory of a version with `len` bytes.
@@ -186,6 +192,11 @@ impl VersionBox {
         self.version().bytes()
     }
 
+    /// What it takes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.version().memory_bytes()
+    }
+
     /// The row, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.version_mut().bytes
@@ -214,20 +225,35 @@ impl VersionBox {
 impl Drop for VersionBox {
     fn drop(&mut self) {
         // SAFETY: the box owns the version and is gone after this.
-        unsafe { free(self.header.cast()) }
+        drop(unsafe { Remains::of(self.header.cast()) });
     }
 }
 
-/// Frees a version given its thin pointer.
+/// Frees a version that was counted, given its thin pointer.
 ///
 /// # Safety
 /// `raw` is a version that nobody refers to, freed for the first time.
-pub(crate) unsafe fn free(raw: NonNull<()>) {
+pub(crate) unsafe fn free(raw: NonNull<()>, tally: &Tally) {
     // SAFETY: the caller owns a live version.
-    unsafe {
-        let layout = Version::layout(end(raw.cast()));
-        alloc::dealloc(raw.as_ptr().cast(), layout);
-    }
+    unsafe { Remains::of(raw) }.free(tally);
+}
+
+/// [`free`] for a version that was counted as kept for a snapshot.
+///
+/// # Safety
+/// As for [`free`].
+pub(crate) unsafe fn free_kept(raw: NonNull<()>, tally: &Tally) {
+    // SAFETY: the caller owns a live version.
+    tally.take_off(Kind::Retained, unsafe { Remains::of(raw) }.layout.size());
+}
+
+/// What a live version takes of memory, given its thin pointer.
+///
+/// # Safety
+/// `header` is that of a live version.
+pub(crate) unsafe fn memory_bytes(header: NonNull<Header>) -> usize {
+    // SAFETY: the header is initialized and its length never changes.
+    Version::layout(unsafe { (*header.as_ptr()).len } as usize).size()
 }
 
 /// Ends the life of a version, and returns its length; its memory is left.
@@ -266,6 +292,11 @@ impl Remains {
         Remains { header, layout: Version::layout(len) }
     }
 
+    /// Frees the memory of a version that was counted.
+    pub(crate) fn free(self, tally: &Tally) {
+        tally.take_off(Kind::Rows, self.layout.size());
+    }
+
     /// The class of all versions whose memory can be exchanged, `None` for large ones.
     pub(crate) fn class(&self) -> Option<usize> {
         size_class(self.layout.size()).0
@@ -276,12 +307,13 @@ impl Remains {
         size_class(mem::size_of::<Header>() + len).0
     }
 
-    /// A version of `len` bytes in this memory. The bytes are what they were.
+    /// A version of `len` bytes in this memory, which was counted and is not any more. The bytes are what they were.
     ///
     /// # Panics
     /// Where `len` is of another class.
-    pub(crate) fn reuse(self, len: usize) -> VersionBox {
+    pub(crate) fn reuse(self, len: usize, tally: &Tally) -> VersionBox {
         assert_eq!(Version::layout(len), self.layout, "memory is reused within its class");
+        tally.take_off(Kind::Rows, self.layout.size());
         let header = self.header;
         mem::forget(self);
         // SAFETY: the memory has one owner, the layout that a version of `len` bytes is given, and all of it was written

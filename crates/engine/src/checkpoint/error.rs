@@ -75,6 +75,19 @@ pub enum CheckpointError {
         /// What happened.
         what: String,
     },
+    /// Rows that were overwritten meanwhile had to be kept, and there is no more memory for them.
+    #[error(
+        "the checkpoint was given up: {retained} bytes are kept for it and {used} bytes of memory are in use where \
+         memory_limit is {limit}; take it again when less is written, raise memory_limit or delete rows"
+    )]
+    MemoryLimit {
+        /// What was kept for it.
+        retained: u64,
+        /// What is in use.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The database was closed meanwhile.
     #[error("the database was closed before the checkpoint was complete; the previous one stays valid")]
     Closed,
@@ -97,6 +110,7 @@ impl CheckpointError {
             CheckpointError::Log(error) => error.sqlstate(),
             CheckpointError::Incomplete { .. } => "XX000",
             CheckpointError::Thread { .. } => "53000",
+            CheckpointError::MemoryLimit { .. } => "53200",
             CheckpointError::Closed => "57P01",
         }
     }

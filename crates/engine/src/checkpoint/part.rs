@@ -116,12 +116,14 @@ impl Task for PartTask {
             return self.report(Err(CheckpointError::Closed));
         }
         let wait = self.throttle.wait();
-        match wait.map_or_else(|| self.advance(&mut writer), |_| Ok(true)) {
+        let room = self.shared.memory.admit_snapshot();
+        match room.and_then(|()| wait.map_or_else(|| self.advance(&mut writer), |_| Ok(true))) {
             Ok(true) => self.writer = Some(writer),
             Ok(false) => return self.report(writer.finish()),
             Err(error) => return self.report(Err(error)),
         }
-        wait.map_or(Step::Again, |wait| Step::Idle(Some(wait)))
+        // Not for long: memory may run short meanwhile.
+        wait.map_or(Step::Again, |wait| Step::Idle(Some(wait.min(self.shared.config.epoch_interval))))
     }
 }
 

@@ -198,6 +198,7 @@ impl Checkpointer {
             if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
             }
+            self.shared.memory.admit_snapshot()?;
             self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
             return Ok(Step::Idle(Some(self.config().epoch_interval)));
         }

@@ -52,7 +52,7 @@ impl Base {
         let threads = config.effective_recovery_threads();
         let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), Pace::of(config));
         let load = Arc::new(Load { parts, next, rows, total: entry.rows, progress });
-        let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store)?, run: None });
+        let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store, config)?, run: None });
         let loaders = (0..threads).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
         workers::run(&config.environment, loaders)?;
         let load = Arc::into_inner(load).expect("the loaders have ended");

@@ -71,9 +71,6 @@ impl Scanner {
                 self.deferred.push(deferred);
             }
         }
-        if let Some(replayer) = &mut self.replayer {
-            replayer.rest();
-        }
         Ok(())
     }
 }

@@ -107,6 +107,8 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
     let replayers = std::mem::take(&mut found.replayers);
     let (late, replayers) = schedule::replay_deferred(config, &found.scan, deferred, crashed, replayers)?;
     schedule::purge(config, replayers)?;
+    // Nobody is at work: frees all that the threads left behind.
+    store.epochs().advance();
     report.replay_seconds = watch.lap();
 
     found.describe(&mut report, &late);
@@ -185,7 +187,7 @@ fn scan_all(
 ) -> Result<Found, RecoveryError> {
     let scan = Scan::new(generations, base, time, config);
     let threads = config.effective_recovery_threads().max(1);
-    let scanner = |_| Ok(Scanner::new(&scan, store.map(Replayer::new).transpose()?));
+    let scanner = |_| Ok(Scanner::new(&scan, store.map(|store| Replayer::new(store, config)).transpose()?));
     let scanners = (0..threads).map(scanner).collect::<Result<Vec<_>, RecoveryError>>()?;
     workers::run(&config.environment, scanners)?;
     let tallies = vec![Tally::default(); scan.generations.len()];

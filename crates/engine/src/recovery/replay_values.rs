@@ -6,46 +6,49 @@
 //! - A delete leaves a tombstone with its stamp until all records are replayed; only then is it purged. Dropped earlier, an
 //!   older image that comes later would bring the row back.
 //! - A recovered row is born with the stamp of its image.
-//! - Each thread has its own participant and is pinned for one batch at a time, so that overwritten images are freed.
+//! - Each thread has its own participant, is pinned for one batch at a time, and frees overwritten images as they come.
 //!
 //! Absent: which records live (check.rs, schedule.rs), secondary indexes (indexes.rs).
 
 use std::sync::Arc;
 
-use osier_memory::{Participant, Pin, Record, Run, VersionBox};
+use osier_memory::{Participant, Pin, Record, Run, Version, VersionBox};
 
 use super::{RecoveryError, workers};
+use crate::config::Config;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, TableId};
+use crate::limits::MemoryLimit;
 use crate::log::record::RecordReader;
 use crate::table::store::{RecordTree, Store};
 
+/// So many overwritten images and replaced nodes wait at most before a thread begins to free them.
+const WAITING_MAX: usize = 512;
+/// It begins earlier when it has written and replaced so much.
+const HANDLED_BYTES_MAX: usize = 256 << 10;
+
 /// One thread's hands in the store.
 pub(crate) struct Replayer {
-    store: Store,
+    memory: MemoryLimit,
     participant: Participant,
     trees: Trees,
     tombstones: Vec<(TableId, Box<[u8]>)>,
+    /// Written or replaced since it last freed anything.
+    handled_bytes: usize,
 }
 
 impl Replayer {
     /// One for each thread.
-    pub(crate) fn new(store: &Store) -> Result<Replayer, RecoveryError> {
-        let participant = workers::register(store)?;
+    pub(crate) fn new(store: &Store, config: &Config) -> Result<Replayer, RecoveryError> {
+        let (participant, memory) = (workers::register(store)?, MemoryLimit::new(store.epochs(), config));
         let trees = Trees { store: store.clone(), known: Vec::new() };
-        Ok(Replayer { store: store.clone(), participant, trees, tombstones: Vec::new() })
+        Ok(Replayer { memory, participant, trees, tombstones: Vec::new(), handled_bytes: 0 })
     }
 
     /// Pins for the records of one batch.
     pub(crate) fn session(&mut self) -> Session<'_> {
-        let (trees, tombstones) = (&mut self.trees, &mut self.tombstones);
-        Session { pin: self.participant.pin(), trees, tombstones, run: (TableId(0), Run::default()) }
-    }
-
-    /// Between two pins: lets the epoch go on, so that overwritten images can be freed.
-    pub(crate) fn rest(&mut self) {
-        self.store.epochs().advance();
-        self.participant.reclaim();
+        let Replayer { memory, participant, trees, tombstones, handled_bytes } = self;
+        Session { memory, pin: participant.pin(), trees, tombstones, handled_bytes, run: (TableId(0), Run::default()) }
     }
 
     /// Purges up to `count` of the tombstones that this replayer left; returns whether there are more. Only when nobody
@@ -63,16 +66,19 @@ impl Replayer {
 
 /// A pinned replayer.
 pub(crate) struct Session<'r> {
+    memory: &'r MemoryLimit,
     pin: Pin<'r>,
     trees: &'r mut Trees,
     tombstones: &'r mut Vec<(TableId, Box<[u8]>)>,
     /// Where loading has come to, in this table.
     run: (TableId, Run),
+    handled_bytes: &'r mut usize,
 }
 
 impl Session<'_> {
     /// As [`Session::write`] of a row; made for keys that ascend and are new.
     pub(crate) fn load(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: &[u8]) {
+        self.breathe(Some(row));
         if self.run.0 != table {
             self.run = (table, Run::default());
         }
@@ -81,6 +87,24 @@ impl Session<'_> {
         if tree.get_or_insert_next(&self.pin, &mut self.run.1, key, new).change.is_none() {
             self.write(stamp, table, key, Some(row));
         }
+    }
+
+    /// Before a write of `row`: lets go of what was overwritten and replaced, if that is much.
+    fn breathe(&mut self, row: Option<&[u8]>) {
+        *self.handled_bytes += row.map_or(0, <[u8]>::len);
+        if self.pin.waiting() < WAITING_MAX && *self.handled_bytes < HANDLED_BYTES_MAX {
+            return;
+        }
+        (self.run, *self.handled_bytes) = Default::default();
+        let (epochs, pin) = (self.trees.store.epochs(), &mut self.pin);
+        self.memory.make_room_to_replay(|| {
+            if pin.waiting() > 0 {
+                epochs.advance();
+            }
+            // Also where nothing waits here: an old pin holds the others up.
+            pin.renew();
+            pin.waiting()
+        });
     }
 
     /// Replays all writes of a record.
@@ -93,6 +117,7 @@ impl Session<'_> {
 
     /// Replays one write: a row, or its delete.
     pub(crate) fn write(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) {
+        self.breathe(row);
         let tree = self.trees.of(table);
         let inserted = tree.get_or_insert(&self.pin, key, |_| Record::new_absent(key, Stamp::ZERO));
         let record = self.pin.get(inserted.entry);
@@ -102,6 +127,7 @@ impl Session<'_> {
         if record.word().stamp() >= stamp || (has(Mutation::StampsIgnored) && !is_first) || is_forgotten {
             return;
         }
+        *self.handled_bytes += record.version(&self.pin).map_or(0, Version::memory_bytes);
         let won = record.replay(&self.pin, stamp, row.map(|row| version_of(stamp, row)));
         if won && row.is_none() {
             self.tombstones.push((table, key.into()));

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::BLOCK_BYTES;
+use crate::limits;
 use crate::log::batch::{BatchHeader, Certificates};
 use crate::persist::manifest::{FrozenGeneration, Layout, NEVER};
 use crate::persist::segment::{FIRST_OFFSET, Segment};
@@ -229,7 +230,7 @@ impl Scan {
             time,
             order,
             next: AtomicUsize::new(0),
-            keep_bytes: AtomicU64::new(config.recovery_buffer_bytes),
+            keep_bytes: AtomicU64::new(limits::log_kept_bytes(config)),
             done_bytes: AtomicU64::new(0),
             total_bytes,
             progress: Pace::of(config),

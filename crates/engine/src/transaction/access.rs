@@ -10,9 +10,10 @@ use std::borrow::Cow;
 
 use osier_memory::{Held, Lookup, Record, Stamp, Version, VersionBox};
 
-use super::write_set::{Place, Write};
+use super::write_set::{Place, Write, WriteSet};
 use super::{State, TouchedTable, Transaction, TransactionError};
 use crate::concurrency::{ConcurrencyControl, Found};
+use crate::config::Config;
 use crate::error::Error;
 use crate::table::store::RecordTree;
 use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
@@ -370,6 +371,7 @@ impl<'s> Transaction<'s> {
             return Err(TransactionError::ReadOnly { table: table.name().to_owned() }.into());
         }
         self.refuse_catalog(table)?;
+        self.check_size(&state.writes)?;
         self.touch(state, table)
     }
 
@@ -401,6 +403,19 @@ impl<'s> Transaction<'s> {
         let mut version = self.pin.new_version(self.check_row(table, table.rows.encoded_len(row)?)?);
         table.rows.encode_into(row, version.bytes_mut());
         Ok(version)
+    }
+
+    /// Whether the transaction may take another write.
+    fn check_size(&self, writes: &WriteSet) -> Result<(), TransactionError> {
+        let Config { transaction_bytes_max, transaction_writes_max, .. } = self.shared.config;
+        let (bytes, count) = (writes.memory_bytes(), writes.len());
+        if bytes > transaction_bytes_max {
+            return Err(TransactionError::TransactionBytes { bytes, limit: transaction_bytes_max });
+        }
+        if count >= transaction_writes_max {
+            return Err(TransactionError::TransactionWrites { writes: count, limit: transaction_writes_max });
+        }
+        Ok(())
     }
 
     fn check_row(&self, table: &Table, bytes: usize) -> Result<usize, TransactionError> {

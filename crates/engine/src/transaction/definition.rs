@@ -111,6 +111,7 @@ impl Transaction<'_> {
         let index = altered.open_index(name)?;
         for row in self.scan(table, KeyRange::all())? {
             let row = row?;
+            self.shared.memory.admit_more()?;
             self.check_key(&altered, &index.codec.of_row(&altered.rows.row(row.as_bytes())))?;
             fill_index(&self.pin, &altered, index, row.as_bytes())?;
         }

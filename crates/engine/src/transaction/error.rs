@@ -86,6 +86,42 @@ pub enum TransactionError {
         /// The limit.
         limit: usize,
     },
+    /// The transaction's pending writes take more memory than `transaction_bytes_max`: it can be committed as it is or rolled
+    /// back, and takes no further write.
+    #[error(
+        "the writes of the transaction take {bytes} bytes of memory, the limit transaction_bytes_max is {limit}; split it \
+         or raise the limit"
+    )]
+    TransactionBytes {
+        /// What they take.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction has `transaction_writes_max` writes: it can be committed as it is or rolled back.
+    #[error(
+        "the transaction has {writes} writes of rows and index entries, the limit transaction_writes_max is {limit}; \
+         split it or raise the limit"
+    )]
+    TransactionWrites {
+        /// How many there are.
+        writes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction would leave more behind than `memory_limit` allows. Nothing of it took effect.
+    #[error(
+        "the transaction needs {needed} bytes more, and {used} bytes of memory are in use where memory_limit is {limit}; \
+         delete rows, or raise memory_limit"
+    )]
+    MemoryLimit {
+        /// What its rows take.
+        needed: u64,
+        /// What is in use.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// All `sessions_max` sessions are in use.
     #[error("all {limit} sessions are in use; drop one or raise sessions_max")]
     TooManySessions {
@@ -131,7 +167,10 @@ impl TransactionError {
             TransactionError::TableChanged { .. } => "0A000",
             TransactionError::KeyTooLarge { .. }
             | TransactionError::RowTooLarge { .. }
-            | TransactionError::TransactionTooLarge { .. } => "54000",
+            | TransactionError::TransactionTooLarge { .. }
+            | TransactionError::TransactionBytes { .. }
+            | TransactionError::TransactionWrites { .. } => "54000",
+            TransactionError::MemoryLimit { .. } => "53200",
             TransactionError::TooManySessions { .. } => "53300",
             TransactionError::UnknownSavepoint => "3B001",
         }

@@ -23,6 +23,7 @@ use crate::concurrency::ConcurrencyControl;
 use crate::error::Error;
 use crate::failpoint::{Mutation, Point, has, reach};
 use crate::ids::{Epoch, Stamp, StreamId, TableId};
+use crate::limits::MemoryLimit;
 use crate::log::record::{self, RecordHeader, RecordWriter};
 use crate::log::{LogProtocol, Observed};
 use crate::transaction::write_set::Place;
@@ -33,6 +34,7 @@ pub(crate) struct Commit<'c, 'p> {
     pub(crate) stream: StreamId,
     pub(crate) snapshots: &'c Snapshots,
     pub(crate) transaction_log_bytes_max: usize,
+    pub(crate) memory: &'c MemoryLimit,
 }
 
 /// A transaction that has committed, and what must be durable before that may be told.
@@ -52,6 +54,7 @@ impl Commit<'_, '_> {
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
     ) -> Result<Committed, Error> {
         let record_bytes = self.record_bytes(writes, &table_id)?;
+        self.memory.admit(self.pin, writes)?;
         let is_stale = has(Mutation::StaleAnnouncement) && !self.snapshots.is_active(self.pin);
         let stale = is_stale.then(|| self.snapshots.interval(self.pin, Epoch(u64::MAX)));
         control.lock(self.pin, writes)?;

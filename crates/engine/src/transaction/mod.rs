@@ -211,6 +211,10 @@ impl State {
         }
         purge::note_absent(pin, self);
         self.writes.clear();
+        if shared.memory.wants(self.purges.len()) {
+            shared.adopt_purges(self.purges.drain(..));
+            pin.leave_retired();
+        }
     }
 
     /// To be called before the writes since `mark` are dropped: a commit would meet their dead records when it locks them,

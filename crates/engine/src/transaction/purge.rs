@@ -63,11 +63,15 @@ impl Purge {
 
 /// Works off the queue, oldest first, as far as the log allows.
 pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
+    if shared.has_orphans() {
+        queue.extend(shared.take_orphans());
+    }
     if queue.is_empty() {
         return;
     }
     let stable = shared.stable();
-    let budget = PURGES_PER_BEGIN.max(queue.len() / PURGES_PER_BEGIN);
+    let budget =
+        if shared.memory.is_tight() { queue.len() } else { PURGES_PER_BEGIN.max(queue.len() / PURGES_PER_BEGIN) };
     for _ in 0..budget {
         match queue.front() {
             Some(purge) if purge.is_due(stable) => purge.run(pin, &shared.snapshots),
@@ -89,6 +93,9 @@ pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
 
 /// Drops the pending writes; their placeholders are purged later.
 pub(crate) fn roll_back(pin: &Pin<'_>, state: &mut State) {
+    if state.writes.is_clear() {
+        return;
+    }
     note_absent(pin, state);
     state.observe_discarded(pin, Mark::START);
     state.writes.clear();

@@ -44,6 +44,7 @@ impl Session {
     /// Begins a transaction with options.
     pub fn begin_with(&mut self, options: TransactionOptions) -> Transaction<'_> {
         let Session { participant, stream, receipts, state, shared } = self;
+        shared.memory.make_room(participant);
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
     }
 

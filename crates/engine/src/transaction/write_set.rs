@@ -6,7 +6,7 @@
 //!   indexed, absent, as a placeholder.
 //! - Rolling back to a savepoint restores the set exactly; placeholders indexed since are remembered for the purge.
 
-use osier_memory::{AddressMap, Held, Pin, Record, Stamp, VersionBox};
+use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
 
 use crate::failpoint::{Mutation, has};
 
@@ -44,6 +44,15 @@ impl Mark {
     pub(crate) const START: Mark = Mark { writes: 0, undo: 0 };
 }
 
+/// What a write set takes of memory when it is installed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Balance {
+    /// What its rows take; the keys of new ones are there already.
+    pub(crate) needed: u64,
+    /// What remains when everything that is replaced or deleted is freed.
+    pub(crate) growth: i64,
+}
+
 struct Undo {
     at: usize,
     pending: Option<VersionBox>,
@@ -64,6 +73,12 @@ pub(crate) struct WriteSet {
     protected: usize,
     /// Placeholders of writes that were rolled back.
     abandoned: Vec<(Held<Record>, Place)>,
+    /// What `writes` and `undo` take of memory.
+    memory_bytes: usize,
+}
+
+fn memory_bytes(pending: &Option<VersionBox>) -> usize {
+    pending.as_ref().map_or(0, VersionBox::memory_bytes)
 }
 
 impl WriteSet {
@@ -73,6 +88,36 @@ impl WriteSet {
         self.undo.clear();
         self.abandoned.clear();
         self.protected = 0;
+        self.memory_bytes = 0;
+    }
+
+    /// How many records are to be written.
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// What the set takes of memory, what savepoints keep included.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    /// What installing the set does to memory.
+    pub(crate) fn balance(&self, pin: &Pin<'_>) -> Balance {
+        let mut balance = Balance::default();
+        for write in &self.writes {
+            let record = pin.get(write.record);
+            let row = memory_bytes(&write.pending);
+            let key = if write.is_placeholder && row > 0 { record.memory_bytes() } else { 0 };
+            let replaced = record.version(pin).map_or(0, Version::memory_bytes);
+            balance.needed += row as u64;
+            balance.growth += (key + row) as i64 - replaced as i64;
+        }
+        balance
+    }
+
+    /// Whether there is nothing to forget.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.writes.is_empty() && self.abandoned.is_empty()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -107,6 +152,7 @@ impl WriteSet {
     }
 
     fn replace(&mut self, at: usize, pending: Option<VersionBox>, birth: Option<Stamp>) {
+        self.memory_bytes += memory_bytes(&pending);
         let write = &mut self.writes[at];
         let old = Undo {
             at,
@@ -114,11 +160,15 @@ impl WriteSet {
             birth: std::mem::replace(&mut write.birth, birth),
         };
         if at < self.protected {
+            self.memory_bytes += size_of::<Undo>();
             self.undo.push(old);
+        } else {
+            self.memory_bytes -= memory_bytes(&old.pending);
         }
     }
 
     fn push(&mut self, write: Write) {
+        self.memory_bytes += size_of::<Write>() + memory_bytes(&write.pending);
         self.writes.push(write);
         let len = self.writes.len();
         if len == LINEAR_MAX + 1 {
@@ -147,10 +197,12 @@ impl WriteSet {
         assert!(self.contains(mark), "a savepoint is rolled back at most once");
         for undo in self.undo.drain(mark.undo..).rev() {
             let write = &mut self.writes[undo.at];
+            self.memory_bytes -= size_of::<Undo>() + memory_bytes(&write.pending);
             (write.pending, write.birth) = (undo.pending, undo.birth);
         }
         let goes = |write: &mut Write| write.place.index.is_none() || !has(Mutation::SavepointKeepsEntries);
         for write in self.writes.extract_if(mark.writes.., goes) {
+            self.memory_bytes -= size_of::<Write>() + memory_bytes(&write.pending);
             self.by_record.remove(&write.record.address());
             if write.is_placeholder {
                 self.abandoned.push((write.record, write.place));

@@ -5,3 +5,4 @@
 mod epochs;
 mod records;
 mod snapshots;
+mod usage;

@@ -34,6 +34,7 @@ use crate::limbo::Retired;
 use crate::prefetch::prefetch;
 use crate::sync::RaceCell;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::usage::{Kind, Tally};
 
 use super::node::{Leaf, Raw, key_of};
 use super::search::compare;
@@ -189,6 +190,7 @@ impl Hints {
         };
         match self.table.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => {
+                pin.count(Kind::Nodes, if buckets > 0 { Table::bytes_of(buckets) } else { 0 });
                 if let Some(old) = NonNull::new(old) {
                     // SAFETY: the exchange unlinked it, and only this thread did; it came from a box.
                     unsafe { pin.retire(Retired::new(old.cast(), free)) }
@@ -202,16 +204,25 @@ impl Hints {
 
     /// Bytes of the table.
     pub(super) fn bytes(&self, pin: &Pin<'_>) -> usize {
-        self.table(pin).map_or(0, |table| size_of::<Table>() + size_of_val(&*table.buckets))
+        self.table(pin).map_or(0, Table::bytes)
+    }
+
+    /// Frees the table of a tree that is being dropped.
+    pub(super) fn close(&mut self, tally: &Tally) {
+        if let Some(table) = NonNull::new(self.table.swap(std::ptr::null_mut(), Ordering::AcqRel)) {
+            // SAFETY: nobody searches a tree that is being dropped, and entries that are held need no table.
+            unsafe { free(table.cast(), tally) }
+        }
     }
 }
 
-impl Drop for Hints {
-    fn drop(&mut self) {
-        if let Some(table) = NonNull::new(self.table.load(Ordering::Acquire)) {
-            // SAFETY: nobody searches a tree that is being dropped, and entries that are held need no table.
-            unsafe { free(table.cast()) }
-        }
+impl Table {
+    fn bytes(&self) -> usize {
+        Table::bytes_of(self.buckets.len())
+    }
+
+    fn bytes_of(buckets: usize) -> usize {
+        size_of::<Table>() + buckets * size_of::<Bucket>()
     }
 }
 
@@ -219,9 +230,10 @@ impl Drop for Hints {
 ///
 /// # Safety
 /// `raw` came from a box and nobody refers to it.
-unsafe fn free(raw: NonNull<()>) {
+unsafe fn free(raw: NonNull<()>, tally: &Tally) {
     // SAFETY: the caller's promise.
     let table = unsafe { Box::from_raw(raw.cast::<Table>().as_ptr()) };
+    tally.take_off(Kind::Nodes, table.bytes());
     table.race.write();
 }
 

@@ -84,7 +84,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         spot: Option<Spot<'_>>,
         make: impl FnOnce(Stamp) -> T::Owned,
     ) -> Inserted<T> {
-        let mut make = Some(|max_stamp| self.own(key, make(max_stamp)));
+        let mut make = Some(|max_stamp| self.own(pin, key, make(max_stamp)));
         let mut backoff = Backoff::new();
         loop {
             match self.try_insert(pin, (key, spot), &mut make) {
@@ -95,9 +95,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     }
 
     /// Takes over an entry that is to be inserted under `key`.
-    pub(super) fn own(&self, key: &[u8], entry: T::Owned) -> Raw {
+    pub(super) fn own(&self, pin: &Pin<'_>, key: &[u8], entry: T::Owned) -> Raw {
         assert!(entry.key() == key, "the entry has the key that it is inserted under");
-        T::into_raw(entry, &self.epochs)
+        T::into_raw(entry, &self.epochs, pin.tally())
     }
 
     fn try_insert(
@@ -159,7 +159,8 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let parent = parent.map(|above| above.lock()).transpose()?;
         let mut entries: Vec<Raw> = leaf.entries().collect();
         let separator_of = |split| separator_at::<T>(&entries, slot, key, split);
-        let split = (entries.len() == L).then(|| split_point(slot, L, |split| separator_of(split).len()));
+        let is_run = leaf.is_behind_last(slot);
+        let split = (entries.len() == L).then(|| split_point(slot, L, is_run, |split| separator_of(split).len()));
         let separator = split.map(separator_of);
         let is_full = |separator| parent.as_ref().is_some_and(|parent| !parent.has_room_for(separator));
         if let Some(separator) = separator.filter(|separator| is_full(separator)) {
@@ -169,7 +170,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             self.make_room(pin, key, LEAF_LEVEL + 1, &separator);
             return Err(Retry);
         }
-        let separator = separator.map(Separator::allocate);
+        let separator = separator.map(|key| Separator::allocate(key, pin.tally()));
         let version = guard.before();
         let max_stamp = leaf.max_stamp();
         let make = make.take().expect("an entry is made once");
@@ -207,12 +208,15 @@ fn first_read<T: Entry + ?Sized, const L: usize>(pin: &Pin<'_>, leaf: NonNull<Le
 }
 
 /// How many of `slots + 1` entries go left when the one in `slot` is new. Keys that arrive in order, up or down, leave
-/// full leaves behind; else the halves are about equal.
-fn split_point(slot: usize, slots: usize, separator_len: impl Fn(usize) -> usize) -> usize {
+/// full leaves behind, also where they ascend in front of others (`is_run`: behind the key before); else the halves are
+/// about equal.
+fn split_point(slot: usize, slots: usize, is_run: bool, separator_len: impl Fn(usize) -> usize) -> usize {
     if slot == slots {
         slots
     } else if slot == 0 {
         1
+    } else if is_run {
+        slot + 1
     } else {
         shortest_near_middle(slots + 1, separator_len)
     }

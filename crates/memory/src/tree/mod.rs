@@ -38,6 +38,7 @@ use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Arc, Backoff};
 use crate::thin::{Entry, Thin};
+use crate::usage::{Kind, Tally};
 
 pub use insert::{Inserted, LeafChange};
 pub use run::Run;
@@ -46,7 +47,7 @@ pub use shape::Shape;
 
 use descend::{Bound, Place};
 use hints::Hints;
-use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree};
+use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree, node_bytes};
 
 /// Slots of a leaf where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
 pub const LEAF_SLOTS: usize = 48;
@@ -136,6 +137,10 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     pub fn new(epochs: Arc<Epochs>) -> Self {
         const { assert!(L >= NODE_SLOTS_MIN && I >= NODE_SLOTS_MIN, "a node has at least four slots") };
         let root = Leaf::<T, L>::build(Fences::unbounded(), &[], Stamp::ZERO);
+        let tally = Tally::default();
+        // SAFETY: the node was just built.
+        tally.add(Kind::Nodes, unsafe { node_bytes::<T, L, I>(root.cast()) });
+        epochs.account().fold(&tally);
         let root = AtomicPtr::new(root.cast::<Header>().as_ptr());
         Tree { epochs, root, hints: Hints::new(), entries: PhantomData }
     }
@@ -226,10 +231,13 @@ fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
 impl<T: Entry + ?Sized, const L: usize, const I: usize> Drop for Tree<T, L, I> {
     fn drop(&mut self) {
         /// Frees a tree that nobody can reach any more.
-        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(root: NonNull<()>) {
+        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(root: NonNull<()>, tally: &Tally) {
             // SAFETY: passed on from `retire_unpinned`, which calls it once, when no pin is left that saw the tree.
-            unsafe { free_subtree::<T, L, I>(root.cast()) }
+            unsafe { free_subtree::<T, L, I>(root.cast(), tally) }
         }
+        let tally = Tally::default();
+        self.hints.close(&tally);
+        self.epochs.account().fold(&tally);
         // SAFETY: the tree is unreachable from here on; `free` is called once no pin can hold anything of it.
         unsafe { self.epochs.retire_unpinned(Retired::new(self.root().cast(), free::<T, L, I>)) }
     }

@@ -21,6 +21,7 @@ use crate::Stamp;
 #[cfg(not(any(loom, shuttle)))]
 use crate::prefetch::LINE_BYTES;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::usage::{Kind, Tally};
 
 use super::lock::VersionLock;
 use super::search::{HEAD_BYTES, SAMPLES, UNUSED, common_prefix_len, head, stride};
@@ -183,8 +184,14 @@ pub(super) struct Separator(Box<[u8]>);
 
 impl Separator {
     /// A new separator; owned by the inner node that it is put into.
-    pub(super) fn allocate(key: &[u8]) -> NonNull<Separator> {
+    pub(super) fn allocate(key: &[u8], tally: &Tally) -> NonNull<Separator> {
+        tally.add(Kind::Nodes, Separator::memory_bytes(key));
         NonNull::from(Box::leak(Box::new(Separator(key.into()))))
+    }
+
+    /// What a separator of this key takes of memory.
+    pub(super) fn memory_bytes(key: &[u8]) -> usize {
+        size_of::<Separator>() + key.len()
     }
 
     #[inline]
@@ -219,6 +226,8 @@ pub(super) struct Leaf<T: ?Sized, const N: usize> {
     max_stamp: AtomicU64,
     /// The number of the table that got the hints of all entries, at some time.
     hinted_in: AtomicU32,
+    /// The slot behind the entry that was inserted last.
+    behind_last: AtomicU32,
     kind: PhantomData<*const T>,
 }
 
@@ -262,6 +271,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
             entries: null_pointers(),
             max_stamp: AtomicU64::new(max_stamp.0),
             hinted_in: AtomicU32::new(0),
+            behind_last: AtomicU32::new(u32::MAX),
             kind: PhantomData,
         };
         for (slot, entry) in entries.iter().enumerate() {
@@ -299,6 +309,11 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         self.hinted_in.store(table, Ordering::Relaxed);
     }
 
+    /// Whether the entry that was inserted last is the one before `slot`; for the holder of the lock.
+    pub(super) fn is_behind_last(&self, slot: usize) -> bool {
+        self.behind_last.load(Ordering::Relaxed) as usize == slot
+    }
+
     #[inline]
     pub(super) fn entry(&self, slot: usize) -> *mut () {
         self.entries[slot].load(Ordering::Relaxed)
@@ -325,6 +340,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         }
         self.heads[slot].store(head, Ordering::Relaxed);
         self.entries[slot].store(entry.as_ptr(), Ordering::Relaxed);
+        self.behind_last.store(slot as u32 + 1, Ordering::Relaxed);
         self.header.set_used(count + 1, &self.heads);
     }
 
@@ -463,13 +479,26 @@ impl<const N: usize> Inner<N> {
     }
 }
 
+/// What one node takes of memory, its fences included.
+///
+/// # Safety
+/// `node` is alive and comes from a `build` with the same `T` and sizes.
+pub(super) unsafe fn node_bytes<T: Entry + ?Sized, const L: usize, const I: usize>(node: AnyNode) -> usize {
+    // SAFETY: the caller's promise; the level and the fences never change.
+    let Header { level, fences, .. } = unsafe { node.as_ref() };
+    let slots = if *level == LEAF_LEVEL { size_of::<Leaf<T, L>>() } else { size_of::<Inner<I>>() };
+    let keys = fences.low.len() + fences.high.as_ref().map_or(0, |high| high.len()) + fences.explicit.len();
+    slots + size_of::<Fences>() + keys
+}
+
 /// Frees one node, not what it points to.
 ///
 /// # Safety
 /// `node` comes from a `build` with the same `T` and sizes, no reader can reach it, and it is freed only once.
-pub(super) unsafe fn free_node<T: Entry + ?Sized, const L: usize, const I: usize>(node: AnyNode) {
+pub(super) unsafe fn free_node<T: Entry + ?Sized, const L: usize, const I: usize>(node: AnyNode, tally: &Tally) {
     // SAFETY: the caller's promise; the level says which kind was allocated.
     unsafe {
+        tally.take_off(Kind::Nodes, node_bytes::<T, L, I>(node));
         if node.as_ref().level == LEAF_LEVEL {
             drop(Box::from_raw(node.cast::<Leaf<T, L>>().as_ptr()));
         } else {
@@ -482,31 +511,32 @@ pub(super) unsafe fn free_node<T: Entry + ?Sized, const L: usize, const I: usize
 ///
 /// # Safety
 /// It comes from [`Separator::allocate`], no reader can reach it, and it is freed only once.
-pub(super) unsafe fn free_separator(separator: NonNull<Separator>) {
+pub(super) unsafe fn free_separator(separator: NonNull<Separator>, tally: &Tally) {
     // SAFETY: the caller's promise.
-    drop(unsafe { Box::from_raw(separator.as_ptr()) });
+    let separator = unsafe { Box::from_raw(separator.as_ptr()) };
+    tally.take_off(Kind::Nodes, Separator::memory_bytes(separator.key()));
 }
 
 /// Frees a subtree: nodes, separators and entries.
 ///
 /// # Safety
 /// As for [`free_node`], for the node and everything below it.
-pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const L: usize, const I: usize>(root: AnyNode) {
+pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const L: usize, const I: usize>(root: AnyNode, tally: &Tally) {
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
         // SAFETY: the caller's promise: nothing below the root is shared any more, and the levels tell the kinds.
         unsafe {
             if node.as_ref().level == LEAF_LEVEL {
-                node.cast::<Leaf<T, L>>().as_ref().entries().for_each(|entry| T::free(entry));
+                node.cast::<Leaf<T, L>>().as_ref().entries().for_each(|entry| T::free(entry, tally));
             } else {
                 for branch in node.cast::<Inner<I>>().as_ref().branches() {
                     pending.push(branch.child);
                     if let Some(separator) = branch.separator {
-                        free_separator(separator);
+                        free_separator(separator, tally);
                     }
                 }
             }
-            free_node::<T, L, I>(node);
+            free_node::<T, L, I>(node, tally);
         }
     }
 }

@@ -188,7 +188,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let left = Leaf::<T, L>::build(Fences::new(low, Some(separator)), &entries[..split], max_stamp);
         let right = Leaf::<T, L>::build(Fences::new(separator, high), &entries[split..], max_stamp);
-        Ok(Outcome::Two(left.cast(), Separator::allocate(separator), right.cast()))
+        Ok(Outcome::Two(left.cast(), Separator::allocate(separator, pin.tally()), right.cast()))
     }
 
     /// One inner node or two out of two; fails with the separator that the parent's prefix does not cover.
@@ -223,6 +223,10 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let between = NonNull::new(inner.separator(slot)).expect("there is a separator between neighbours");
         let is_leaf = header(pin, left).level == LEAF_LEVEL;
         let is_one_leaf_less = is_leaf && matches!(outcome, Outcome::One(_));
+        match outcome {
+            Outcome::One(node) => self.count(pin, node),
+            Outcome::Two(left, _, right) => [left, right].into_iter().for_each(|node| self.count(pin, node)),
+        }
         let joined = match outcome {
             Outcome::Two(new_left, separator, new_right) => {
                 inner.replace_child(slot, new_left);

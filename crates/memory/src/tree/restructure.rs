@@ -16,11 +16,12 @@ use crate::limbo::Retired;
 use crate::sync::Backoff;
 use crate::sync::atomic::Ordering;
 use crate::thin::Entry;
+use crate::usage::{Kind, Tally};
 
 use super::Tree;
 use super::descend::{Above, Bound, Reached, as_inner, header};
 use super::lock::{Guard, Retry};
-use super::node::{AnyNode, Branch, Fences, Inner, Raw, Separator, free_node, free_separator};
+use super::node::{AnyNode, Branch, Fences, Inner, Raw, Separator, free_node, free_separator, node_bytes};
 use super::search::shortest_near_middle;
 
 /// An inner node whose lock is held, and the slot of the child that is about to change.
@@ -62,6 +63,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         replacement: Replacement,
     ) {
         let Replacement { left, right } = replacement;
+        [Some(left), right.map(|(_, right)| right)].into_iter().flatten().for_each(|node| self.count(pin, node));
         match parent {
             Some(LockedAbove { inner, slot, guard }) => {
                 inner.replace_child(slot, left);
@@ -70,18 +72,26 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
                 }
                 guard.unlock_changed();
             }
-            None => self.set_root(old, self.root_of(left, right)),
+            None => self.set_root(old, self.root_of(pin, left, right)),
         }
         guard.unlock_obsolete();
         self.retire_node(pin, old);
     }
 
-    fn root_of(&self, left: AnyNode, right: Option<(NonNull<Separator>, AnyNode)>) -> AnyNode {
+    fn root_of(&self, pin: &Pin<'_>, left: AnyNode, right: Option<(NonNull<Separator>, AnyNode)>) -> AnyNode {
         let Some((separator, right)) = right else { return left };
         // SAFETY: the node was just built and is ours.
         let level = unsafe { left.as_ref() }.level + 1;
         let branches = [Branch { separator: None, child: left }, Branch { separator: Some(separator), child: right }];
-        Inner::<I>::build(Fences::unbounded(), level, &branches, None).cast()
+        let root = Inner::<I>::build(Fences::unbounded(), level, &branches, None).cast();
+        self.count(pin, root);
+        root
+    }
+
+    /// Counts a node that is about to be linked.
+    pub(super) fn count(&self, pin: &Pin<'_>, node: AnyNode) {
+        // SAFETY: the caller built it for this tree.
+        pin.count(Kind::Nodes, unsafe { node_bytes::<T, L, I>(node) });
     }
 
     /// Puts `new` in the place of the root `old`, whose lock the caller holds.
@@ -93,9 +103,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Frees a node, which is not linked any more, when its last reader has gone.
     pub(super) fn retire_node(&self, pin: &Pin<'_>, node: AnyNode) {
         /// Frees a node of this tree.
-        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(node: NonNull<()>) {
+        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(node: NonNull<()>, tally: &Tally) {
             // SAFETY: passed on from `retire`, which calls it once and only when nobody can reach the node.
-            unsafe { free_node::<T, L, I>(node.cast()) }
+            unsafe { free_node::<T, L, I>(node.cast(), tally) }
         }
         // SAFETY: the caller unlinked the node.
         unsafe { pin.retire(Retired::new(node.cast(), free::<T, L, I>)) }
@@ -104,9 +114,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// Frees a separator, which separates nothing any more, when its last reader has gone.
     pub(super) fn retire_separator(&self, pin: &Pin<'_>, separator: NonNull<Separator>) {
         /// Frees a separator.
-        unsafe fn free(separator: NonNull<()>) {
+        unsafe fn free(separator: NonNull<()>, tally: &Tally) {
             // SAFETY: passed on from `retire`, which calls it once and only when nobody can reach the separator.
-            unsafe { free_separator(separator.cast()) }
+            unsafe { free_separator(separator.cast(), tally) }
         }
         // SAFETY: the caller took it out of the only live node that had it.
         unsafe { pin.retire(Retired::new(separator.cast(), free)) }

@@ -63,7 +63,11 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             Place::Gap(slot) if leaf.count() == L || slot == 0 && key < header.low() => None,
             Place::Gap(slot) => {
                 let guard = leaf.header.lock.try_lock(word).ok()?;
-                Some(self.insert_in_gap(pin, leaf, guard, (slot, key), |stamp| -> Raw { self.own(key, make(stamp)) }))
+                Some(
+                    self.insert_in_gap(pin, leaf, guard, (slot, key), |stamp| -> Raw {
+                        self.own(pin, key, make(stamp))
+                    }),
+                )
             }
         }
     }

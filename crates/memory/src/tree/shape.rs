@@ -2,6 +2,8 @@
 //!
 //! Deliberately absent: counters that every insert would have to write. Sizes are found by walking.
 
+use std::ptr::NonNull;
+
 use crate::epoch::Pin;
 use crate::sync::Backoff;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +12,7 @@ use crate::thin::Entry;
 use super::Tree;
 use super::descend::{Bound, Reached, as_inner, as_leaf, header};
 use super::lock::Retry;
-use super::node::{AnyNode, Fences, Header, Inner, LEAF_LEVEL, Leaf, key_of};
+use super::node::{AnyNode, Header, LEAF_LEVEL, Separator, key_of, node_bytes};
 use super::search::{UNUSED, head, stride};
 
 /// How many nodes a tree has and what they hold. Exact where nobody changes the tree meanwhile.
@@ -55,13 +57,13 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
                 if node.level == LEAF_LEVEL {
                     shape.entries += count;
                     shape.leaves += 1;
-                    shape.bytes += size_of::<Leaf<T, L>>();
+                    // There is one separator between each two leaves, the fence of the second.
+                    shape.bytes += if low.is_empty() { 0 } else { Separator::memory_bytes(node.low()) };
                 } else {
                     shape.inner_nodes += 1;
-                    shape.bytes += size_of::<Inner<I>>();
                 }
-                // A fence is stored beside the node and once more as the separator above it.
-                shape.bytes += size_of::<Fences>() + 2 * (node.low().len() + node.high().map_or(0, <[u8]>::len));
+                // SAFETY: the node was reached under this pin.
+                shape.bytes += unsafe { node_bytes::<T, L, I>(NonNull::from(node)) };
                 bound = node.high();
             }
         }

@@ -17,6 +17,7 @@ use crate::epoch::{Epochs, Pin};
 use crate::ids::Stamp;
 use crate::sync::{Arc, RaceCell};
 use crate::thin::{Entry, Keyed};
+use crate::usage::Tally;
 
 use super::{Inserted, Lookup, ScanFrom, Tree};
 
@@ -65,11 +66,11 @@ impl Keyed for Item {
 unsafe impl Entry for Item {
     type Owned = ItemBox;
 
-    fn into_raw(owned: ItemBox, _epochs: &Epochs) -> NonNull<()> {
+    fn into_raw(owned: ItemBox, _epochs: &Epochs, _tally: &Tally) -> NonNull<()> {
         NonNull::from(Box::leak(owned.0)).cast()
     }
 
-    unsafe fn free(raw: NonNull<()>) {
+    unsafe fn free(raw: NonNull<()>, _tally: &Tally) {
         // SAFETY: the caller owns what `into_raw` gave up.
         drop(unsafe { Box::from_raw(raw.cast::<Item>().as_ptr()) });
     }

@@ -253,6 +253,9 @@ fn keys_in_order_fill_the_leaves() {
     let many = rounds(20_000) as u64;
     assert!(fill(0..many) > 0.95, "upwards");
     assert!(fill((0..many).rev()) > 0.95, "downwards");
+    assert!(fill((many..2 * many).chain(0..many)) > 0.95, "upwards in front of others");
+    let runs = (0..many).map(|at| at % 20 * many + at);
+    assert!(fill(runs) > 0.9, "upwards in twenty places by turns");
     let mut rng = Rng::with_seed(7);
     assert!(fill(std::iter::repeat_with(|| rng.u64(..)).take(many as usize)) > 0.6, "in no order");
 }
@@ -283,7 +286,8 @@ fn deletes_give_memory_back() {
             }
         }
         assert_eq!(fixture.tree.len(&pin), 0);
-        assert_eq!(fixture.tree.memory_bytes(&pin), empty);
+        let prefix = size_of::<u64>();
+        assert!(fixture.tree.memory_bytes(&pin) <= empty + prefix, "an empty leaf with the prefix of its last keys");
     }
 }
 
