@@ -355,14 +355,15 @@ pub const SETTINGS: &[Setting] = &[
         "bytes",
         (0, 1 << 50),
         checkpoint_log_bytes,
-        "A checkpoint is taken whenever a recovery would have to read so much log; 0: never for that reason."
+        "A checkpoint is taken whenever a recovery would have to read so much log, and spread over most of the log until the next \
+         one; 0: never for that reason."
     ),
     micros!(
         "checkpoint_interval_us",
         (0, 1 << 42),
         checkpoint_interval,
         "A checkpoint is taken when so much time has passed and something was logged since, and at once where recovery had to read \
-         log; 0: never for that reason."
+         log; it is spread over most of the time until the next one. 0: never for that reason."
     ),
     choice!("checkpoint_at_close", checkpoint_at_close, "Whether closing the database takes a checkpoint: no or yes.",
         "no" => false, "yes" => true),

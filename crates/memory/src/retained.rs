@@ -27,6 +27,7 @@
 //! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs nothing but a
 //! read of a rarely written pointer per commit while no snapshot is active.
 
+use std::collections::hash_map::Entry;
 use std::ptr::{self, NonNull};
 
 use crate::address_map::AddressMap;
@@ -249,12 +250,17 @@ impl Retained {
         fence(Ordering::SeqCst);
         // SAFETY: this thread has just unlinked it.
         let version = unsafe { Version::from_raw(old.cast()) };
-        if !interval.precedes(version) || shard.is_closed || shard.versions.contains_key(&address) {
+        if !interval.precedes(version) || shard.is_closed {
             return Some(old);
         }
-        tally.turn(Kind::Rows, Kind::Retained, version.memory_bytes());
-        shard.versions.insert(address, old);
-        None
+        match shard.versions.entry(address) {
+            Entry::Occupied(_) => Some(old),
+            Entry::Vacant(place) => {
+                tally.turn(Kind::Rows, Kind::Retained, version.memory_bytes());
+                place.insert(old);
+                None
+            }
+        }
     }
 
     fn has_orphan(&self, version: &Version) -> bool {

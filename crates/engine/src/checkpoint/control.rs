@@ -110,6 +110,12 @@ impl Control {
         self.ended.notify_all();
     }
 
+    /// Whether somebody waits for a checkpoint, or for the end of all.
+    pub(super) fn is_awaited(&self) -> bool {
+        let state = lock(&self.state);
+        state.answered < state.requested || state.stop != Stop::No
+    }
+
     /// What the task is to do about its end.
     pub(super) fn stop(&self) -> Stop {
         lock(&self.state).stop

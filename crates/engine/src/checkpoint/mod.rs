@@ -25,6 +25,7 @@ mod error;
 pub(crate) mod files;
 mod format;
 pub(crate) mod loader;
+mod pace;
 mod part;
 mod report;
 mod scan;

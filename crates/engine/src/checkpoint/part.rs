@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use osier_memory::Participant;
 use osier_memory::sync::{Mutex, lock};
 
 use super::CheckpointError;
+use super::pace::{Pace, Throttle};
 use super::scan::{Scanned, Source};
 use super::writer::{PartWriter, WrittenPart};
 use crate::database::Shared;
-use crate::io::{Clock, Signal, Step, Task};
+use crate::io::{Signal, Step, Task};
 
 /// What the threads of a checkpoint share.
 #[derive(Default)]
@@ -50,52 +50,25 @@ impl Crew {
     }
 }
 
-/// Lets a thread write so many bytes per second.
-pub(super) struct Throttle {
-    clock: Arc<dyn Clock>,
-    bytes_per_second: u64,
-    /// When what was written is paid for.
-    due: Duration,
-}
-
-impl Throttle {
-    pub(super) fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Throttle {
-        let due = clock.now();
-        Throttle { clock, bytes_per_second, due }
-    }
-
-    fn pay(&mut self, bytes: u64) {
-        if self.bytes_per_second > 0 {
-            let price = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
-            self.due = self.due.max(self.clock.now()) + price;
-        }
-    }
-
-    fn wait(&self) -> Option<Duration> {
-        self.due.checked_sub(self.clock.now()).filter(|wait| self.bytes_per_second > 0 && !wait.is_zero())
-    }
-}
-
 /// The task.
 pub(super) struct PartTask {
     pub(super) shared: Arc<Shared>,
     pub(super) crew: Arc<Crew>,
     pub(super) participant: Participant,
     pub(super) source: Source,
+    pub(super) pace: Arc<Pace>,
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
     pub(super) writer: Option<PartWriter>,
-    /// It has yet to step behind the threads of transactions.
-    pub(super) gives_way: bool,
     pub(super) is_reported: bool,
 }
 
 impl PartTask {
     fn advance(&mut self, writer: &mut PartWriter) -> Result<bool, CheckpointError> {
+        let began = self.pace.now();
         let scanned = self.source.advance(&mut self.participant, &self.shared.snapshots, writer);
-        if scanned == Scanned::Block {
-            self.throttle.pay(writer.flush()?);
-        }
+        let bytes = if scanned == Scanned::Block { writer.flush()? } else { 0 };
+        self.throttle.pay(began, self.pace.now(), bytes);
         Ok(scanned != Scanned::End)
     }
 
@@ -109,21 +82,18 @@ impl PartTask {
 impl Task for PartTask {
     fn step(&mut self) -> Step {
         let Some(mut writer) = self.writer.take() else { return Step::Done };
-        if std::mem::take(&mut self.gives_way) {
-            self.shared.config.environment.spawn.give_way();
-        }
         if self.crew.cancelled.load(Ordering::Acquire) {
             return self.report(Err(CheckpointError::Closed));
         }
-        let wait = self.throttle.wait();
+        let rest = self.throttle.rest(self.pace.now(), || self.pace.is_ahead(self.source.written()));
         let room = self.shared.memory.admit_snapshot();
-        match room.and_then(|()| wait.map_or_else(|| self.advance(&mut writer), |_| Ok(true))) {
+        match room.and_then(|()| rest.map_or_else(|| self.advance(&mut writer), |_| Ok(true))) {
             Ok(true) => self.writer = Some(writer),
             Ok(false) => return self.report(writer.finish()),
             Err(error) => return self.report(Err(error)),
         }
         // Not for long: memory may run short meanwhile.
-        wait.map_or(Step::Again, |wait| Step::Idle(Some(wait.min(self.shared.config.epoch_interval))))
+        rest.map_or(Step::Again, |rest| Step::Idle(Some(rest.min(self.shared.config.epoch_interval))))
     }
 }
 

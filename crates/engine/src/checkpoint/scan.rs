@@ -22,8 +22,8 @@ use crate::table::store::RecordTree;
 
 /// Leaves read under one pin: tombstones may make a block of rows a long way.
 const LEAVES_PER_STEP: usize = 64;
-/// Ranges per thread that a table is cut into, so that threads end at about the same time.
-const RANGES_PER_THREAD: usize = 8;
+/// Ranges that all tables are cut into together, about: threads end at the same time, and how far they are is known.
+const RANGES: usize = 512;
 
 /// A range of one table.
 struct Range {
@@ -44,18 +44,14 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// A scan of `trees`, which ascend, by `threads`.
-    pub(crate) fn new(
-        pin: &Pin<'_>,
-        kind: CheckpointKind,
-        trees: Vec<(TableId, Arc<RecordTree>)>,
-        threads: usize,
-    ) -> Scan {
-        let parts = if threads > 1 { threads * RANGES_PER_THREAD } else { 1 };
+    /// A scan of `trees`, which ascend.
+    pub(crate) fn new(pin: &Pin<'_>, kind: CheckpointKind, trees: Vec<(TableId, Arc<RecordTree>)>) -> Scan {
+        let leaves: Vec<usize> = trees.iter().map(|(_, tree)| tree.leaves(pin)).collect();
+        let all_leaves: usize = leaves.iter().sum();
         let mut ranges = Vec::new();
-        for (table, tree) in trees {
+        for ((table, tree), leaves) in trees.into_iter().zip(leaves) {
             let mut low: Box<[u8]> = Box::default();
-            for high in tree.partition(pin, parts) {
+            for high in tree.partition(pin, (RANGES * leaves).div_ceil(all_leaves)) {
                 ranges.push(Range { table, tree: tree.clone(), low, high: Some(high.clone()) });
                 low = high;
             }
@@ -67,6 +63,11 @@ impl Scan {
     /// The greatest stamp that a fuzzy scan has observed.
     pub(crate) fn max_seen(&self) -> Stamp {
         Stamp(self.max_seen.load(Ordering::Acquire))
+    }
+
+    /// How much of it was claimed, from 0 to 1.
+    fn claimed(&self) -> f64 {
+        (self.next.load(Ordering::Relaxed) as f64 / self.ranges.len() as f64).min(1.0)
     }
 
     fn claim(&self) -> Option<(usize, Box<[u8]>)> {
@@ -126,6 +127,14 @@ pub(crate) enum Scanned {
 }
 
 impl Source {
+    /// How much of the checkpoint is written, about, from 0 to 1; with the orphans nobody is ahead.
+    pub(super) fn written(&self) -> f64 {
+        match self {
+            Source::Scan(cursor) => cursor.scan.claimed(),
+            Source::Orphans(..) => 0.0,
+        }
+    }
+
     /// Reads on into `part`, until a block is full or for a bounded while.
     pub(crate) fn advance(
         &mut self,

@@ -15,7 +15,8 @@ use osier_memory::Participant;
 
 use super::control::{Control, Outcome, Stop};
 use super::format::PartIdentity;
-use super::part::{Crew, PartTask, Throttle};
+use super::pace::{Pace, Throttle};
+use super::part::{Crew, PartTask};
 use super::scan::{Cursor, Scan, Source};
 use super::writer::{PartWriter, WrittenPart};
 use super::{CheckpointError, CheckpointReport, CheckpointState, files};
@@ -84,6 +85,7 @@ struct Run {
 
 struct Writing {
     scan: Arc<Scan>,
+    pace: Arc<Pace>,
     crew: Arc<Crew>,
     joiners: Vec<Box<dyn Joiner>>,
     written: Vec<WrittenPart>,
@@ -208,11 +210,13 @@ impl Checkpointer {
         run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.last_stamp() } else { Stamp::ZERO };
         let pin = self.participant.pin();
         let (trees, threads) = (self.shared.store.trees(), self.shared.config.checkpoint_threads);
-        let scan = Arc::new(Scan::new(&pin, run.kind, trees, threads));
+        let scan = Arc::new(Scan::new(&pin, run.kind, trees));
         drop(pin);
         let crew = Crew::new(self.control.signal.clone());
         let sources: Vec<_> = (0..threads).map(|_| Source::Scan(Cursor::new(scan.clone()))).collect();
-        let writing = Writing { scan, crew, joiners: Vec::new(), written: Vec::new() };
+        let (log_bytes, is_late) = (self.last_log_bytes, self.inherited.is_late);
+        let pace = Arc::new(Pace::new(&self.shared, &self.control, run.begun, log_bytes, is_late));
+        let writing = Writing { scan, pace, crew, joiners: Vec::new(), written: Vec::new() };
         self.stage = Stage::Writes(run, writing);
         self.control.show(CheckpointState::Writes);
         self.start_parts(sources)?;
@@ -241,13 +245,10 @@ impl Checkpointer {
                 writer: Some(PartWriter::create(disk, path.clone(), identity, compress, skip_sync)?),
                 source,
                 participant: participant(&self.shared)?,
-                throttle: Throttle::new(
-                    config.environment.clock.clone(),
-                    config.checkpoint_bytes_per_second.div_ceil(threads),
-                ),
+                pace: writing.pace.clone(),
+                throttle: Throttle::new(config.checkpoint_bytes_per_second.div_ceil(threads)),
                 shared: self.shared.clone(),
                 crew: writing.crew.clone(),
-                gives_way: !self.inherited.is_late,
                 is_reported: false,
             };
             let name = format!("{}-{part}", Checkpointer::NAME);

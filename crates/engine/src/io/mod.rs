@@ -133,8 +133,6 @@ pub trait Joiner: Send + Sync {
 pub trait Spawn: Send + Sync + 'static {
     /// Runs `task` until it is done; `signal` wakes it when idle.
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>>;
-    /// Lets the calling thread run behind those of transactions from now on, where they compete for processors.
-    fn give_way(&self) {}
     /// How many tasks can run at the same time.
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, |cores| cores.get())

@@ -27,10 +27,6 @@ use super::{BLOCK_BYTES, Clock, Disk, File, Joiner, OpenMode, Signal, Spawn, Ste
 /// How many zero bytes one write carries where the file system cannot reserve space.
 const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
 
-/// What [`Spawn::give_way`] adds: beside a busy thread on the same core, a tenth of the time is left.
-#[cfg(target_os = "linux")]
-const BACKGROUND_NICENESS: i32 = 10;
-
 /// What went wrong, and with which file. It travels inside an [`io::Error`] of the same kind as `source`.
 #[derive(Debug)]
 struct PathError {
@@ -329,12 +325,6 @@ impl Spawn for OsSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
         let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
         Ok(Box::new(OsJoiner { handle }))
-    }
-
-    /// On Linux niceness belongs to a thread. A refusal changes nothing but the pace.
-    fn give_way(&self) {
-        #[cfg(target_os = "linux")]
-        let _ = rustix::process::nice(BACKGROUND_NICENESS);
     }
 }
 

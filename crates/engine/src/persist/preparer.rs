@@ -13,7 +13,8 @@
 //!   the log.
 //!
 //! - A segment comes back ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written, so
-//!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2).
+//!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2). As many as the last checkpoint
+//!   gave back are kept, because the next one will hardly come sooner; the others go one by one.
 //!
 //! Absent: names and headers of segments ([`super::segment`]); which segments recovery needs (checkpoint/).
 
@@ -38,8 +39,10 @@ use crate::log::{Log, LogError, LogFailure};
 const PIECE_BYTES: usize = 256 << 10;
 /// The rest between two pieces while there is no hurry.
 const PIECE_PAUSE: Duration = Duration::from_millis(2);
-/// Superseded segments that wait to become blanks; more are removed.
-const SPARES_MAX: usize = 2;
+/// Superseded segments that wait to become blanks at least; more are kept where the log fills more between two checkpoints.
+const SPARES_MIN: usize = 2;
+/// The rest between two removals: a file system that has much to free at once keeps syncs waiting meanwhile.
+const REMOVAL_PAUSE: Duration = Duration::from_millis(50);
 
 /// An allocated file without a header.
 pub(crate) struct Blank {
@@ -76,8 +79,9 @@ struct ShelfState {
     failure: Option<LogFailure>,
     /// The segments of this generation that recovery needs, oldest first; the last one is being written.
     segments: VecDeque<SegmentHeader>,
-    /// Segments that nobody needs any more.
-    superseded: Vec<PathBuf>,
+    /// Segments that nobody needs any more, oldest first, and how many of them are worth keeping.
+    superseded: VecDeque<PathBuf>,
+    spares_max: usize,
 }
 
 impl std::fmt::Debug for SegmentPool {
@@ -152,6 +156,7 @@ impl SegmentPool {
                 .drain(..count)
                 .map(|segment| segment::segment_path(&shelf.directory, segment.log.generation(), segment.sequence));
             let paths: Vec<_> = paths.collect();
+            state.spares_max = paths.len().max(SPARES_MIN);
             state.superseded.extend(paths);
         }
         self.signal.wake();
@@ -205,6 +210,8 @@ struct Tending {
     number: u64,
     /// When the next piece is due, where nothing hurries.
     next_piece_at: Duration,
+    /// When the next file may be removed.
+    next_removal_at: Duration,
 }
 
 impl Preparer {
@@ -213,7 +220,10 @@ impl Preparer {
 
     /// A preparer for all streams of `log`.
     pub(crate) fn new(log: Arc<Log>) -> Preparer {
-        let streams = vec![Tending { number: 1, next_piece_at: Duration::ZERO }; log.streams.len()];
+        let streams = vec![
+            Tending { number: 1, next_piece_at: Duration::ZERO, next_removal_at: Duration::ZERO };
+            log.streams.len()
+        ];
         Preparer { log, streams, zeros: vec![0; PIECE_BYTES], finished: false }
     }
 
@@ -272,21 +282,27 @@ impl Preparer {
         Ok(Blank { path, file, zeroed: 0 })
     }
 
-    /// Removes superseded segments, but for a few, of which the next blank is made.
-    fn trim(&mut self, index: usize) -> Result<(), LogFailure> {
-        let surplus: Vec<PathBuf> = {
-            let superseded = &mut locked(&self.shelf(index).state).superseded;
-            superseded.drain(..superseded.len().saturating_sub(SPARES_MAX)).collect()
+    /// Removes one of the superseded segments that are not worth keeping.
+    fn trim(&mut self, index: usize) -> Result<Step, LogFailure> {
+        let now = self.log.environment.clock.now();
+        let pause = self.streams[index].next_removal_at.saturating_sub(now);
+        let surplus = {
+            let state = &mut *locked(&self.shelf(index).state);
+            match state.superseded.len() > state.spares_max {
+                true if pause.is_zero() => state.superseded.pop_front(),
+                true => return Ok(Step::Idle(Some(pause))),
+                false => None,
+            }
         };
-        for path in surplus {
-            self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
-        }
-        Ok(())
+        let Some(path) = surplus else { return Ok(Step::Idle(None)) };
+        self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+        self.streams[index].next_removal_at = now + REMOVAL_PAUSE;
+        Ok(Step::Again)
     }
 
     /// A blank made of a superseded segment, if there is one of the right length.
     fn reuse(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
-        let Some(path) = locked(&self.shelf(index).state).superseded.pop() else { return Ok(None) };
+        let Some(path) = locked(&self.shelf(index).state).superseded.pop_back() else { return Ok(None) };
         let number = self.streams[index].number;
         let blank = segment::prepared_path(&self.shelf(index).directory, number);
         self.disk().rename(&path, &blank).map_err(|source| LogFailure::device("rename", &path, source))?;
@@ -302,7 +318,6 @@ impl Preparer {
 
     /// One piece of work for one stream: what it did, as a step.
     fn tend(&mut self, index: usize) -> Result<Step, LogFailure> {
-        self.trim(index)?;
         let blank = {
             let mut state = locked(&self.shelf(index).state);
             match (&state.blank, &state.failure) {
@@ -380,10 +395,12 @@ impl Preparer {
         }
         let mut pause: Option<Duration> = None;
         for index in 0..self.streams.len() {
-            match self.tend(index)? {
-                Step::Idle(Some(other)) => pause = Some(pause.map_or(other, |pause| pause.min(other))),
-                Step::Idle(None) => {}
-                busy => return Ok(busy),
+            for step in [self.tend(index)?, self.trim(index)?] {
+                match step {
+                    Step::Idle(Some(other)) => pause = Some(pause.map_or(other, |pause| pause.min(other))),
+                    Step::Idle(None) => {}
+                    busy => return Ok(busy),
+                }
             }
         }
         Ok(Step::Idle(pause))

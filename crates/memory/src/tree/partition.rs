@@ -9,8 +9,11 @@ use crate::epoch::Pin;
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
-use super::Tree;
 use super::descend::{Bound, header};
+use super::{INNER_SLOTS, Tree};
+
+/// Of an inner node, on average.
+const CHILDREN: usize = INNER_SLOTS * 2 / 3;
 
 impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     /// At most `parts - 1` keys between which about equally many entries lie; fewer where the tree is small.
@@ -28,6 +31,19 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         }
         let parts = parts.clamp(1, fences.len() + 1);
         (1..parts).map(|part| fences[part * (fences.len() + 1) / parts - 1].clone()).collect()
+    }
+
+    /// About how many leaves there are: counted in a small tree, in a large one estimated from their parents.
+    ///
+    /// # Panics
+    /// As for [`Tree::partition`].
+    pub fn leaves(&self, pin: &Pin<'_>) -> usize {
+        self.check(pin);
+        match header(pin, self.root()).level {
+            0 => 1,
+            1 => self.fences(pin, 0).len() + 1,
+            _ => (self.fences(pin, 1).len() + 1) * CHILDREN,
+        }
     }
 
     /// What separates the nodes of a level.
