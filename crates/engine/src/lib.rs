@@ -28,6 +28,8 @@ mod database;
 mod directory;
 mod error;
 pub mod failpoint;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod ids;
 pub mod io;
 mod limits;

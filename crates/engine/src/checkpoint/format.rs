@@ -17,9 +17,9 @@ const MAGIC: [u8; 8] = *b"OSIERCKP";
 /// The format that this program writes.
 pub(super) const VERSION: u32 = 1;
 /// A part begins with a header of this length.
-pub(super) const HEADER_BYTES: usize = BLOCK_BYTES;
+pub(crate) const HEADER_BYTES: usize = BLOCK_BYTES;
 /// Before the rows of a block.
-pub(super) const BLOCK_HEADER_BYTES: usize = 32;
+pub(crate) const BLOCK_HEADER_BYTES: usize = 32;
 /// Before the key of a row.
 const ROW_HEADER_BYTES: usize = 14;
 const FOOTER_BYTES: usize = 24;
@@ -28,7 +28,7 @@ const FOOTER: u32 = 2;
 
 /// A reason why bytes are not what they should be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unsound {
+pub(crate) enum Unsound {
     Version(u32),
     Foreign(String),
     Damaged(String),
@@ -51,11 +51,11 @@ pub(crate) struct PartIdentity {
 }
 
 impl PartIdentity {
-    fn seal(&self, block: u64) -> Seal {
+    pub(crate) fn seal(&self, block: u64) -> Seal {
         Seal::of_checkpoint(self.database, self.checkpoint, self.part, block)
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER_BYTES);
         out.extend(MAGIC);
         out.extend(VERSION.to_le_bytes());
@@ -73,7 +73,7 @@ impl PartIdentity {
     }
 
     /// Whether `bytes` are this part's header.
-    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Unsound> {
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Unsound> {
         let expected = self.encode();
         if bytes.len() < HEADER_BYTES {
             return damaged("it is cut short");
@@ -103,13 +103,13 @@ impl PartIdentity {
 
 /// What stands before the rows of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockHeader {
+pub(crate) struct BlockHeader {
     checksum: u32,
     /// Length of what follows, as stored.
-    pub(super) stored: u32,
+    pub(crate) stored: u32,
     /// Length of the rows.
     pub(super) raw: u32,
-    pub(super) table: TableId,
+    pub(crate) table: TableId,
     pub(super) rows: u32,
     flags: u32,
 }
@@ -126,15 +126,15 @@ pub(crate) struct Totals {
 
 impl BlockHeader {
     /// The length of the block in the file.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         (BLOCK_HEADER_BYTES as u64 + u64::from(self.stored)).next_multiple_of(BLOCK_BYTES as u64)
     }
 
-    pub(super) fn is_footer(&self) -> bool {
+    pub(crate) fn is_footer(&self) -> bool {
         self.flags & FOOTER != 0
     }
 
-    pub(super) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Result<BlockHeader, Unsound> {
+    pub(crate) fn decode(bytes: &[u8; BLOCK_HEADER_BYTES]) -> Result<BlockHeader, Unsound> {
         if bytes[24..].iter().any(|&byte| byte != 0) {
             return damaged("the header of a block has bytes beyond its end");
         }
@@ -144,6 +144,7 @@ impl BlockHeader {
             BlockHeader { checksum, stored, raw, table: TableId(field(12)), rows: field(16), flags: field(20) };
         match header.flags {
             0 | FOOTER if raw != stored => damaged("a block that is not compressed has two lengths"),
+            FOOTER if header.table != TableId(0) || header.rows != 0 => damaged("a footer has no rows"),
             0 | COMPRESSED | FOOTER => Ok(header),
             other => damaged(format!("the flags {other:#x} of a block are unknown")),
         }
@@ -152,7 +153,7 @@ impl BlockHeader {
 
 /// Rows on their way into a block.
 #[derive(Debug, Default)]
-pub(super) struct BlockBuilder {
+pub(crate) struct BlockBuilder {
     table: TableId,
     rows: u32,
     raw: Vec<u8>,
@@ -171,12 +172,18 @@ impl BlockBuilder {
         self.rows
     }
 
+    /// The rows as they will be before compression.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
     pub(super) fn raw_bytes(&self) -> usize {
         self.raw.len()
     }
 
     /// Adds a row; all rows of a block are of one table.
-    pub(super) fn push(&mut self, table: TableId, key: &[u8], stamp: Stamp, row: &[u8]) {
+    pub(crate) fn push(&mut self, table: TableId, key: &[u8], stamp: Stamp, row: &[u8]) {
         assert!(self.is_empty() || self.table == table, "a block holds rows of one table");
         self.table = table;
         self.rows += 1;
@@ -188,7 +195,7 @@ impl BlockBuilder {
     }
 
     /// The block with number `index` of its part, padded; the builder is empty again.
-    pub(super) fn build(&mut self, part: &PartIdentity, index: u64, compress: bool, out: &mut Vec<u8>) {
+    pub(crate) fn build(&mut self, part: &PartIdentity, index: u64, compress: bool, out: &mut Vec<u8>) {
         let BlockBuilder { table, rows, raw } = self;
         let compressed = compress.then(|| lz4_flex::block::compress(raw)).filter(|stored| stored.len() < raw.len());
         let (flags, stored) = compressed.as_ref().map_or((0, &*raw), |stored| (COMPRESSED, stored));
@@ -199,7 +206,7 @@ impl BlockBuilder {
 }
 
 /// The block that ends a part.
-pub(super) fn footer(part: &PartIdentity, totals: &Totals, out: &mut Vec<u8>) {
+pub(crate) fn footer(part: &PartIdentity, totals: &Totals, out: &mut Vec<u8>) {
     let mut bytes = Vec::with_capacity(FOOTER_BYTES);
     bytes.extend(totals.rows.to_le_bytes());
     bytes.extend(totals.blocks.to_le_bytes());
@@ -237,7 +244,7 @@ pub(crate) struct RowRef<'a> {
 }
 
 /// Checks block `index` of a part, `bytes` from its header to the end of what is stored, and leaves its content in `raw`.
-pub(super) fn open_block(
+pub(crate) fn open_block(
     part: &PartIdentity,
     index: u64,
     header: &BlockHeader,
@@ -257,6 +264,10 @@ pub(super) fn open_block(
         raw.extend(stored);
         return Ok(());
     }
+    // No input of LZ4 becomes more than 255 times as long: a length that is wrong must not make this allocate.
+    if header.raw as usize > stored.len().saturating_mul(255) {
+        return damaged(format!("block {index} cannot hold {} bytes in {}", header.raw, stored.len()));
+    }
     raw.resize(header.raw as usize, 0);
     match lz4_flex::block::decompress_into(stored, raw) {
         Ok(length) if length == raw.len() => Ok(()),
@@ -266,7 +277,7 @@ pub(super) fn open_block(
 }
 
 /// The totals in a footer.
-pub(super) fn read_footer(raw: &[u8]) -> Result<Totals, Unsound> {
+pub(crate) fn read_footer(raw: &[u8]) -> Result<Totals, Unsound> {
     if raw.len() != FOOTER_BYTES {
         return damaged(format!("its footer has {} bytes", raw.len()));
     }
@@ -274,7 +285,7 @@ pub(super) fn read_footer(raw: &[u8]) -> Result<Totals, Unsound> {
 }
 
 /// Takes the first row off `raw`; `None` at its end.
-pub(super) fn next_row<'a>(raw: &mut &'a [u8]) -> Result<Option<RowRef<'a>>, Unsound> {
+pub(crate) fn next_row<'a>(raw: &mut &'a [u8]) -> Result<Option<RowRef<'a>>, Unsound> {
     if raw.is_empty() {
         return Ok(None);
     }

@@ -23,7 +23,7 @@
 mod control;
 mod error;
 pub(crate) mod files;
-mod format;
+pub(crate) mod format;
 pub(crate) mod loader;
 mod pace;
 mod part;

@@ -255,6 +255,11 @@ impl<'a> Certificates<'a> {
                 return malformed("a certificate is about no other stream");
             }
         }
+        let (slots, unused) = header[FIXED_BYTES..].split_at(certificates.bytes.len());
+        let gaps = slots.chunks_exact(CERTIFICATE_BYTES).map(|slot| &slot[4..8]);
+        if gaps.chain([unused]).flatten().any(|byte| *byte != 0) {
+            return malformed("it has bytes that nobody wrote");
+        }
         Ok(certificates)
     }
 }

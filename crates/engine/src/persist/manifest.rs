@@ -20,7 +20,7 @@ use crate::io::{Disk, OpenMode};
 use crate::log::LogIdentity;
 use crate::persist::segment::{self, FIRST_SEQUENCE, FileName, io_cure, io_sqlstate, stream_directory};
 
-mod codec;
+pub(crate) mod codec;
 
 /// The manifest's name in the home directory.
 pub const FILE_NAME: &str = "MANIFEST";

@@ -27,6 +27,8 @@ const MAGIC: [u8; 8] = *b"OSIERLOG";
 pub const FORMAT_VERSION: u32 = 2;
 /// The bytes before the first batch.
 pub const HEADER_BYTES: usize = BLOCK_BYTES;
+/// Where the fields of a header end; zeros follow.
+const FIELDS_END: usize = 80;
 /// The sequence number of a chain's first segment.
 pub const FIRST_SEQUENCE: u64 = 1;
 /// Where the log of a stream begins in each generation.
@@ -157,6 +159,9 @@ impl SegmentHeader {
         let (stream, streams) = (u32_at(block, 32), u32_at(block, 36));
         if stream >= streams || streams > STREAMS_MAX {
             return Err(HeaderError::Malformed { what: "the stream is not one of its streams" });
+        }
+        if block[FIELDS_END..].iter().any(|byte| *byte != 0) {
+            return Err(HeaderError::Malformed { what: "it has bytes that nobody wrote" });
         }
         let mut database = [0; 16];
         database.copy_from_slice(&block[16..32]);

@@ -23,13 +23,13 @@ const HEADER_BYTES: usize = 16;
 
 /// Why bytes are no manifest.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Error {
+pub(crate) enum Error {
     Version(u32),
     Damaged(String),
 }
 
 /// The bytes; `Err` names a directory that has no UTF-8 name.
-pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
+pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     let mut out = Vec::with_capacity(4096);
     out.extend(MAGIC);
     out.extend(VERSION.to_le_bytes());
@@ -71,7 +71,7 @@ pub(super) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
 }
 
 /// The manifest in `bytes`.
-pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     let mut input = Input { rest: bytes };
     if input.array::<8>()? != MAGIC {
         return damaged("it does not begin like a manifest");

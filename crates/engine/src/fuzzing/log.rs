@@ -1,0 +1,170 @@
+//! The log: records, batches, and a segment as recovery scans it.
+
+use std::path::{Path, PathBuf};
+
+use super::disk::{HOME, ReadOnly};
+use super::{DATABASE, put_sum};
+use crate::config::Protocol;
+use crate::ids::{Epoch, Generation, LogOffset, Stamp, StreamId, TableId, WallTime};
+use crate::log::batch::{self, BatchHeader, Certificate};
+use crate::log::bytes::{u16_at, u32_at};
+use crate::log::inspect::{self, Detail};
+use crate::log::record::{self, Entry, LoggedWrite, RecordHeader, RecordReader, RecordWriter};
+use crate::log::{LogIdentity, Seal};
+use crate::persist::manifest::Manifest;
+use crate::persist::segment::{self, SegmentHeader};
+
+const OFFSET: LogOffset = LogOffset(0);
+
+fn log() -> LogIdentity {
+    LogIdentity::new(DATABASE, Generation(1), StreamId(1), 4)
+}
+
+fn record_seal() -> Seal {
+    log().seal(LogOffset(64))
+}
+
+fn encode_record(header: RecordHeader, writes: &[LoggedWrite<'_>], seal: Seal) -> Vec<u8> {
+    let lengths = writes.iter().map(|write| (write.key.len(), write.row.map(<[u8]>::len)));
+    let mut bytes = vec![0; record::encoded_len(lengths)];
+    let mut writer = RecordWriter::new(&mut bytes, header, seal);
+    for LoggedWrite { table, key, row } in writes {
+        match row {
+            Some(row) => writer.put(*table, key, row),
+            None => writer.delete(*table, key),
+        }
+    }
+    writer.finish();
+    bytes
+}
+
+fn record(stamp: u64, rows: usize, seal: Seal) -> Vec<u8> {
+    let content = [9; 300];
+    let write = |row| {
+        let (key, row) = (&content[..row % 7], (row % 5 > 0).then_some(&content[..row]));
+        LoggedWrite { table: TableId(1), key, row }
+    };
+    let header = RecordHeader { stamp: Stamp(stamp), raw_dep: Stamp(1), epoch: Epoch(3), write_count: rows as u32 };
+    encode_record(header, &(0..rows).map(write).collect::<Vec<_>>(), seal)
+}
+
+pub(super) fn records() -> Vec<Vec<u8>> {
+    let mut skip = vec![0; 64];
+    record::write_skip(&mut skip);
+    [0, 1, 3, 20].map(|rows| record(9, rows, record_seal())).into_iter().chain([skip]).collect()
+}
+
+fn seal_one_record(bytes: &mut [u8], seal: Seal) {
+    let length = bytes.get(..4).map_or(0, |word| u32_at(word, 0) as usize);
+    if let Some(bytes) = bytes.get_mut(..length).filter(|bytes| bytes.len() >= 8) {
+        let sum = seal.checksum(&bytes[8..]);
+        put_sum(bytes, 4, sum);
+    }
+}
+
+pub(super) fn seal_record(bytes: &mut [u8]) {
+    seal_one_record(bytes, record_seal());
+}
+
+fn assert_same_record(record: &RecordReader<'_>, bytes: &[u8], seal: Seal) {
+    let writes: Vec<_> = record.writes().collect();
+    assert_eq!(encode_record(record.header(), &writes, seal), bytes, "a record is what is encoded again");
+}
+
+pub(super) fn check_record(bytes: &[u8]) -> bool {
+    let Ok(entry) = record::parse(bytes, record_seal()) else { return false };
+    if let Entry::Record(record) = &entry {
+        assert_same_record(record, &bytes[..entry.len()], record_seal());
+    }
+    true
+}
+
+fn encode_batch(header: &BatchHeader, log: &LogIdentity, certificates: &[Certificate]) -> Vec<u8> {
+    let mut bytes = vec![0; batch::header_bytes(log.streams())];
+    header.encode(log, certificates, &mut bytes);
+    bytes
+}
+
+fn batch(offset: LogOffset, stamp: u64, records: &[Vec<u8>]) -> Vec<u8> {
+    let record_bytes = (batch::header_bytes(4) + records.iter().map(Vec::len).sum::<usize>()) as u64;
+    let (length, stamp) = (record_bytes.next_multiple_of(4096), Stamp(stamp));
+    let header = BatchHeader { offset, length, record_bytes, stamp, stable: Stamp::ZERO, closed: WallTime(77) };
+    let certificates = [0, 3].map(|stream| Certificate { stream: StreamId(stream), stamp: Stamp(5) });
+    let mut bytes = encode_batch(&header, &log(), &certificates);
+    bytes.extend(records.concat());
+    bytes.resize(length as usize, 0);
+    bytes
+}
+
+pub(super) fn batches() -> Vec<Vec<u8>> {
+    vec![batch(OFFSET, 9, &[])]
+}
+
+pub(super) fn seal_batch(bytes: &mut [u8]) {
+    if let Some(header) = bytes.get_mut(..batch::header_bytes(4)) {
+        let sum = log().header_seal().checksum(&header[4..]);
+        put_sum(header, 0, sum);
+    }
+}
+
+pub(super) fn check_batch(bytes: &[u8]) -> bool {
+    let Ok((header, certificates)) = BatchHeader::decode(bytes, &log(), OFFSET) else { return false };
+    let certificates: Vec<_> = certificates.collect();
+    let again = encode_batch(&header, &log(), &certificates);
+    let (read, once_more) = BatchHeader::decode(&again, &log(), OFFSET).expect("what is encoded is accepted");
+    assert_eq!((read, once_more.collect::<Vec<_>>()), (header, certificates));
+    assert!(bytes.starts_with(&again) || u16_at(bytes, 6) == 0, "of the present format there is one encoding");
+    true
+}
+
+pub(super) fn segments() -> Vec<Vec<u8>> {
+    let header = SegmentHeader { log: log(), sequence: 1, base: OFFSET, floor: Stamp::ZERO, bytes: 5 * 4096 };
+    let mut bytes = vec![0; segment::HEADER_BYTES];
+    header.encode(&mut bytes);
+    for (offset, stamp) in [(0, 20), (4096, 40)] {
+        let mut at = offset + batch::header_bytes(4) as u64;
+        let mut records = Vec::new();
+        for stamp in stamp - 3..=stamp {
+            records.push(record(stamp, 3, log().seal(LogOffset(at))));
+            at += records.last().map_or(0, Vec::len) as u64;
+        }
+        bytes.extend(batch(LogOffset(offset), stamp, &records));
+    }
+    bytes.resize(5 * 4096, 0);
+    vec![bytes]
+}
+
+pub(super) fn seal_segment(bytes: &mut [u8]) {
+    let Some(header) = bytes.get_mut(..segment::HEADER_BYTES) else { return };
+    let sum = crc_fast::crc32_iscsi(&header[16..]);
+    put_sum(header, 12, sum);
+    let (mut at, header_bytes) = (segment::HEADER_BYTES, batch::header_bytes(4));
+    while bytes.len() - at >= header_bytes {
+        seal_batch(&mut bytes[at..]);
+        let offset = LogOffset((at - segment::HEADER_BYTES) as u64);
+        let Ok((header, _)) = BatchHeader::decode(&bytes[at..], &log(), offset) else { return };
+        let mut record = header_bytes;
+        while record < header.record_bytes as usize && at + record + 8 <= bytes.len() {
+            let seal = log().seal(LogOffset(offset.0 + record as u64));
+            seal_one_record(&mut bytes[at + record..], seal);
+            record += u32_at(&bytes[at + record..], 0).max(8) as usize;
+        }
+        at = at.saturating_add(header.length as usize).min(bytes.len());
+    }
+}
+
+/// A segment as recovery scans it, where it is all that is left of a database that crashed.
+pub(super) fn check_segment(bytes: &[u8]) -> bool {
+    if let Ok(header) = SegmentHeader::decode(bytes) {
+        let mut again = vec![0; segment::HEADER_BYTES];
+        header.encode(&mut again);
+        assert_eq!(SegmentHeader::decode(&again), Ok(header), "a header is what is encoded again");
+        assert!(bytes.starts_with(&again) || u32_at(bytes, 8) == 1, "of the present format there is one encoding");
+    }
+    let manifest = Manifest::new(DATABASE, Protocol::Poplar, log().streams(), &[PathBuf::from(HOME)]);
+    let directory = segment::stream_directory(Path::new(HOME), log().stream());
+    let path = segment::segment_path(&directory, log().generation(), segment::FIRST_SEQUENCE);
+    let config = ReadOnly::new(&manifest, &path, bytes).config();
+    inspect::dump(&config, Detail::Records, &mut std::io::sink()).expect("the manifest is sound");
+    inspect::verify(&config).is_ok()
+}
