@@ -3,7 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use osier::LogError;
+
 use crate::TargetError;
+use crate::attempt::Failure;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +58,25 @@ pub enum BenchError {
 }
 
 impl BenchError {
+    /// The SQLSTATE of the database's error, or that of the operating system's; `None` for what is neither.
+    pub fn sqlstate(&self) -> Option<&'static str> {
+        match self {
+            BenchError::Engine(error) => Some(error.sqlstate()),
+            BenchError::Target(error) => {
+                let log = error.get().downcast_ref::<LogError>().map(LogError::sqlstate);
+                let engine = match error.get().downcast_ref() {
+                    Some(Failure::Engine(error)) => Some(error),
+                    _ => error.get().downcast_ref::<osier::Error>(),
+                };
+                log.or(engine.map(osier::Error::sqlstate))
+            }
+            BenchError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some("53100"),
+            BenchError::Io { .. } => Some("58030"),
+            BenchError::Usage(_) => Some("22023"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BenchError {
         let path = path.to_owned();
         move |source| BenchError::Io { action, path, source }

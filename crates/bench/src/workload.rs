@@ -187,6 +187,11 @@ impl TargetError {
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> TargetError {
         TargetError(error.into())
     }
+
+    /// The target's own error.
+    pub fn get(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
 }
 
 impl fmt::Display for TargetError {

@@ -22,7 +22,7 @@ use crate::log::LogLayout;
 use crate::persist::manifest::{
     self, CheckpointEntry, FrozenGeneration, Manifest, ManifestError, StreamBegin, StreamEnd,
 };
-use crate::persist::segment::FileName;
+use crate::persist::segment::{FileName, io_sqlstate};
 use crate::recovery::{self, RecoveryReport};
 use crate::status::Status;
 use crate::table::store::Store;
@@ -100,7 +100,7 @@ impl DirectoryError {
             DirectoryError::InUse { .. } => "55006",
             DirectoryError::Unfinished { .. } => "55000",
             DirectoryError::ForeignFile { .. } => "42P04",
-            DirectoryError::Io { .. } | DirectoryError::Socket { .. } => "58030",
+            DirectoryError::Io { source, .. } | DirectoryError::Socket { source, .. } => io_sqlstate(source),
             DirectoryError::Manifest(error) => error.sqlstate(),
         }
     }

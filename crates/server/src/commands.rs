@@ -21,10 +21,9 @@ use crate::cli::OutputArgs;
 use crate::cli::{
     self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
 };
+use crate::exit::UNSOUND;
 use crate::operate;
 
-/// Exit status where something acknowledged was lost or the data is inconsistent.
-const UNSOUND: u8 = 3;
 const SECONDS: Duration = Duration::from_secs(10);
 const SEED: u64 = 1;
 

@@ -1,11 +1,10 @@
 //! The binary `osier`: measures, crashes, recovers and inspects databases.
 //!
-//! Exit status: 0 for success; 1 for an error, which names the object and the cure on standard error; 2 for a command
-//! line that does not parse; 3 where something acknowledged was lost or a consistency condition does not hold; 4 where
-//! nothing was done because the user has to agree first; 130 where it was interrupted.
+//! Exit status: 0 for success; 130 where it was interrupted; the others are in [`exit`].
 
 mod cli;
 mod commands;
+mod exit;
 mod operate;
 
 use std::process::ExitCode;
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(exit::status(&error))
         }
     }
 }

@@ -83,17 +83,24 @@ fn logs_are_dumped_and_verified() {
     assert!(succeeds(&directory, "log verify db").contains("sound"));
     let detail = |detail| succeeds(&directory, &format!("log dump db --detail {detail}")).lines().count();
     assert!(detail("segments") < detail("batches") && detail("batches") < detail("records"));
+    succeeds(&directory, "checkpoint db");
+    assert!(succeeds(&directory, "log verify db").contains("checkpoint 1: 2"));
+    let dump = succeeds(&directory, "log dump db");
+    let part = dump.lines().skip_while(|line| !line.starts_with("  checkpoint 1: Epoch up to ")).collect::<Vec<_>>();
+    assert!(part[1].contains(" bytes, db/checkpoints/00000001-0000.ckpt") && part[2].contains(" rows in "), "{dump}");
+    fs::write(directory.join("db/checkpoints/00000001-0000.ckpt"), "").unwrap();
+    assert!(succeeds(&directory, "log dump db").contains("      ! checkpoint part db/checkpoints/00000001-0000.ckpt"));
 }
 
 #[test]
 fn a_wrong_directory_is_named() {
     let directory = Directory::new();
     for command in ["recover nowhere", "log verify nowhere", "log dump nowhere"] {
-        let error = fails(&directory, command, 1);
+        let error = fails(&directory, command, 14);
         assert!(error.contains("nowhere"), "{error}");
     }
     fs::write(directory.join("notes.txt"), "mine").unwrap();
-    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir .", 1);
+    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir .", 14);
     assert!(error.contains("notes.txt"), "{error}");
     assert_eq!(fs::read_to_string(directory.join("notes.txt")).unwrap(), "mine");
 }
@@ -106,7 +113,7 @@ fn a_truncated_segment_is_named() {
     fs::OpenOptions::new().write(true).open(segment).unwrap().set_len(length / 2).unwrap();
     let name = segment.file_name().unwrap().to_string_lossy().into_owned();
     for command in ["recover db", "log verify db"] {
-        let error = fails(&directory, command, 1);
+        let error = fails(&directory, command, 10);
         assert!(error.contains(&name), "{error}");
     }
 }
@@ -121,7 +128,7 @@ fn a_flipped_byte_in_the_middle_is_named() {
     fs::write(segment, bytes).unwrap();
     let name = segment.file_name().unwrap().to_string_lossy().into_owned();
     for command in ["recover db", "log verify db"] {
-        let error = fails(&directory, command, 1);
+        let error = fails(&directory, command, 10);
         assert!(error.contains(&name), "{error}");
     }
 }
@@ -133,13 +140,13 @@ fn options_that_do_not_fit_are_explained() {
     assert!(error.contains("none, serial, poplar"), "{error}");
     let error = fails(&directory, "bench ycsb --protokol poplar", 2);
     assert!(error.contains("--protocol"), "{error}");
-    let error = fails(&directory, "bench ycsb --protocol serial --streams 2", 1);
+    let error = fails(&directory, "bench ycsb --protocol serial --streams 2", 2);
     assert!(error.contains("streams"), "{error}");
-    let error = fails(&directory, "bench ycsb --set rink_bytes=1", 1);
+    let error = fails(&directory, "bench ycsb --set rink_bytes=1", 2);
     assert!(error.contains("ring_bytes"), "{error}");
-    let error = fails(&directory, "crash ycsb --protocol none", 1);
+    let error = fails(&directory, "crash ycsb --protocol none", 2);
     assert!(error.contains("--protocol none"), "{error}");
-    let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 8", 1);
+    let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 8", 2);
     assert!(error.contains("--field-bytes"), "{error}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
 }
@@ -149,7 +156,7 @@ fn a_directory_that_is_in_use_or_closed_to_writing_is_named() {
     let directory = Directory::new();
     fs::write(directory.join("file"), "").unwrap();
     // Below a file nothing can be created, whoever asks.
-    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir file/db", 1);
+    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir file/db", 13);
     assert!(error.contains("file/db"), "{error}");
     let json = osier(&directory, "bench ycsb --records 10 --transactions 1 --json file/report.json");
     let error = String::from_utf8_lossy(&json.stderr);

@@ -74,7 +74,7 @@ fn a_running_database_is_looked_at_and_checkpointed() {
     assert!(after["blocks"][0].as_str().unwrap().contains("what came after checkpoint 1"), "{after}");
     let text = succeeds(&directory, "status db");
     assert!(text.contains("open in process") && text.contains("durable     everything up to stamp"), "{text}");
-    let error = fails(&directory, "recover db", 1);
+    let error = fails(&directory, "recover db", 11);
     assert!(error.contains("open in another process"), "{error}");
     running.kill();
     // Its socket is stale now.
@@ -98,7 +98,7 @@ fn a_checkpoint_without_a_log_keeps_the_protocol() {
     succeeds(&directory, line);
     assert_eq!(json(&directory, "checkpoint db")["number"], 2);
     assert_eq!(status(&directory)["protocol"], "none");
-    let error = fails(&directory, "status nowhere", 1);
+    let error = fails(&directory, "status nowhere", 14);
     assert!(error.contains("nowhere holds no database"), "{error}");
 }
 
@@ -129,9 +129,9 @@ fn a_plan_is_printed_and_a_database_taken_back_only_with_consent() {
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(4), "{error}");
     assert!(error.contains(&format!("discard {after} transactions for ever")) && error.contains("--yes"), "{error}");
-    let error = fails(&directory, &format!("recover db --until {} --yes", last + 1), 1);
+    let error = fails(&directory, &format!("recover db --until {} --yes", last + 1), 2);
     assert!(error.contains(&format!("it ends with epoch {last}")), "{error}");
-    let error = fails(&directory, "recover db --until 2999-01-01T00:00:00Z --yes", 1);
+    let error = fails(&directory, "recover db --until 2999-01-01T00:00:00Z --yes", 2);
     assert!(error.contains("its last batch was closed at 2"), "{error}");
     assert_eq!(files(), before, "nothing has changed so far");
     let report = json(&directory, &format!("recover db --until {middle} --yes"));
@@ -177,11 +177,11 @@ fn a_backup_beside_a_bench_is_continued_and_restored() {
     // What the killed database left continues the backup.
     assert_eq!(json(&directory, "backup db copy")["continues"], true);
     assert!(succeeds(&directory, "restore copy again").contains("restored"));
-    let error = fails(&directory, "restore copy again", 1);
+    let error = fails(&directory, "restore copy again", 14);
     assert!(error.contains("again is not empty"), "{error}");
-    let error = fails(&directory, "restore db elsewhere", 1);
+    let error = fails(&directory, "restore db elsewhere", 10);
     assert!(error.contains("db holds no whole backup"), "{error}");
-    let error = fails(&directory, "backup restored db", 1);
+    let error = fails(&directory, "backup restored db", 14);
     assert!(error.contains("is in the way"), "{error}");
 }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::CheckpointError;
 use super::files;
-use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Totals, Unsound};
+pub(crate) use super::format::Totals;
+use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Unsound};
 use crate::ids::TableId;
 use crate::io::{Disk, File, OpenMode};
 use crate::persist::manifest::{CheckpointEntry, Manifest};
@@ -77,6 +78,18 @@ impl PartReader {
         reader.fill(0, 0)?;
         part.check(&reader.stored).map_err(|unsound| reader.unsound(0, unsound))?;
         Ok(reader)
+    }
+
+    /// Reads a whole part; returns what it holds.
+    pub(crate) fn read_all(
+        disk: &dyn Disk,
+        path: PathBuf,
+        part: PartIdentity,
+        length: u64,
+    ) -> Result<Totals, CheckpointError> {
+        let mut reader = PartReader::open(disk, path, part, length)?;
+        while reader.next_block(|_, _| ())? {}
+        Ok(reader.totals())
     }
 
     /// Takes the next `blocks` blocks off the part, to be read by another thread and joined again; `None` where only the footer
@@ -254,9 +267,7 @@ pub(crate) fn check(
 ) -> Result<(), CheckpointError> {
     let mut rows = 0;
     for (path, part, length) in files::parts_of(home, manifest, entry) {
-        let mut reader = PartReader::open(disk, path, part, length)?;
-        while reader.next_block(|_, _| ())? {}
-        rows += reader.totals().rows;
+        rows += PartReader::read_all(disk, path, part, length)?.rows;
     }
     if rows == entry.rows {
         return Ok(());

@@ -10,6 +10,8 @@ use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::checkpoint::files;
+use crate::checkpoint::loader::{PartReader, Totals};
 use crate::config::Config;
 use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
@@ -69,6 +71,7 @@ impl Dump<'_> {
                 self.out,
                 "  checkpoint {number}: {kind:?} up to {boundary}, greatest stamp {max_seen}, {rows} rows in {parts} parts"
             )?;
+            self.parts(checkpoint)?;
         }
         for frozen in &manifest.frozen {
             self.layout("frozen", &frozen.layout)?;
@@ -80,6 +83,20 @@ impl Dump<'_> {
         if !manifest.is_closed() {
             self.layout("current", &manifest.current)?;
             self.streams(&manifest.current, None)?;
+        }
+        Ok(())
+    }
+
+    /// The parts of a checkpoint; what they hold is read where batches are.
+    fn parts(&mut self, checkpoint: &CheckpointEntry) -> io::Result<()> {
+        for (path, part, length) in files::parts_of(self.home, self.manifest, checkpoint) {
+            writeln!(self.out, "    part {}: {length} bytes, {}", part.part, path.display())?;
+            if self.detail >= Detail::Batches {
+                match PartReader::read_all(&*self.config.environment.disk, path, part, length) {
+                    Ok(Totals { rows, blocks, .. }) => writeln!(self.out, "      {rows} rows in {blocks} blocks")?,
+                    Err(error) => writeln!(self.out, "      ! {error}")?,
+                }
+            }
         }
         Ok(())
     }

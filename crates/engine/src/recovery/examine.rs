@@ -1,6 +1,6 @@
 //! Recovery's first three steps alone: reads and judges a database without opening it, and writes nothing.
 //!
-//! The same scan and the same cut as in [`super::run`]; a sound report means that an open would succeed and what it would
+//! The same checkpoint, scan and cut as in [`super::run`]; a sound report means that an open would succeed and what it would
 //! find. The database must not be open meanwhile: a log that grows looks torn.
 
 use std::fmt;
@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::base::Base;
 use super::cut::Verdict;
 use super::{Found, RecoveryError, find_generations, judge_all, scan_all, schedule, until};
+use crate::checkpoint::loader;
 use crate::config::{Config, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, WallTime};
 use crate::persist::manifest::Manifest;
@@ -20,6 +21,8 @@ pub struct VerifyReport {
     pub database: DatabaseId,
     /// Whether it was closed.
     pub clean: bool,
+    /// The checkpoint that recovery begins with, and its rows.
+    pub checkpoint: Option<(u64, u64)>,
     /// Every generation that may hold records, oldest first.
     pub generations: Vec<GenerationReport>,
     /// How long reading took, in seconds.
@@ -77,12 +80,18 @@ pub struct StreamReport {
 pub fn verify(config: &Config) -> Result<VerifyReport, RecoveryError> {
     let examined = examine(config, |_| Base::default())?;
     let Examined { manifest, found, verdicts, seconds, .. } = &examined;
+    let (disk, clock) = (&*config.environment.disk, &config.environment.clock);
+    let (started, checkpoint) = (clock.now(), Base::of(manifest).checkpoint);
+    if let Some(entry) = &checkpoint {
+        loader::check(disk, &config.dirs[0], manifest, entry)?;
+    }
     let reports = verdicts.iter().enumerate().map(|(index, verdict)| describe(found, index, verdict));
     Ok(VerifyReport {
         database: manifest.database,
         clean: manifest.is_closed(),
+        checkpoint: checkpoint.map(|entry| (entry.number, entry.rows)),
         generations: reports.collect(),
-        seconds: *seconds,
+        seconds: *seconds + clock.now().saturating_sub(started).as_secs_f64(),
     })
 }
 
@@ -176,6 +185,9 @@ impl fmt::Display for VerifyReport {
         let state = if self.clean { "closed" } else { "not closed" };
         let mib = self.log_bytes() as f64 / (1 << 20) as f64;
         writeln!(f, "database {:032x}, {state}: sound", self.database.0)?;
+        if let Some((number, rows)) = self.checkpoint {
+            writeln!(f, "  checkpoint {number}: {rows} rows")?;
+        }
         for generation in &self.generations {
             write!(f, "{generation}")?;
         }
