@@ -10,6 +10,7 @@
 //! - A directory that holds anything but a readable database is never treated as an empty one.
 //! - Concurrency control and log protocol are erased here once, by an enum that is matched once per commit.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -117,8 +118,8 @@ impl Shared {
     }
 
     /// See [`LogProtocol::recycle`].
-    pub(crate) fn recycle_log(&self, begins: &[StreamBegin]) {
-        with_protocol!(&self.engine, protocol => protocol.recycle(begins));
+    pub(crate) fn recycle_log(&self, begins: &[StreamBegin], others: &[PathBuf]) {
+        with_protocol!(&self.engine, protocol => protocol.recycle(begins, others));
     }
 
     /// See [`LogProtocol::nudge`].

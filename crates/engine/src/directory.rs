@@ -255,13 +255,13 @@ impl Directory {
     }
 
     /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then removes
-    /// what it needs no more: the checkpoint before, and the logs of earlier generations. Returns whether the log may be cut:
-    /// not while a backup is written.
+    /// what it needs no more: the checkpoint before, and the logs of earlier generations, of which it returns the segments that
+    /// the present streams can use. `None`: a backup is written, so that the log may not be cut.
     fn commit_checkpoint(
         &mut self,
         entry: &CheckpointEntry,
         begins: Vec<StreamBegin>,
-    ) -> Result<bool, CheckpointError> {
+    ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
         if has(Mutation::UnlinkBeforeManifest) {
@@ -272,40 +272,44 @@ impl Directory {
         }
         next.store(&*self.disk, &self.home)?;
         let before = std::mem::replace(&mut self.manifest, next);
-        self.give_up(before, superseded);
-        Ok(self.holds.is_empty())
-    }
-
-    /// Removes what is superseded, or notes it where a backup still reads it.
-    fn give_up(&mut self, before: Manifest, generations: Vec<FrozenGeneration>) {
-        if self.holds.is_empty() {
-            self.remove_superseded(&before, &generations);
-        } else {
-            self.held.push((before, generations));
+        if !self.holds.is_empty() {
+            self.held.push((before, superseded));
+            return Ok(None);
         }
+        self.remove_superseded(&before, &[]);
+        let used = self.manifest.current_directories(&self.home);
+        let segments = superseded.iter().flat_map(|generation| self.segments_of(generation));
+        let is_usable = |path: &PathBuf| path.parent().is_some_and(|parent| used.iter().any(|used| used == parent));
+        let (usable, others): (Vec<_>, Vec<_>) = segments.partition(is_usable);
+        self.remove(&others);
+        Ok(Some(usable))
     }
 
     /// Removes the checkpoints of a manifest, and generations. What stays is removed by the next open.
     fn remove_superseded(&self, before: &Manifest, generations: &[FrozenGeneration]) {
-        generations.iter().for_each(|generation| self.remove_generation(generation));
+        generations.iter().for_each(|generation| self.remove(&self.segments_of(generation)));
         for old in &before.checkpoints {
-            for (path, ..) in files::parts_of(&self.home, before, old) {
-                let _ = self.disk.remove(&path);
-            }
+            let parts = files::parts_of(&self.home, before, old);
+            self.remove(&parts.into_iter().map(|(path, ..)| path).collect::<Vec<_>>());
         }
     }
 
-    fn remove_generation(&self, superseded: &FrozenGeneration) {
+    fn remove(&self, paths: &[PathBuf]) {
+        paths.iter().for_each(|path| drop(self.disk.remove(path)));
+    }
+
+    /// What is left of a generation's log.
+    fn segments_of(&self, superseded: &FrozenGeneration) -> Vec<PathBuf> {
+        let mut found = Vec::new();
         for stream in (0..superseded.streams.len() as u32).map(StreamId) {
             let directory = self.manifest.stream_directory(&self.home, &superseded.layout, stream);
             let is_superseded = |path: &PathBuf| {
                 matches!(FileName::parse(path), Some(FileName::Segment { generation, .. })
                     if generation == superseded.layout.generation)
             };
-            for path in self.disk.list(&directory).unwrap_or_default().iter().filter(|path| is_superseded(path)) {
-                let _ = self.disk.remove(path);
-            }
+            found.extend(self.disk.list(&directory).unwrap_or_default().into_iter().filter(is_superseded));
         }
+        found
     }
 
     /// The log is closed: everything up to `ends` counts.
@@ -373,12 +377,13 @@ impl Home {
         }
     }
 
-    /// Makes a checkpoint valid. Returns whether the log may be cut; else that waits for [`Home::release`].
+    /// Makes a checkpoint valid. Returns what `Shared::recycle_log` is to get; where it is
+    /// `None` that waits for [`Home::release`].
     pub(crate) fn commit_checkpoint(
         &self,
         entry: &CheckpointEntry,
         begins: Vec<StreamBegin>,
-    ) -> Result<bool, CheckpointError> {
+    ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Open(directory) => directory.commit_checkpoint(entry, begins),
             State::Nowhere | State::Closed => Err(CheckpointError::Closed),

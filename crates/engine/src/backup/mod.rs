@@ -231,7 +231,7 @@ impl<'d> Hold<'d> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         if let Some(begins) = self.db.inner.home.release(&self.target) {
-            self.db.inner.shared.recycle_log(&begins);
+            self.db.inner.shared.recycle_log(&begins, &[]);
         }
     }
 }

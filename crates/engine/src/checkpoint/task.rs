@@ -319,8 +319,8 @@ impl Checkpointer {
         }
         reach(Point::Complete);
         // From here on a manifest may name the files, whatever is reported: they stay.
-        if self.home.commit_checkpoint(&entry, run.begins.clone())? {
-            self.shared.recycle_log(&run.begins);
+        if let Some(others) = self.home.commit_checkpoint(&entry, run.begins.clone())? {
+            self.shared.recycle_log(&run.begins, &others);
         }
         self.inherited.is_late = false;
         let seconds = (self.now() - run.begun).as_secs_f64();

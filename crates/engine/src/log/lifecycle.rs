@@ -88,7 +88,7 @@ impl Log {
         Log {
             acknowledger: Acknowledger::new(signals, layout.floor, F::may_acknowledge),
             lag: F::lag,
-            pool: SegmentPool::new(layout.dirs, config.segment_bytes),
+            pool: SegmentPool::new(layout.dirs, config.segment_bytes, config.checkpoint_log_bytes),
             settings: LogSettings {
                 group_commit_interval: config.group_commit_interval,
                 segment_bytes: config.segment_bytes,

@@ -34,6 +34,8 @@ pub use metrics::{LogMetrics, StreamMetrics};
 pub use seal::{LogIdentity, Seal};
 pub(crate) use stream::{Slot, Stream};
 
+use std::path::PathBuf;
+
 use crate::acknowledge::ReceiptSource;
 use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::persist::manifest::{StreamBegin, StreamEnd};
@@ -80,9 +82,10 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
         self.running().map_or_else(Vec::new, RunningLog::durable_ends)
     }
 
-    /// Recovery needs only the segments from these on: a durable manifest says so.
-    fn recycle(&self, begins: &[StreamBegin]) {
-        self.running().inspect(|log| log.log().pool.recycle(begins));
+    /// Recovery needs only the segments from these on, and none of earlier generations like `others`: a durable manifest
+    /// says so.
+    fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
+        self.running().inspect(|log| log.log().pool.recycle(begins, others));
     }
 
     /// Makes the receipts of one session.

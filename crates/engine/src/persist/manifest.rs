@@ -315,11 +315,13 @@ impl Manifest {
 
     /// Creates what is missing of the directories of the current generation's streams, durably.
     pub fn create_stream_directories(&self, disk: &dyn Disk, home: &Path) -> Result<(), ManifestError> {
-        for stream in 0..self.current.streams.len() as u32 {
-            let directory = self.stream_directory(home, &self.current, StreamId(stream));
-            create_directory(disk, &directory)?;
-        }
-        Ok(())
+        self.current_directories(home).iter().try_for_each(|directory| create_directory(disk, directory))
+    }
+
+    /// The directories of the newest generation's streams.
+    pub fn current_directories(&self, home: &Path) -> Vec<PathBuf> {
+        let streams = (0..self.current.streams.len() as u32).map(StreamId);
+        streams.map(|stream| self.stream_directory(home, &self.current, stream)).collect()
     }
 
     /// The directory of a stream.

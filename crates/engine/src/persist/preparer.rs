@@ -91,12 +91,13 @@ impl std::fmt::Debug for SegmentPool {
 }
 
 impl SegmentPool {
-    /// One shelf per directory.
-    pub(crate) fn new(directories: Vec<PathBuf>, segment_bytes: u64) -> SegmentPool {
+    /// One shelf per directory. `cycle_bytes` are what all streams together are expected to write between two checkpoints.
+    pub(crate) fn new(directories: Vec<PathBuf>, segment_bytes: u64, cycle_bytes: u64) -> SegmentPool {
+        let spares_max = SPARES_MIN.max((cycle_bytes / segment_bytes) as usize / directories.len());
         let shelf = |directory| {
             CachePadded::new(Shelf {
                 directory,
-                state: Mutex::default(),
+                state: Mutex::new(ShelfState { spares_max, ..ShelfState::default() }),
                 used: AtomicU64::new(0),
                 batch_bytes: AtomicU64::new(0),
             })
@@ -145,8 +146,8 @@ impl SegmentPool {
         self.shelves.iter().map(first).collect()
     }
 
-    /// Recovery needs only the segments from these on: the manifest that says so is durable.
-    pub(crate) fn recycle(&self, begins: &[StreamBegin]) {
+    /// Recovery needs only the segments from these on, and not these `others`: the manifest that says so is durable.
+    pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
         for (shelf, begin) in self.shelves.iter().zip(begins) {
             let mut state = locked(&shelf.state);
             let count = state.segments.iter().take_while(|segment| segment.sequence < begin.sequence).count();
@@ -155,8 +156,9 @@ impl SegmentPool {
                 .segments
                 .drain(..count)
                 .map(|segment| segment::segment_path(&shelf.directory, segment.log.generation(), segment.sequence));
-            let paths: Vec<_> = paths.collect();
-            state.spares_max = paths.len().max(SPARES_MIN);
+            let others = others.iter().filter(|path| path.parent() == Some(&shelf.directory));
+            let paths: Vec<_> = others.cloned().chain(paths).collect();
+            state.spares_max = count.max(SPARES_MIN);
             state.superseded.extend(paths);
         }
         self.signal.wake();
@@ -244,7 +246,7 @@ impl Preparer {
         &*self.log.environment.disk
     }
 
-    /// A prepared file of the right length, if there is one. All others are removed.
+    /// A prepared file of the right length, if there is one. More of them are spares; others are removed.
     fn adopt(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
         let directory = self.shelf(index).directory.clone();
         let listed = self.disk().list(&directory);
@@ -256,10 +258,12 @@ impl Preparer {
             let opened = self.disk().open(&path, OpenMode::Write);
             let file = opened.map_err(|source| LogFailure::device("open", &path, source))?;
             let length = file.len().map_err(|source| LogFailure::device("measure", &path, source))?;
-            if adopted.is_none() && length == self.log.pool.segment_bytes {
+            if length != self.log.pool.segment_bytes {
+                self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+            } else if adopted.is_none() {
                 adopted = Some(Blank { path, file, zeroed: 0 });
             } else {
-                self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+                locked(&self.shelf(index).state).superseded.push_back(path);
             }
         }
         Ok(adopted)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::PIECE_BYTES;
+use super::{PIECE_BYTES, REMOVAL_PAUSE, SPARES_MIN};
 use crate::log::LogProtocol;
 use crate::log::world_for_tests::{World, commit, commit_row};
 
@@ -84,9 +84,33 @@ fn leftovers_of_the_wrong_length_are_removed_and_numbers_go_on() {
     world.disk.inner.put(Path::new("/db/stream-0/notes.txt"), b"not ours");
     let log = crate::log::protocol::Poplar::start(&world.config, layout).unwrap();
     let files = crate::io::Disk::list(&world.disk, &World::directory(0)).unwrap();
-    assert_eq!(files, [Path::new("/db/stream-0/notes.txt"), &path(7)]);
+    assert_eq!(files, [Path::new("/db/stream-0/notes.txt"), &path(7), &path(8)]);
     commit(&log, 0, 0);
     world.spawn.settle_for_good();
-    assert!(crate::io::Disk::exists(&world.disk, &path(9)).unwrap());
+    let exists = |number| crate::io::Disk::exists(&world.disk, &path(number)).unwrap();
+    assert!(exists(9) && !exists(8), "the next blank is made of what was left over");
+    log.close().unwrap();
+}
+
+#[test]
+fn as_many_segments_are_kept_as_a_checkpoint_gave_back() {
+    let mut world = world();
+    world.config.checkpoint_log_bytes = 0;
+    let layout = world.layout(1, 1, 0);
+    let path = |number: u64| World::directory(0).join(format!("prepared-{number}.log"));
+    let leftovers = SPARES_MIN as u64 + 4;
+    (0..leftovers).for_each(|number| world.disk.inner.put(&path(number), &vec![9; 4 * PIECE_BYTES]));
+    let log = crate::log::protocol::Poplar::start(&world.config, layout).unwrap();
+    let count = || crate::io::Disk::list(&world.disk, &World::directory(0)).unwrap().len();
+    assert_eq!(count(), leftovers as usize);
+    world.spawn.settle();
+    let once = count();
+    assert!(once + 1 >= leftovers as usize, "they go one by one");
+    for _ in 0..leftovers {
+        world.clock.advance(REMOVAL_PAUSE);
+        world.spawn.settle();
+    }
+    // One more is the blank.
+    assert_eq!(count(), SPARES_MIN + 1);
     log.close().unwrap();
 }

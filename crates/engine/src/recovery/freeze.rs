@@ -124,41 +124,43 @@ pub(crate) fn commit(disk: &dyn Disk, home: &Path, next: &Manifest) -> Result<()
     Ok(())
 }
 
-/// Removes segments that the manifest does not need any more, and what crashed creations left over. One
-/// segment of each stream becomes a spare file instead, if there is none. Returns how many files went.
+/// Makes segments that the manifest does not need any more into spare files of their streams, and removes those that have no
+/// stream now and what crashed creations left over.
 pub(crate) fn clear_superseded(
     disk: &dyn Disk,
     home: &Path,
     manifest: &Manifest,
     segment_bytes: u64,
-) -> Result<usize, RecoveryError> {
-    let mut cleared = 0;
+) -> Result<(), RecoveryError> {
+    let used = manifest.current_directories(home);
     for directory in stream_directories(disk, home, manifest)? {
         let is_needed = |generation, sequence| manifest.needs(home, &directory, generation, sequence);
         let files = disk.list(&directory).map_err(RecoveryError::io("list", &directory))?;
         let names: Vec<_> = files.iter().map(|path| FileName::parse(path)).collect();
-        let mut needs_spare = !names.iter().any(|name| matches!(name, Some(FileName::Prepared(_))));
-        let before = cleared;
+        let spare =
+            |name: &Option<FileName>| if let Some(FileName::Prepared(number)) = name { Some(number + 1) } else { None };
+        let mut next_spare = names.iter().filter_map(spare).max().unwrap_or(0);
+        let mut is_changed = false;
         for (path, name) in files.iter().zip(names) {
             let is_segment = match name {
                 Some(FileName::Segment { generation, sequence }) if !is_needed(generation, sequence) => true,
                 Some(FileName::Temporary) => false,
                 _ => continue,
             };
-            if is_segment && needs_spare && file_len(disk, path)? == segment_bytes {
-                let spare = prepared_path(&directory, 0);
+            if is_segment && used.contains(&directory) && file_len(disk, path)? == segment_bytes {
+                let spare = prepared_path(&directory, next_spare);
                 disk.rename(path, &spare).map_err(RecoveryError::io("rename", path))?;
-                needs_spare = false;
+                next_spare += 1;
             } else {
                 disk.remove(path).map_err(RecoveryError::io("remove", path))?;
             }
-            cleared += 1;
+            is_changed = true;
         }
-        if cleared > before {
+        if is_changed {
             disk.sync_dir(&directory).map_err(RecoveryError::io("sync the directory", &directory))?;
         }
     }
-    Ok(cleared)
+    Ok(())
 }
 
 fn file_len(disk: &dyn Disk, path: &Path) -> Result<u64, RecoveryError> {
