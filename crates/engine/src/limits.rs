@@ -129,13 +129,14 @@ impl MemoryLimit {
         Err(self.refuse(needed, used))
     }
 
+    /// Whether the headroom is in use.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.limit > 0 && self.epochs.memory_bytes() > self.limit
+    }
+
     /// For work that takes memory before it commits.
     pub(crate) fn admit_more(&self) -> Result<(), TransactionError> {
-        let used = self.epochs.memory_bytes();
-        if self.limit == 0 || used <= self.limit {
-            return Ok(());
-        }
-        Err(self.refuse(0, used))
+        if self.is_exceeded() { Err(self.refuse(0, self.epochs.memory_bytes())) } else { Ok(()) }
     }
 
     fn refuse(&self, needed: u64, used: u64) -> TransactionError {

@@ -4,7 +4,8 @@
 //! that transactions make for it, is then spread as well. One that somebody waits for is not.
 //!
 //! Invariants:
-//! - Who falls behind does not rest, so that log never piles up because a checkpoint steps back.
+//! - Who falls behind does not rest, so that log never piles up because a checkpoint steps back; nor who works at the limit of
+//!   memory, so that old versions do not either.
 //! - A thread works a twentieth of the time at least: old versions are kept for as long as a checkpoint takes.
 
 use std::sync::Arc;
@@ -52,7 +53,8 @@ impl Pace {
         let log_bytes = self.shared.log_metrics().total().bytes - self.log_bytes;
         let by_log = share(log_bytes as f64, config.checkpoint_log_bytes as f64);
         let by_time = share((self.now() - self.begun).as_secs_f64(), config.checkpoint_interval.as_secs_f64());
-        written * COMPLETION > by_log.max(by_time) && !self.never_rests && !self.control.is_awaited()
+        let is_urgent = self.never_rests || self.control.is_awaited() || self.shared.memory.is_exceeded();
+        written * COMPLETION > by_log.max(by_time) && !is_urgent
     }
 }
 
