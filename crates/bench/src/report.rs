@@ -75,6 +75,8 @@ pub struct Report {
     pub consistent: Option<bool>,
     /// Crashes and recoveries; none where nothing crashed.
     pub rounds: Option<u32>,
+    /// In all rounds.
+    pub kills: Kills,
     /// One entry per crash.
     pub round_details: Vec<RoundFigures>,
     /// Resident memory.
@@ -136,8 +138,8 @@ pub struct RoundFigures {
     pub seconds: f64,
     /// Transactions acknowledged before it.
     pub acknowledged: u64,
-    /// Kills during the recoveries that followed it.
-    pub recoveries_killed: u32,
+    /// The kill that ended it, and perhaps another one soon after the start of the next.
+    pub kills: Kills,
     /// Acknowledged facts looked for.
     pub looked_for: u64,
     /// Those not found.
@@ -146,6 +148,26 @@ pub struct RoundFigures {
     pub consistent: bool,
     /// The recovery.
     pub recovery: RecoveryFigures,
+}
+
+/// When processes were killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Kills {
+    /// All.
+    pub total: u32,
+    /// While a checkpoint was being written.
+    pub in_checkpoint: u32,
+    /// While they recovered.
+    pub in_recovery: u32,
+}
+
+impl Kills {
+    /// Adds others.
+    pub fn add(&mut self, others: Kills) {
+        self.total += others.total;
+        self.in_checkpoint += others.in_checkpoint;
+        self.in_recovery += others.in_recovery;
+    }
 }
 
 /// Resident memory in bytes.
@@ -212,6 +234,7 @@ impl Report {
             lost: None,
             consistent: None,
             rounds: None,
+            kills: Kills::default(),
             round_details: Vec::new(),
             memory: MemoryFigures::default(),
             git_commit: GIT_COMMIT,
@@ -247,7 +270,10 @@ impl fmt::Display for Report {
             (None, durability) => format!("transactions, {durability}: a crash may lose the last of them"),
         };
         line("ran", format!("{:.1} s, {} {how}", self.seconds, count(self.acknowledged)))?;
-        if !is_crash_test {
+        if is_crash_test {
+            let Kills { total, in_checkpoint, in_recovery } = self.kills;
+            line("kills", format!("{total}, {in_checkpoint} in a checkpoint, {in_recovery} in a recovery"))?;
+        } else {
             line("throughput", format!("{} per second", count(self.txn_per_s as u64)))?;
         }
         if let Some(rate) = self.new_order_per_minute {

@@ -43,3 +43,23 @@ fn ycsb_survives_kills_of_blind_writes_and_of_the_serial_protocol() {
     crash("ycsb --rounds 1 --seconds 0.2 --records 500 --variant write-only --streams 2 --seed 3");
     crash("ycsb --rounds 1 --seconds 0.2 --records 500 --protocol serial --blocking --seed 4");
 }
+
+/// Where a checkpoint takes longer than a round, every kill hits one; the first recovery is killed at once.
+#[test]
+fn kills_hit_checkpoints_and_recoveries_and_are_counted() {
+    let checkpoints = "--checkpoint-interval 10ms --set checkpoint_bytes_per_second=65536";
+    let report = crash(&format!(
+        "ycsb --rounds 4 --seconds 0.4 --records 2000 --fields 10 --field-bytes 100 --seed 5 {checkpoints}"
+    ));
+    let kills = |figures: &serde_json::Value, what: &str| figures["kills"][what].as_u64().unwrap();
+    assert!(kills(&report, "total") > 4 && kills(&report, "in_recovery") >= 1, "{report}");
+    assert!(kills(&report, "in_checkpoint") >= 2, "{report}");
+    let rounds = report["round_details"].as_array().unwrap();
+    for what in ["total", "in_checkpoint", "in_recovery"] {
+        assert_eq!(
+            rounds.iter().map(|round| kills(round, what)).sum::<u64>(),
+            kills(&report, what),
+            "{what}: {report}"
+        );
+    }
+}

@@ -26,6 +26,8 @@ const STARTED: u8 = 1;
 const TRANSACTION: u8 = 2;
 const FACT: u8 = 4;
 const TIMED: u8 = 8;
+const OPENING: u8 = 16;
+const OPENED: u8 = 32;
 
 /// Latencies are 24 bits of microseconds; longer ones count as the longest.
 const MICROS_MAX: u32 = (1 << 24) - 1;
@@ -60,7 +62,19 @@ impl<E> PipeLedger<E> {
         PipeLedger { pipe, buffer: Vec::with_capacity(2 * WRITE_BYTES_MAX), evidence: PhantomData }
     }
 
-    /// Tells the other side that the database is open and transactions begin.
+    /// Tells the other side that recovery begins.
+    pub fn opening(&mut self) -> Result<(), TargetError> {
+        self.push(OPENING, 0, &[0; FACT_BYTES]);
+        self.write_out()
+    }
+
+    /// Tells the other side that it is done.
+    pub fn opened(&mut self) -> Result<(), TargetError> {
+        self.push(OPENED, 0, &[0; FACT_BYTES]);
+        self.write_out()
+    }
+
+    /// Tells the other side that transactions begin.
     pub fn started(&mut self) -> Result<(), TargetError> {
         self.push(STARTED, 0, &[0; FACT_BYTES]);
         self.write_out()
@@ -119,6 +133,10 @@ impl<E: Evidence> Ledger<E> for PipeLedger<E> {
 /// What the pipe brought.
 #[derive(Debug)]
 pub struct Received<F> {
+    /// Whether recovery began.
+    pub opening: bool,
+    /// Whether it ended.
+    pub opened: bool,
     /// Whether transactions began.
     pub started: bool,
     /// Acknowledged transactions.
@@ -131,7 +149,14 @@ pub struct Received<F> {
 
 impl<F> Default for Received<F> {
     fn default() -> Self {
-        Received { started: false, transactions: 0, latencies: Latencies::new(), facts: Vec::new() }
+        Received {
+            opening: false,
+            opened: false,
+            started: false,
+            transactions: 0,
+            latencies: Latencies::new(),
+            facts: Vec::new(),
+        }
     }
 }
 
@@ -168,6 +193,8 @@ impl<F: Fact> Received<F> {
             return Err(TargetError::new("an entry of the ledger has a wrong checksum"));
         }
         let flags = entry[4];
+        self.opening |= flags & OPENING != 0;
+        self.opened |= flags & OPENED != 0;
         self.started |= flags & STARTED != 0;
         self.transactions += u64::from(flags & TRANSACTION != 0);
         if flags & TIMED != 0 {

@@ -23,14 +23,14 @@ pub use ledger::{Evidence, FACT_BYTES, Fact, PipeLedger, Received};
 pub use process::work;
 
 use crate::driver::Length;
-use crate::engine::recovery_figures;
+use crate::engine::{EngineOptions, recovery_figures};
 use crate::error::BenchError;
 use crate::experiment::{Experiment, describe, headline};
 use crate::fixture::{Fixture, WorkloadConfig};
 use crate::latency::Latencies;
 use crate::machine::{cores, resident_bytes};
 use crate::progress::{Bar, Unit};
-use crate::report::{Report, RoundFigures, bytes, count};
+use crate::report::{Kills, Report, RoundFigures, bytes, count};
 use examine::{Examination, Examiner, TpccExaminer, YcsbExaminer};
 use process::{Kill, Worked, WorkerCommand};
 
@@ -90,6 +90,7 @@ impl<'a, X: Examiner> Test<'a, X> {
         }
         let rounds = &report.round_details;
         report.rounds = Some(self.plan.rounds);
+        rounds.iter().for_each(|round| report.kills.add(round.kills));
         report.seconds = rounds.iter().map(|round| round.seconds).sum();
         report.acknowledged = rounds.iter().map(|round| round.acknowledged).sum();
         report.committed = report.acknowledged;
@@ -130,13 +131,13 @@ impl<'a, X: Examiner> Test<'a, X> {
         let mut worked: Worked<X::Fact> = process::run_and_kill(self.worker, &self.plan.experiment, kill, &bar)?;
         let (seconds, acknowledged) = (worked.time.as_secs_f64(), worked.received.transactions);
         self.latencies.add(&worked.received.latencies);
-        let mut recoveries_killed = 0;
+        let mut kills = self.kills(&worked)?;
         if worked.ended.is_none() && self.rng.u32(..RECOVERY_KILLED_EVERY) == 0 {
-            let kill = Kill::AfterSpawn(self.recovery_time.mul_f64(self.rng.f64()));
+            let kill = Kill::AfterOpening(self.recovery_time.mul_f64(self.rng.f64()));
             let again: Worked<X::Fact> = process::run_and_kill(self.worker, &self.plan.experiment, kill, &bar)?;
+            kills.add(self.kills(&again)?);
             worked.received.facts.extend(again.received.facts);
             worked.ended = again.ended;
-            recoveries_killed += 1;
         }
         drop(bar);
 
@@ -148,9 +149,19 @@ impl<'a, X: Examiner> Test<'a, X> {
         let Examination { looked_for, lost, is_consistent, complaints } = examination;
         complaints.iter().for_each(|complaint| eprintln!("round {round}: {complaint}"));
         let consistent = is_consistent;
-        let figures =
-            RoundFigures { round, seconds, acknowledged, recoveries_killed, looked_for, lost, consistent, recovery };
+        let figures = RoundFigures { round, seconds, acknowledged, kills, looked_for, lost, consistent, recovery };
         Ok((figures, worked.ended))
+    }
+
+    /// What the end of a worker hit, as what it left tells.
+    fn kills<F>(&self, worked: &Worked<F>) -> Result<Kills, BenchError> {
+        if worked.ended.is_some() {
+            return Ok(Kills::default());
+        }
+        let in_recovery = u32::from(worked.received.opening && !worked.received.opened);
+        // A worker that did not come to transactions left the files of the one before.
+        let in_checkpoint = u32::from(worked.received.started && has_half_a_checkpoint(&self.plan.experiment.engine)?);
+        Ok(Kills { total: 1, in_checkpoint, in_recovery })
     }
 
     /// From half to one and a half times what was asked for.
@@ -162,13 +173,34 @@ impl<'a, X: Examiner> Test<'a, X> {
     }
 }
 
+/// Whether there are files of a checkpoint that the manifest does not name yet.
+fn has_half_a_checkpoint(engine: &EngineOptions) -> Result<bool, BenchError> {
+    let status = osier::status(&engine.config(Create::Never)?).map_err(osier::Error::from)?;
+    let newest = status.checkpoints.last().map_or(0, |checkpoint| checkpoint.number);
+    let number = |name: &str| name.strip_suffix(".ckpt")?.split_once('-')?.0.parse().ok();
+    for directory in engine.dirs.iter().map(|dir| dir.join("checkpoints")).filter(|directory| directory.exists()) {
+        let files = std::fs::read_dir(&directory).map_err(BenchError::io("list", &directory))?;
+        for file in files {
+            let name = file.map_err(BenchError::io("list", &directory))?.file_name();
+            if name.to_str().and_then(number).is_some_and(|number: u64| number > newest) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
 fn describe_round(figures: &RoundFigures) -> String {
-    let RoundFigures { round, seconds, acknowledged, recoveries_killed, looked_for, lost, consistent, recovery } =
-        figures;
-    let killed = if *recoveries_killed > 0 { " (and killed while recovering)" } else { "" };
+    let RoundFigures { round, seconds, acknowledged, kills, looked_for, lost, consistent, recovery } = figures;
+    let in_checkpoint = if kills.in_checkpoint > 0 { " in a checkpoint" } else { "" };
+    let again = match kills {
+        Kills { in_recovery: 1.., .. } => " (and killed while recovering)",
+        Kills { total: 2.., .. } => " (and killed again)",
+        _ => "",
+    };
     let lost = if *lost == 0 { "0 lost".to_owned() } else { format!("{lost} LOST") };
     format!(
-        "{:>14}  killed after {seconds:.1} s and {} acknowledged{killed}; recovered {} in {:.2} s; {} facts looked for, \
+        "{:>14}  killed{in_checkpoint} after {seconds:.1} s and {} acknowledged{again}; recovered {} in {:.2} s; {} facts looked for, \
          {lost}; {}",
         format!("round {round}"),
         count(*acknowledged),

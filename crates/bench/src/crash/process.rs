@@ -33,14 +33,14 @@ const LOOK: Duration = Duration::from_millis(1);
 pub(super) enum Kill {
     /// So long after transactions began.
     AfterStart(Duration),
-    /// So long after the process was started: while it recovers.
-    AfterSpawn(Duration),
+    /// So long after recovery began.
+    AfterOpening(Duration),
 }
 
 /// What a worker left.
 pub(super) struct Worked<F> {
     pub(super) received: Received<F>,
-    /// From the first transaction to the kill.
+    /// From the first transaction, or from the beginning of recovery, to the kill.
     pub(super) time: Duration,
     /// How it ended, where it was not killed.
     pub(super) ended: Option<String>,
@@ -70,23 +70,23 @@ pub(super) fn run_and_kill<F: Fact>(
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = KillOnDrop(spawned.map_err(BenchError::io("start", &program))?);
     let pipe = child.0.stdout.take().expect("the output is piped");
-    let (started, transactions) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (is_time, transactions) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             Received::read(pipe, |received: &Received<F>| {
                 transactions.store(received.transactions, Ordering::Relaxed);
-                started.store(received.started, Ordering::Release);
+                let begins = if matches!(kill, Kill::AfterStart(_)) { received.started } else { received.opening };
+                is_time.store(begins, Ordering::Release);
             })
         });
-        let mut begun = matches!(kill, Kill::AfterSpawn(_)).then(Instant::now);
-        let (Kill::AfterStart(delay) | Kill::AfterSpawn(delay)) = kill;
-        let mut ended = None;
+        let (Kill::AfterStart(delay) | Kill::AfterOpening(delay)) = kill;
+        let (mut begun, mut ended) = (None::<Instant>, None);
         while begun.is_none_or(|begun| begun.elapsed() < delay) {
             if let Some(status) = child.0.try_wait().map_err(BenchError::io("wait for", &program))? {
                 ended = Some(status.to_string());
                 break;
             }
-            if begun.is_none() && started.load(Ordering::Acquire) {
+            if begun.is_none() && is_time.load(Ordering::Acquire) {
                 begun = Some(Instant::now());
             }
             bar.note(format!("{} acknowledged", count(transactions.load(Ordering::Relaxed))));
@@ -106,7 +106,10 @@ pub fn work(argument: &str) -> Result<(), BenchError> {
     let experiment: Experiment =
         serde_json::from_str(argument).map_err(|error| BenchError::Usage(format!("not an experiment: {error}")))?;
     let Experiment { workload, engine, run } = &experiment;
+    let mut ledger = PipeLedger::<()>::new(pipe()?);
+    ledger.opening()?;
     let db = engine.open_quietly(Create::Never)?;
+    ledger.opened()?;
     let fixture = Fixture::prepare(&db, engine, workload, 1, run.seed)?;
     let (durability, incarnation) = (engine.durability(), fixture.incarnation);
     match workload {
@@ -120,16 +123,19 @@ pub fn work(argument: &str) -> Result<(), BenchError> {
     }
 }
 
+/// The standard output.
+fn pipe() -> Result<File, TargetError> {
+    Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned().map_err(TargetError::new)?))
+}
+
 fn drive<W, T>(workload: &W, target: &T, experiment: &Experiment, incarnation: u32) -> Result<(), BenchError>
 where
     W: Workload<Evidence: Evidence>,
     T: Target<W>,
 {
-    let pipe = std::io::stdout().as_fd().try_clone_to_owned().map_err(TargetError::new)?;
-    let pipe = File::from(pipe);
-    let pipes = (0..experiment.run.workers).map(|_| pipe.try_clone()).collect::<Result<Vec<_>, _>>();
-    let pipes = std::sync::Mutex::new(pipes.map_err(TargetError::new)?);
-    PipeLedger::<W::Evidence>::new(pipe).started()?;
+    let pipes = (0..experiment.run.workers).map(|_| pipe()).collect::<Result<Vec<_>, _>>();
+    let pipes = std::sync::Mutex::new(pipes?);
+    PipeLedger::<W::Evidence>::new(pipe()?).started()?;
     let mut config = experiment.run.clone();
     config.length = Length::Time(WORK_MAX);
     // Other requests than in the rounds before.
