@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, BackupReport};
 use crate::io::{Disk, OpenMode};
-use crate::persist::manifest::Manifest;
+use crate::persist::manifest::{Manifest, or_here};
 use crate::persist::segment::is_stream_directory;
 
 /// In the directory of the backup.
@@ -151,7 +151,7 @@ fn directories(disk: &dyn Disk, target: &Path) -> Result<Vec<PathBuf>, BackupErr
 /// Whether a backup may be written to `target`, which is created where it is missing.
 pub(super) fn check_target(disk: &dyn Disk, target: &Path) -> Result<(), BackupError> {
     disk.create_dir_all(target).map_err(BackupError::io("create", target))?;
-    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+    if let Some(parent) = target.parent().map(or_here) {
         disk.sync_dir(parent).map_err(BackupError::io("sync the directory", parent))?;
     }
     let is_ours = |path: &PathBuf| {

@@ -430,10 +430,13 @@ impl Manifest {
 /// Creates `directory`, durably: its entry, and those of the directories that may have been created with it.
 pub(crate) fn create_directory(disk: &dyn Disk, directory: &Path) -> Result<(), ManifestError> {
     disk.create_dir_all(directory).map_err(ManifestError::io("create", directory))?;
-    let parents = directory.ancestors().skip(1).take(3).filter(|parent| !parent.as_os_str().is_empty());
-    parents
-        .into_iter()
-        .try_for_each(|parent| disk.sync_dir(parent).map_err(ManifestError::io("sync the directory", parent)))
+    let mut parents = directory.ancestors().skip(1).take(3).map(or_here);
+    parents.try_for_each(|parent| disk.sync_dir(parent).map_err(ManifestError::io("sync the directory", parent)))
+}
+
+/// The directory that `parent` names: where a relative path ends that is the working directory.
+pub(crate) fn or_here(parent: &Path) -> &Path {
+    if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
 }
 
 /// As a manifest in `home` names `dir`.

@@ -1,0 +1,115 @@
+//! Errors of the device at every operation of a database's life, threads and all: each is told with the file and an SQLSTATE, or
+//! does no harm, and whatever was acknowledged is found afterwards. (The simulation draws them too, and judges more; it does
+//! not look at what an error says.)
+
+use std::sync::Arc;
+
+use osier::table::{Schema, Table, Type, Value};
+use osier::{Config, Database, Error, Protocol};
+use osier_testkit::disk::{Faults, LogWrites, SimDisk};
+
+/// Of the operations of each kind so many fail, one in each run.
+const POSITIONS_MAX: u64 = 24;
+/// Rows that are there when faults begin, and rows that are inserted then.
+const ROWS: i64 = 20;
+
+fn config(disk: &SimDisk) -> Config {
+    let mut config = Config::new("db").protocol(Protocol::Poplar).streams(2);
+    (config.ring_bytes, config.segment_bytes, config.transaction_log_bytes_max) = (64 << 10, 128 << 10, 16 << 10);
+    config.recovery_threads = 2;
+    config.environment.disk = Arc::new(disk.clone());
+    config
+}
+
+fn insert(db: &Database, table: &Table, id: i64) -> Result<(), Error> {
+    Ok(db.run(|tx| tx.insert(table, &[Value::Int(id), Value::Bytes(&[id as u8; 4000])]))?.1.wait()?)
+}
+
+/// A closed database with a checkpoint and log behind it.
+fn prepare(seed: u64) -> SimDisk {
+    let disk = SimDisk::new(seed, LogWrites::Synchronous);
+    let db = Database::open(config(&disk)).expect("a database");
+    let schema = Schema::builder("t").column("id", Type::Int64).column("content", Type::Bytes).primary_key(["id"]);
+    let table = db.create_table(schema.build().expect("a schema")).expect("a table");
+    for id in 0..ROWS {
+        insert(&db, &table, id).expect("an insert");
+        if id == ROWS / 2 {
+            db.checkpoint().expect("a checkpoint");
+        }
+    }
+    db.close().expect("closed");
+    disk
+}
+
+/// Opens, inserts, takes a checkpoint, inserts, closes. Returns how many rows were acknowledged, and the first error.
+fn live(disk: &SimDisk) -> (i64, Option<Error>) {
+    let mut acknowledged = ROWS;
+    let mut work = || {
+        let db = Database::open(config(disk))?;
+        let table = db.table("t")?;
+        let outcome = (ROWS..3 * ROWS).try_for_each(|id| {
+            insert(&db, &table, id)?;
+            acknowledged = id + 1;
+            if id == 2 * ROWS { db.checkpoint().map(|_| ()) } else { Ok(()) }
+        });
+        outcome.and(db.close())
+    };
+    let error = work().err();
+    (acknowledged, error)
+}
+
+/// One run in which `faults` come, and what is found afterwards. Returns whether there was an error.
+fn survives(faults: Faults, expected: &str) -> bool {
+    let disk = prepare(1);
+    disk.set_faults(faults);
+    let (acknowledged, error) = live(&disk);
+    assert!(disk.fault_met() || error.is_none(), "{faults:?}: {error:?}");
+    if let Some(error) = &error {
+        let text = error.to_string();
+        assert!(
+            error.sqlstate() == expected && (text.contains("db") || text.contains("the directory .")),
+            "{faults:?}: {} {text}",
+            error.sqlstate()
+        );
+    }
+    for (what, after) in [("killed", disk.kill(2)), ("power lost", disk.survive(3))] {
+        let db = Database::open(config(&after)).unwrap_or_else(|error| panic!("{faults:?}, {what}: {error}"));
+        let table = db.table("t").unwrap_or_else(|error| panic!("{faults:?}, {what}: {error}"));
+        for id in 0..acknowledged {
+            let is_there = db.run(|tx| -> Result<bool, Error> { Ok(tx.get(&table, &[Value::Int(id)])?.is_some()) });
+            assert!(is_there.expect("a read").0, "{faults:?}, {what}: {id} of {acknowledged} was acknowledged");
+        }
+    }
+    error.is_some()
+}
+
+/// Fails operations of a kind, far ones and near ones, until none is met; some must be told.
+fn sweep(expected: &str, faults: impl Fn(u64) -> Faults) {
+    let disk = prepare(1);
+    disk.set_faults(Faults::default());
+    live(&disk);
+    let step = (disk.changes() / POSITIONS_MAX).max(1);
+    let told = (0..POSITIONS_MAX).filter(|n| survives(faults(1 + n * step), expected)).count();
+    assert!(told > 1, "{told} errors were told");
+}
+
+#[test]
+fn a_failed_write_is_named_and_loses_nothing() {
+    sweep("58030", |at| Faults { io_error_at: Some(at), ..Faults::default() });
+}
+
+#[test]
+fn a_full_device_is_named_and_loses_nothing() {
+    sweep("53100", |at| Faults { full_at: Some(at), ..Faults::default() });
+}
+
+#[test]
+fn a_failed_sync_or_read_is_named_and_loses_nothing() {
+    let mut told = [0; 3];
+    for at in 1..=POSITIONS_MAX {
+        told[0] += u32::from(survives(Faults { sync_error_at: Some(at), ..Faults::default() }, "58030"));
+        told[1] += u32::from(survives(Faults { dir_sync_error_at: Some(at), ..Faults::default() }, "58030"));
+        told[2] += u32::from(survives(Faults { read_error_at: Some(at), ..Faults::default() }, "58030"));
+    }
+    assert!(told.iter().all(|told| *told > 1), "{told:?} errors were told");
+}
