@@ -173,13 +173,14 @@ fn first_line(failure: &Failure) -> String {
 }
 
 fn report(options: &Options, findings: &Findings, seconds: f64) {
-    let Summary { opens, failed_opens, finished, acknowledged, lost, .. } = findings.total;
+    let Summary { opens, failed_opens, finished, acknowledged, lost, checkpoints, compared, .. } = findings.total;
     let failed = findings.failed.len();
     println!("{} seeds in {seconds:.1} s, {failed} failed", options.seeds);
     println!(
         "{opens} opens, {failed_opens} more ended by a fault; {finished} transactions, {acknowledged} acknowledged,"
     );
-    println!("{lost} legally lost");
+    println!("{lost} legally lost; {checkpoints} checkpoints, {compared} of them compared with their epochs");
+    println!("reached: {}", findings.total.reached);
     if let Some((seed, _)) = findings.failed.first() {
         println!("repeat the first with --seed {seed} --trace");
     }

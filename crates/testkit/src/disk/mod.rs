@@ -72,6 +72,8 @@ struct State {
     dir_syncs: u64,
     fault_met: bool,
     crashed: bool,
+    /// The operation that the power failed in.
+    crashed_in: Option<String>,
     rng: Rng,
     observer: Option<Observer>,
 }
@@ -112,6 +114,7 @@ impl SimDisk {
             dir_syncs: 0,
             fault_met: false,
             crashed: false,
+            crashed_in: None,
             rng: Rng::with_seed(seed),
             observer: None,
         };
@@ -140,6 +143,11 @@ impl SimDisk {
     /// Whether the power has failed.
     pub fn is_crashed(&self) -> bool {
         self.shared.state().crashed
+    }
+
+    /// During which operation the power failed, if it was during one.
+    pub fn crashed_in(&self) -> Option<String> {
+        self.shared.state().crashed_in.clone()
     }
 
     /// Whether an injected EIO or ENOSPC has been returned since the faults were set.
@@ -240,13 +248,16 @@ impl Shared {
 
     /// Starts a changing operation. A verdict other than `Proceed` is carried out by the caller, who then returns
     /// [`State::fail`].
-    fn change(&self, needs_space: bool, name: impl FnOnce() -> String) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
+    fn change(&self, needs_space: bool, name: impl Fn() -> String) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
         let mut state = self.state();
         if state.crashed {
             return Err(crash());
         }
         state.changes += 1;
         let verdict = state.faults.judge(state.changes, needs_space);
+        if verdict == Verdict::Crash {
+            state.crashed_in = Some(name());
+        }
         if let Some(observer) = &state.observer {
             let suffix = if verdict == Verdict::Proceed { String::new() } else { format!(" -> {verdict:?}") };
             observer(&format!("disk {:>4} {}{suffix}", state.changes, name()));
@@ -410,7 +421,10 @@ impl Disk for SimDisk {
         let at = Some(state.dir_syncs);
         if verdict == Verdict::Proceed {
             verdict = match &state.faults {
-                faults if faults.crash_at_dir_sync == at => Verdict::Crash,
+                faults if faults.crash_at_dir_sync == at => {
+                    state.crashed_in = Some(format!("syncdir {}", dir.display()));
+                    Verdict::Crash
+                }
                 faults if faults.dir_sync_error_at == at => Verdict::IoError,
                 _ => Verdict::Proceed,
             };

@@ -17,6 +17,7 @@ pub mod oracle;
 #[cfg(test)]
 mod oracle_tests;
 pub mod plan;
+pub mod reached;
 mod run;
 mod session;
 mod tables;

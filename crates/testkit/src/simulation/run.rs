@@ -18,6 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fastrand::Rng;
+use osier::checkpoint::CheckpointState;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{CheckpointError, Config, Database, Error, Protocol};
 
@@ -25,6 +26,7 @@ use super::checkpoints::Watch;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
+use super::reached::{Reached, What};
 use super::session::{self, World};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
@@ -100,6 +102,8 @@ pub struct Summary {
     pub checkpoints: u64,
     /// Of these, compared with their epochs.
     pub compared: u64,
+    /// What they went through.
+    pub reached: Reached,
     /// Of everything that was traced: equal seeds give equal digests.
     pub digest: u64,
 }
@@ -114,6 +118,7 @@ impl Summary {
         self.lost += other.lost;
         self.checkpoints += other.checkpoints;
         self.compared += other.compared;
+        self.reached.add(&other.reached);
     }
 }
 
@@ -241,7 +246,12 @@ impl<'s> Simulation<'s> {
             }
             Err(error) if is_explained(&disk) => {
                 self.trace.line(|| format!("open failed: {error}"));
-                self.count(|summary| summary.failed_opens += 1);
+                self.count(|summary| {
+                    summary.failed_opens += 1;
+                    if disk.is_crashed() {
+                        summary.reached.note_crash(disk.crashed_in().as_deref(), false, false);
+                    }
+                });
                 disk.crash();
             }
             Err(error) => return Err(Failure::engine("open", &error)),
@@ -299,6 +309,7 @@ impl<'s> Simulation<'s> {
                 |finished: &&super::oracle::Finished| finished.marked && !recovered.transactions.contains(&finished.id);
             summary.finished += oracle.finished().len() as u64;
             summary.acknowledged += oracle.finished().iter().filter(|finished| finished.acknowledged).count() as u64;
+            oracle.finished().iter().for_each(|finished| summary.reached.note_transaction(finished));
             summary.lost += oracle.finished().iter().filter(lost).count() as u64;
         });
         if self.plan.protocol == Protocol::None {
@@ -330,6 +341,7 @@ impl<'s> Simulation<'s> {
             checkpoints: Watch::start(disk, ending),
         };
         self.interleave(&world, disk, ending)?;
+        self.note_crash(&world, disk);
         if self.rng.borrow_mut().bool() {
             spawn.run_until_idle();
         }
@@ -346,6 +358,19 @@ impl<'s> Simulation<'s> {
         disk.crash();
         self.poll(&world);
         Ok(self.oracle.borrow().check_run()?)
+    }
+
+    /// Notes what the power failed in, if it has failed by now, and a task that has died.
+    fn note_crash(&self, world: &World<'_>, disk: &SimDisk) {
+        let is_taking = world.database.metrics().checkpoints.state != CheckpointState::Idle;
+        self.count(|summary| {
+            if disk.is_crashed() {
+                summary.reached.note_crash(disk.crashed_in().as_deref(), true, is_taking);
+            }
+            if fiber::has_struck() {
+                summary.reached.note(What::TasksThatDied);
+            }
+        });
     }
 
     /// Finds or creates the tables; `None` where a fault prevents it.

@@ -1,0 +1,141 @@
+//! How often seeds reach what the simulation is to try: operations and their outcomes, ends of transactions, moments of crashes.
+//!
+//! Invariant: only what ended with a receipt counts, so that the oracle has judged every one of it.
+
+use std::fmt;
+
+use super::operation::{Operation, Outcome};
+use super::oracle::{End, Finished};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
+pub enum What {
+    Gets,
+    Absences,
+    ForwardScans,
+    BackwardScans,
+    UniqueLookups,
+    IndexScans,
+    Inserts,
+    Duplicates,
+    Upserts,
+    Replaces,
+    Updates,
+    Increments,
+    Deletes,
+    BlindDeletes,
+    Savepoints,
+    Rollbacks,
+    UserAborts,
+    Readers,
+    CrashesInRun,
+    CrashesInRecovery,
+    CrashesInFreeze,
+    CrashesInCheckpoint,
+    CrashesInTruncation,
+    TasksThatDied,
+}
+
+/// In the order of their declaration.
+const ALL: [What; 24] = [
+    What::Gets,
+    What::Absences,
+    What::ForwardScans,
+    What::BackwardScans,
+    What::UniqueLookups,
+    What::IndexScans,
+    What::Inserts,
+    What::Duplicates,
+    What::Upserts,
+    What::Replaces,
+    What::Updates,
+    What::Increments,
+    What::Deletes,
+    What::BlindDeletes,
+    What::Savepoints,
+    What::Rollbacks,
+    What::UserAborts,
+    What::Readers,
+    What::CrashesInRun,
+    What::CrashesInRecovery,
+    What::CrashesInFreeze,
+    What::CrashesInCheckpoint,
+    What::CrashesInTruncation,
+    What::TasksThatDied,
+];
+
+/// The counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached([u64; ALL.len()]);
+
+impl Reached {
+    pub(super) fn note(&mut self, what: What) {
+        self.0[what as usize] += 1;
+    }
+
+    pub(super) fn add(&mut self, other: &Reached) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    pub(super) fn note_transaction(&mut self, finished: &Finished) {
+        finished.steps.iter().for_each(|(operation, outcome)| self.note_operation(operation, outcome));
+        match finished.end {
+            End::Aborted => self.note(What::UserAborts),
+            End::Committed if !finished.marked => self.note(What::Readers),
+            End::Committed => {}
+        }
+    }
+
+    fn note_operation(&mut self, operation: &Operation, outcome: &Outcome) {
+        let scan = |is_reverse| if is_reverse { What::BackwardScans } else { What::ForwardScans };
+        self.note(match operation {
+            _ if *outcome == Outcome::Duplicate => What::Duplicates,
+            Operation::Get(..) | Operation::GetByCode(_) if *outcome == Outcome::Row(None) => What::Absences,
+            Operation::Get(..) => What::Gets,
+            Operation::GetByCode(_) => What::UniqueLookups,
+            Operation::Scan(_, range) => scan(range.reverse),
+            Operation::ScanCodes(_) | Operation::ScanTeams(_) => What::IndexScans,
+            Operation::Insert(..) => What::Inserts,
+            Operation::Upsert(..) => What::Upserts,
+            Operation::Replace(..) => What::Replaces,
+            Operation::Update(..) => What::Updates,
+            Operation::Increment(..) => What::Increments,
+            Operation::Delete(..) => What::Deletes,
+            Operation::DeleteBlind(..) => What::BlindDeletes,
+            Operation::Savepoint => What::Savepoints,
+            Operation::RollbackTo(_) => What::Rollbacks,
+        });
+    }
+
+    /// The power failed during this operation of the disk, or between two; `opened` says whether the database was open by
+    /// then, `checkpoints` whether it was taking a checkpoint.
+    pub(super) fn note_crash(&mut self, during: Option<&str>, opened: bool, checkpoints: bool) {
+        let during = during.unwrap_or_default();
+        let is_recycled = || during.rsplit(' ').next().is_some_and(|to| to.contains("prepared-"));
+        let is_removal = during.starts_with("unlink") || during.starts_with("rename") && is_recycled();
+        self.note(match (opened, checkpoints) {
+            (false, _) if during.contains("MANIFEST") => What::CrashesInFreeze,
+            (false, _) => What::CrashesInRecovery,
+            (true, _) if is_removal => What::CrashesInTruncation,
+            (true, true) => What::CrashesInCheckpoint,
+            (true, false) => What::CrashesInRun,
+        });
+    }
+}
+
+impl fmt::Display for Reached {
+    /// Names in words: `CrashesInFreeze` is `crashes in freeze`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, what) in ALL.into_iter().enumerate() {
+            let camel = format!("{what:?}");
+            let words = camel.chars().flat_map(|letter| {
+                let space = letter.is_uppercase().then_some(' ');
+                space.into_iter().chain(letter.to_lowercase())
+            });
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {}", self.0[what as usize], words.skip(1).collect::<String>())?;
+        }
+        Ok(())
+    }
+}
