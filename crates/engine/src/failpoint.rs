@@ -109,6 +109,12 @@ pub enum Mutation {
     TombstonesNotReplayed,
     /// Records are replayed before the cut is known.
     ReplayBeforeCut,
+    /// Definitions are not logged.
+    CatalogUnlogged,
+    /// Ids of tables that are gone are given again after a restart.
+    TableIdReused,
+    /// Whoever commits does not ask whether the definitions it relies on still hold.
+    DefinitionUnchecked,
     /// A tail gets its name before that of the tail before it is durable.
     TailNamedFirst,
 }

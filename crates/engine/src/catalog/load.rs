@@ -4,7 +4,7 @@
 //! - Every table with a catalog row is opened, or the open fails; rows of tables without one belonged to dropped tables
 //!   and are let go.
 //! - A table is published when its indexes are complete.
-//! - The ids of all tables that ever had a logged row stay taken.
+//! - The ids of all tables that there are, and of all that have a row in the log, stay taken.
 
 use std::sync::atomic::Ordering;
 
@@ -13,6 +13,7 @@ use osier_memory::{LeafScan, Observed, Pin, ScanFrom};
 use super::{Catalog, TABLES};
 use crate::config::Config;
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::ids::TableId;
 use crate::recovery::{indexes, workers};
 use crate::table::store::Store;
@@ -23,9 +24,12 @@ impl Catalog {
     /// with indexes have.
     pub(crate) fn load(&self, config: &Config, store: &Store) -> Result<u64, Error> {
         let ids = store.table_ids();
-        let highest = ids.last().copied().unwrap_or(TABLES).max(TableId(TableId::FIRST_USER.0 - 1));
-        self.next_table_id.store(highest.0 + 1, Ordering::Relaxed);
         let tables = self.open_all(store, &workers::register(store)?.pin())?;
+        // A table without a row has left nothing behind but its row of the catalog; one that is gone, nothing but rows.
+        let gone = ids.iter().copied().filter(|_| !has(Mutation::TableIdReused));
+        let taken = tables.iter().map(|table| table.id).chain(gone);
+        let next = taken.map(|id| id.0 + 1).fold(TableId::FIRST_USER.0, u32::max);
+        self.next_table_id.store(next, Ordering::Relaxed);
         let is_open = |id: &TableId| *id == TABLES || tables.iter().any(|table| table.id == *id);
         ids.into_iter().filter(|id| !is_open(id)).for_each(|id| store.discard(id));
         let rows = indexes::build(config, store, &tables)?;

@@ -381,7 +381,8 @@ impl<'s> Transaction<'s> {
         let at = match state.tables.iter().position(|touched| touched.table.is_same(table)) {
             Some(at) => at,
             None => {
-                state.tables.push(TouchedTable { table: table.clone(), sequence: 0, is_known: false });
+                let table = table.clone();
+                state.tables.push(TouchedTable { table, sequence: 0, is_known: false, relied_on_in: 0 });
                 state.tables.len() - 1
             }
         };
@@ -390,6 +391,7 @@ impl<'s> Transaction<'s> {
             if is_committed && state.tables[at].is_known {
                 state.control.depend(table.catalog_stamp());
                 state.relies_on_version = true;
+                state.tables[at].relied_on_in = state.sequence;
             } else {
                 self.check_definition(state, table)?;
                 state.tables[at].is_known = is_committed;

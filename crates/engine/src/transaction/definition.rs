@@ -142,9 +142,11 @@ impl Transaction<'_> {
             let values = row.values(altered.name());
             let key = catalog.keys.of_values(&values)?;
             let version = self.encode(catalog, &values)?;
-            let found = self.replace_encoded(state, catalog, place, &key, version)?;
-            assert!(found, "a table that was touched has a catalog row");
-            Ok(())
+            match self.replace_encoded(state, catalog, place, &key, version)? {
+                true => Ok(()),
+                // Dropped since this transaction touched it.
+                false => Err(TransactionError::ROW_CONFLICT.into()),
+            }
         })?;
         let state = &mut **self.state();
         state.definitions.push(Definition::Alter(altered.clone()));

@@ -38,7 +38,8 @@ use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::optimistic::Optimistic;
 use crate::database::Shared;
 use crate::error::Error;
-use crate::ids::{Stamp, StreamId};
+use crate::failpoint::{Mutation, has};
+use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::LogProtocol;
 use crate::table::Table;
 use crate::table::store::RecordTree;
@@ -100,6 +101,8 @@ struct TouchedTable {
     sequence: u64,
     /// Whether a transaction found its catalog row committed, under the session's version of the catalog.
     is_known: bool,
+    /// The last transaction that took the session's word for it.
+    relied_on_in: u64,
 }
 
 impl<'s> Transaction<'s> {
@@ -184,12 +187,16 @@ impl State {
             catalog.begin_change();
         }
         let State { control, writes, tables, .. } = self;
-        let logged_table = |place: Place| place.index.is_none().then(|| tables[place.table as usize].table.id);
+        let logged_table = |place: Place| {
+            let id = place.index.is_none().then(|| tables[place.table as usize].table.id);
+            id.filter(|id| *id >= TableId::FIRST_USER || !has(Mutation::CatalogUnlogged))
+        };
         let (version, sequence, own) = (self.catalog_version, self.sequence, u64::from(own_change));
         let definitions_hold = || {
-            let relied_on = |touched: &&TouchedTable| touched.is_known && touched.sequence == sequence;
+            let relied_on = |touched: &&TouchedTable| touched.relied_on_in == sequence;
             let is_current = |touched: &TouchedTable| catalog.is_current(&touched.table, own);
             if !self.relies_on_version
+                || has(Mutation::DefinitionUnchecked)
                 || catalog.is_unchanged(version, own)
                 || tables.iter().filter(relied_on).all(is_current)
             {
