@@ -79,8 +79,8 @@ pub enum Mutation {
     UnboundSeal,
     /// The checkpoint before goes before the manifest is durable that names the next one.
     CheckpointRemovedEarly,
-    /// The manifest keeps no durable stamps of streams beside their begins.
-    NoDurableInBegins,
+    /// The manifest takes what was stamped for what streams have reached durably.
+    BeginsAhead,
     /// Epochs of a new generation begin at the floor and not above it (breaks K4).
     EpochReused,
     /// The floor of epochs leaves out the boundary of the checkpoint (breaks K4).

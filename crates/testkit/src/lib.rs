@@ -15,5 +15,5 @@ pub mod spawn;
 pub mod threads;
 
 pub use clock::ManualClock;
-pub use disk::{Faults, LogWrites, SimDisk, is_simulated_crash};
+pub use disk::{Faults, Kind, LogWrites, SimDisk, is_simulated_crash};
 pub use spawn::SimSpawn;

@@ -2,7 +2,7 @@
 
 use osier::Protocol;
 use osier::config::CheckpointKind;
-use osier_testkit::simulation::mutations::{table, usual};
+use osier_testkit::simulation::mutations::{CASES, table};
 use osier_testkit::simulation::{Choices, Summary, run};
 
 /// Seeds of each test; OSIER_SEEDS overrides it.
@@ -68,6 +68,6 @@ fn a_seed_repeats() {
 
 #[test]
 fn every_mutation_is_caught() {
-    let (table, all) = table(&usual(), u64::MAX);
+    let (table, all) = table(CASES, u64::MAX);
     assert!(all, "not caught in time:\n{table}");
 }

@@ -317,6 +317,9 @@ impl Checkpointer {
         if has(Mutation::LateBegins) {
             run.begins = self.shared.log_begins(None);
         }
+        if has(Mutation::BeginsAhead) {
+            run.begins.iter_mut().for_each(|begin| begin.durable = self.shared.last_stamp());
+        }
         reach(Point::Complete);
         // From here on a manifest may name the files, whatever is reported: they stay.
         if let Some(others) = self.home.commit_checkpoint(&entry, run.begins.clone())? {

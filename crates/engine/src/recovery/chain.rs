@@ -11,7 +11,6 @@
 use std::path::{Path, PathBuf};
 
 use super::RecoveryError;
-use crate::failpoint::{Mutation, has};
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
 use crate::log::LogIdentity;
@@ -56,7 +55,6 @@ impl Chain {
             let place = frozen.map(|frozen| frozen.streams[index]);
             let (first, durable) = match place {
                 Some(place) => (place.first_sequence, layout.floor),
-                None if has(Mutation::NoDurableInBegins) => (manifest.begins[index].sequence, layout.floor),
                 None => (manifest.begins[index].sequence, manifest.begins[index].durable),
             };
             let chain = Chain {

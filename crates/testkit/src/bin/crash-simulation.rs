@@ -11,8 +11,8 @@ use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
 use osier::config::CheckpointKind;
-use osier_testkit::simulation::mutations::{CASES, Case, table, usual};
-use osier_testkit::simulation::{Choices, Failure, Summary, run};
+use osier_testkit::simulation::mutations::{CASES, Case, table};
+use osier_testkit::simulation::{Choices, Failure, Profile, Summary, run};
 
 /// Crashes a simulated database over and over and judges what it recovers.
 #[derive(Parser)]
@@ -38,6 +38,9 @@ struct Options {
     /// The kind of checkpoints that are taken; otherwise each seed draws whether there are any.
     #[arg(long)]
     checkpoints: Option<Kind>,
+    /// What the seeds concentrate on; otherwise drawn.
+    #[arg(long)]
+    profile: Option<Profile>,
     /// Builds a fault into the engine, which the seeds must catch. Repeatable.
     #[arg(long)]
     mutation: Vec<String>,
@@ -77,7 +80,7 @@ impl Options {
             Kind::Epoch => CheckpointKind::Epoch,
             Kind::Fuzzy => CheckpointKind::Fuzzy,
         });
-        Choices { protocol, streams: self.streams, checkpoints, mutations }
+        Choices { protocol, streams: self.streams, checkpoints, profile: self.profile, mutations }
     }
 }
 
@@ -117,7 +120,7 @@ fn show_mutations(options: &Options) -> ExitCode {
     const MARKS: [&str; 2] = ["<!-- mutations: begin -->\n", "<!-- mutations: end -->\n"];
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let named: Vec<Case> = CASES.iter().filter(|case| options.mutation.contains(&case.name())).copied().collect();
-    let (table, all) = table(&if named.is_empty() { usual() } else { named.clone() }, options.seeds);
+    let (table, all) = table(if named.is_empty() { CASES } else { &named }, options.seeds);
     print!("{table}");
     if !named.is_empty() {
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };

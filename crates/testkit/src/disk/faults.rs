@@ -18,10 +18,37 @@ pub struct Faults {
     pub sync_error_at: Option<u64>,
     /// This sync of a directory fails with EIO, once.
     pub dir_sync_error_at: Option<u64>,
-    /// The power fails in the middle of this sync of a directory.
-    pub crash_at_dir_sync: Option<u64>,
+    /// The power fails in the middle of this operation of this kind.
+    pub crash_in: Option<(Kind, u64)>,
     /// From this changing operation on, whatever needs space fails with ENOSPC.
     pub full_at: Option<u64>,
+}
+
+/// A changing operation that a fault can pick out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The sync of a directory.
+    DirSync,
+    /// A write to a file that was opened for the log.
+    LogWrite,
+    /// A file goes, or becomes a spare one.
+    Removal,
+    /// Anything else.
+    Other,
+}
+
+/// How many operations there were, and of which kinds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) changes: u64,
+    of: [u64; Kind::Other as usize + 1],
+}
+
+impl Counts {
+    fn add(&mut self, kind: Kind) {
+        self.changes += 1;
+        self.of[kind as usize] += 1;
+    }
 }
 
 /// What becomes of an operation.
@@ -34,11 +61,14 @@ pub(super) enum Verdict {
 }
 
 impl Faults {
-    /// Judges the changing operation at `position`.
-    pub(super) fn judge(&self, position: u64, needs_space: bool) -> Verdict {
-        if self.crash_at.is_some_and(|at| position >= at) {
+    /// Judges the next changing operation, which is of this kind.
+    pub(super) fn judge(&self, counts: &mut Counts, kind: Kind, needs_space: bool) -> Verdict {
+        counts.add(kind);
+        let (position, of_kind) = (counts.changes, counts.of[kind as usize]);
+        if self.crash_at.is_some_and(|at| position >= at) || self.crash_in == Some((kind, of_kind)) {
             Verdict::Crash
-        } else if self.io_error_at == Some(position) {
+        } else if self.io_error_at == Some(position) || kind == Kind::DirSync && self.dir_sync_error_at == Some(of_kind)
+        {
             Verdict::IoError
         } else if needs_space && self.full_at.is_some_and(|at| position >= at) {
             Verdict::Full

@@ -29,8 +29,8 @@ use osier::io::{BLOCK_BYTES, Disk, File, OpenMode};
 use content::Content;
 pub use content::SECTOR_BYTES;
 use directory::{Directory, NodeId};
-pub use faults::{Faults, is_simulated_crash};
-use faults::{Verdict, crash, full, io_error};
+use faults::{Counts, Verdict, crash, full, io_error};
+pub use faults::{Faults, Kind, is_simulated_crash};
 
 const ROOT: NodeId = NodeId(0);
 
@@ -64,16 +64,15 @@ struct State {
     locked: BTreeSet<NodeId>,
     faults: Faults,
     /// Changing operations since the faults were set.
-    changes: u64,
+    counts: Counts,
     /// Reads since the faults were set.
     reads: u64,
-    /// Syncs of files, and of directories, since the faults were set.
+    /// Syncs of files since the faults were set.
     syncs: u64,
-    dir_syncs: u64,
     fault_met: bool,
     crashed: bool,
     /// The operation that the power failed in.
-    crashed_in: Option<String>,
+    crashed_in: Option<(Kind, String)>,
     rng: Rng,
     observer: Option<Observer>,
 }
@@ -108,10 +107,9 @@ impl SimDisk {
             last_node,
             locked: BTreeSet::new(),
             faults: Faults::default(),
-            changes: 0,
+            counts: Counts::default(),
             reads: 0,
             syncs: 0,
-            dir_syncs: 0,
             fault_met: false,
             crashed: false,
             crashed_in: None,
@@ -125,8 +123,8 @@ impl SimDisk {
     pub fn set_faults(&self, faults: Faults) {
         let mut state = self.shared.state();
         state.faults = faults;
-        state.changes = 0;
-        (state.reads, state.syncs, state.dir_syncs) = (0, 0, 0);
+        state.counts = Counts::default();
+        (state.reads, state.syncs) = (0, 0);
         state.fault_met = false;
     }
 
@@ -146,7 +144,7 @@ impl SimDisk {
     }
 
     /// During which operation the power failed, if it was during one.
-    pub fn crashed_in(&self) -> Option<String> {
+    pub fn crashed_in(&self) -> Option<(Kind, String)> {
         self.shared.state().crashed_in.clone()
     }
 
@@ -157,7 +155,7 @@ impl SimDisk {
 
     /// Changing operations since the faults were set.
     pub fn changes(&self) -> u64 {
-        self.shared.state().changes
+        self.shared.state().counts.changes
     }
 
     /// The disk after a power loss; `seed` decides what survived of all that was not synced.
@@ -201,7 +199,7 @@ impl fmt::Debug for SimDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.shared.state();
         f.debug_struct("SimDisk")
-            .field("changes", &state.changes)
+            .field("changes", &state.counts.changes)
             .field("crashed", &state.crashed)
             .finish_non_exhaustive()
     }
@@ -248,19 +246,24 @@ impl Shared {
 
     /// Starts a changing operation. A verdict other than `Proceed` is carried out by the caller, who then returns
     /// [`State::fail`].
-    fn change(&self, needs_space: bool, name: impl Fn() -> String) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
+    fn change(
+        &self,
+        kind: Kind,
+        needs_space: bool,
+        name: impl Fn() -> String,
+    ) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
         let mut state = self.state();
         if state.crashed {
             return Err(crash());
         }
-        state.changes += 1;
-        let verdict = state.faults.judge(state.changes, needs_space);
+        let faults = state.faults;
+        let verdict = faults.judge(&mut state.counts, kind, needs_space);
         if verdict == Verdict::Crash {
-            state.crashed_in = Some(name());
+            state.crashed_in = Some((kind, name()));
         }
         if let Some(observer) = &state.observer {
             let suffix = if verdict == Verdict::Proceed { String::new() } else { format!(" -> {verdict:?}") };
-            observer(&format!("disk {:>4} {}{suffix}", state.changes, name()));
+            observer(&format!("disk {:>4} {}{suffix}", state.counts.changes, name()));
         }
         Ok((state, verdict))
     }
@@ -351,7 +354,7 @@ impl Disk for SimDisk {
             if self.exists(&path)? {
                 continue;
             }
-            let (mut state, verdict) = self.shared.change(true, || format!("mkdir {}", path.display()))?;
+            let (mut state, verdict) = self.shared.change(Kind::Other, true, || format!("mkdir {}", path.display()))?;
             if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
                 state.create(&path, Node::Directory(Directory::default()))?;
             }
@@ -375,7 +378,8 @@ impl Disk for SimDisk {
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let node = if mode.is_new() {
-            let (mut state, verdict) = self.shared.change(true, || format!("create {}", path.display()))?;
+            let (mut state, verdict) =
+                self.shared.change(Kind::Other, true, || format!("create {}", path.display()))?;
             if state.lookup(path).is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());
             }
@@ -392,8 +396,10 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let becomes_spare = to.file_name().is_some_and(|name| name.to_string_lossy().starts_with("prepared-"));
+        let kind = if becomes_spare { Kind::Removal } else { Kind::Other };
         let (mut state, verdict) =
-            self.shared.change(false, || format!("rename {} {}", from.display(), to.display()))?;
+            self.shared.change(kind, false, || format!("rename {} {}", from.display(), to.display()))?;
         let node = state.lookup_file(from)?;
         let ((parent, from), (to_parent, to)) = (split(from)?, split(to)?);
         if parent != to_parent {
@@ -406,7 +412,7 @@ impl Disk for SimDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let (mut state, verdict) = self.shared.change(false, || format!("unlink {}", path.display()))?;
+        let (mut state, verdict) = self.shared.change(Kind::Removal, false, || format!("unlink {}", path.display()))?;
         state.lookup_file(path)?;
         let (parent, name) = split(path)?;
         if verdict != Verdict::IoError {
@@ -416,19 +422,7 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut state, mut verdict) = self.shared.change(false, || format!("syncdir {}", dir.display()))?;
-        state.dir_syncs += 1;
-        let at = Some(state.dir_syncs);
-        if verdict == Verdict::Proceed {
-            verdict = match &state.faults {
-                faults if faults.crash_at_dir_sync == at => {
-                    state.crashed_in = Some(format!("syncdir {}", dir.display()));
-                    Verdict::Crash
-                }
-                faults if faults.dir_sync_error_at == at => Verdict::IoError,
-                _ => Verdict::Proceed,
-            };
-        }
+        let (mut state, verdict) = self.shared.change(Kind::DirSync, false, || format!("syncdir {}", dir.display()))?;
         let directory = state.directory(dir)?;
         if verdict == Verdict::Proceed {
             directory.sync();
@@ -441,7 +435,8 @@ impl Disk for SimDisk {
         let node = match found {
             Ok(node) => node,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let (mut state, verdict) = self.shared.change(true, || format!("create {}", path.display()))?;
+                let (mut state, verdict) =
+                    self.shared.change(Kind::Other, true, || format!("create {}", path.display()))?;
                 let node = state.create(path, Node::File(Content::default()))?;
                 state.end(verdict)?;
                 node
@@ -495,8 +490,9 @@ impl File for SimFile {
         self.check_alignment(bytes, offset)?;
         let offset = position(offset)?;
         let extends = offset + bytes.len() > self.shared.look()?.file(self.node).len();
-        let (mut state, verdict) =
-            self.shared.change(extends, || format!("write node {} at {offset} length {}", self.node.0, bytes.len()))?;
+        let name = || format!("write node {} at {offset} length {}", self.node.0, bytes.len());
+        let kind = if self.mode == OpenMode::Log { Kind::LogWrite } else { Kind::Other };
+        let (mut state, verdict) = self.shared.change(kind, extends, name)?;
         let mut rng = state.rng.fork();
         let content = state.file(self.node);
         match verdict {
@@ -514,7 +510,7 @@ impl File for SimFile {
         }
         let length = position(length)?;
         let (mut state, verdict) =
-            self.shared.change(true, || format!("allocate node {} length {length}", self.node.0))?;
+            self.shared.change(Kind::Other, true, || format!("allocate node {} length {length}", self.node.0))?;
         if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
             state.file(self.node).extend(length);
         }
@@ -522,7 +518,8 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let (mut state, mut verdict) = self.shared.change(false, || format!("sync node {}", self.node.0))?;
+        let (mut state, mut verdict) =
+            self.shared.change(Kind::Other, false, || format!("sync node {}", self.node.0))?;
         state.syncs += 1;
         if state.faults.sync_error_at == Some(state.syncs) && verdict == Verdict::Proceed {
             verdict = Verdict::IoError;

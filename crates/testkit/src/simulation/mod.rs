@@ -22,5 +22,5 @@ mod run;
 mod session;
 mod tables;
 
-pub use plan::Choices;
+pub use plan::{Choices, Profile};
 pub use run::{Failure, Summary, run};

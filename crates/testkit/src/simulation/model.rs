@@ -2,17 +2,23 @@
 //!
 //! Invariant: a statement that fails changes nothing, and a transaction that aborts leaves nothing behind.
 
-use std::collections::{BTreeMap, Bound};
+use std::collections::{BTreeMap, BTreeSet, Bound};
 
-use super::operation::{Key, Operation, Outcome, Range, Row, TableName, increment};
+use super::operation::{IndexName, Key, Operation, Outcome, Range, Row, TableName, appended, increment};
 
-/// The tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The tables that there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    plain: BTreeMap<Key, Row>,
-    indexed: BTreeMap<Key, Row>,
-    /// The unique index of `indexed`.
-    codes: BTreeMap<i32, Key>,
+    tables: BTreeMap<TableName, TableModel>,
+}
+
+/// One table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableModel {
+    /// By primary key.
+    pub rows: BTreeMap<Key, Row>,
+    /// The secondary indexes that it has.
+    pub indexes: BTreeSet<IndexName>,
 }
 
 /// A transaction in progress; dropped or aborted it leaves nothing behind.
@@ -20,18 +26,34 @@ pub struct Model {
 pub struct Execution<'m> {
     model: &'m mut Model,
     /// What was there before each write.
-    undo: Vec<(TableName, Key, Option<Row>)>,
+    undo: Vec<Undo>,
     /// The length of `undo` at each open savepoint.
     savepoints: Vec<usize>,
 }
 
+#[derive(Debug)]
+enum Undo {
+    Row(TableName, Key, Option<Row>),
+    Table(TableName, Option<TableModel>),
+}
+
+impl Default for Model {
+    /// Without a row.
+    fn default() -> Model {
+        let indexed = TableModel { indexes: [IndexName::Codes, IndexName::Teams].into(), ..TableModel::default() };
+        Model { tables: [(TableName::Plain, TableModel::default()), (TableName::Indexed, indexed)].into() }
+    }
+}
+
 impl Model {
-    /// The rows of a table.
-    pub fn rows(&self, table: TableName) -> &BTreeMap<Key, Row> {
-        match table {
-            TableName::Plain => &self.plain,
-            TableName::Indexed => &self.indexed,
-        }
+    /// The tables.
+    pub fn tables(&self) -> impl Iterator<Item = (TableName, &TableModel)> {
+        self.tables.iter().map(|(&name, table)| (name, table))
+    }
+
+    /// Adds or replaces a table.
+    pub fn add(&mut self, name: TableName, table: TableModel) {
+        self.tables.insert(name, table);
     }
 
     /// Begins a transaction.
@@ -39,39 +61,40 @@ impl Model {
         Execution { model: self, undo: Vec::new(), savepoints: Vec::new() }
     }
 
-    /// Writes a row or its absence, and returns what was there.
+    /// Writes a row of a table that there is, or its absence, and returns what was there.
     pub fn put(&mut self, table: TableName, key: Key, row: Option<Row>) -> Option<Row> {
-        let code = row.as_ref().and_then(|row| row.code);
-        let rows = match table {
-            TableName::Plain => &mut self.plain,
-            TableName::Indexed => &mut self.indexed,
-        };
-        let before = match row {
+        let rows = &mut self.tables.get_mut(&table).expect("a table that there is").rows;
+        match row {
             Some(row) => rows.insert(key, row),
             None => rows.remove(&key),
-        };
-        if table == TableName::Indexed {
-            if let Some(code) = before.as_ref().and_then(|row| row.code) {
-                self.codes.remove(&code);
-            }
-            if let Some(code) = code {
-                let other = self.codes.insert(code, key);
-                assert_eq!(other, None, "the model admitted a duplicate");
-            }
         }
-        before
+    }
+}
+
+impl TableModel {
+    fn has_duplicate(&self, key: Key, row: &Row) -> bool {
+        let mut others = self.rows.iter().filter(|(other, _)| **other != key);
+        self.indexes.contains(&IndexName::Codes)
+            && row.code.is_some()
+            && others.any(|(_, other)| other.code == row.code)
     }
 
-    fn has_duplicate(&self, table: TableName, key: Key, row: &Row) -> bool {
-        table == TableName::Indexed
-            && row.code.and_then(|code| self.codes.get(&code)).is_some_and(|&other| other != key)
+    /// The rows by what `sort` takes of them, then by key; if there is such an index.
+    fn by_index<S: Ord>(&self, index: IndexName, range: &Range<S>, sort: impl Fn(&Row) -> S) -> Outcome {
+        if !self.indexes.contains(&index) {
+            return Outcome::Missing;
+        }
+        let mut rows: Vec<_> = self.rows.iter().map(|(&key, row)| (sort(row), (key, row))).collect();
+        rows.sort_by(|a, b| (&a.0, a.1.0).cmp(&(&b.0, b.1.0)));
+        Outcome::Rows(select(range, rows.into_iter()))
     }
 
-    /// The rows of `indexed` by what `sort` takes of them, then by key.
-    fn by_index<S: Ord>(&self, sort: impl Fn(&Row) -> S) -> Vec<(S, Key, &Row)> {
-        let mut rows: Vec<_> = self.indexed.iter().map(|(&key, row)| (sort(row), key, row)).collect();
-        rows.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-        rows
+    fn add_index(&mut self, index: IndexName) -> Outcome {
+        self.indexes.insert(index);
+        match self.rows.iter().any(|(&key, row)| index == IndexName::Codes && self.has_duplicate(key, row)) {
+            true => Outcome::Duplicate,
+            false => Outcome::Done,
+        }
     }
 }
 
@@ -83,40 +106,66 @@ impl Execution<'_> {
 
     /// Does one operation.
     pub fn apply(&mut self, operation: &Operation) -> Outcome {
+        let Some(name) = operation.table() else { return self.mark(operation) };
+        let table = match (self.model.tables.get(&name), operation) {
+            (None, Operation::CreateTable(_)) => return self.define(name, Some(TableModel::default())),
+            (Some(_), Operation::CreateTable(_)) => return Outcome::Duplicate,
+            (None, _) => return Outcome::Missing,
+            (Some(table), _) => table,
+        };
         match operation {
-            Operation::Get(table, key) => Outcome::Row(self.get(*table, *key).map(|row| (*key, row))),
-            Operation::Scan(table, range) => {
-                let rows = self.model.rows(*table).iter().map(|(&key, row)| (key, (key, row)));
-                Outcome::Rows(select(range, rows))
+            Operation::Get(_, key) => Outcome::Row(table.rows.get(key).map(|row| (*key, row.clone()))),
+            Operation::Scan(_, range) => {
+                Outcome::Rows(select(range, table.rows.iter().map(|(&key, row)| (key, (key, row)))))
             }
             Operation::GetByCode(code) => {
-                let key = self.model.codes.get(code).copied();
-                Outcome::Row(key.and_then(|key| Some((key, self.get(TableName::Indexed, key)?))))
+                let found = table.rows.iter().find(|(_, row)| row.code == Some(*code));
+                Outcome::Row(found.map(|(&key, row)| (key, row.clone())))
             }
-            Operation::ScanCodes(range) => {
-                let range = Range {
-                    low: range.low.map(Some),
-                    high: range.high.map(Some),
-                    reverse: range.reverse,
-                    limit: range.limit,
-                };
-                Outcome::Rows(select(&range, self.model.by_index(|row| row.code).into_iter().map(flatten)))
+            Operation::ScanCodes(_, Range { low, high, reverse, limit }) => {
+                let range = Range { low: low.map(Some), high: high.map(Some), reverse: *reverse, limit: *limit };
+                table.by_index(IndexName::Codes, &range, |row| row.code)
             }
-            Operation::ScanTeams(range) => {
-                Outcome::Rows(select(range, self.model.by_index(|row| row.team).into_iter().map(flatten)))
+            Operation::ScanTeams(_, range) => table.by_index(IndexName::Teams, range, |row| row.team),
+            Operation::DropTable(_) => self.define(name, None),
+            Operation::CreateIndex(_, index) if table.indexes.contains(index) => Outcome::Duplicate,
+            Operation::CreateIndex(_, index) => {
+                let mut altered = table.clone();
+                match altered.add_index(*index) {
+                    Outcome::Done => self.define(name, Some(altered)),
+                    duplicate => duplicate,
+                }
             }
-            Operation::Savepoint => {
-                self.savepoints.push(self.undo.len());
-                Outcome::Done
+            Operation::DropIndex(_, index) => {
+                let mut altered = table.clone();
+                match altered.indexes.remove(index) {
+                    true => self.define(name, Some(altered)),
+                    false => Outcome::Missing,
+                }
             }
+            write => self.write(write),
+        }
+    }
+
+    fn mark(&mut self, operation: &Operation) -> Outcome {
+        match operation {
             Operation::RollbackTo(depth) => {
                 let length = self.savepoints[*depth];
                 self.savepoints.truncate(depth + 1);
                 self.roll_back(length);
-                Outcome::Done
             }
-            write => self.write(write),
+            _ => self.savepoints.push(self.undo.len()),
         }
+        Outcome::Done
+    }
+
+    fn define(&mut self, name: TableName, table: Option<TableModel>) -> Outcome {
+        let before = match table {
+            Some(table) => self.model.tables.insert(name, table),
+            None => self.model.tables.remove(&name),
+        };
+        self.undo.push(Undo::Table(name, before));
+        Outcome::Done
     }
 
     fn write(&mut self, operation: &Operation) -> Outcome {
@@ -146,6 +195,14 @@ impl Execution<'_> {
                     self.put(*table, *key, row, Outcome::Existed(true))
                 }
             },
+            Operation::Append(table, key, writer) => match self.get(*table, *key) {
+                None => Outcome::Row(None),
+                Some(before) => {
+                    let payload = Some(appended(before.payload.as_deref(), *writer));
+                    let row = Row { writer: *writer, payload, ..before.clone() };
+                    self.put(*table, *key, row, Outcome::Row(Some((*key, before))))
+                }
+            },
             Operation::Delete(table, key) => Outcome::Existed(self.remove(*table, *key)),
             Operation::DeleteBlind(table, key) => {
                 self.remove(*table, *key);
@@ -156,30 +213,32 @@ impl Execution<'_> {
     }
 
     fn get(&self, table: TableName, key: Key) -> Option<Row> {
-        self.model.rows(table).get(&key).cloned()
+        self.model.tables[&table].rows.get(&key).cloned()
     }
 
     fn put(&mut self, table: TableName, key: Key, row: Row, outcome: Outcome) -> Outcome {
-        if self.model.has_duplicate(table, key, &row) {
+        if self.model.tables[&table].has_duplicate(key, &row) {
             return Outcome::Duplicate;
         }
         let before = self.model.put(table, key, Some(row));
-        self.undo.push((table, key, before));
+        self.undo.push(Undo::Row(table, key, before));
         outcome
     }
 
     fn remove(&mut self, table: TableName, key: Key) -> bool {
         let before = self.model.put(table, key, None);
         let existed = before.is_some();
-        self.undo.push((table, key, before));
+        self.undo.push(Undo::Row(table, key, before));
         existed
     }
 
     fn roll_back(&mut self, length: usize) {
-        while self.undo.len() > length
-            && let Some((table, key, before)) = self.undo.pop()
-        {
-            self.model.put(table, key, before);
+        for undo in self.undo.drain(length..).rev() {
+            match undo {
+                Undo::Row(table, key, before) => drop(self.model.put(table, key, before)),
+                Undo::Table(name, Some(before)) => drop(self.model.tables.insert(name, before)),
+                Undo::Table(name, None) => drop(self.model.tables.remove(&name)),
+            }
         }
     }
 }
@@ -188,10 +247,6 @@ impl Drop for Execution<'_> {
     fn drop(&mut self) {
         self.roll_back(0);
     }
-}
-
-fn flatten<S>((sort, key, row): (S, Key, &Row)) -> (S, (Key, &Row)) {
-    (sort, (key, row))
 }
 
 /// The rows of a range; `rows` come in ascending order.

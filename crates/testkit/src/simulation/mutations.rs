@@ -9,7 +9,7 @@ use osier::Protocol;
 use osier::config::CheckpointKind;
 use osier::failpoint::Mutation;
 
-use super::{Choices, run};
+use super::{Choices, Profile, run};
 
 /// A fault must be caught within this many seeds; most are within a hundred.
 const SEEDS_MAX: u64 = 3000;
@@ -29,11 +29,11 @@ pub struct Case {
     pub streams: Option<u32>,
     /// The kind of checkpoints that shows it best; otherwise drawn, if there are any.
     pub checkpoints: Option<CheckpointKind>,
+    /// What seeds concentrate on that show it best; otherwise drawn.
+    pub profile: Option<Profile>,
     /// What it breaks is that the database opens, or that a wait ends: recovery has a check of its own against it. Of all
     /// others it is a promise to a transaction, and only the oracle's verdict counts.
     pub is_refused: bool,
-    /// Seeds hardly reach its window (docs/testing.md says why): it is hunted by its name only.
-    pub is_rare: bool,
 }
 
 /// A fault that was found.
@@ -46,8 +46,8 @@ pub struct Caught {
 }
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
-    let (protocol, streams, checkpoints) = (None, None, None);
-    Case { mutation, what, invariant, protocol, streams, checkpoints, is_refused: false, is_rare: false }
+    let (protocol, streams, checkpoints, profile) = (None, None, None, None);
+    Case { mutation, what, invariant, protocol, streams, checkpoints, profile, is_refused: false }
 }
 
 impl Case {
@@ -67,12 +67,12 @@ impl Case {
         Case { checkpoints: Some(CheckpointKind::Fuzzy), ..self }.of(Protocol::Poplar)
     }
 
-    const fn refused(self) -> Case {
-        Case { is_refused: true, ..self }
+    const fn profile(self, profile: Profile) -> Case {
+        Case { profile: Some(profile), ..self }
     }
 
-    const fn rare(self) -> Case {
-        Case { is_rare: true, ..self }
+    const fn refused(self) -> Case {
+        Case { is_refused: true, ..self }
     }
 }
 
@@ -122,6 +122,13 @@ pub const CASES: &[Case] = &[
     ),
     case(Mutation::SavepointKeepsEntries, "a savepoint's rollback leaves index entries", "an index says what rows say"),
     case(Mutation::AbortNotValidated, "aborts and readers are not validated", "an abort tells what holds"),
+    // Definitions.
+    case(Mutation::CatalogUnlogged, "definitions are not logged", "a definition is a write like any other")
+        .profile(Profile::Defining),
+    case(Mutation::TableIdReused, "ids of tables that are gone are given again", "an id is one table's for ever")
+        .profile(Profile::Defining),
+    case(Mutation::DefinitionUnchecked, "commits do not ask whether definitions still hold", "serializability: DDL")
+        .profile(Profile::Defining),
     // Dependencies.
     case(Mutation::AbsencesIgnored, "`raw_dep` leaves out absent rows", "P3 for absences"),
     case(Mutation::BirthIgnored, "`raw_dep` leaves out the birth of a replaced row", "P3 for existence"),
@@ -129,16 +136,18 @@ pub const CASES: &[Case] = &[
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),
-    case(Mutation::GapSkipped, "what follows an unsound record is replayed", "reading stops at the first gap").rare(),
-    case(Mutation::RecordUnchecked, "checksums of records are not looked at", "a record is whole or not there"),
+    case(Mutation::GapSkipped, "what follows an unsound record is replayed", "reading stops at the first gap")
+        .profile(Profile::Torn),
+    case(Mutation::RecordUnchecked, "checksums of records are not looked at", "a record is whole or not there")
+        .profile(Profile::Torn),
     case(Mutation::UnboundSeal, "checksums say nothing of the place", "L2: a recycled segment is blank")
         .epoch()
-        .refused()
-        .rare(),
+        .profile(Profile::Recycling)
+        .refused(),
     case(Mutation::TailNotPersisted, "recovery does not write tails again", "what was recovered is durable").refused(),
     case(Mutation::TailNamedFirst, "a tail is named before the one before it durably is", "a chain has no gaps")
-        .refused()
-        .rare(),
+        .profile(Profile::Relapsing)
+        .refused(),
     case(Mutation::StampsIgnored, "replay keeps the image that comes first", "last writer wins"),
     case(Mutation::TombstonesNotReplayed, "a delete that comes before its row is ignored", "last writer wins"),
     // Epochs and their checkpoints.
@@ -153,7 +162,7 @@ pub const CASES: &[Case] = &[
     // Fuzzy checkpoints.
     case(Mutation::LateReplayStart, "RSN is read after the tuples", "K1").fuzzy(),
     case(Mutation::NoTupleLock, "records are read although they are locked", "K1").fuzzy(),
-    case(Mutation::TombstoneUnseen, "`max_seen` leaves out absences", "K2").fuzzy().rare(),
+    case(Mutation::TombstoneUnseen, "`max_seen` leaves out absences", "K2").fuzzy().profile(Profile::Quiet),
     case(Mutation::CheckpointBeforeStable, "a manifest names what the log does not bear out yet", "K2").fuzzy(),
     // Files.
     case(Mutation::CheckpointBeforeSync, "a manifest names files that were not synced", "K2").epoch().refused(),
@@ -162,10 +171,9 @@ pub const CASES: &[Case] = &[
         .refused(),
     case(Mutation::CheckpointRemovedEarly, "a checkpoint goes before the next one is durable", "K3").epoch().refused(),
     case(Mutation::LateBegins, "segments that are needed are recycled", "K3").epoch(),
-    case(Mutation::NoDurableInBegins, "begins say nothing of what was durable", "K3: the cut does not fall")
+    case(Mutation::BeginsAhead, "begins claim what was stamped and not what is durable", "K3: the cut does not rise")
         .fuzzy()
-        .streams(4)
-        .rare(),
+        .streams(4),
 ];
 
 impl Case {
@@ -184,8 +192,9 @@ impl Case {
         let caught = self.hunt(seeds_max);
         let streams = self.streams.map_or(String::new(), |streams| format!(" with {streams} streams"));
         let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
+        let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
-            Some(caught) => (format!("{}{streams}{kind}", caught.seeds), shortened(&caught.verdict)),
+            Some(caught) => (format!("{}{profile}{streams}{kind}", caught.seeds), shortened(&caught.verdict)),
             None => (format!("not in {seeds_max}"), String::new()),
         };
         let row = format!("| `{}`: {} | {} | {seeds} | {verdict} |\n", self.name(), self.what, self.invariant);
@@ -198,6 +207,7 @@ impl Case {
             protocol: self.protocol,
             streams: self.streams,
             checkpoints: self.checkpoints,
+            profile: self.profile,
             mutations: vec![self.mutation],
         };
         (0..seeds_max).find_map(|seed| {
@@ -207,11 +217,6 @@ impl Case {
             counts.then_some(Caught { seeds: seed + 1, verdict })
         })
     }
-}
-
-/// Those that seeds reach.
-pub fn usual() -> Vec<Case> {
-    CASES.iter().filter(|case| !case.is_rare).copied().collect()
 }
 
 /// Catches the faults, on as many threads as there are cores; the rows of the table in docs/testing.md. The flag says whether

@@ -22,6 +22,20 @@ pub enum TableName {
     Plain,
     /// A key of an integer and a text, a unique index on `code` and another index on `team`.
     Indexed,
+    /// As `Plain`, but it comes and goes, and so do its indexes.
+    Extra(u8),
+}
+
+/// How many tables come and go.
+pub const EXTRAS: u8 = 2;
+
+/// A secondary index, of [`TableName::Indexed`] always, of [`TableName::Extra`] now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IndexName {
+    /// On `code`, unique.
+    Codes,
+    /// On `team`.
+    Teams,
 }
 
 /// A primary key, by its rank.
@@ -35,9 +49,9 @@ pub struct Row {
     pub writer: TransactionId,
     /// Depends on the value before, where the row is incremented.
     pub counter: i64,
-    /// Unique in [`TableName::Indexed`], nulls aside.
+    /// Unique where there is [`IndexName::Codes`], nulls aside.
     pub code: Option<i32>,
-    /// Indexed, not unique, in [`TableName::Indexed`].
+    /// Not unique.
     pub team: i16,
     /// Of variable length.
     pub payload: Option<Vec<u8>>,
@@ -89,9 +103,9 @@ pub enum Operation {
     /// Reads through the unique index.
     GetByCode(i32),
     /// Reads a range of the unique index, nulls first where it begins at none.
-    ScanCodes(Range<i32>),
+    ScanCodes(TableName, Range<i32>),
     /// Reads a range of the other index.
-    ScanTeams(Range<i16>),
+    ScanTeams(TableName, Range<i16>),
     /// Adds a row; a duplicate is an error of the statement.
     Insert(TableName, Key, Row),
     /// Adds or replaces a row, and does not say which.
@@ -102,10 +116,20 @@ pub enum Operation {
     Update(TableName, Key, TransactionId, Vec<Change>),
     /// Adds to the counter of a row where there is one.
     Increment(TableName, Key, TransactionId, i64),
+    /// Reads a row and appends to the list in its payload, where there is one.
+    Append(TableName, Key, TransactionId),
     /// Removes a row, and says whether there was one.
     Delete(TableName, Key),
     /// Removes a row, and does not say whether there was one.
     DeleteBlind(TableName, Key),
+    /// Adds a table, empty and without indexes.
+    CreateTable(TableName),
+    /// Removes a table with its rows.
+    DropTable(TableName),
+    /// Adds an index and fills it.
+    CreateIndex(TableName, IndexName),
+    /// Removes an index.
+    DropIndex(TableName, IndexName),
     /// Marks a point to roll back to.
     Savepoint,
     /// Undoes every write since the savepoint that was set when this many were open; later ones are gone.
@@ -123,8 +147,42 @@ pub enum Outcome {
     Row(Option<(Key, Row)>),
     /// Rows in the order of the scan.
     Rows(Vec<(Key, Row)>),
-    /// A duplicate of the primary key or in the unique index; the statement did nothing.
+    /// A duplicate of the primary key, in a unique index or of a table's or an index's name; the statement did nothing.
     Duplicate,
+    /// There is no such table, or no such index.
+    Missing,
+}
+
+impl Operation {
+    /// What it works on.
+    pub fn table(&self) -> Option<TableName> {
+        match self {
+            Operation::Get(table, _)
+            | Operation::Scan(table, _)
+            | Operation::ScanCodes(table, _)
+            | Operation::ScanTeams(table, _)
+            | Operation::Insert(table, ..)
+            | Operation::Upsert(table, ..)
+            | Operation::Replace(table, ..)
+            | Operation::Update(table, ..)
+            | Operation::Increment(table, ..)
+            | Operation::Append(table, ..)
+            | Operation::Delete(table, _)
+            | Operation::DeleteBlind(table, _)
+            | Operation::CreateTable(table)
+            | Operation::DropTable(table)
+            | Operation::CreateIndex(table, _)
+            | Operation::DropIndex(table, _) => Some(*table),
+            Operation::GetByCode(_) => Some(TableName::Indexed),
+            Operation::Savepoint | Operation::RollbackTo(_) => None,
+        }
+    }
+
+    /// Whether it only reads, if it does anything.
+    pub fn is_read(&self) -> bool {
+        use Operation::{Get, GetByCode, RollbackTo, Savepoint, Scan, ScanCodes, ScanTeams};
+        matches!(self, Get(..) | Scan(..) | GetByCode(_) | ScanCodes(..) | ScanTeams(..) | Savepoint | RollbackTo(_))
+    }
 }
 
 impl Change {
@@ -142,4 +200,11 @@ impl Change {
 /// What [`Operation::Increment`] makes of a counter: order matters, so that a lost or doubled update shows.
 pub fn increment(counter: i64, by: i64) -> i64 {
     counter.wrapping_mul(3).wrapping_add(by)
+}
+
+/// What [`Operation::Append`] makes of a payload: a list of who appended, begun again when it is long.
+pub fn appended(payload: Option<&[u8]>, id: TransactionId) -> Vec<u8> {
+    const BYTES_MAX: usize = 256;
+    let list = payload.filter(|list| list.len() < BYTES_MAX).unwrap_or_default();
+    [list, &id.0.to_le_bytes()].concat()
 }

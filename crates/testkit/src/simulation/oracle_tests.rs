@@ -191,7 +191,7 @@ fn the_model_knows_unique_indexes_savepoints_and_ranges() {
     assert_eq!(execution.apply(&insert(3, row(1, 0))), Outcome::Done);
     let codes = Range { low: Bound::Unbounded, high: Bound::Included(7), reverse: true, limit: 2 };
     let expected = vec![(Key(1), coded(1, 7)), (Key(3), row(1, 0))];
-    assert_eq!(execution.apply(&Operation::ScanCodes(codes)), Outcome::Rows(expected));
+    assert_eq!(execution.apply(&Operation::ScanCodes(indexed, codes)), Outcome::Rows(expected));
     drop(execution);
     assert_eq!(model, Model::default(), "an abort leaves nothing behind");
 }

@@ -11,11 +11,14 @@ use osier::Protocol;
 use osier::config::{CheckpointKind, Compression};
 use osier::failpoint::Mutation;
 
-use super::operation::{Change, Key, Operation, Range, Row, TableName, TransactionId};
+pub use self::profile::Profile;
+use super::operation::{Change, EXTRAS, IndexName, Key, Operation, Range, Row, TableName, TransactionId};
 use crate::disk::LogWrites;
 
+mod profile;
+
 /// How many kinds of operation a weight is drawn for.
-const KINDS: usize = 14;
+const KINDS: usize = 16;
 
 /// What a write takes in the log at most, besides its payload.
 const ROW_LOG_BYTES: usize = 200;
@@ -29,6 +32,8 @@ pub struct Choices {
     pub streams: Option<u32>,
     /// Checkpoints of this kind are taken; otherwise drawn, also whether there are any.
     pub checkpoints: Option<CheckpointKind>,
+    /// What the seed concentrates on; otherwise drawn.
+    pub profile: Option<Profile>,
     /// Faults to build into the engine.
     pub mutations: Vec<Mutation>,
 }
@@ -86,6 +91,10 @@ pub enum Ending {
     IoErrorAt(u64),
     /// This sync of a file fails with EIO, and then the power.
     SyncErrorAt(u64),
+    /// The power fails during this write to a file of the log.
+    PowerLossAtLogWrite(u64),
+    /// The power fails while this file goes.
+    PowerLossAtRemoval(u64),
     /// This sync of a directory fails with EIO.
     DirSyncErrorAt(u64),
     /// The power fails during this sync of a directory.
@@ -133,7 +142,10 @@ pub struct Plan {
     pub preempted_share: f64,
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
-    is_hot: bool,
+    /// What it concentrates on.
+    pub profile: Profile,
+    /// How often the global epoch advances, where checkpoints are taken.
+    pub epoch_interval: Duration,
     /// Most of its generations end in their recovery.
     is_restless: bool,
     savepoint_share: f64,
@@ -142,6 +154,8 @@ pub struct Plan {
     operations_max: usize,
     payload_bytes_max: usize,
     indexed_share: f64,
+    /// Of tables that come and go.
+    extra_share: f64,
     weights: [u32; KINDS],
 }
 
@@ -166,42 +180,8 @@ impl Plan {
     /// The plan of a seed.
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
         let plan = Plan::draw_any(rng, choices);
-        match rng.u8(0..6) {
-            0 | 1 => plan.hot(choices),
-            2 => plan.absent(choices),
-            _ => plan,
-        }
-    }
-
-    /// Short transactions that all depend on each other: whoever is acknowledged has read from others a moment ago.
-    fn hot(self, choices: &Choices) -> Plan {
-        let mut weights = [0; KINDS];
-        (weights[0], weights[6], weights[10]) = (1, 2, 4);
-        let (awaited, leads) = (self.shares.awaited.max(0.2), self.shares.leads.max(0.3));
-        let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, awaited, leads };
-        let is_free = self.protocol == Protocol::Poplar && choices.streams.is_none();
-        let streams = if is_free { self.streams.max(2) } else { self.streams };
-        let (sessions, steps_max) = (self.sessions.max(4), self.steps_max.max(250));
-        Plan {
-            streams,
-            sessions,
-            steps_max,
-            is_hot: true,
-            keys: 2,
-            operations_max: 1,
-            indexed_share: 0.0,
-            weights,
-            shares,
-            ..self
-        }
-    }
-
-    /// As [`Plan::hot`], over rows that come and go: what is depended on is mostly an absence.
-    fn absent(self, choices: &Choices) -> Plan {
-        let mut weights = [0; KINDS];
-        (weights[0], weights[5], weights[6], weights[8], weights[12], weights[13]) = (4, 2, 2, 2, 2, 2);
-        let shares = Shares { read_only: 0.4, ..self.shares };
-        Plan { weights, shares, ..self.hot(choices) }
+        let profile = Profile::draw(rng);
+        plan.concentrate(choices.profile.unwrap_or(profile), choices)
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
@@ -241,7 +221,9 @@ impl Plan {
                 leads: ends(rng) * 2.0,
             },
             preempted_share: [0.0, 0.1, 0.5][Rng::with_seed(!rng.clone().u64(..)).usize(0..3)],
-            is_hot: false,
+            profile: Profile::Any,
+            // Epochs must go on within the life of a generation.
+            epoch_interval: Duration::from_micros(300),
             is_restless,
             savepoint_share: [0.0, 0.1, 0.3][rng.usize(0..3)],
             keys: [2, 5, 12, 24][rng.usize(0..4)],
@@ -249,6 +231,7 @@ impl Plan {
             operations_max,
             payload_bytes_max,
             indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
+            extra_share: [0.0, 0.0, 0.4][rng.usize(0..3)],
             weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
         }
     }
@@ -257,6 +240,9 @@ impl Plan {
     pub fn ending(&self, rng: &mut Rng) -> Ending {
         let changes_max = [15, 60, 200, 500][rng.usize(0..4)];
         let drawn = rng.u8(0..18);
+        if let Some(ending) = self.profile.ending(rng) {
+            return ending;
+        }
         if self.is_restless && drawn < 13 {
             return match drawn {
                 0..5 => Ending::DirSyncErrorAt(rng.u64(1..10)),
@@ -265,7 +251,6 @@ impl Plan {
             };
         }
         match drawn {
-            _ if self.is_hot && rng.bool() => Ending::PowerLoss,
             _ if self.checkpoints.is_some() && rng.u8(0..6) == 0 => Ending::PowerLossAtCheckpoint(rng.u64(1..4)),
             0..6 => Ending::PowerLossAt(rng.u64(1..changes_max)),
             6..9 => Ending::PowerLoss,
@@ -319,19 +304,43 @@ impl Plan {
             0 => Operation::Get(table, key),
             1 => Operation::Scan(table, range(rng, |rng| self.key(rng))),
             2 => Operation::GetByCode(self.code(rng)),
-            3 => Operation::ScanCodes(range(rng, |rng| self.code(rng))),
-            4 => Operation::ScanTeams(range(rng, team)),
+            3 => Operation::ScanCodes(self.table_with_index(rng), range(rng, |rng| self.code(rng))),
+            4 => Operation::ScanTeams(self.table_with_index(rng), range(rng, team)),
             5 => Operation::Insert(table, key, self.row(rng, id)),
             6 | 7 => Operation::Upsert(table, key, self.row(rng, id)),
             8 => Operation::Replace(table, key, self.row(rng, id)),
             9 => Operation::Update(table, key, id, self.changes(rng)),
             10 | 11 => Operation::Increment(table, key, id, rng.i64(-9..10)),
             12 => Operation::Delete(table, key),
-            _ => Operation::DeleteBlind(table, key),
+            13 => Operation::DeleteBlind(table, key),
+            14 => Operation::Append(table, key, id),
+            15 if matches!(table, TableName::Extra(_)) => self.definition(rng, table),
+            15 => Operation::Get(table, key),
+            other => unreachable!("there is no kind {other}"),
+        }
+    }
+
+    fn definition(&self, rng: &mut Rng, table: TableName) -> Operation {
+        let index = if rng.bool() { IndexName::Codes } else { IndexName::Teams };
+        match rng.u8(0..8) {
+            0..3 => Operation::CreateTable(table),
+            3 => Operation::DropTable(table),
+            4..7 => Operation::CreateIndex(table, index),
+            _ => Operation::DropIndex(table, index),
+        }
+    }
+
+    fn table_with_index(&self, rng: &mut Rng) -> TableName {
+        match self.table(rng) {
+            TableName::Plain => TableName::Indexed,
+            table => table,
         }
     }
 
     fn table(&self, rng: &mut Rng) -> TableName {
+        if rng.f64() < self.extra_share {
+            return TableName::Extra(rng.u8(0..EXTRAS));
+        }
         if rng.f64() < self.indexed_share { TableName::Indexed } else { TableName::Plain }
     }
 

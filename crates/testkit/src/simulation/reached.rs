@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::operation::{Operation, Outcome};
 use super::oracle::{End, Finished};
+use crate::disk::Kind;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +24,14 @@ pub enum What {
     Replaces,
     Updates,
     Increments,
+    Appends,
     Deletes,
     BlindDeletes,
+    TablesCreated,
+    TablesDropped,
+    IndexesCreated,
+    IndexesDropped,
+    Missing,
     Savepoints,
     Rollbacks,
     UserAborts,
@@ -38,7 +45,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 24] = [
+const ALL: [What; 30] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -51,8 +58,14 @@ const ALL: [What; 24] = [
     What::Replaces,
     What::Updates,
     What::Increments,
+    What::Appends,
     What::Deletes,
     What::BlindDeletes,
+    What::TablesCreated,
+    What::TablesDropped,
+    What::IndexesCreated,
+    What::IndexesDropped,
+    What::Missing,
     What::Savepoints,
     What::Rollbacks,
     What::UserAborts,
@@ -91,16 +104,22 @@ impl Reached {
         let scan = |is_reverse| if is_reverse { What::BackwardScans } else { What::ForwardScans };
         self.note(match operation {
             _ if *outcome == Outcome::Duplicate => What::Duplicates,
+            _ if *outcome == Outcome::Missing => What::Missing,
             Operation::Get(..) | Operation::GetByCode(_) if *outcome == Outcome::Row(None) => What::Absences,
             Operation::Get(..) => What::Gets,
             Operation::GetByCode(_) => What::UniqueLookups,
             Operation::Scan(_, range) => scan(range.reverse),
-            Operation::ScanCodes(_) | Operation::ScanTeams(_) => What::IndexScans,
+            Operation::ScanCodes(..) | Operation::ScanTeams(..) => What::IndexScans,
             Operation::Insert(..) => What::Inserts,
             Operation::Upsert(..) => What::Upserts,
             Operation::Replace(..) => What::Replaces,
             Operation::Update(..) => What::Updates,
             Operation::Increment(..) => What::Increments,
+            Operation::Append(..) => What::Appends,
+            Operation::CreateTable(_) => What::TablesCreated,
+            Operation::DropTable(_) => What::TablesDropped,
+            Operation::CreateIndex(..) => What::IndexesCreated,
+            Operation::DropIndex(..) => What::IndexesDropped,
             Operation::Delete(..) => What::Deletes,
             Operation::DeleteBlind(..) => What::BlindDeletes,
             Operation::Savepoint => What::Savepoints,
@@ -110,16 +129,14 @@ impl Reached {
 
     /// The power failed during this operation of the disk, or between two; `opened` says whether the database was open by
     /// then, `checkpoints` whether it was taking a checkpoint.
-    pub(super) fn note_crash(&mut self, during: Option<&str>, opened: bool, checkpoints: bool) {
-        let during = during.unwrap_or_default();
-        let is_recycled = || during.rsplit(' ').next().is_some_and(|to| to.contains("prepared-"));
-        let is_removal = during.starts_with("unlink") || during.starts_with("rename") && is_recycled();
-        self.note(match (opened, checkpoints) {
-            (false, _) if during.contains("MANIFEST") => What::CrashesInFreeze,
+    pub(super) fn note_crash(&mut self, during: Option<(Kind, String)>, opened: bool, checkpoints: bool) {
+        let is_freeze = |name: &str| name.contains("MANIFEST");
+        self.note(match (opened, during) {
+            (false, Some((_, name))) if is_freeze(&name) => What::CrashesInFreeze,
             (false, _) => What::CrashesInRecovery,
-            (true, _) if is_removal => What::CrashesInTruncation,
-            (true, true) => What::CrashesInCheckpoint,
-            (true, false) => What::CrashesInRun,
+            (true, Some((Kind::Removal, _))) => What::CrashesInTruncation,
+            _ if checkpoints => What::CrashesInCheckpoint,
+            _ => What::CrashesInRun,
         });
     }
 }

@@ -30,7 +30,7 @@ use super::reached::{Reached, What};
 use super::session::{self, World};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
-use crate::disk::{Faults, SimDisk};
+use crate::disk::{Faults, Kind, SimDisk};
 use crate::fiber;
 use crate::spawn::SimSpawn;
 
@@ -249,7 +249,7 @@ impl<'s> Simulation<'s> {
                 self.count(|summary| {
                     summary.failed_opens += 1;
                     if disk.is_crashed() {
-                        summary.reached.note_crash(disk.crashed_in().as_deref(), false, false);
+                        summary.reached.note_crash(disk.crashed_in(), false, false);
                     }
                 });
                 disk.crash();
@@ -266,6 +266,8 @@ impl<'s> Simulation<'s> {
             Ending::PowerLossAt(_)
                 | Ending::PowerLossAtDirSync(_)
                 | Ending::PowerLossAtCheckpoint(_)
+                | Ending::PowerLossAtLogWrite(_)
+                | Ending::PowerLossAtRemoval(_)
                 | Ending::PowerLoss
                 | Ending::Close
                 | Ending::SyncErrorAt(_)
@@ -288,8 +290,7 @@ impl<'s> Simulation<'s> {
         config.recovery_buffer_bytes = plan.recovery_buffer_bytes;
         config.sessions_max = 64;
         if let Some(checkpoints) = &plan.checkpoints {
-            // Epochs must go on within the life of a generation.
-            config.epoch_interval = Duration::from_micros(300);
+            config.epoch_interval = plan.epoch_interval;
             config.checkpoint_kind = checkpoints.kind;
             config.checkpoint_threads = checkpoints.threads;
             config.checkpoint_compression = checkpoints.compression;
@@ -347,7 +348,11 @@ impl<'s> Simulation<'s> {
         }
         self.poll(&world);
         match ending {
-            Ending::PowerLossAt(_) | Ending::PowerLossAtDirSync(_) | Ending::PowerLossAtCheckpoint(_) => {}
+            Ending::PowerLossAt(_)
+            | Ending::PowerLossAtDirSync(_)
+            | Ending::PowerLossAtLogWrite(_)
+            | Ending::PowerLossAtRemoval(_)
+            | Ending::PowerLossAtCheckpoint(_) => {}
             Ending::Close => self.close(&world, disk)?,
             _ => {
                 if self.rng.borrow_mut().bool() {
@@ -365,7 +370,7 @@ impl<'s> Simulation<'s> {
         let is_taking = world.database.metrics().checkpoints.state != CheckpointState::Idle;
         self.count(|summary| {
             if disk.is_crashed() {
-                summary.reached.note_crash(disk.crashed_in().as_deref(), true, is_taking);
+                summary.reached.note_crash(disk.crashed_in(), true, is_taking);
             }
             if fiber::has_struck() {
                 summary.reached.note(What::TasksThatDied);
@@ -522,8 +527,10 @@ fn faults(ending: Ending) -> Faults {
         Ending::PowerLossAt(at) => Faults { crash_at: Some(at), ..none },
         Ending::IoErrorAt(at) => Faults { io_error_at: Some(at), ..none },
         Ending::SyncErrorAt(at) => Faults { sync_error_at: Some(at), ..none },
+        Ending::PowerLossAtLogWrite(at) => Faults { crash_in: Some((Kind::LogWrite, at)), ..none },
+        Ending::PowerLossAtRemoval(at) => Faults { crash_in: Some((Kind::Removal, at)), ..none },
         Ending::DirSyncErrorAt(at) => Faults { dir_sync_error_at: Some(at), ..none },
-        Ending::PowerLossAtDirSync(at) => Faults { crash_at_dir_sync: Some(at), ..none },
+        Ending::PowerLossAtDirSync(at) => Faults { crash_in: Some((Kind::DirSync, at)), ..none },
         Ending::ReadErrorAt(at) => Faults { read_error_at: Some(at), ..none },
         Ending::FullAt(at) => Faults { full_at: Some(at), ..none },
         Ending::PowerLoss | Ending::PowerLossAtCheckpoint(_) | Ending::Kill | Ending::Close | Ending::TaskDiesAt(_) => {

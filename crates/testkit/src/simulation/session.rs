@@ -119,7 +119,7 @@ fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> 
     match world.tables.execute(transaction, &operation, &mut draft.savepoints) {
         Ok(outcome) => {
             world.trace.line(|| format!("  {} {operation:?} -> {outcome:?}", draft.id));
-            draft.writes |= is_write(&operation);
+            draft.writes |= !operation.is_read();
             draft.steps.push((operation, outcome));
             Ok(Attempt::Goes)
         }
@@ -166,17 +166,4 @@ fn gave_up(world: &World<'_>, id: TransactionId, error: &Error, at: &dyn std::fm
         return Ok(Attempt::GaveUp);
     }
     Err(Failure::engine(format!("{id} at {at:?}"), error))
-}
-
-fn is_write(operation: &Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::Get(..)
-            | Operation::Scan(..)
-            | Operation::GetByCode(_)
-            | Operation::ScanCodes(_)
-            | Operation::ScanTeams(_)
-            | Operation::Savepoint
-            | Operation::RollbackTo(_)
-    )
 }

@@ -2,13 +2,16 @@
 //!
 //! Invariant: an operation here and in the serial model mean the same; the order of keys is that of their ranks.
 
-use std::collections::{BTreeSet, Bound};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, Bound};
 
-use osier::table::{ColumnId, KeyRange, Row as EngineRow, Schema, Type, Value};
+use osier::table::{ColumnId, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::{Database, Error, Savepoint, Table, Transaction};
 
-use super::model::Model;
-use super::operation::{Change, Key, Operation, Outcome, Range, Row, TableName, TransactionId, increment};
+use super::model::{Model, TableModel};
+use super::operation::{
+    Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended, increment,
+};
 use super::oracle::Recovered;
 
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
@@ -20,8 +23,19 @@ const UNIQUE_VIOLATION: &str = "23505";
 /// The SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
 
+/// The SQLSTATE of an index that does not exist.
+const UNDEFINED_OBJECT: &str = "42704";
+
+/// The SQLSTATE of a table or an index that exists.
+const DUPLICATE_TABLE: &str = "42P07";
+
+/// The SQLSTATE of a handle that is out of date.
+const TABLE_CHANGED: &str = "0A000";
+
 /// Handles on the tables.
 pub struct Tables {
+    /// Some may be out of date.
+    extra: RefCell<BTreeMap<TableName, Table>>,
     plain: Table,
     indexed: Table,
     markers: Table,
@@ -44,28 +58,47 @@ impl Columns {
 
     fn of(table: TableName) -> Columns {
         Columns::after(match table {
-            TableName::Plain => 1,
+            TableName::Plain | TableName::Extra(_) => 1,
             TableName::Indexed => 2,
         })
     }
 }
 
+fn body(builder: SchemaBuilder) -> SchemaBuilder {
+    builder
+        .column("writer", Type::Int64)
+        .column("counter", Type::Int64)
+        .nullable_column("code", Type::Int32)
+        .column("team", Type::Int16)
+        .nullable_column("payload", Type::Bytes)
+}
+
+/// Of a table like `plain`.
+fn plain(name: impl Into<String>) -> SchemaBuilder {
+    body(Schema::builder(name).column("id", Type::Int32)).primary_key(["id"])
+}
+
 fn schemas() -> [Schema; 3] {
-    let body = |builder: osier::table::SchemaBuilder| {
-        builder
-            .column("writer", Type::Int64)
-            .column("counter", Type::Int64)
-            .nullable_column("code", Type::Int32)
-            .column("team", Type::Int16)
-            .nullable_column("payload", Type::Bytes)
-    };
-    let plain = body(Schema::builder("plain").column("id", Type::Int32)).primary_key(["id"]);
+    let plain = plain("plain");
     let indexed = body(Schema::builder("indexed").column("branch", Type::Int16).column("name", Type::Text))
         .primary_key(["branch", "name"])
-        .unique_index("by_code", ["code"])
-        .index("by_team", ["team"]);
+        .unique_index(IndexName::Codes.name(), ["code"])
+        .index(IndexName::Teams.name(), ["team"]);
     let markers = Schema::builder("markers").column("id", Type::Int64).primary_key(["id"]);
     [plain, indexed, markers].map(|schema| schema.build().expect("a sound schema"))
+}
+
+impl IndexName {
+    fn name(self) -> &'static str {
+        match self {
+            IndexName::Codes => "by_code",
+            IndexName::Teams => "by_team",
+        }
+    }
+}
+
+fn extra_name(slot: u8) -> String {
+    format!("extra{slot}")
 }
 
 impl Tables {
@@ -75,7 +108,7 @@ impl Tables {
         // Markers first: what a scan in the order of the tables sees of a transaction later, it sees without its marker.
         let markers = transaction.create_table(markers)?;
         let (plain, indexed) = (transaction.create_table(plain)?, transaction.create_table(indexed)?);
-        Ok(Tables { plain, indexed, markers })
+        Ok(Tables { plain, indexed, markers, extra: RefCell::default() })
     }
 
     /// Finds the tables; `None` where they were not created.
@@ -87,14 +120,23 @@ impl Tables {
         };
         let (plain, indexed, markers) = (find("plain")?, find("indexed")?, find("markers")?);
         assert!(plain.is_some() == indexed.is_some() && plain.is_some() == markers.is_some(), "half a transaction");
-        Ok(plain.zip(indexed).zip(markers).map(|((plain, indexed), markers)| Tables { plain, indexed, markers }))
+        let tables = |((plain, indexed), markers)| Tables { plain, indexed, markers, extra: RefCell::default() };
+        Ok(plain.zip(indexed).zip(markers).map(tables))
     }
 
-    fn table(&self, name: TableName) -> &Table {
-        match name {
-            TableName::Plain => &self.plain,
-            TableName::Indexed => &self.indexed,
+    /// The handle that was used last, or a new one.
+    fn table(&self, transaction: &Transaction<'_>, name: TableName) -> Result<Table, Error> {
+        let slot = match name {
+            TableName::Plain => return Ok(self.plain.clone()),
+            TableName::Indexed => return Ok(self.indexed.clone()),
+            TableName::Extra(slot) => slot,
+        };
+        if let Some(table) = self.extra.borrow().get(&name) {
+            return Ok(table.clone());
         }
+        let table = transaction.table(&extra_name(slot))?;
+        self.extra.borrow_mut().insert(name, table.clone());
+        Ok(table)
     }
 
     /// Marks the transaction as one whose writes count.
@@ -118,89 +160,144 @@ impl Tables {
                 savepoints.truncate(depth + 1);
                 transaction.rollback_to(savepoints[*depth]).map(|()| Outcome::Done).map_err(Error::from)
             }
-            Operation::Get(..)
-            | Operation::Scan(..)
-            | Operation::GetByCode(_)
-            | Operation::ScanCodes(_)
-            | Operation::ScanTeams(_) => self.read(transaction, operation),
-            _ => self.write(transaction, operation),
+            _ => self.execute_now(transaction, operation),
         };
-        match outcome {
-            Err(error) if error.sqlstate() == UNIQUE_VIOLATION => Ok(Outcome::Duplicate),
-            outcome => outcome,
+        outcome.or_else(|error| match error.sqlstate() {
+            UNIQUE_VIOLATION | DUPLICATE_TABLE => Ok(Outcome::Duplicate),
+            UNDEFINED_TABLE | UNDEFINED_OBJECT => Ok(Outcome::Missing),
+            _ => Err(error),
+        })
+    }
+
+    /// Again with a new handle, as long as the one at hand is out of date.
+    fn execute_now(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
+        loop {
+            match (self.execute_once(transaction, operation), operation.table()) {
+                (Err(error), Some(name @ TableName::Extra(_))) if error.sqlstate() == TABLE_CHANGED => {
+                    self.extra.borrow_mut().remove(&name);
+                }
+                (outcome, _) => return outcome,
+            }
         }
     }
 
-    fn read(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
-        let indexed = TableName::Indexed;
+    fn execute_once(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
         match operation {
-            Operation::Get(name, key) => {
-                let row = transaction.get(self.table(*name), &key_values(*name, *key))?;
-                Ok(Outcome::Row(row.map(|row| decode(*name, &row))))
+            Operation::CreateTable(_)
+            | Operation::DropTable(_)
+            | Operation::CreateIndex(..)
+            | Operation::DropIndex(..) => self.define(transaction, operation).map(|()| Outcome::Done),
+            operation if operation.is_read() => self.read(transaction, operation),
+            _ => self.write(transaction, operation),
+        }
+    }
+
+    fn define(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<(), Error> {
+        let name = operation.table().expect("a definition is of a table");
+        let changed = match (operation, name) {
+            (Operation::CreateTable(_), TableName::Extra(slot)) => {
+                let schema = plain(extra_name(slot)).build().expect("a sound schema");
+                Some(transaction.create_table(schema)?)
+            }
+            (Operation::DropTable(_), _) => {
+                transaction.drop_table(&self.table(transaction, name)?)?;
+                None
+            }
+            (Operation::CreateIndex(_, index), _) => {
+                let (column, is_unique) = match index {
+                    IndexName::Codes => ("code", true),
+                    IndexName::Teams => ("team", false),
+                };
+                let table = self.table(transaction, name)?;
+                Some(transaction.create_index(&table, index.name(), &[column], is_unique)?)
+            }
+            (Operation::DropIndex(_, index), _) => {
+                Some(transaction.drop_index(&self.table(transaction, name)?, index.name())?)
+            }
+            other => unreachable!("{other:?} is no definition that is drawn"),
+        };
+        let mut extra = self.extra.borrow_mut();
+        match changed {
+            Some(table) => extra.insert(name, table),
+            None => extra.remove(&name),
+        };
+        Ok(())
+    }
+
+    fn read(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
+        let name = operation.table().expect("it reads a table");
+        let table = self.table(transaction, name)?;
+        match operation {
+            Operation::Get(_, key) => {
+                let row = transaction.get(&table, &key_values(name, *key))?;
+                Ok(Outcome::Row(row.map(|row| decode(name, &row))))
             }
             Operation::GetByCode(code) => {
-                let row = transaction.get_by_index(&self.indexed, "by_code", &[Value::Int(i64::from(*code))])?;
-                Ok(Outcome::Row(row.map(|row| decode(indexed, &row))))
+                let code = [Value::Int(i64::from(*code))];
+                let row = transaction.get_by_index(&table, IndexName::Codes.name(), &code)?;
+                Ok(Outcome::Row(row.map(|row| decode(name, &row))))
             }
-            Operation::Scan(name, range) => with_range(
+            Operation::Scan(_, range) => with_range(
                 range,
-                |key| key_values(*name, key),
-                |keys| {
-                    let rows = transaction.scan(self.table(*name), keys)?;
-                    collect(*name, rows, range.limit)
-                },
+                |key| key_values(name, key),
+                |keys| collect(name, transaction.scan(&table, keys)?, range.limit),
             ),
-            Operation::ScanCodes(range) => with_range(
+            Operation::ScanCodes(_, range) => with_range(
                 range,
                 |code| vec![Value::Int(i64::from(code))],
-                |keys| {
-                    let rows = transaction.scan_index(&self.indexed, "by_code", keys)?;
-                    collect(indexed, rows, range.limit)
-                },
+                |keys| collect(name, transaction.scan_index(&table, IndexName::Codes.name(), keys)?, range.limit),
             ),
-            Operation::ScanTeams(range) => with_range(
+            Operation::ScanTeams(_, range) => with_range(
                 range,
                 |team| vec![Value::Int(i64::from(team))],
-                |keys| {
-                    let rows = transaction.scan_index(&self.indexed, "by_team", keys)?;
-                    collect(indexed, rows, range.limit)
-                },
+                |keys| collect(name, transaction.scan_index(&table, IndexName::Teams.name(), keys)?, range.limit),
             ),
             other => unreachable!("{other:?} is not a read"),
         }
     }
 
     fn write(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
+        let name = &operation.table().expect("it writes to a table");
+        let table = &self.table(transaction, *name)?;
         match operation {
-            Operation::Insert(name, key, row) => {
-                transaction.insert(self.table(*name), &values(*name, *key, row)).map(|()| Outcome::Done)
+            Operation::Insert(_, key, row) => {
+                transaction.insert(table, &values(*name, *key, row)).map(|()| Outcome::Done)
             }
-            Operation::Upsert(name, key, row) => {
-                transaction.upsert(self.table(*name), &values(*name, *key, row)).map(|()| Outcome::Done)
+            Operation::Upsert(_, key, row) => {
+                transaction.upsert(table, &values(*name, *key, row)).map(|()| Outcome::Done)
             }
-            Operation::Replace(name, key, row) => {
-                transaction.replace(self.table(*name), &values(*name, *key, row)).map(Outcome::Existed)
+            Operation::Replace(_, key, row) => {
+                transaction.replace(table, &values(*name, *key, row)).map(Outcome::Existed)
             }
-            Operation::Update(name, key, writer, changes) => {
+            Operation::Update(_, key, writer, changes) => {
                 let columns = Columns::of(*name);
                 let mut values = vec![(columns.writer, Value::Int(writer.0 as i64))];
                 values.extend(changes.iter().map(|change| change_value(&columns, change)));
-                transaction.update(self.table(*name), &key_values(*name, *key), &values).map(Outcome::Existed)
+                transaction.update(table, &key_values(*name, *key), &values).map(Outcome::Existed)
             }
-            Operation::Increment(name, key, writer, by) => {
+            Operation::Increment(_, key, writer, by) => {
                 let columns = Columns::of(*name);
-                let existed = transaction.update_with(self.table(*name), &key_values(*name, *key), |row, changes| {
+                let existed = transaction.update_with(table, &key_values(*name, *key), |row, changes| {
                     changes.set(columns.writer, Value::Int(writer.0 as i64));
                     changes.set(columns.counter, Value::Int(increment(row.int(columns.counter), *by)));
                     Ok::<(), Error>(())
                 });
                 existed.map(Outcome::Existed)
             }
-            Operation::Delete(name, key) => {
-                transaction.delete(self.table(*name), &key_values(*name, *key)).map(Outcome::Existed)
+            Operation::Append(_, key, writer) => {
+                let key = key_values(*name, *key);
+                let before = transaction.get(table, &key)?.map(|row| decode(*name, &row));
+                if let Some((_, row)) = &before {
+                    let (columns, list) = (Columns::of(*name), appended(row.payload.as_deref(), *writer));
+                    let changes =
+                        [(columns.writer, Value::Int(writer.0 as i64)), (columns.payload, Value::Bytes(&list))];
+                    transaction.update(table, &key, &changes)?;
+                }
+                Ok(Outcome::Row(before))
             }
-            Operation::DeleteBlind(name, key) => {
-                transaction.delete_blind(self.table(*name), &key_values(*name, *key)).map(|()| Outcome::Done)
+            Operation::Delete(_, key) => transaction.delete(table, &key_values(*name, *key)).map(Outcome::Existed),
+            Operation::DeleteBlind(_, key) => {
+                transaction.delete_blind(table, &key_values(*name, *key)).map(|()| Outcome::Done)
             }
             other => unreachable!("{other:?} is not a write"),
         }
@@ -217,21 +314,33 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
         transactions.insert(TransactionId(row?.int(ColumnId(0)) as u64));
     }
     let mut model = Model::default();
-    for name in [TableName::Plain, TableName::Indexed] {
-        for row in transaction.scan(tables.table(name), KeyRange::all())? {
+    for name in [TableName::Plain, TableName::Indexed].into_iter().chain((0..EXTRAS).map(TableName::Extra)) {
+        let table = match tables.table(&transaction, name) {
+            Err(error) if error.sqlstate() == UNDEFINED_TABLE => continue,
+            table => table?,
+        };
+        let has = |index: &IndexName| table.schema().index(index.name()).is_ok();
+        let indexes = [IndexName::Codes, IndexName::Teams].into_iter().filter(has).collect();
+        model.add(name, TableModel { indexes, ..TableModel::default() });
+        for row in transaction.scan(&table, KeyRange::all())? {
             let (key, row) = decode(name, &row?);
             assert_eq!(model.put(name, key, Some(row)), None, "a scan returned {key:?} twice");
         }
+        check_indexes(&tables, &transaction, &mut model, name)?;
     }
-    check_indexes(&tables, &transaction, &mut model)?;
     Ok(Recovered { transactions, model })
 }
 
 /// Secondary indexes are rebuilt at every open: they must say what the rows say.
-fn check_indexes(tables: &Tables, transaction: &Transaction<'_>, model: &mut Model) -> Result<(), Error> {
+fn check_indexes(
+    tables: &Tables,
+    transaction: &Transaction<'_>,
+    model: &mut Model,
+    name: TableName,
+) -> Result<(), Error> {
     let all = Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: false, limit: usize::MAX };
     let teams = Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: true, limit: usize::MAX };
-    for operation in [Operation::ScanCodes(all), Operation::ScanTeams(teams)] {
+    for operation in [Operation::ScanCodes(name, all), Operation::ScanTeams(name, teams)] {
         let found = tables.execute(transaction, &operation, &mut Vec::new())?;
         assert_eq!(found, model.begin().apply(&operation), "an index differs from its rows");
     }
@@ -241,7 +350,7 @@ fn check_indexes(tables: &Tables, transaction: &Transaction<'_>, model: &mut Mod
 fn key_values(table: TableName, key: Key) -> Vec<Value<'static>> {
     let rank = usize::from(key.0);
     match table {
-        TableName::Plain => vec![Value::Int(rank as i64)],
+        TableName::Plain | TableName::Extra(_) => vec![Value::Int(rank as i64)],
         TableName::Indexed => {
             vec![Value::Int((rank / NAMES.len()) as i64), Value::Text(NAMES[rank % NAMES.len()])]
         }
@@ -273,7 +382,7 @@ fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
     let columns = Columns::of(table);
     let first = row.int(ColumnId(0)) as usize;
     let rank = match table {
-        TableName::Plain => first,
+        TableName::Plain | TableName::Extra(_) => first,
         TableName::Indexed => {
             let name = row.text(ColumnId(1));
             first * NAMES.len() + NAMES.iter().position(|known| *known == name).expect("a known name")
