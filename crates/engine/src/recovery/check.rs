@@ -16,11 +16,9 @@ use super::RecoveryError;
 use super::replay_values::{Replayer, Session};
 use super::scan::{Chunk, Deferred, Finished, GenerationScan, Place, ReadBatch, Scan, StreamScan, Tally, Torn};
 use super::workers::Work;
-use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::log::batch::header_bytes;
-use crate::log::bytes::u32_at;
-use crate::log::record::{self, Entry, RecordError, RecordHeader, RecordReader};
+use crate::log::record::{self, Entry, RecordHeader, RecordReader};
 
 /// One thread of the scan.
 pub(crate) struct Scanner {
@@ -125,10 +123,6 @@ impl Check<'_> {
             let offset = LogOffset(self.batch.header.offset.0 + at as u64);
             let entry = match record::parse(&self.bytes[at..], log.seal(offset)) {
                 Ok(entry) => entry,
-                Err(RecordError::Checksum { .. }) if has(Mutation::GapSkipped) => {
-                    at += u32_at(self.bytes, at) as usize;
-                    continue;
-                }
                 Err(error) => {
                     self.tear(at, offset, error.to_string())?;
                     break;
