@@ -52,7 +52,7 @@ impl Profile {
         let drawn = rng.u8(0..8);
         match self {
             Profile::Hot | Profile::Absent if drawn < 4 => Some(Ending::PowerLoss),
-            Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..40))),
+            Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..20))),
             Profile::Quiet if drawn < 6 => Some(Ending::PowerLossAtCheckpoint(rng.u64(1..4))),
             Profile::Recycling if drawn < 4 => Some(Ending::PowerLoss),
             Profile::Recycling if drawn < 5 => Some(Ending::PowerLossAt(rng.u64(200..1000))),
@@ -113,7 +113,8 @@ impl Plan {
         Plan {
             payload_bytes_max: 900,
             log_writes: LogWrites::Buffered,
-            group_commit_interval: Duration::from_micros(500),
+            // Batches of many records.
+            group_commit_interval: Duration::from_millis(4),
             sessions: 8,
             ..self.hot(choices)
         }
