@@ -192,12 +192,25 @@ impl Directory {
         })
     }
 
+    /// Locks a directory that is only read: nothing is created there.
+    pub(crate) fn lock_if_there(
+        disk: &dyn Disk,
+        home: &Path,
+    ) -> Result<Option<Box<dyn Any + Send + Sync>>, DirectoryError> {
+        let path = home.join(LOCK_NAME);
+        match disk.exists(&path) {
+            Ok(true) => Directory::lock(disk, home).map(Some),
+            Ok(false) => Ok(None),
+            Err(source) => Err(DirectoryError::Io { action: "look for", path, source }),
+        }
+    }
+
     fn create(config: &Config, disk: &dyn Disk, home: &Path) -> Result<Manifest, DirectoryError> {
         let listing =
             disk.list(home).map_err(|source| DirectoryError::Io { action: "list", path: home.to_owned(), source })?;
         let is_foreign = |path: &&PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let is_ours = [LOCK_NAME, SOCKET_NAME, manifest::TEMPORARY_NAME].contains(&name);
+            let is_ours = [LOCK_NAME, SOCKET_NAME, UNFINISHED_NAME, manifest::TEMPORARY_NAME].contains(&name);
             !is_ours && !name.starts_with("stream-")
         };
         if let Some(file) = listing.iter().find(is_foreign) {

@@ -9,6 +9,7 @@ use crate::config::ConfigError;
 use crate::directory::DirectoryError;
 use crate::log::LogError;
 use crate::recovery::RecoveryError;
+use crate::salvage::SalvageError;
 use crate::table::SchemaError;
 use crate::transaction::TransactionError;
 
@@ -31,6 +32,9 @@ pub enum Error {
     /// A backup could not be written or restored.
     #[error(transparent)]
     Backup(#[from] BackupError),
+    /// Nothing was salvaged.
+    #[error(transparent)]
+    Salvage(#[from] SalvageError),
     /// A schema, or a value that does not fit one.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -64,6 +68,7 @@ impl Error {
             Error::Recovery(error) => error.sqlstate(),
             Error::Checkpoint(error) => error.sqlstate(),
             Error::Backup(error) => error.sqlstate(),
+            Error::Salvage(error) => error.sqlstate(),
             Error::Schema(error) => error.sqlstate(),
             Error::Transaction(error) => error.sqlstate(),
             Error::Spawn { .. } => "53000",

@@ -37,6 +37,7 @@ pub mod log;
 mod metrics;
 pub mod persist;
 pub mod recovery;
+pub mod salvage;
 pub mod status;
 pub mod table;
 mod ticker;
@@ -55,6 +56,7 @@ pub use log::{LogError, LogMetrics, StreamMetrics};
 pub use metrics::Metrics;
 pub use osier_memory::MemoryUse;
 pub use recovery::{RecoveryError, RecoveryPlan, RecoveryReport, Until, explain};
+pub use salvage::{SalvageError, SalvageReport, salvage};
 pub use status::{Status, status};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::{

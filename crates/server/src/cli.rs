@@ -39,6 +39,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Make a database of a backup, in new directories
     Restore(RestoreArgs),
+    /// Make a new database of what a damaged one provably held, and say what is missing; the damaged one is only read
+    Salvage(SalvageArgs),
     /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
     /// Look into a log without opening the database, which must be closed
@@ -144,6 +146,20 @@ pub struct RestoreArgs {
     /// Restore the state at the end of an epoch (a whole number), or at a time (2026-01-31T23:59:00Z, or @ and seconds since 1970)
     #[arg(long, value_name = "EPOCH|TIME")]
     pub until: Option<Until>,
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SalvageArgs {
+    /// The damaged database's directories, the one with MANIFEST first, and then the directory of the new one
+    #[arg(required = true, num_args = 2.., value_names = ["DIR", "TARGET"])]
+    pub paths: Vec<PathBuf>,
+    /// Take every row that can be read in its newest version instead of a consistent state
+    #[arg(long)]
+    pub rows: bool,
     #[command(flatten)]
     pub settings: SettingArgs,
     #[command(flatten)]

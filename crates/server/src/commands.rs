@@ -38,6 +38,7 @@ pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
         Command::Checkpoint(args) => operate::checkpoint(&args),
         Command::Backup(args) => operate::backup(&args),
         Command::Restore(args) => operate::restore(&args),
+        Command::Salvage(args) => operate::salvage(&args),
         Command::Recover(args) => operate::recover(&args),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
         Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),

@@ -15,7 +15,7 @@ use osier_bench::error::BenchError;
 use osier_bench::progress::recovery_callback;
 use osier_bench::report::Report;
 
-use crate::cli::{AskArgs, BackupArgs, CheckpointArgs, RecoverArgs, RestoreArgs, SettingArgs};
+use crate::cli::{AskArgs, BackupArgs, CheckpointArgs, RecoverArgs, RestoreArgs, SalvageArgs, SettingArgs};
 use crate::commands::{directories, say};
 
 /// Exit status where nothing was done because the user has to agree first.
@@ -80,6 +80,17 @@ pub fn restore(args: &RestoreArgs) -> Result<ExitCode, BenchError> {
         EngineOptions { dirs: args.dirs.clone(), settings, is_relaxed: false }.config(Create::IfMissing)?;
     config.until = args.until;
     let report = osier::restore(config.progress(recovery_callback()), &args.backup)?;
+    say(&mut *args.output.text(), &report.to_string())?;
+    args.output.write(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a database of what a damaged one provably held.
+pub fn salvage(args: &SalvageArgs) -> Result<ExitCode, BenchError> {
+    let (target, dirs) = args.paths.split_last().expect("the command line has two paths or more");
+    let settings = args.settings.settings.iter().cloned().collect();
+    let config = EngineOptions { dirs: vec![target.clone()], settings, is_relaxed: false }.config(Create::New)?;
+    let report = osier::salvage(&directories(dirs), config, args.rows)?;
     say(&mut *args.output.text(), &report.to_string())?;
     args.output.write(&report)?;
     Ok(ExitCode::SUCCESS)

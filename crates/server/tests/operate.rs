@@ -60,6 +60,26 @@ fn status(directory: &Directory) -> Value {
 }
 
 #[test]
+fn a_damaged_database_is_salvaged() {
+    let directory = Directory::new();
+    let bench = "bench ycsb --records 1000 --transactions 2000 --streams 2";
+    succeeds(&directory, &format!("{bench} --dir db {SMALL_FILES}"));
+    let log = directory.join("db/stream-1/00000001-00000001.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[3 * 4096 + 100] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    fails(&directory, &format!("recover db {SMALL_FILES}"), 10);
+    let report = json(&directory, &format!("salvage db saved {SMALL_FILES}"));
+    // Of the batch that is damaged.
+    let position = report["damages"][0]["position"].as_u64().unwrap();
+    assert!(report["consistent"] == true && position <= 3 * 4096, "{report}");
+    succeeds(&directory, &format!("recover saved {SMALL_FILES}"));
+    assert!(fails(&directory, &format!("salvage db saved {SMALL_FILES}"), 14).contains("not empty"));
+    let report = json(&directory, &format!("salvage db rows --rows {SMALL_FILES}"));
+    assert!(report["tables"][0]["rows"].as_u64() > Some(0), "{report}");
+}
+
+#[test]
 fn a_running_database_is_looked_at_and_checkpointed() {
     let directory = Directory::new();
     let running = Running::start(&directory, "ycsb --records 1000 --streams 2");

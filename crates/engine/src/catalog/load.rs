@@ -38,7 +38,7 @@ impl Catalog {
     }
 
     /// A handle for each row of the catalog, which nobody else writes.
-    fn open_all(&self, store: &Store, pin: &Pin<'_>) -> Result<Vec<Table>, Error> {
+    pub(crate) fn open_all(&self, store: &Store, pin: &Pin<'_>) -> Result<Vec<Table>, Error> {
         let catalog = &self.tables;
         let (id, definition) = (catalog.column("id")?, catalog.column("definition")?);
         let mut opened = Vec::new();

@@ -72,6 +72,20 @@ impl PartIdentity {
         out
     }
 
+    /// The part that a sound header names.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<PartIdentity> {
+        let fields = bytes.get(..HEADER_BYTES)?;
+        let part = PartIdentity {
+            database: DatabaseId(u128::from_le_bytes(*fields[16..].first_chunk()?)),
+            checkpoint: u64_at(fields, 32),
+            part: u32_at(fields, 40),
+            parts: u32_at(fields, 44),
+            kind: if u64_at(fields, 48) == 1 { CheckpointKind::Epoch } else { CheckpointKind::Fuzzy },
+            boundary: u64_at(fields, 56),
+        };
+        part.check(bytes).is_ok().then_some(part)
+    }
+
     /// Whether `bytes` are this part's header.
     pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), Unsound> {
         let expected = self.encode();

@@ -48,29 +48,57 @@ impl Chain {
         layout: &Layout,
         frozen: Option<&FrozenGeneration>,
     ) -> Result<Vec<Chain>, RecoveryError> {
-        assert!(frozen.is_none_or(|frozen| frozen.layout == *layout));
-        let find = |index: usize| {
-            let stream = StreamId(index as u32);
-            let directory = manifest.stream_directory(home, layout, stream);
-            let place = frozen.map(|frozen| frozen.streams[index]);
-            let (first, durable) = match place {
-                Some(place) => (place.first_sequence, layout.floor),
-                None => (manifest.begins[index].sequence, manifest.begins[index].durable),
-            };
-            let chain = Chain {
-                log: layout.log(manifest.database, stream),
-                directory,
-                segments: Vec::new(),
-                frozen_end: place.map(|place| place.end),
-                generation_floor: layout.floor,
-                durable,
-            };
-            chain.fill(disk, first, manifest.current.generation)
+        let find = |index| match Chain::find(disk, home, manifest, layout, frozen, index) {
+            (chain, None) => Ok(chain),
+            (_, Some(broken)) => Err(broken),
         };
         (0..layout.streams.len()).map(find).collect()
     }
 
-    fn fill(mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<Chain, RecoveryError> {
+    /// The chain of one stream as far as it is sound, and why it ends there where that is too early.
+    pub(crate) fn find(
+        disk: &dyn Disk,
+        home: &Path,
+        manifest: &Manifest,
+        layout: &Layout,
+        frozen: Option<&FrozenGeneration>,
+        index: usize,
+    ) -> (Chain, Option<RecoveryError>) {
+        assert!(frozen.is_none_or(|frozen| frozen.layout == *layout));
+        let stream = StreamId(index as u32);
+        let place = frozen.map(|frozen| frozen.streams[index]);
+        let (first, durable) = match place {
+            Some(place) => (place.first_sequence, layout.floor),
+            None => (manifest.begins[index].sequence, manifest.begins[index].durable),
+        };
+        let mut chain = Chain {
+            log: layout.log(manifest.database, stream),
+            directory: manifest.stream_directory(home, layout, stream),
+            segments: Vec::new(),
+            frozen_end: place.map(|place| place.end),
+            generation_floor: layout.floor,
+            durable,
+        };
+        let broken = chain.fill(disk, first, manifest.current.generation).err();
+        (chain, broken)
+    }
+
+    fn fill(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
+        let opened = self.open_segments(disk, first, current);
+        if let Some(end) = self.frozen_end {
+            while self.segments.last().is_some_and(|last| last.header.base >= end) {
+                self.segments.pop();
+            }
+        }
+        opened?;
+        let reach = self.segments.last().map_or(FIRST_OFFSET, |last| last.header.capacity_end());
+        match self.frozen_end {
+            Some(end) if end > reach => Err(self.missing(first + self.segments.len() as u64)),
+            _ => Ok(()),
+        }
+    }
+
+    fn open_segments(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
         let sequences = self.sequences(disk, first, current)?;
         for (place, sequence) in sequences.iter().enumerate() {
             let expected = first + place as u64;
@@ -80,16 +108,7 @@ impl Chain {
             let segment = Segment::open(disk, &self.directory, &self.log, expected).map_err(RecoveryError::Segment)?;
             self.push(segment)?;
         }
-        if let Some(end) = self.frozen_end {
-            while self.segments.last().is_some_and(|last| last.header.base >= end) {
-                self.segments.pop();
-            }
-            let reach = self.segments.last().map_or(FIRST_OFFSET, |last| last.header.capacity_end());
-            if end > reach {
-                return Err(self.missing(first + self.segments.len() as u64));
-            }
-        }
-        Ok(self)
+        Ok(())
     }
 
     /// The numbers of the segments there are, ascending.
@@ -158,7 +177,12 @@ impl Chain {
         self.segments.last().map_or(self.durable, |last| last.header.floor.max(self.durable))
     }
 
-    /// The same for a copy of the stream that ends at `end`.
+    /// No record above this was in a segment before the first one.
+    pub(crate) fn begin_floor(&self) -> Stamp {
+        self.segments.first().map_or(self.durable, |first| first.header.floor)
+    }
+
+    /// [`Chain::floor`] for a copy of the stream that ends at `end`.
     pub(crate) fn floor_of_copy(&self, end: LogOffset) -> Stamp {
         let copied = self.segments.iter().take_while(|segment| segment.header.base <= end);
         copied.last().map_or(self.durable, |last| last.header.floor.max(self.durable))

@@ -50,7 +50,7 @@ pub(crate) fn judge(scan: &Scan, index: usize, tally: &Tally) -> Result<Verdict,
     let mut streams = Vec::with_capacity(generation.streams.len());
     for stream in 0..generation.streams.len() {
         let verdict = judge_stream(scan, index, stream)?;
-        if verdict.durable < stable {
+        if verdict.durable < stable && !generation.is_salvaged {
             let path = generation.streams[stream].chain.directory.clone();
             return Err(RecoveryError::LostDurable { path, found: verdict.durable, promised: stable });
         }
@@ -59,7 +59,10 @@ pub(crate) fn judge(scan: &Scan, index: usize, tally: &Tally) -> Result<Verdict,
     let floor = generation.layout.floor;
     let durable = || streams.iter().map(|stream| stream.durable);
     let cut = durable().min().unwrap_or(floor);
-    assert!(floor <= cut && stable <= cut, "a cut of {cut} above the floor {floor} and the frontier {stable}");
+    assert!(
+        floor <= cut && (stable <= cut || generation.is_salvaged),
+        "a cut of {cut} above the floor {floor} and the frontier {stable}"
+    );
     let max_seen = durable().max().unwrap_or(floor).max(tally.max_stamp);
     let max_epoch = tally.max_epoch.max(generation.layout.epoch_floor);
     let verdict = Verdict { cut, max_seen, max_epoch, streams };
@@ -104,7 +107,7 @@ fn confirm(scan: &Scan, index: usize, found: Verdict) -> Result<Verdict, Recover
         let (seen, frozen) = (found.max_seen, frozen.max_seen);
         return contradiction(0, format!("it holds stamp {seen}, but its generation was frozen with {frozen}"));
     }
-    if generation.stable() > frozen.cut {
+    if generation.stable() > frozen.cut && !generation.is_salvaged {
         let (stable, cut) = (generation.stable(), frozen.cut);
         return contradiction(
             0,

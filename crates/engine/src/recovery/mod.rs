@@ -56,13 +56,13 @@ pub use until::Until;
 use crate::config::Config;
 use crate::ids::{Epoch, Generation, WallTime};
 use crate::io::Disk;
-use crate::persist::manifest::{Manifest, NEVER};
+use crate::persist::manifest::{FrozenGeneration, Manifest, NEVER};
 use crate::table::store::Store;
 use base::Base;
 use chain::Chain;
 use check::Scanner;
 use cut::Verdict;
-use replay_values::Replayer;
+pub(crate) use replay_values::Replayer;
 use report::Stopwatch;
 use scan::{Deferred, GenerationScan, Scan, Tally};
 
@@ -119,6 +119,31 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
     report.verify_seconds = watch.lap();
     report.seconds = watch.total();
     Ok(Recovered { manifest: next, report })
+}
+
+/// Loads into an empty `store` what counts of the frozen generations of `manifest`, each as far as its chains are sound, which
+/// reach the frozen ends. They may have lost what their batches promise. Nothing is decided and nothing written.
+pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Result<RecoveryReport, RecoveryError> {
+    let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
+    let generation = |frozen: &FrozenGeneration| {
+        let layout = &frozen.layout;
+        let chain = |stream| Chain::find(disk, home, manifest, layout, Some(frozen), stream).0;
+        let chains = (0..layout.streams.len()).map(chain).collect();
+        let mut scan = GenerationScan::new(layout.clone(), Some(frozen.clone()), chains, NEVER);
+        scan.is_salvaged = true;
+        scan
+    };
+    let generations = manifest.frozen.iter().map(generation).collect();
+    let base = Base::of(manifest);
+    base.load(config, manifest, store)?;
+    let mut found = scan_all(config, generations, base, WallTime(u64::MAX), Some(store))?;
+    judge_all(&found)?;
+    assert!(found.deferred.is_empty(), "only a generation that crashed defers");
+    let mut report = RecoveryReport::default();
+    found.describe(&mut report, &Tally::default());
+    schedule::purge(config, found.replayers.drain(..).flatten().collect())?;
+    store.epochs().advance();
+    Ok(report)
 }
 
 /// Finds the segments of every generation that may hold records, oldest first.

@@ -63,6 +63,8 @@ pub(crate) struct GenerationScan {
     pub(crate) frozen: Option<FrozenGeneration>,
     /// Records of later epochs do not count.
     pub(crate) until: Epoch,
+    /// Whether more may be missing than a crash explains: what batches promised to be durable does not count.
+    pub(crate) is_salvaged: bool,
     pub(crate) streams: Vec<StreamScan>,
     /// The greatest frontier in any batch header.
     stable: AtomicU64,
@@ -446,6 +448,7 @@ impl GenerationScan {
             certified: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             certain: AtomicU64::new(certain.0),
             streams: chains.into_iter().map(StreamScan::new).collect(),
+            is_salvaged: false,
             until: frozen.as_ref().map_or(NEVER, |frozen| frozen.until).min(until),
             layout,
             frozen,

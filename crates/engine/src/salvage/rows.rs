@@ -1,0 +1,176 @@
+//! Every row that can still be read, in its newest version: no cut is asked for, nothing is consistent.
+//!
+//! Invariant: a row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
+
+use std::path::{Path, PathBuf};
+
+use super::report::SalvageReport;
+use super::{SalvageError, all_directories, prefix};
+use crate::checkpoint::files::part_directory;
+use crate::checkpoint::format::{HEADER_BYTES, PartIdentity};
+use crate::checkpoint::loader::PartReader;
+use crate::config::Config;
+use crate::error::Error;
+use crate::ids::{DatabaseId, LogOffset};
+use crate::io::{BLOCK_BYTES, Disk, OpenMode};
+use crate::log::batch::{BatchHeader, header_bytes};
+use crate::log::record::{self, Entry};
+use crate::persist::manifest::Manifest;
+use crate::persist::segment::{self, FileName, Segment, is_stream_directory};
+use crate::recovery::Replayer;
+use crate::table::store::Store;
+
+struct Reader<'r> {
+    disk: &'r dyn Disk,
+    /// That of the manifest, else of the first sound file.
+    database: Option<DatabaseId>,
+    replayer: Replayer,
+    report: &'r mut SalvageReport,
+    files: u64,
+}
+
+/// Reads them into `store`.
+pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) -> Result<(), Error> {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    let manifest = match Manifest::load(disk, home, &damaged.dirs) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            report.damage(home, None, error);
+            None
+        }
+    };
+    let database = manifest.as_ref().map(|manifest| manifest.database);
+    let replayer = Replayer::new(store, damaged)?;
+    let mut reader = Reader { disk, database, replayer, report, files: 0 };
+    for directory in all_directories(damaged, manifest.as_ref()) {
+        for path in list(disk, &part_directory(&directory))? {
+            if path.extension().is_some_and(|extension| extension == "ckpt") {
+                reader.part(&path)?;
+            }
+        }
+        for stream in list(disk, &directory)?.iter().filter(|path| is_stream_directory(path)) {
+            for path in list(disk, stream)? {
+                if matches!(FileName::parse(&path), Some(FileName::Segment { .. })) {
+                    reader.segment(&path)?;
+                }
+            }
+        }
+    }
+    reader.report.database = reader.database.map(|database| format!("{:032x}", database.0));
+    match reader.files {
+        0 => Err(SalvageError::NothingFound { path: home.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>, SalvageError> {
+    match disk.exists(directory).map_err(SalvageError::io("look for", directory))? {
+        true => disk.list(directory).map_err(SalvageError::io("list", directory)),
+        false => Ok(Vec::new()),
+    }
+}
+
+impl Reader<'_> {
+    /// Whether a file of `database` is to be read.
+    fn admits(&mut self, path: &Path, database: DatabaseId) -> bool {
+        let is_ours = *self.database.get_or_insert(database) == database;
+        if !is_ours {
+            self.report.damage(path, None, "it belongs to another database");
+        }
+        self.files += u64::from(is_ours);
+        is_ours
+    }
+
+    /// The blocks of a part up to the first that is unsound.
+    fn part(&mut self, path: &Path) -> Result<(), Error> {
+        let file = self.disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
+        let mut header = vec![0; HEADER_BYTES];
+        let read = file.read_at(&mut header, 0).map_err(SalvageError::io("read", path))?;
+        let Some(part) = PartIdentity::decode(&header[..read]) else {
+            self.report.damage(path, Some(0), "its header is damaged; none of its rows can be read");
+            return Ok(());
+        };
+        if !self.admits(path, part.database) {
+            return Ok(());
+        }
+        let length = file.len().map_err(SalvageError::io("measure", path))?;
+        let mut reader =
+            PartReader::open(self.disk, path.to_owned(), part, length).map_err(crate::recovery::RecoveryError::from)?;
+        let mut session = self.replayer.session();
+        let mut last = None;
+        loop {
+            let next = reader.next_block(|table, row| {
+                session.write(row.stamp, table, row.key, Some(row.row));
+                last = Some(table);
+            });
+            match next {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => {
+                    let rows = reader.totals().rows;
+                    let after = last.map_or(String::new(), |table| format!(", the last of table {table}"));
+                    drop(session);
+                    self.report.damage(path, None, format!("{error}; {rows} rows were read before it{after}"));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Every sound record of a segment, also behind damage.
+    fn segment(&mut self, path: &Path) -> Result<(), Error> {
+        let (header, file) = match segment::read_header(self.disk, path) {
+            Ok(read) => read,
+            Err(error) => {
+                self.report.damage(path, Some(0), error);
+                return Ok(());
+            }
+        };
+        if !self.admits(path, header.log.database()) {
+            return Ok(());
+        }
+        let segment = Segment { path: path.to_owned(), header, file };
+        let (mut offset, mut gap, end) = (header.base, None, header.capacity_end());
+        let mut bytes = Vec::new();
+        while offset < end {
+            bytes.resize((end.0 - offset.0).min(BLOCK_BYTES as u64) as usize, 0);
+            prefix::read(&segment, &mut bytes, offset)?;
+            let batch = BatchHeader::decode(&bytes, &header.log, offset).map(|(batch, _)| batch);
+            let Some(batch) = batch.ok().filter(|batch| batch.end() <= end) else {
+                gap.get_or_insert(header.position(offset));
+                offset.0 += BLOCK_BYTES as u64;
+                continue;
+            };
+            if let Some(position) = gap.take() {
+                self.report.damage(path, Some(position), format!("no batch up to byte {}", header.position(offset)));
+            }
+            bytes.resize(batch.record_bytes as usize, 0);
+            prefix::read(&segment, &mut bytes, offset)?;
+            if let Some((at, what)) = self.records(&header, &bytes, offset) {
+                self.report.damage(path, Some(header.position(offset) + at as u64), what);
+            }
+            offset = batch.end();
+        }
+        Ok(())
+    }
+
+    /// Replays the records of a batch up to the first that is unsound; returns where that is and what is wrong.
+    fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
+        let mut session = self.replayer.session();
+        let mut at = header_bytes(header.log.streams());
+        while at < bytes.len() {
+            match record::parse(&bytes[at..], header.log.seal(LogOffset(offset.0 + at as u64))) {
+                Ok(entry) => {
+                    if let Entry::Record(record) = &entry {
+                        self.report.records += 1;
+                        self.report.replayed += 1;
+                        session.replay(record);
+                    }
+                    at += entry.len();
+                }
+                Err(error) => return Some((at, error.to_string())),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,255 @@
+//! Salvage of damaged databases: what is written is a state that there was, or nothing.
+//!
+//! Sessions on two streams take turns. Every transaction reads a counter, raises it, adds a row with its number, and removes the
+//! row before it where that has a multiple of ten: whatever state there was says which of them there were, which is a prefix.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use osier::table::{KeyRange, Schema, Type, Value};
+use osier::{Config, Create, Database, Error, Protocol, SalvageError, SalvageReport, Session, Table, salvage};
+
+const COUNTER: i64 = -1;
+
+fn directory(name: &str) -> PathBuf {
+    support::directory("salvage", name)
+}
+
+fn config(home: &Path) -> Config {
+    support::config(home, Protocol::Poplar, 2)
+}
+
+fn open(home: &Path) -> (Database, Table) {
+    let db = Database::open(config(home)).unwrap();
+    let schema = Schema::builder("t").column("id", Type::Int64).column("n", Type::Int64).column("text", Type::Text);
+    let schema = schema.primary_key(["id"]).unique_index("by_n", ["n", "id"]).build().unwrap();
+    let table = db.table("t").or_else(|_| db.create_table(schema)).unwrap();
+    (db, table)
+}
+
+fn step(session: &mut Session, table: &Table) {
+    let n = table.column("n").unwrap();
+    let body = |tx: &osier::Transaction<'_>| -> Result<(), Error> {
+        let next = tx.get(table, &[Value::Int(COUNTER)])?.map_or(0, |row| row.int(n) + 1);
+        tx.upsert(table, &[Value::Int(COUNTER), Value::Int(next), Value::Text("")])?;
+        tx.insert(table, &[Value::Int(next), Value::Int(next), Value::Text(&"x".repeat(700))])?;
+        if next % 10 == 1 {
+            tx.delete(table, &[Value::Int(next - 1)])?;
+        }
+        Ok(())
+    };
+    session.run(body).unwrap().1.wait().unwrap();
+}
+
+fn steps(db: &Database, table: &Table, count: usize) {
+    let mut sessions = [db.session().unwrap(), db.session().unwrap()];
+    (0..count).for_each(|at| step(&mut sessions[at % 2], table));
+}
+
+/// How many transactions there were; what they left is there and nothing else.
+fn count(home: &Path) -> i64 {
+    let db = Database::open(Config::new(home).create(Create::Never)).unwrap();
+    let Ok(table) = db.table("t") else { return 0 };
+    let (id, n) = (table.column("id").unwrap(), table.column("n").unwrap());
+    let rows = db.run(|tx| -> Result<Vec<_>, Error> {
+        tx.scan(&table, KeyRange::all())?.map(|row| row.map(|row| (row.int(id), row.int(n)))).collect()
+    });
+    let rows = rows.unwrap().0;
+    let last = rows.iter().find(|row| row.0 == COUNTER).map_or(-1, |row| row.1);
+    let expected = (0..=last).filter(|n| n % 10 != 0 || *n == last).map(|n| (n, n));
+    let counter = (last >= 0).then_some((COUNTER, last));
+    assert_eq!(rows, counter.into_iter().chain(expected).collect::<Vec<_>>(), "a state that there was");
+    last + 1
+}
+
+fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![home.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => drop(found.insert(path.strip_prefix(home).unwrap().to_owned(), fs::read(&path).unwrap())),
+            }
+        }
+    }
+    found
+}
+
+fn put(home: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+    let _ = fs::remove_dir_all(home);
+    for (name, bytes) in files {
+        let path = home.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Salvages, and checks that nothing was changed.
+fn salvaged(home: &Path, name: &str, rows: bool) -> Result<(SalvageReport, PathBuf), Error> {
+    let (target, before) = (directory(name), files(home));
+    let report = salvage(&Config::new(home), config(&target).create(Create::New), rows);
+    assert_eq!(files(home), before, "the damaged database is only read");
+    if let Err(error) = &report {
+        assert!(!target.exists() || fs::read_dir(&target).unwrap().next().is_none(), "{error}: something was written");
+    }
+    Ok((report?, target))
+}
+
+fn is_log(name: &Path) -> bool {
+    let text = name.to_string_lossy();
+    text.contains("stream-") && !text.contains("prepared") && text.ends_with(".log")
+}
+
+/// A database that crashed after 60 transactions, with 30 of them in an earlier life; with a checkpoint after 45.
+fn crashed(name: &str, checkpoint: bool) -> BTreeMap<PathBuf, Vec<u8>> {
+    let home = directory(name);
+    let (db, table) = open(&home);
+    steps(&db, &table, 30);
+    db.close().unwrap();
+    let (db, table) = open(&home);
+    steps(&db, &table, 15);
+    if checkpoint {
+        db.checkpoint().unwrap();
+    }
+    steps(&db, &table, 15);
+    let image = files(&home);
+    db.close().unwrap();
+    image
+}
+
+/// What [`crashed`] left when it was closed.
+fn closed(name: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    files(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("salvage").join(name))
+}
+
+#[test]
+fn what_is_not_damaged_is_all_there() {
+    for checkpoint in [false, true] {
+        let home = directory(&format!("whole-{checkpoint}"));
+        let image = crashed("whole-source", checkpoint);
+        for image in [image, closed("whole-source")] {
+            put(&home, &image);
+            let (report, target) = salvaged(&home, "whole-target", false).unwrap();
+            assert!(report.consistent && report.damages.is_empty(), "{report}");
+            assert_eq!((count(&target), report.tables[0].rows), (60, 55), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_byte_ends_its_stream_there() {
+    let (home, image) = (directory("flipped"), crashed("flipped-source", false));
+    let (mut least, mut most) = (i64::MAX, 0);
+    for name in image.keys().filter(|name| is_log(name)) {
+        let mut damaged = image.clone();
+        damaged.get_mut(name).unwrap()[4096 + 3 * 4096 + 200] ^= 1;
+        put(&home, &damaged);
+        let (report, target) = salvaged(&home, "flipped-target", false).unwrap();
+        assert_eq!(report.damages.len(), 1, "{report}");
+        assert_eq!(report.damages[0].path, home.join(name), "{report}");
+        assert_eq!(report.damages[0].position, Some(4 * 4096), "{report}");
+        (least, most) = (least.min(count(&target)), most.max(count(&target)));
+        let (report, target) = salvaged(&home, "flipped-rows", true).unwrap();
+        let db = Database::open(config(&target)).unwrap();
+        assert!(db.table("t").is_ok() && report.tables[0].rows > 40, "{report}");
+    }
+    assert!(0 < least && least < 30 && 30 < most && most < 60, "{least} to {most}");
+}
+
+#[test]
+fn a_missing_stream_leaves_what_came_before() {
+    let (home, mut image) = (directory("stream"), crashed("stream-source", false));
+    image.retain(|name, _| !name.starts_with("stream-1"));
+    put(&home, &image);
+    let (report, target) = salvaged(&home, "stream-target", false).unwrap();
+    assert!(report.damages[0].what.contains("stream-1"), "{report}");
+    assert_eq!((count(&target), &report.skipped_generations), (0, &vec![2]), "{report}");
+    let (report, _) = salvaged(&home, "stream-rows", true).unwrap();
+    assert!(report.records > 20, "{report}");
+}
+
+#[test]
+fn a_damaged_checkpoint_proves_nothing_and_leaves_rows() {
+    let (home, mut image) = (directory("checkpoint"), crashed("checkpoint-source", true));
+    let part =
+        image.iter_mut().find(|(name, bytes)| name.extension().unwrap_or_default() == "ckpt" && bytes.len() > 12_288);
+    let (part, bytes) = part.unwrap();
+    bytes[4096 + 100] ^= 1;
+    let part = part.clone();
+    put(&home, &image);
+    let error = salvaged(&home, "checkpoint-target", false).unwrap_err();
+    assert!(matches!(error, Error::Salvage(SalvageError::NothingProven { .. })), "{error}");
+    assert!(error.to_string().contains(part.file_name().unwrap().to_str().unwrap()), "{error}");
+    let (report, _) = salvaged(&home, "checkpoint-rows", true).unwrap();
+    assert!(!report.consistent && report.damages.iter().any(|damage| damage.path.ends_with(&part)), "{report}");
+    assert!(
+        report.records >= 15 && report.nameless_rows + report.tables.iter().map(|t| t.rows).sum::<u64>() > 10,
+        "{report}"
+    );
+}
+
+#[test]
+fn without_a_manifest_rows_are_left() {
+    let (home, mut image) = (directory("manifest"), crashed("manifest-source", true));
+    image.remove(Path::new("MANIFEST"));
+    put(&home, &image);
+    let error = salvaged(&home, "manifest-target", false).unwrap_err();
+    assert!(error.to_string().contains("MANIFEST"), "{error}");
+    let (report, target) = salvaged(&home, "manifest-rows", true).unwrap();
+    assert_eq!((count(&target), report.tables[0].rows), (60, 55), "{report}");
+}
+
+#[test]
+fn whatever_is_damaged_the_state_is_one_that_there_was() {
+    let seeds = std::env::var("OSIER_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40);
+    let images = [crashed("random-plain", false), crashed("random-checkpoint", true)];
+    let home = directory("random");
+    let (mut saved, mut less, mut refused) = (0, 0, 0);
+    for seed in 0..seeds {
+        let mut rng = Rng::with_seed(seed);
+        let mut image = images[rng.usize(..2)].clone();
+        for _ in 0..rng.usize(1..3) {
+            damage(&mut rng, &mut image);
+        }
+        put(&home, &image);
+        match salvaged(&home, "random-target", false) {
+            Ok((report, target)) => {
+                let found = count(&target);
+                assert!(!report.damages.is_empty() || found >= 57, "seed {seed}: {found} {report}");
+                saved += 1;
+                less += u64::from(found < 60);
+            }
+            Err(error) => {
+                assert!(
+                    error.sqlstate().starts_with("XX") || error.sqlstate().starts_with("58P"),
+                    "seed {seed}: {error}"
+                );
+                refused += 1;
+            }
+        }
+        let rows = salvaged(&home, "random-rows", true);
+        assert!(rows.is_ok(), "seed {seed}: {rows:?}");
+    }
+    println!("{saved} saved, {less} of them with less, {refused} refused");
+    assert!(less > 0 && saved > less, "{saved} {less} {refused}");
+}
+
+fn damage(rng: &mut Rng, image: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    let names: Vec<PathBuf> = image.keys().filter(|name| name.extension().is_some()).cloned().collect();
+    let name = &names[rng.usize(..names.len())];
+    let bytes = image.get_mut(name).unwrap();
+    let at = rng.usize(..bytes.len().clamp(1, 80_000));
+    match rng.u8(..5) {
+        0 => drop(image.remove(name)),
+        1 => bytes.truncate(at),
+        2 => bytes.iter_mut().skip(at).take(5000).for_each(|byte| *byte = 0),
+        _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << rng.u8(..8)),
+    }
+}
