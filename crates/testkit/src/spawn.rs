@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
+use osier::failpoint::Point;
 use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 
 use crate::clock::ManualClock;
@@ -208,6 +209,10 @@ impl SimSpawn {
                 deadlines += 1;
                 let goes_on = deadlines < DEADLINES_MAX && self.advance_to_deadline();
                 assert!(goes_on, "{} was waited for, sleeps, and nothing will wake it", self.describe(id));
+            }
+            // A task that joins another lets sessions go on, too: the other may wait for a lock of theirs.
+            if generator::is_generator() && !std::thread::panicking() {
+                give_way(Turn::Preempted(Point::Waiting));
             }
         }
     }
