@@ -29,7 +29,7 @@ use crate::table::store::Store;
 
 /// The name of the lock file in the first directory.
 const LOCK_NAME: &str = "LOCK";
-/// Lies in the first directory of what is being restored.
+/// Lies in the first directory of a database that is being made by a restore or a salvage.
 const UNFINISHED_NAME: &str = "UNFINISHED";
 
 /// Why the directories cannot be opened as a database.
@@ -72,8 +72,8 @@ pub enum DirectoryError {
         /// Why not.
         source: io::Error,
     },
-    /// A restore was interrupted.
-    #[error("{} was being restored, which was not finished; remove the directory and restore again", home.display())]
+    /// A restore, or a salvage, was interrupted.
+    #[error("{} was being restored, or salvaged into, which was not finished; remove the directory and do that again", home.display())]
     Unfinished {
         /// The first directory.
         home: PathBuf,
@@ -169,7 +169,7 @@ impl Directory {
         Ok(Directory { disk, home, manifest, next_checkpoint: 1, holds, held, report: None, _lock })
     }
 
-    /// Fails where the directory is being restored, or was and that did not end.
+    /// Fails where the directory is being restored, or salvaged into, or was and that did not end.
     pub(crate) fn refuse_unfinished(config: &Config) -> Result<(), DirectoryError> {
         let path = config.dirs.first().map_or(PathBuf::new(), |home| home.join(UNFINISHED_NAME));
         match config.environment.disk.exists(&path) {

@@ -222,7 +222,7 @@ fn a_restore_that_is_killed_leaves_nothing_that_opens_in_part() {
             assert_eq!(report["recovery"]["records"].as_u64(), Some(records), "{report}");
         } else if is_begun {
             let error = String::from_utf8_lossy(&opened.stderr).into_owned();
-            assert!(error.contains("was being restored, which was not finished"), "{error}");
+            assert!(error.contains("was being restored, or salvaged into, which was not finished"), "{error}");
             refused += 1;
         }
     }
