@@ -389,12 +389,6 @@ impl Pin<'_> {
         unsafe { T::from_raw(held.raw) }
     }
 
-    /// The pointer in a handle of this pin.
-    pub(crate) fn raw<T: ?Sized>(&self, held: Held<T>) -> NonNull<()> {
-        assert_eq!(held.pin, self.id, "a held value is followed under the pin that found it");
-        held.raw
-    }
-
     /// A handle to a shared value that may be followed while this pin lives.
     ///
     /// # Safety

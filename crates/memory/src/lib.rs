@@ -39,6 +39,8 @@ pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
 pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use thin::{Entry, Keyed, Thin};
-pub use tree::{INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run, ScanFrom, Shape, Tree};
+pub use tree::{
+    Duplicate, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run, ScanFrom, Shape, Tree,
+};
 pub use usage::{FOLD_BYTES, MemoryUse, Tally};
 pub use version::{Version, VersionBox};

@@ -335,8 +335,8 @@ impl Record {
         assert!(epochs == pin.epochs_id() || epochs == UNSHARED, "a record is read under a pin of its index's clock");
     }
 
-    /// Asks for the first line of the version.
-    pub(crate) fn prefetch_version(&self) {
+    /// Asks for the first line of the row's version, which will be read soon.
+    pub fn prefetch_version(&self) {
         prefetch(self.header.version.load(Ordering::Relaxed));
     }
 

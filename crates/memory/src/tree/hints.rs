@@ -153,9 +153,9 @@ impl Hints {
         }
     }
 
-    /// The tree has one leaf more.
-    pub(super) fn leaf_added<const L: usize>(&self, pin: &Pin<'_>) {
-        self.fit(pin, self.size.leaves.fetch_add(1, Ordering::Relaxed) + 1, L);
+    /// The tree has `count` leaves more.
+    pub(super) fn leaves_added<const L: usize>(&self, pin: &Pin<'_>, count: usize) {
+        self.fit(pin, self.size.leaves.fetch_add(count, Ordering::Relaxed) + count, L);
     }
 
     /// The tree has one leaf less.

@@ -18,7 +18,7 @@ use crate::thin::Entry;
 use super::descend::{Above, Bound, Place, Reached, as_leaf};
 use super::hints::Spot;
 use super::lock::{Guard, Retry};
-use super::node::{AnyNode, Fences, Header, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
+use super::node::{AnyNode, Fences, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
 use super::restructure::Replacement;
 use super::search::{head, shortest_near_middle, shortest_separator};
 use super::{LeafRead, Tree, hold};
@@ -42,11 +42,6 @@ pub struct LeafChange {
 }
 
 impl LeafChange {
-    /// The leaves of [`LeafChange::after`].
-    pub(super) fn leaves(&self) -> impl Iterator<Item = Held<Header>> {
-        self.after().map(|read| read.leaf)
-    }
-
     /// The one or two leaves that took the place of `before`, as the insertion left them.
     pub fn after(&self) -> impl Iterator<Item = LeafRead> {
         std::iter::once(self.after).chain(self.after_split)
@@ -84,10 +79,19 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         spot: Option<Spot<'_>>,
         make: impl FnOnce(Stamp) -> T::Owned,
     ) -> Inserted<T> {
-        let mut make = Some(|max_stamp| self.own(pin, key, make(max_stamp)));
+        self.insert_raw(pin, (key, spot), |max_stamp| self.own(pin, key, make(max_stamp)))
+    }
+
+    pub(super) fn insert_raw(
+        &self,
+        pin: &Pin<'_>,
+        place: (&[u8], Option<Spot<'_>>),
+        make: impl FnOnce(Stamp) -> Raw,
+    ) -> Inserted<T> {
+        let mut make = Some(make);
         let mut backoff = Backoff::new();
         loop {
-            match self.try_insert(pin, (key, spot), &mut make) {
+            match self.try_insert(pin, place, &mut make) {
                 Ok(inserted) => return inserted,
                 Err(_) => backoff.wait(),
             }
@@ -194,7 +198,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let replacement = Replacement { left: left.cast(), right: separator.zip(right.map(NonNull::cast)) };
         self.replace(pin, node, guard, parent, replacement);
         if right.is_some() {
-            self.hints.leaf_added::<L>(pin);
+            self.hints.leaves_added::<L>(pin, 1);
         }
         Ok(Inserted { entry: hold(pin, entry), change: Some(change) })
     }

@@ -41,7 +41,7 @@ use crate::thin::{Entry, Thin};
 use crate::usage::{Kind, Tally};
 
 pub use insert::{Inserted, LeafChange};
-pub use run::Run;
+pub use run::{Duplicate, Run};
 pub use scan::{LeafScan, ScanFrom};
 pub use shape::Shape;
 

@@ -1,74 +1,236 @@
-//! Insertion of keys that come in ascending order: while they stay in one leaf nobody descends for them.
+//! A whole tree out of sorted runs: nobody looks for the place of a key, and nothing is built twice.
 //!
-//! Invariant: a leaf that is not obsolete holds the keys between its fences, so one that is remembered from the insertion
-//! before serves as well as one that was just reached.
+//! Several threads make runs; [`Tree::fill`] orders them and puts inner nodes on top. Of runs that lie within each other it takes as
+//! many as it can and inserts the entries of the others.
+//!
+//! Invariants:
+//! - The keys of a run ascend. Its leaves are full, save the last, which is built when it is known where the next run begins;
+//!   the first begins with the run's first key.
+//! - A run owns its leaves and entries until a tree takes them over.
+//!
+//! Deliberately absent: filling a tree that holds something.
 
-use crate::epoch::{Held, Pin};
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::epoch::{Epochs, Pin};
 use crate::ids::Stamp;
+use crate::sync::{Arc, Backoff};
 use crate::thin::Entry;
+use crate::usage::{Kind, Tally};
 
-use super::descend::{Place, as_leaf};
-use super::insert::Inserted;
-use super::node::{Header, Raw};
-use super::{Tree, hold};
+use super::descend::{as_leaf, header};
+use super::node::{
+    AnyNode, Branch, Fences, Header, Inner, LEAF_LEVEL, Leaf, Raw, Separator, free_node, free_subtree, key_of,
+    node_bytes,
+};
+use super::search::{is_below, shortest_separator};
+use super::{LEAF_SLOTS, Tree};
 
-/// Where a run of keys has come to. It lasts as long as its pin.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Run {
-    leaf: Option<Held<Header>>,
+/// Entries in the order of their keys, to be a part of a tree.
+pub struct Run<T: Entry + ?Sized, const L: usize = LEAF_SLOTS> {
+    epochs: Arc<Epochs>,
+    leaves: Vec<NonNull<Leaf<T, L>>>,
+    /// Those behind the leaves, one at least where there are any.
+    rest: Vec<Raw>,
+    /// Where the leaf of the rest begins.
+    low: Box<[u8]>,
+    /// The last key: that of the last entry is still on its way to the cache when the next one comes.
+    last: Vec<u8>,
+}
+
+// SAFETY: a run owns its leaves, which nobody else knows, and its entries, which may be shared.
+unsafe impl<T: Entry + ?Sized, const L: usize> Send for Run<T, L> {}
+
+/// Two runs have a key in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duplicate;
+
+impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
+    /// An empty run for a tree whose memory is reclaimed through `epochs`.
+    pub fn new(epochs: Arc<Epochs>) -> Self {
+        Run { epochs, leaves: Vec::new(), rest: Vec::with_capacity(L), low: Box::default(), last: Vec::new() }
+    }
+
+    /// Adds an entry; gives it back where its key is not above all keys of the run.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the run.
+    pub fn push(&mut self, pin: &Pin<'_>, entry: T::Owned) -> Result<(), T::Owned> {
+        assert!(pin.is_of(&self.epochs), "a pin of other epochs does not count for this run");
+        let key = entry.key();
+        if self.rest.is_empty() {
+            self.low = key.into();
+        } else if !is_below(&self.last, key) {
+            return Err(entry);
+        } else if self.rest.len() == L {
+            let boundary = Box::<[u8]>::from(shortest_separator(&self.last, key));
+            self.end_leaf(pin, Some(&boundary));
+            self.low = boundary;
+        }
+        self.last.clear();
+        self.last.extend_from_slice(key);
+        self.rest.push(T::into_raw(entry, &self.epochs, pin.tally()));
+        Ok(())
+    }
+
+    /// The first key; of a run that is not empty.
+    fn first(&self) -> &[u8] {
+        // SAFETY: the run owns its leaves.
+        self.leaves.first().map_or(&self.low, |leaf| unsafe { leaf.as_ref() }.header.low())
+    }
+
+    /// Builds the leaf of the rest, which ends before `high`.
+    fn end_leaf(&mut self, pin: &Pin<'_>, high: Option<&[u8]>) {
+        let leaf = Self::leaf(pin, Fences::new(&self.low, high), &self.rest);
+        self.leaves.push(leaf);
+        self.rest.clear();
+    }
+
+    fn leaf(pin: &Pin<'_>, fences: Fences, entries: &[Raw]) -> NonNull<Leaf<T, L>> {
+        let leaf = Leaf::build(fences, entries, Stamp::ZERO);
+        // SAFETY: the leaf was just built. It is not an inner node, whose slots would matter.
+        pin.count(Kind::Nodes, unsafe { node_bytes::<T, L, L>(leaf.cast()) });
+        leaf
+    }
+
+    /// Lets the run begin below every key.
+    fn begin_at_bottom(&mut self, pin: &Pin<'_>) {
+        let Some(first) = self.leaves.first_mut() else {
+            self.low = Box::default();
+            return;
+        };
+        // SAFETY: the run owns its leaves; nobody else knows this one.
+        let old = unsafe { first.as_ref() };
+        let entries: Vec<Raw> = old.entries().collect();
+        let new = Self::leaf(pin, Fences::new(&[], old.header.high()), &entries);
+        let old = std::mem::replace(first, new);
+        // SAFETY: see above. Its entries went over to the new one.
+        unsafe { free_node::<T, L, L>(old.cast(), pin.tally()) }
+    }
+
+    /// Takes the leaves apart again.
+    fn take_apart(&mut self, pin: &Pin<'_>) {
+        let mut entries = Vec::with_capacity((self.leaves.len() + 1) * L);
+        for leaf in self.leaves.drain(..) {
+            // SAFETY: the run owned the leaf, and owns the entries.
+            unsafe {
+                entries.extend(leaf.as_ref().entries());
+                free_node::<T, L, L>(leaf.cast(), pin.tally());
+            }
+        }
+        entries.append(&mut self.rest);
+        self.rest = entries;
+    }
+}
+
+impl<T: Entry + ?Sized, const L: usize> Drop for Run<T, L> {
+    fn drop(&mut self) {
+        let tally = Tally::default();
+        // SAFETY: nobody else knows the leaves and entries of a run.
+        unsafe {
+            self.leaves.iter().for_each(|leaf| free_subtree::<T, L, L>(leaf.cast(), &tally));
+            self.rest.iter().for_each(|entry| T::free(*entry, &tally));
+        }
+        self.epochs.account().fold(&tally);
+    }
+}
+
+impl<T: Entry + ?Sized, const L: usize> fmt::Debug for Run<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Run({} leaves, {} entries behind them)", self.leaves.len(), self.rest.len())
+    }
 }
 
 impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
-    /// As [`Tree::get_or_insert`], and faster where `key` follows the keys that `run` had before.
+    /// Moves all entries of `runs`, whatever their order, into this tree, which is empty. Where a key comes twice only some.
     ///
     /// # Panics
-    /// As for [`Tree::get_or_insert`], and where `run` is of another pin.
-    pub fn get_or_insert_next(
-        &self,
-        pin: &Pin<'_>,
-        run: &mut Run,
-        key: &[u8],
-        make: impl FnOnce(Stamp) -> T::Owned,
-    ) -> Inserted<T> {
-        let mut make = Some(make);
-        let mut once = |stamp| make.take().expect("an entry is made once")(stamp);
-        if let Some(inserted) = run.leaf.and_then(|leaf| self.insert_into(pin, leaf, key, &mut once)) {
-            return inserted;
-        }
-        let inserted = self.insert_or_get(pin, key, once);
-        run.leaf = inserted.change.and_then(|change| {
-            let holds = |leaf: &Held<Header>| pin.get(*leaf).low() <= key;
-            change.leaves().filter(holds).last()
-        });
-        inserted
-    }
-
-    /// `None`: the key has to find its way from the root.
-    fn insert_into(
-        &self,
-        pin: &Pin<'_>,
-        leaf: Held<Header>,
-        key: &[u8],
-        make: &mut impl FnMut(Stamp) -> T::Owned,
-    ) -> Option<Inserted<T>> {
-        let header = pin.get(leaf);
-        if header.high().is_some_and(|high| key >= high) || !header.covers(key) {
-            return None;
-        }
-        let word = header.lock.stable().ok()?;
-        let leaf = as_leaf::<T, L>(pin, pin.raw(leaf).cast());
-        match leaf.find(key, word).ok()? {
-            Place::At(_, entry) => Some(Inserted { entry: hold(pin, entry), change: None }),
-            // Behind one of its entries the key is above the low fence.
-            Place::Gap(slot) if leaf.count() == L || slot == 0 && key < header.low() => None,
-            Place::Gap(slot) => {
-                let guard = leaf.header.lock.try_lock(word).ok()?;
-                Some(
-                    self.insert_in_gap(pin, leaf, guard, (slot, key), |stamp| -> Raw {
-                        self.own(pin, key, make(stamp))
-                    }),
-                )
+    /// Where the tree holds something, or the pin or a run belongs to other epochs.
+    pub fn fill(&self, pin: &Pin<'_>, mut runs: Vec<Run<T, L>>) -> Result<(), Duplicate> {
+        self.check(pin);
+        assert!(runs.iter().all(|run| pin.is_of(&run.epochs)), "a run of other epochs cannot be reclaimed");
+        runs.retain(|run| !run.rest.is_empty());
+        // Whoever ends first is in the way of the fewest.
+        runs.sort_unstable_by(|a, b| a.last.cmp(&b.last));
+        let (mut apart, mut others): (Vec<Run<T, L>>, _) = (Vec::with_capacity(runs.len()), Vec::new());
+        for run in runs {
+            match apart.last().is_none_or(|before| *before.last < *run.first()) {
+                true => apart.push(run),
+                false => others.push(run),
             }
         }
+        if let Some(first) = apart.first_mut() {
+            first.begin_at_bottom(pin);
+            self.fill_in_order(pin, apart);
+        }
+        others.into_iter().try_for_each(|run| self.insert_all(pin, run))
     }
+
+    fn insert_all(&self, pin: &Pin<'_>, mut run: Run<T, L>) -> Result<(), Duplicate> {
+        run.take_apart(pin);
+        while let Some(entry) = run.rest.pop() {
+            // SAFETY: the run owned the entry, and the tree frees none before the pin ends.
+            let key = unsafe { key_of::<T>(entry) };
+            if self.insert_raw(pin, (key, None), |_| entry).change.is_none() {
+                run.rest.push(entry);
+                return Err(Duplicate);
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_in_order(&self, pin: &Pin<'_>, mut runs: Vec<Run<T, L>>) {
+        let mut backoff = Backoff::new();
+        let (old, guard) = loop {
+            let root = self.root();
+            match header(pin, root).lock.try_lock_any() {
+                Ok(guard) => break (root, guard),
+                Err(_) => backoff.wait(),
+            }
+        };
+        let Header { level, .. } = header(pin, old);
+        assert!(*level == LEAF_LEVEL && header(pin, old).count() == 0, "only an empty tree is filled");
+        for at in 0..runs.len() {
+            let (run, later) = runs[at..].split_first_mut().expect("a run is there");
+            run.end_leaf(pin, later.first().map(|next| next.first()));
+        }
+        let mut nodes: Vec<AnyNode> = Vec::with_capacity(runs.iter().map(|run| run.leaves.len()).sum());
+        let max_stamp = as_leaf::<T, L>(pin, old).max_stamp();
+        for leaf in runs.iter_mut().flat_map(|run| std::mem::take(&mut run.leaves)) {
+            // SAFETY: the run owned it, now we do.
+            unsafe { leaf.as_ref() }.raise_max_stamp(max_stamp);
+            nodes.push(leaf.cast());
+        }
+        let leaves = nodes.len();
+        for level in LEAF_LEVEL + 1.. {
+            if nodes.len() == 1 {
+                break;
+            }
+            nodes = evenly(&nodes, I * 3 / 4).map(|children| self.parent(pin, level, children)).collect();
+        }
+        self.set_root(old, nodes[0]);
+        guard.unlock_obsolete();
+        self.retire_node(pin, old);
+        self.hints.leaves_added::<L>(pin, leaves - 1);
+    }
+
+    /// Builds the inner node above `children`.
+    fn parent(&self, pin: &Pin<'_>, level: u8, children: &[AnyNode]) -> AnyNode {
+        // SAFETY: the nodes were just built, and are linked nowhere yet.
+        let header = |child: &AnyNode| -> &Header { unsafe { &*child.as_ptr() } };
+        let separator = |child| Separator::allocate(header(child).low(), pin.tally());
+        let branch = |(slot, child)| Branch { separator: (slot > 0).then(|| separator(child)), child: *child };
+        let branches: Vec<Branch> = children.iter().enumerate().map(branch).collect();
+        let (first, last) = (header(&children[0]), header(&children[children.len() - 1]));
+        let inner = Inner::<I>::build(Fences::new(first.low(), last.high()), level, &branches, None).cast();
+        self.count(pin, inner);
+        inner
+    }
+}
+
+/// Cuts two nodes or more into groups of about the same size, at most `size`, which leaves room for the next.
+fn evenly(nodes: &[AnyNode], size: usize) -> impl Iterator<Item = &[AnyNode]> {
+    let groups = nodes.len().div_ceil(size);
+    (0..groups).map(move |group| &nodes[group * nodes.len() / groups..(group + 1) * nodes.len() / groups])
 }

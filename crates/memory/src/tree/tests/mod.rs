@@ -7,6 +7,8 @@ mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod model;
 #[cfg(not(any(loom, shuttle)))]
+mod runs;
+#[cfg(not(any(loom, shuttle)))]
 mod stress;
 
 use std::ops::Deref;

@@ -10,11 +10,12 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 
 use super::keys::Keys;
+use super::runs::fill as fill_from_runs;
 use super::{Fixture, ItemBox};
 use crate::epoch::Pin;
 use crate::ids::Stamp;
 use crate::sync::Arc;
-use crate::tree::{LeafRead, LeafScan, Lookup, Run, ScanFrom};
+use crate::tree::{LeafRead, LeafScan, Lookup, ScanFrom};
 
 type Model = BTreeMap<Vec<u8>, u64>;
 
@@ -107,6 +108,10 @@ fn run<const N: usize>(keys: Keys, seed: u64, steps: usize) {
     let mut removed: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
     let mut stamp = 0;
     let mut growing = true;
+    if rng.bool() {
+        model = (0..variety).map(|value| (keys.draw(&mut rng, variety), value)).collect();
+        fill_from_runs(&fixture, &participant.pin(), &model, &mut rng);
+    }
     for step in 0..steps {
         if step % 97 == 0 {
             fixture.epochs.advance();
@@ -323,44 +328,4 @@ fn a_panic_in_a_decision_unlocks_the_leaf() {
     assert!(fixture.remove(&pin, b"key", 9));
     let Lookup::Absent(read) = fixture.tree.get(&pin, b"key") else { panic!("the key is absent") };
     assert_eq!(read.max_stamp(), Stamp(9));
-}
-
-/// Two runs that go up in turns beside keys that were there before, some of which they meet.
-#[test]
-fn runs_insert_what_single_insertions_would() {
-    let fixture = Fixture::<4>::new();
-    let (mut rng, mut model) = (Rng::with_seed(7), Model::new());
-    let mut participant = fixture.epochs.register().unwrap();
-    for key in 0..rounds(2000) as u32 {
-        if rng.u8(..4) == 0 {
-            fixture.insert(&participant.pin(), &key.to_be_bytes(), 1);
-            model.insert(key.to_be_bytes().to_vec(), 1);
-        }
-    }
-    let middle = rounds(1000) as u32;
-    let (mut low, mut high) = (0, middle);
-    while low < middle {
-        let pin = participant.pin();
-        let (mut first, mut second) = (Run::default(), Run::default());
-        for _ in 0..50 {
-            for (run, key) in [(&mut first, &mut low), (&mut second, &mut high)] {
-                let bytes = key.to_be_bytes();
-                let new = |_| ItemBox::new(&bytes, 2, &fixture.alive);
-                let inserted = fixture.tree.get_or_insert_next(&pin, run, &bytes, new);
-                assert_eq!(inserted.change.is_none(), model.contains_key(&bytes[..]));
-                assert_eq!(pin.get(inserted.entry).value, *model.entry(bytes.to_vec()).or_insert(2));
-                *key += 1;
-            }
-        }
-    }
-    let pin = participant.pin();
-    let mut found = Vec::new();
-    let mut leaf = LeafScan::new();
-    fixture.tree.scan_leaf(&pin, ScanFrom::AtLeast(b""), &mut leaf);
-    loop {
-        found.extend(leaf.entries.iter().map(|item| (pin.get(*item).key.to_vec(), pin.get(*item).value)));
-        let Some(next) = leaf.next(&pin).map(<[u8]>::to_vec) else { break };
-        fixture.tree.scan_leaf(&pin, ScanFrom::AtLeast(&next), &mut leaf);
-    }
-    assert_eq!(found, model.into_iter().collect::<Vec<_>>());
 }
