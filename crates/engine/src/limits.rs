@@ -14,9 +14,10 @@
 //!   a transaction waits for that as above.
 //! - Two that commit at the same moment may each see room for one: the limit holds to what the sessions commit at once.
 //! - Recovery is never refused. Its rows and keys are those that were accepted, its nodes are filled as they were by keys that
-//!   came in order and half or more otherwise. What its threads replace, and hint tables that grow, take the headroom: beyond a
-//!   quarter of it the threads wait for each other's readers. Not in it are the keys of rows deleted since the last
-//!   checkpoint, until all is replayed, and log kept for the second pass, at most as much as the headroom.
+//!   came in order and half or more otherwise; full where they come from a checkpoint or are those of an index. What its threads
+//!   replace, and hint tables that grow, take the headroom: beyond a quarter of it the threads wait for each other's readers.
+//!   Not in it are the keys of rows deleted since the last checkpoint, until all is replayed, log kept for the second pass, at
+//!   most as much as the headroom, and 24 bytes for each index entry while they are sorted.
 //! - After a refusal sessions give back at once what they usually keep for later.
 
 use std::sync::Arc;

@@ -257,14 +257,15 @@ pub(crate) struct RowRef<'a> {
     pub(crate) row: &'a [u8],
 }
 
-/// Checks block `index` of a part, `bytes` from its header to the end of what is stored, and leaves its content in `raw`.
-pub(crate) fn open_block(
+/// Checks block `index` of a part, `bytes` from its header to the end of what is stored, and returns its content, for which `raw`
+/// is a buffer.
+pub(crate) fn open_block<'a>(
     part: &PartIdentity,
     index: u64,
     header: &BlockHeader,
-    bytes: &[u8],
-    raw: &mut Vec<u8>,
-) -> Result<(), Unsound> {
+    bytes: &'a [u8],
+    raw: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Unsound> {
     let expected = part.seal(index).checksum(&bytes[4..]);
     if header.checksum != expected {
         return damaged(format!(
@@ -273,10 +274,8 @@ pub(crate) fn open_block(
         ));
     }
     let stored = &bytes[BLOCK_HEADER_BYTES..];
-    raw.clear();
     if header.flags & COMPRESSED == 0 {
-        raw.extend(stored);
-        return Ok(());
+        return Ok(stored);
     }
     // No input of LZ4 becomes more than 255 times as long: a length that is wrong must not make this allocate.
     if header.raw as usize > stored.len().saturating_mul(255) {
@@ -284,7 +283,7 @@ pub(crate) fn open_block(
     }
     raw.resize(header.raw as usize, 0);
     match lz4_flex::block::decompress_into(stored, raw) {
-        Ok(length) if length == raw.len() => Ok(()),
+        Ok(length) if length == raw.len() => Ok(raw),
         Ok(length) => damaged(format!("block {index} holds {length} bytes, not {}", raw.len())),
         Err(error) => damaged(format!("block {index} cannot be decompressed: {error}")),
     }

@@ -25,8 +25,8 @@ fn open(bytes: &[u8], part: &PartIdentity, index: u64) -> Result<Vec<u8>, Unsoun
         return damaged("its length is another");
     }
     let mut raw = Vec::new();
-    open_block(part, index, &header, &bytes[..BLOCK_HEADER_BYTES + header.stored as usize], &mut raw)?;
-    Ok(raw)
+    let stored = &bytes[..BLOCK_HEADER_BYTES + header.stored as usize];
+    open_block(part, index, &header, stored, &mut raw).map(<[u8]>::to_vec)
 }
 
 /// The bytes of docs/checkpoint-format.md; where this fails, the format has changed.

@@ -7,6 +7,7 @@
 //!
 //! Absent: what becomes of the rows (recovery/base.rs).
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,12 +36,19 @@ pub(crate) struct PartReader {
     limit: Option<u64>,
     /// What was read.
     totals: Totals,
-    first: Option<Place>,
-    last: Option<Place>,
-    /// Runs that were read: base, first and last row.
-    runs: Vec<(u64, Option<Place>, Option<Place>)>,
+    ends: Ends,
+    /// Runs that were read, each with its base.
+    runs: Vec<(u64, Ends)>,
+    /// Buffers.
     stored: Vec<u8>,
     raw: Vec<u8>,
+}
+
+/// The first and the last row.
+#[derive(Default)]
+struct Ends {
+    first: Option<Place>,
+    last: Option<Place>,
 }
 
 impl PartReader {
@@ -69,14 +77,13 @@ impl PartReader {
             base: 0,
             limit: None,
             totals: Totals::default(),
-            first: None,
-            last: None,
+            ends: Ends::default(),
             runs: Vec::new(),
-            stored: vec![0; HEADER_BYTES],
+            stored: Vec::new(),
             raw: Vec::new(),
         };
-        reader.fill(0, 0)?;
-        part.check(&reader.stored).map_err(|unsound| reader.unsound(0, unsound))?;
+        reader.fill(0..HEADER_BYTES, 0)?;
+        part.check(&reader.stored).map_err(|unsound| refused(&reader.path, 0, unsound))?;
         Ok(reader)
     }
 
@@ -111,8 +118,7 @@ impl PartReader {
             base,
             limit: Some(self.base - base),
             totals: Totals::default(),
-            first: None,
-            last: None,
+            ends: Ends::default(),
             runs: Vec::new(),
             stored: Vec::new(),
             raw: Vec::new(),
@@ -126,24 +132,25 @@ impl PartReader {
         self.totals.rows += run.totals.rows;
         self.totals.blocks += run.totals.blocks;
         self.totals.raw_bytes += run.totals.raw_bytes;
-        self.runs.push((run.base, run.first, run.last));
+        self.runs.push((run.base, run.ends));
     }
 
     /// Checks the footer of a part that was read in runs, all of which were joined, and their order.
     pub(crate) fn finish(mut self) -> Result<(), CheckpointError> {
         self.runs.sort_by_key(|(base, ..)| *base);
         let mut last: Option<&Place> = None;
-        for (_, first, end) in &self.runs {
-            if last >= first.as_ref() {
+        for (_, ends) in &self.runs {
+            if last >= ends.first.as_ref() {
                 return Err(self.damaged(self.at, "its runs of rows do not ascend".to_owned()));
             }
-            last = end.as_ref();
+            last = ends.last.as_ref();
         }
         let at = self.at;
-        let header = self.read_block()?;
-        let result = format::open_block(&self.part, self.base, &header, &self.stored, &mut self.raw);
-        result.map_err(|unsound| self.unsound(at, unsound))?;
-        self.check_footer(at)
+        let (header, bytes) = self.read_block()?;
+        let footer = format::open_block(&self.part, self.base, &header, &self.stored[..bytes], &mut self.raw)
+            .and_then(format::read_footer)
+            .map_err(|unsound| refused(&self.path, at, unsound))?;
+        self.check_footer(at, footer)
     }
 
     /// Hands every row of the next block to `take`; `false` at the end of the part, or of the run.
@@ -152,20 +159,21 @@ impl PartReader {
             return Ok(false);
         }
         let at = self.at;
-        let header = self.read_block()?;
+        let (header, bytes) = self.read_block()?;
         let index = self.base + self.totals.blocks;
-        let result = format::open_block(&self.part, index, &header, &self.stored, &mut self.raw);
-        result.map_err(|unsound| self.unsound(at, unsound))?;
+        let refused = |unsound| refused(&self.path, at, unsound);
+        let opened = format::open_block(&self.part, index, &header, &self.stored[..bytes], &mut self.raw);
+        let raw = opened.map_err(refused)?;
         if header.is_footer() {
+            let footer = format::read_footer(raw).map_err(refused)?;
             return match self.limit {
-                None => self.check_footer(at).map(|()| false),
+                None => self.check_footer(at, footer).map(|()| false),
                 Some(_) => Err(self.damaged(at, "its footer comes too early".to_owned())),
             };
         }
-        let rows = self.hand_out(&header, &mut take).map_err(|unsound| self.unsound(at, unsound))?;
-        self.totals.rows += rows;
+        self.totals.rows += self.ends.hand_out(&header, raw, &mut take).map_err(refused)?;
         self.totals.blocks += 1;
-        self.totals.raw_bytes += self.raw.len() as u64;
+        self.totals.raw_bytes += raw.len() as u64;
         Ok(true)
     }
 
@@ -176,28 +184,61 @@ impl PartReader {
 
     fn peek(&mut self) -> Result<BlockHeader, CheckpointError> {
         let at = self.at;
-        self.stored.clear();
-        self.stored.resize(BLOCK_HEADER_BYTES, 0);
-        self.fill(0, at)?;
-        let mut bytes = [0; BLOCK_HEADER_BYTES];
-        bytes.copy_from_slice(&self.stored);
-        let header = BlockHeader::decode(&bytes).map_err(|unsound| self.unsound(at, unsound))?;
+        self.fill(0..BLOCK_HEADER_BYTES, at)?;
+        let bytes = self.stored.first_chunk().expect("it was just read");
+        let header = BlockHeader::decode(bytes).map_err(|unsound| refused(&self.path, at, unsound))?;
         if header.len() > self.length.saturating_sub(at) {
             return Err(self.damaged(at, "a block reaches beyond the end of the part".to_owned()));
         }
         Ok(header)
     }
 
-    fn read_block(&mut self) -> Result<BlockHeader, CheckpointError> {
+    /// Reads the next block; returns how many bytes it has up to its padding.
+    fn read_block(&mut self) -> Result<(BlockHeader, usize), CheckpointError> {
         let (at, header) = (self.at, self.peek()?);
-        self.stored.resize(BLOCK_HEADER_BYTES + header.stored as usize, 0);
-        self.fill(BLOCK_HEADER_BYTES, at + BLOCK_HEADER_BYTES as u64)?;
+        let end = BLOCK_HEADER_BYTES + header.stored as usize;
+        self.fill(BLOCK_HEADER_BYTES..end, at + BLOCK_HEADER_BYTES as u64)?;
         self.at += header.len();
-        Ok(header)
+        Ok((header, end))
     }
 
-    fn hand_out(&mut self, header: &BlockHeader, take: &mut impl FnMut(TableId, RowRef<'_>)) -> Result<u64, Unsound> {
-        let (mut rest, mut rows) = (&self.raw[..], 0);
+    fn check_footer(&self, at: u64, footer: Totals) -> Result<(), CheckpointError> {
+        if footer != self.totals {
+            return Err(self.damaged(at, format!("its footer says {footer:?}, it holds {:?}", self.totals)));
+        }
+        if self.at != self.length {
+            return Err(self.damaged(self.at, "there is something behind its footer".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Reads into a range of `stored` from `position`.
+    fn fill(&mut self, range: Range<usize>, position: u64) -> Result<(), CheckpointError> {
+        if self.stored.len() < range.end {
+            self.stored.resize(range.end, 0);
+        }
+        let wanted = range.len();
+        let read = self.file.read_at(&mut self.stored[range], position);
+        if read.map_err(CheckpointError::io("read", &self.path))? < wanted {
+            return Err(self.damaged(position, "it is cut short".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, position: u64, what: String) -> CheckpointError {
+        refused(&self.path, position, Unsound::Damaged(what))
+    }
+}
+
+impl Ends {
+    /// Hands out the rows of the block that follows.
+    fn hand_out(
+        &mut self,
+        header: &BlockHeader,
+        raw: &[u8],
+        take: &mut impl FnMut(TableId, RowRef<'_>),
+    ) -> Result<u64, Unsound> {
+        let (mut rest, mut rows) = (raw, 0);
         let mut last: Option<&[u8]> = None;
         if let Some((table, key)) = &self.last {
             if header.table < *table {
@@ -222,39 +263,15 @@ impl PartReader {
         self.last = last.map(|key| (header.table, key.into()));
         Ok(rows)
     }
+}
 
-    fn check_footer(&self, at: u64) -> Result<(), CheckpointError> {
-        let totals = format::read_footer(&self.raw).map_err(|unsound| self.unsound(at, unsound))?;
-        if totals != self.totals {
-            return Err(self.damaged(at, format!("its footer says {totals:?}, it holds {:?}", self.totals)));
-        }
-        if self.at != self.length {
-            return Err(self.damaged(self.at, "there is something behind its footer".to_owned()));
-        }
-        Ok(())
-    }
-
-    /// Reads the rest of `stored` from `position`.
-    fn fill(&mut self, from: usize, position: u64) -> Result<(), CheckpointError> {
-        let wanted = self.stored.len() - from;
-        let read = self.file.read_at(&mut self.stored[from..], position);
-        if read.map_err(CheckpointError::io("read", &self.path))? < wanted {
-            return Err(self.damaged(position, "it is cut short".to_owned()));
-        }
-        Ok(())
-    }
-
-    fn damaged(&self, position: u64, what: String) -> CheckpointError {
-        CheckpointError::Damaged { path: self.path.clone(), position, what }
-    }
-
-    fn unsound(&self, position: u64, unsound: Unsound) -> CheckpointError {
-        let path: &Path = &self.path;
-        match unsound {
-            Unsound::Version(found) => CheckpointError::Version { path: path.to_owned(), found },
-            Unsound::Foreign(what) => CheckpointError::Foreign { path: path.to_owned(), what },
-            Unsound::Damaged(what) => self.damaged(position, what),
-        }
+/// What is wrong with the part, as an error that names it.
+fn refused(path: &Path, position: u64, unsound: Unsound) -> CheckpointError {
+    let path = path.to_owned();
+    match unsound {
+        Unsound::Version(found) => CheckpointError::Version { path, found },
+        Unsound::Foreign(what) => CheckpointError::Foreign { path, what },
+        Unsound::Damaged(what) => CheckpointError::Damaged { path, position, what },
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a checkpoint reads: ranges of the primary trees, and the version of each record that belongs to it.
 //!
 //! Invariants:
-//! - Ranges ascend by (table, key) and are claimed in that order, so that the rows of a part ascend, whoever claims what.
+//! - Ranges ascend by (table, key) and are claimed in that order, so that the rows of a part ascend, whoever claims what. A block
+//!   ends with its range, so that nothing in another part lies between two of its rows, and it is loaded as it is.
 //! - One call pins once and reads a bounded number of leaves: a checkpoint never holds reclamation up.
 //! - *Epoch*: the state at the end of an epoch, see `memory/src/retained.rs`. *Fuzzy*: each record at a moment at which
 //!   nobody held its lock, so that no transaction with a stamp at or below RSN is missed, and its stamp counts in
@@ -179,7 +180,7 @@ impl Cursor {
             for &record in &leaf.entries {
                 let key = pin.get(record).key();
                 if range.high.as_deref().is_some_and(|high| key >= high) {
-                    return Scanned::More;
+                    return Scanned::Block;
                 }
                 if part.is_full() {
                     self.place = Some((at, key.into()));
@@ -191,7 +192,7 @@ impl Cursor {
             }
             match leaf.next(&pin) {
                 Some(next) => from = next,
-                None => return Scanned::More,
+                None => return Scanned::Block,
             }
         }
         self.place = Some((at, from.into()));

@@ -118,18 +118,16 @@ pub(super) fn check_block(bytes: &[u8]) -> bool {
         return true;
     }
     let Some((header, stored)) = block_of(bytes) else { return false };
-    let (stored, mut raw) = (&bytes[..BLOCK_HEADER_BYTES + stored], Vec::new());
-    if format::open_block(&part(), 0, &header, stored, &mut raw).is_err() {
-        return false;
-    }
+    let (stored, mut buffer) = (&bytes[..BLOCK_HEADER_BYTES + stored], Vec::new());
+    let Ok(raw) = format::open_block(&part(), 0, &header, stored, &mut buffer) else { return false };
     if header.is_footer() {
-        let totals = format::read_footer(&raw);
+        let totals = format::read_footer(raw);
         if let Ok(totals @ Totals { blocks: 0, .. }) = totals {
             assert!(footer(&totals).starts_with(stored), "a footer is what is encoded again");
         }
         return totals.is_ok();
     }
-    let (mut builder, mut rest) = (BlockBuilder::default(), &raw[..]);
+    let (mut builder, mut rest) = (BlockBuilder::default(), raw);
     while !rest.is_empty() {
         let Ok(Some(row)) = format::next_row(&mut rest) else { return false };
         builder.push(header.table, row.key, row.stamp, row.row);

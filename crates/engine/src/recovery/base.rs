@@ -2,26 +2,34 @@
 //!
 //! Invariants:
 //! - A checkpoint is used whole or not at all: a part that is missing, damaged or of another checkpoint stops recovery.
+//! - Each thread makes leaves out of the blocks that it reads, and looks for no row's place; when all are read, the leaves of
+//!   each table become its tree.
 //! - Epochs and stamps go on above a checkpoint (K4), so that a record is skipped by its place in the order alone, of
 //!   whatever generation it is.
 //!
 //! Absent: the choice between checkpoints; the manifest names one.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use osier_memory::{Duplicate, Participant, Record, Run};
+
 use super::RecoveryError;
 use super::RecoveryPhase;
-use super::replay_values::Replayer;
+use super::replay_values::version_of;
 use super::report::Pace;
 use super::scan::locked;
 use super::workers::{self, Work};
 use crate::checkpoint::{CheckpointError, files, loader::PartReader};
 use crate::config::Config;
 use crate::failpoint::is_cut_off;
-use crate::ids::{Epoch, Stamp};
+use crate::ids::{Epoch, Stamp, TableId};
 use crate::persist::manifest::{CheckpointEntry, Manifest};
 use crate::table::store::Store;
+
+/// The rows of a block.
+type Rows = Run<Record>;
 
 /// What was loaded before the log is read.
 #[derive(Clone, Debug, Default)]
@@ -51,19 +59,32 @@ impl Base {
         }
         let threads = config.effective_recovery_threads();
         let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), Pace::of(config));
-        let load = Arc::new(Load { parts, next, rows, total: entry.rows, progress });
-        let loader = |_| Ok(Loader { load: load.clone(), replayer: Replayer::new(store, config)?, run: None });
+        let load =
+            Load { store: store.clone(), parts, next, rows, total: entry.rows, progress, loaded: Mutex::default() };
+        let load = Arc::new(load);
+        let loader = |_| {
+            let participant = workers::register(store)?;
+            Ok(Loader { load: load.clone(), participant, run: None, loaded: Vec::new() })
+        };
         let loaders = (0..threads).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
         workers::run(&config.environment, loaders)?;
-        let load = Arc::into_inner(load).expect("the loaders have ended");
-        for part in load.parts {
+        let mut load = Arc::into_inner(load).expect("the loaders have ended");
+        for part in load.parts.drain(..) {
             part.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         }
+        let contradiction = |what| {
+            let path = home.join(crate::persist::manifest::FILE_NAME);
+            RecoveryError::Contradiction { path, what: format!("checkpoint {} {what}", entry.number) }
+        };
         let rows = load.rows.load(Ordering::Acquire);
         if rows != entry.rows {
-            let path = home.join(crate::persist::manifest::FILE_NAME);
-            let what = format!("checkpoint {} holds {rows} rows, the manifest says {}", entry.number, entry.rows);
-            return Err(RecoveryError::Contradiction { path, what });
+            return Err(contradiction(format!("holds {rows} rows, the manifest says {}", entry.rows)));
+        }
+        let mut participant = workers::register(store)?;
+        let pin = participant.pin();
+        for (table, rows) in load.into_tables() {
+            let twice = |Duplicate| contradiction(format!("has a row of table {} twice", table.0));
+            store.tree(table).fill(&pin, rows).map_err(twice)?;
         }
         Ok(())
     }
@@ -74,12 +95,14 @@ const BLOCKS_PER_RUN: u64 = 64;
 
 /// The parts, shared by the threads that load them.
 struct Load {
+    store: Store,
     parts: Vec<Mutex<PartReader>>,
     /// The first one of which not all runs are claimed.
     next: AtomicUsize,
     rows: AtomicU64,
     total: u64,
     progress: Option<Pace>,
+    loaded: Mutex<Vec<(TableId, Rows)>>,
 }
 
 impl Load {
@@ -94,12 +117,22 @@ impl Load {
             self.next.fetch_max(at + 1, Ordering::AcqRel);
         }
     }
+
+    /// What was loaded, by table.
+    fn into_tables(self) -> BTreeMap<TableId, Vec<Rows>> {
+        let mut tables: BTreeMap<TableId, Vec<Rows>> = BTreeMap::new();
+        let loaded = self.loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
+        loaded.into_iter().for_each(|(table, rows)| tables.entry(table).or_default().push(rows));
+        tables
+    }
 }
 
 struct Loader {
     load: Arc<Load>,
-    replayer: Replayer,
+    participant: Participant,
     run: Option<(usize, PartReader)>,
+    /// The blocks of this run.
+    loaded: Vec<(TableId, Rows)>,
 }
 
 impl Work for Loader {
@@ -110,9 +143,16 @@ impl Work for Loader {
             self.run = self.load.claim()?;
         }
         let Some((part, mut run)) = self.run.take() else { return Ok(false) };
-        let (mut session, before) = (self.replayer.session(), run.totals().rows);
-        let goes_on = run.next_block(|table, row| session.load(row.stamp, table, row.key, row.row))?;
-        drop(session);
+        let (pin, before) = (self.participant.pin(), run.totals().rows);
+        // All rows of a block are of one table, and most blocks of one range of its keys.
+        let mut loaded = None;
+        let goes_on = run.next_block(|table, row| {
+            let (_, rows) = loaded.get_or_insert_with(|| (table, Run::new(self.load.store.epochs().clone())));
+            let record = Record::new_present(row.key, version_of(row.stamp, row.row));
+            assert!(rows.push(&pin, record).is_ok(), "the reader hands rows out in ascending order");
+        })?;
+        self.loaded.extend(loaded);
+        drop(pin);
         let rows = run.totals().rows - before;
         let done = self.load.rows.fetch_add(rows, Ordering::AcqRel) + rows;
         if let Some(progress) = &self.load.progress {
@@ -122,6 +162,7 @@ impl Work for Loader {
             self.run = Some((part, run));
         } else {
             locked(&self.load.parts[part]).join(run);
+            locked(&self.load.loaded).append(&mut self.loaded);
         }
         Ok(true)
     }

@@ -1,18 +1,25 @@
 //! Builds the secondary indexes of tables from their rows, when all rows are in, wherever they came from.
 //!
+//! Entries are sorted, not inserted, in two stages on all threads:
+//! 1. *Collect*: a worker takes the next range of keys of a table, makes the index entries of its rows, and sorts those of
+//!    each index by the *chunk*.
+//! 2. *Merge*: samples of all chunks cut the keys of an index into ranges; a worker sorts what the chunks have of one range, a
+//!    *piece*, and puts it into leaves.
+//!
 //! Invariants:
-//! - Every row is taken by exactly one worker, which the count of rows checks at the end. A worker takes the next range of
-//!   keys of a table under that table's lock and fills the indexes outside it: several tables keep several workers
-//!   busy, and so does one large table.
+//! - Every row is taken by exactly one worker, which the count of rows checks at the end. A worker takes a range under the lock of
+//!   its table and does the rest outside it: several tables keep several workers busy, and so does one large table.
+//! - Equal keys are in the same piece, where a unique index finds them.
 //! - Nobody writes the tables meanwhile, and nobody sees the indexes until all are built.
 //! - Rows are as the log held them: they are checked before anything is read from them.
 //!
-//! Absent: a sort of the entries. They go into an ordinary tree, by ordinary inserts.
+//! Absent: a limit of memory for the entries that are being sorted: 24 bytes each, besides what the index will take.
 
+use std::cmp::Ordering as Order;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, ScanFrom};
+use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, RecordBox, Run, ScanFrom};
 
 use super::RecoveryPhase;
 use super::report::Pace;
@@ -22,26 +29,48 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::table::Table;
 use crate::table::store::Store;
-use crate::transaction::fill_index;
+use crate::transaction::{duplicate_entry, index_entry};
 
 /// A range holds at least so many rows, save the last of a table: work that is far longer than taking the range.
 const RANGE_ROWS: usize = 2048;
+
+/// Entries of a chunk: a few megabytes with their keys, so that they are sorted in the cache; a piece has about as many.
+const CHUNK_ENTRIES: usize = 16 << 10;
+
+/// One entry of a chunk in so many says where the keys of the others are.
+const SAMPLED_ONE_IN: usize = 256;
+
+/// Rows whose versions are asked for at once.
+const PREFETCHED_ROWS: usize = 16;
 
 /// Fills the indexes of `tables`, with as many workers as recovery has threads; returns how many rows these tables have.
 pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<u64, Error> {
     let sources: Vec<_> = tables.iter().filter(|table| !table.indexes.is_empty()).map(Source::new).collect();
     let mut participant = workers::register(store)?;
-    let rows = |pin: &Pin<'_>| sources.iter().map(|source| source.table.primary.len(pin) as u64).sum();
-    let total: u64 = rows(&participant.pin());
-    drop(participant);
-    let progress = Pace::of(config);
-    let build = Arc::new(Build { store: store.clone(), sources, done: AtomicU64::new(0), total, progress });
-    let ranges = total.div_ceil(RANGE_ROWS as u64) as usize;
-    let worker = |_| Ok(Builder { build: build.clone(), participant: workers::register(store)? });
-    let builders =
-        (0..config.effective_recovery_threads().min(ranges)).map(worker).collect::<Result<Vec<_>, Error>>()?;
-    workers::run(&config.environment, builders)?;
+    let rows = |source: &Source| source.table.primary.len(&participant.pin()) as u64;
+    let rows: Vec<u64> = sources.iter().map(rows).collect();
+    let total: u64 = rows.iter().sum();
+    let entries = sources.iter().zip(&rows).map(|(source, rows)| rows * source.targets.len() as u64);
+    let work = total + entries.sum::<u64>();
+    let build =
+        Arc::new(Build { store: store.clone(), sources, done: AtomicU64::new(0), work, progress: Pace::of(config) });
+    let threads = config.effective_recovery_threads().min(total.div_ceil(RANGE_ROWS as u64) as usize);
+
+    let collector = |_| Collector::new(&build);
+    workers::run(&config.environment, (0..threads).map(collector).collect::<Result<Vec<_>, Error>>()?)?;
     assert_eq!(build.done.load(Ordering::Acquire), total, "every row is taken once");
+    let pieces = Arc::new(Mutex::new(build.cut()));
+    let merger =
+        |_| Ok(Merger { build: build.clone(), participant: workers::register(store)?, pieces: pieces.clone() });
+    workers::run(&config.environment, (0..threads).map(merger).collect::<Result<Vec<_>, Error>>()?)?;
+
+    let pin = participant.pin();
+    for source in &build.sources {
+        for (target, index) in source.targets.iter().zip(&source.table.indexes) {
+            let runs = std::mem::take(&mut *locked(&target.runs));
+            index.tree.fill(&pin, runs).expect("the pieces of an index have no key in common");
+        }
+    }
     Ok(total)
 }
 
@@ -49,9 +78,9 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
 struct Build {
     store: Store,
     sources: Vec<Source>,
-    /// In rows.
+    /// Rows that were collected and entries that were merged, of all.
     done: AtomicU64,
-    total: u64,
+    work: u64,
     progress: Option<Pace>,
 }
 
@@ -60,11 +89,73 @@ struct Source {
     table: Table,
     /// Where the rows begin that nobody has taken; `None` when all are.
     next: Mutex<Option<Box<[u8]>>>,
+    /// One for each index.
+    targets: Vec<Target>,
+}
+
+/// An index that is being filled.
+#[derive(Default)]
+struct Target {
+    /// Sorted, each for itself.
+    chunks: Mutex<Vec<Vec<Entry>>>,
+    runs: Mutex<Vec<Run<Record>>>,
+}
+
+/// An entry of an index that is not in its tree yet.
+struct Entry {
+    /// The first bytes of its key, zeros where there are none: most comparisons end here.
+    head: [u64; 2],
+    record: RecordBox,
+}
+
+/// What the chunks of an index have of one range of its keys.
+struct Piece {
+    source: usize,
+    index: usize,
+    parts: Vec<Vec<Entry>>,
+}
+
+impl Build {
+    fn advance(&self, work: usize) {
+        let done = self.done.fetch_add(work as u64, Ordering::AcqRel) + work as u64;
+        if let Some(progress) = &self.progress {
+            progress.report(RecoveryPhase::Index, done, self.work);
+        }
+    }
+
+    fn cut(&self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (number, source) in self.sources.iter().enumerate() {
+            for (index, target) in source.targets.iter().enumerate() {
+                let chunks = std::mem::take(&mut *locked(&target.chunks));
+                pieces.extend(cut(chunks).into_iter().map(|parts| Piece { source: number, index, parts }));
+            }
+        }
+        pieces
+    }
+}
+
+/// Cuts sorted chunks into ranges of keys.
+fn cut(mut chunks: Vec<Vec<Entry>>) -> Vec<Vec<Vec<Entry>>> {
+    let mut samples: Vec<Box<[u8]>> = Vec::new();
+    for chunk in &chunks {
+        samples.extend(chunk.iter().step_by(SAMPLED_ONE_IN).map(|entry| Box::from(entry.record.key())));
+    }
+    samples.sort_unstable();
+    let begins = samples.iter().step_by(CHUNK_ENTRIES / SAMPLED_ONE_IN).skip(1).rev();
+    let behind = |chunk: &mut Vec<Entry>, begin: &[u8]| {
+        chunk.split_off(chunk.partition_point(|entry| entry.record.key() < begin))
+    };
+    let mut pieces: Vec<_> =
+        begins.map(|begin| chunks.iter_mut().map(|chunk| behind(chunk, begin)).collect()).collect();
+    pieces.push(chunks);
+    pieces
 }
 
 impl Source {
     fn new(table: &Table) -> Source {
-        Source { table: table.clone(), next: Mutex::new(Some(Box::default())) }
+        let targets = table.indexes.iter().map(|_| Target::default()).collect();
+        Source { table: table.clone(), next: Mutex::new(Some(Box::default())), targets }
     }
 
     /// Takes the next range.
@@ -81,41 +172,116 @@ impl Source {
         Some(rows)
     }
 
-    fn fill(&self, pin: &Pin<'_>, rows: &[Held<Record>]) -> Result<(), Error> {
-        for record in rows {
-            let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
-            self.table.rows.check(version.bytes())?;
-            for index in &self.table.indexes {
-                fill_index(pin, &self.table, index, version.bytes())?;
+    /// Makes the entries of `rows`; `chunks` are those of this table's indexes.
+    fn collect(&self, pin: &Pin<'_>, rows: &[Held<Record>], chunks: &mut [Vec<Entry>]) -> Result<(), Error> {
+        for rows in rows.chunks(PREFETCHED_ROWS) {
+            rows.iter().for_each(|record| pin.get(*record).prefetch_version());
+            for record in rows {
+                let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
+                self.table.rows.check(version.bytes())?;
+                let row = self.table.rows.row(version.bytes());
+                for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
+                    chunk.push(Entry::new(index_entry(&self.table, index, &row)));
+                }
             }
         }
         Ok(())
     }
 }
 
-/// One worker.
-struct Builder {
-    build: Arc<Build>,
-    participant: Participant,
+impl Target {
+    fn add(&self, chunk: &mut Vec<Entry>) {
+        let mut chunk = std::mem::take(chunk);
+        chunk.sort_unstable_by(Entry::compare);
+        locked(&self.chunks).push(chunk);
+    }
 }
 
-impl Work for Builder {
+impl Entry {
+    fn new(record: RecordBox) -> Entry {
+        let mut head = [0; 16];
+        let bytes = record.key().len().min(head.len());
+        head[..bytes].copy_from_slice(&record.key()[..bytes]);
+        let [high, low] = [0, 8].map(|at| u64::from_be_bytes(*head[at..].first_chunk().expect("two words")));
+        Entry { head: [high, low], record }
+    }
+
+    fn compare(&self, other: &Entry) -> Order {
+        self.head.cmp(&other.head).then_with(|| self.record.key().cmp(other.record.key()))
+    }
+}
+
+/// A worker of the first stage.
+struct Collector {
+    build: Arc<Build>,
+    participant: Participant,
+    /// What it has of each index of each source.
+    chunks: Vec<Vec<Vec<Entry>>>,
+}
+
+impl Collector {
+    fn new(build: &Arc<Build>) -> Result<Collector, Error> {
+        let of = |source: &Source| source.targets.iter().map(|_| Vec::new()).collect();
+        let chunks = build.sources.iter().map(of).collect();
+        Ok(Collector { build: build.clone(), participant: workers::register(&build.store)?, chunks })
+    }
+
+    /// Hands over the chunks that have `least` entries.
+    fn hand_over(&mut self, least: usize) {
+        for (source, chunks) in self.build.sources.iter().zip(&mut self.chunks) {
+            let full = source.targets.iter().zip(chunks).filter(|(_, chunk)| chunk.len() >= least);
+            full.for_each(|(target, chunk)| target.add(chunk));
+        }
+    }
+}
+
+impl Work for Collector {
     type Error = Error;
 
     fn advance(&mut self) -> Result<bool, Error> {
-        let build = &*self.build;
         let pin = self.participant.pin();
-        let taken = build.sources.iter().find_map(|source| Some((source, source.take(&pin)?)));
-        let Some((source, rows)) = taken else { return Ok(false) };
-        source.fill(&pin, &rows)?;
+        let mut sources = self.build.sources.iter().zip(&mut self.chunks);
+        let taken = sources.find_map(|(source, chunks)| Some((source, chunks, source.take(&pin)?)));
+        let Some((source, chunks, rows)) = taken else {
+            drop(pin);
+            self.hand_over(1);
+            return Ok(false);
+        };
+        source.collect(&pin, &rows, chunks)?;
         drop(pin);
-        // Lets go of the leaves that were replaced as the indexes grew.
-        build.store.epochs().advance();
-        self.participant.reclaim();
-        let done = build.done.fetch_add(rows.len() as u64, Ordering::AcqRel) + rows.len() as u64;
-        if let Some(progress) = &build.progress {
-            progress.report(RecoveryPhase::Index, done, build.total);
+        self.build.advance(rows.len());
+        self.hand_over(CHUNK_ENTRIES);
+        Ok(true)
+    }
+}
+
+/// A worker of the second stage.
+struct Merger {
+    build: Arc<Build>,
+    participant: Participant,
+    pieces: Arc<Mutex<Vec<Piece>>>,
+}
+
+impl Work for Merger {
+    type Error = Error;
+
+    fn advance(&mut self) -> Result<bool, Error> {
+        let Some(Piece { source, index, parts }) = locked(&self.pieces).pop() else { return Ok(false) };
+        let source = &self.build.sources[source];
+        let mut entries: Vec<Entry> = parts.into_iter().flatten().collect();
+        // Stable: it finds the parts, which are sorted, and merges them.
+        entries.sort_by(Entry::compare);
+        let (pin, count) = (self.participant.pin(), entries.len());
+        let mut run = Run::new(self.build.store.epochs().clone());
+        for entry in entries {
+            let pushed = run.push(&pin, entry.record);
+            pushed.map_err(|entry: RecordBox| {
+                duplicate_entry(&source.table, &source.table.indexes[index], entry.key())
+            })?;
         }
+        drop(pin);
+        locked(&source.targets[index].runs).push(run);
+        self.build.advance(count);
         Ok(true)
     }
 }

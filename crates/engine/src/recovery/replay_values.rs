@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use osier_memory::{Participant, Pin, Record, Run, Version, VersionBox};
+use osier_memory::{Participant, Pin, Record, Version, VersionBox};
 
 use super::{RecoveryError, workers};
 use crate::config::Config;
@@ -48,7 +48,7 @@ impl Replayer {
     /// Pins for the records of one batch.
     pub(crate) fn session(&mut self) -> Session<'_> {
         let Replayer { memory, participant, trees, tombstones, handled_bytes } = self;
-        Session { memory, pin: participant.pin(), trees, tombstones, handled_bytes, run: (TableId(0), Run::default()) }
+        Session { memory, pin: participant.pin(), trees, tombstones, handled_bytes }
     }
 
     /// Purges up to `count` of the tombstones that this replayer left; returns whether there are more. Only when nobody
@@ -70,32 +70,17 @@ pub(crate) struct Session<'r> {
     pin: Pin<'r>,
     trees: &'r mut Trees,
     tombstones: &'r mut Vec<(TableId, Box<[u8]>)>,
-    /// Where loading has come to, in this table.
-    run: (TableId, Run),
     handled_bytes: &'r mut usize,
 }
 
 impl Session<'_> {
-    /// As [`Session::write`] of a row; made for keys that ascend and are new.
-    pub(crate) fn load(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: &[u8]) {
-        self.breathe(Some(row));
-        if self.run.0 != table {
-            self.run = (table, Run::default());
-        }
-        let new = |_| Record::new_present(key, version_of(stamp, row));
-        let tree = self.trees.of(table);
-        if tree.get_or_insert_next(&self.pin, &mut self.run.1, key, new).change.is_none() {
-            self.write(stamp, table, key, Some(row));
-        }
-    }
-
     /// Before a write of `row`: lets go of what was overwritten and replaced, if that is much.
     fn breathe(&mut self, row: Option<&[u8]>) {
         *self.handled_bytes += row.map_or(0, <[u8]>::len);
         if self.pin.waiting() < WAITING_MAX && *self.handled_bytes < HANDLED_BYTES_MAX {
             return;
         }
-        (self.run, *self.handled_bytes) = Default::default();
+        *self.handled_bytes = 0;
         let (epochs, pin) = (self.trees.store.epochs(), &mut self.pin);
         self.memory.make_room_to_replay(|| {
             if pin.waiting() > 0 {
@@ -135,7 +120,8 @@ impl Session<'_> {
     }
 }
 
-fn version_of(stamp: Stamp, row: &[u8]) -> VersionBox {
+/// The row with its stamp.
+pub(super) fn version_of(stamp: Stamp, row: &[u8]) -> VersionBox {
     let mut version = VersionBox::copy_of(row);
     version.set_order(stamp, stamp);
     version

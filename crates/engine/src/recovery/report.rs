@@ -34,7 +34,7 @@ pub enum RecoveryPhase {
 pub struct Progress {
     /// The present stage.
     pub phase: RecoveryPhase,
-    /// What is done of it, in bytes (scan, replay) or rows (checkpoint, index).
+    /// What is done of it, in bytes (scan, replay), rows (checkpoint), or rows and their entries (index).
     pub done: u64,
     /// What there is to do in it.
     pub total: u64,

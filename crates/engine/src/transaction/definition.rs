@@ -9,7 +9,7 @@
 //! - Whoever uses a table has read its catalog row, so an index filled within the defining transaction needs no stamps of
 //!   its own: its users depend on the definition.
 
-use osier_memory::{Pin, Record, Stamp, VersionBox};
+use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
 use super::write_set::Place;
@@ -18,7 +18,7 @@ use crate::catalog::TableRow;
 use crate::database::Shared;
 use crate::error::Error;
 use crate::table::handle::OpenIndex;
-use crate::table::{KeyRange, Schema, Table, Value};
+use crate::table::{KeyRange, Row, Schema, Table, Value};
 
 /// One change of the definitions, by a transaction in progress.
 pub(super) enum Definition {
@@ -252,20 +252,23 @@ impl State {
 ///
 /// # Errors
 /// [`TransactionError::DuplicateKey`].
-pub(crate) fn fill_index(pin: &Pin<'_>, table: &Table, index: &OpenIndex, row: &[u8]) -> Result<(), TransactionError> {
+fn fill_index(pin: &Pin<'_>, table: &Table, index: &OpenIndex, row: &[u8]) -> Result<(), TransactionError> {
     let row = table.rows.row(row);
     let key = index.codec.of_row(&row);
-    let entry = index.tree.get_or_insert(pin, key.as_bytes(), |_| Record::new_absent(key.as_bytes(), Stamp::ZERO));
-    if entry.change.is_none() {
-        let constraint = format!("unique index `{}`", index.name);
-        let (table, key) = (table.name().to_owned(), index.codec.describe(key.as_bytes()));
-        return Err(TransactionError::DuplicateKey { table, constraint, key });
-    }
+    let entry = index.tree.insert_or_get(pin, key.as_bytes(), |_| index_entry(table, index, &row));
+    entry.change.map(|_| ()).ok_or_else(|| duplicate_entry(table, index, key.as_bytes()))
+}
+
+/// The entry of one row for an index that nobody else sees yet.
+pub(crate) fn index_entry(table: &Table, index: &OpenIndex, row: &Row<'_>) -> RecordBox {
     let stamp = Stamp::ZERO.next();
-    let mut primary_key = VersionBox::copy_of(table.keys.of_row(&row).as_bytes());
+    let mut primary_key = VersionBox::copy_of(table.keys.of_row(row).as_bytes());
     primary_key.set_order(stamp, stamp);
-    let record = pin.get(entry.entry);
-    assert!(record.lock().is_ok(), "nobody purges an index that is being filled");
-    record.install(pin, Some(primary_key), stamp);
-    Ok(())
+    Record::new_present(index.codec.of_row(row).as_bytes(), primary_key)
+}
+
+/// Two rows have the same key in a unique index.
+pub(crate) fn duplicate_entry(table: &Table, index: &OpenIndex, key: &[u8]) -> TransactionError {
+    let (table, key) = (table.name().to_owned(), index.codec.describe(key));
+    TransactionError::DuplicateKey { table, constraint: format!("unique index `{}`", index.name), key }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use osier_memory::Pin;
 
 pub use access::Changes;
-pub(crate) use definition::fill_index;
+pub(crate) use definition::{duplicate_entry, index_entry};
 pub use error::{Contended, TransactionError};
 pub(crate) use purge::Purge;
 pub use savepoint::Savepoint;
