@@ -14,6 +14,9 @@ use osier::config::CheckpointKind;
 use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Profile, Summary, run};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Crashes a simulated database over and over and judges what it recovers.
 #[derive(Parser)]
 struct Options {

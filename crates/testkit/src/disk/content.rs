@@ -3,7 +3,10 @@
 //! Invariants:
 //! - A sector of the medium holds one of the values it had since the last sync, never a mixture: sectors are atomic,
 //!   everything larger tears, and a later write may reach the medium before an earlier one.
+//! - Disks that are copied share the bytes of a file until one of them changes it.
 //! - A file never shows bytes that were never written to it: what the length covers and no write reached reads as zero.
+
+use std::sync::Arc;
 
 use fastrand::Rng;
 
@@ -15,7 +18,7 @@ const PAGE_BYTES: usize = 4096;
 
 #[derive(Clone, Debug)]
 enum Change {
-    Write { offset: usize, bytes: Vec<u8> },
+    Write { offset: usize, bytes: Arc<[u8]> },
     Extend { length: usize },
 }
 
@@ -62,8 +65,8 @@ impl Survival {
 /// The content of one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
-    cached: Vec<u8>,
-    medium: Vec<u8>,
+    cached: Arc<Vec<u8>>,
+    medium: Arc<Vec<u8>>,
     pending: Vec<Pending>,
 }
 
@@ -85,7 +88,7 @@ impl Content {
         if synchronous && self.pending.is_empty() {
             put(&mut self.medium, bytes, offset);
         } else {
-            let change = Change::Write { offset, bytes: bytes.to_vec() };
+            let change = Change::Write { offset, bytes: bytes.into() };
             self.pending.push(Pending { change, certain: synchronous });
         }
     }
@@ -102,7 +105,7 @@ impl Content {
     /// Extends the file with zeroes; durable after [`Content::sync`].
     pub(super) fn extend(&mut self, length: usize) {
         if length > self.cached.len() {
-            self.cached.resize(length, 0);
+            Arc::make_mut(&mut self.cached).resize(length, 0);
             self.pending.push(Pending { change: Change::Extend { length }, certain: false });
         }
     }
@@ -122,14 +125,14 @@ impl Content {
     /// Changes the file behind everybody's back.
     pub(super) fn replace(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
         self.sync();
-        change(&mut self.medium);
-        self.cached.clone_from(&self.medium);
+        change(Arc::make_mut(&mut self.medium));
+        self.cached = self.medium.clone();
     }
 
     /// Lets the power fail: what is left is what reached the medium.
     pub(super) fn power_loss(&mut self, rng: &mut Rng) {
         self.settle(rng);
-        self.cached.clone_from(&self.medium);
+        self.cached = self.medium.clone();
     }
 
     fn settle(&mut self, rng: &mut Rng) {
@@ -145,7 +148,9 @@ impl Content {
             }
         }
         assert!(length <= self.cached.len(), "a crash never lengthens a file");
-        self.medium.resize(length, 0);
+        if length != self.medium.len() {
+            Arc::make_mut(&mut self.medium).resize(length, 0);
+        }
     }
 
     fn apply_some(&mut self, change: &Change, survival: Survival, rng: &mut Rng) {
@@ -181,15 +186,16 @@ fn end(change: &Change) -> usize {
     }
 }
 
-fn apply(image: &mut Vec<u8>, change: &Change) {
+fn apply(image: &mut Arc<Vec<u8>>, change: &Change) {
     match change {
         Change::Write { offset, bytes } => put(image, bytes, *offset),
-        Change::Extend { length } => image.resize(image.len().max(*length), 0),
+        Change::Extend { length } if *length > image.len() => Arc::make_mut(image).resize(*length, 0),
+        Change::Extend { .. } => {}
     }
 }
 
-fn put(image: &mut Vec<u8>, bytes: &[u8], offset: usize) {
-    let end = offset + bytes.len();
+fn put(image: &mut Arc<Vec<u8>>, bytes: &[u8], offset: usize) {
+    let (image, end) = (Arc::make_mut(image), offset + bytes.len());
     if image.len() < end {
         image.resize(end, 0);
     }
