@@ -51,6 +51,8 @@ pub enum Mutation {
     AbsencesIgnored,
     /// Replay keeps the image that comes first.
     StampsIgnored,
+    /// What is only reserved in a stream is said to be durable by the batches of others (breaks L9).
+    EarlyReach,
     /// A stream is certified while it has records in flight.
     BusyCertified,
     /// The stamp of a batch is read after the batch was closed, outside the latch.

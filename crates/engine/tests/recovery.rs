@@ -112,6 +112,49 @@ fn a_killed_database_has_what_was_acknowledged() {
     }
 }
 
+/// Whatever is done to the end of one stream, batches of the other one tell.
+#[test]
+fn a_killed_database_without_the_end_of_a_stream_is_refused() {
+    let (home, copy) = (directory("end"), directory("end-copy"));
+    let db = Database::open(config(&home, Protocol::Poplar, 2)).expect("created");
+    let table = db.create_table(schema()).expect("a table");
+    let mut sessions = [0, 1].map(|_| db.session().expect("a session"));
+    (0..150).for_each(|id| put(&mut sessions[id % 2], &table, id as i64, "a city"));
+    let zeros = |from: usize| move |bytes: &mut Vec<u8>| bytes[from..].fill(0);
+    let flip = |bytes: &mut Vec<u8>| {
+        let end = bytes.iter().rposition(|byte| *byte != 0).expect("a batch");
+        bytes[end / 4096 * 4096 + 100] ^= 1;
+    };
+    // The last batch is of stream 0: nobody knows of that.
+    type Damage<'d> = &'d dyn Fn(&mut Vec<u8>);
+    let damages: [(&str, &[u32], Damage<'_>); 5] = [
+        ("is missing", &[0, 1], &Vec::clear),
+        ("truncated", &[0, 1], &|bytes| bytes.truncate(8192)),
+        ("it has no header", &[0, 1], &zeros(0)),
+        ("another one knew it to be durable", &[0, 1], &zeros(8192)),
+        ("another one knew it to be durable", &[1], &flip),
+    ];
+    for (what, streams, damage) in damages {
+        for stream in streams {
+            let _ = fs::remove_dir_all(&copy);
+            snapshot(&home, &copy);
+            let newest = copy.join(format!("stream-{stream}/00000001-00000003.log"));
+            let mut bytes = fs::read(&newest).expect("the newest segment");
+            damage(&mut bytes);
+            match bytes.is_empty() {
+                true => fs::remove_file(&newest).expect("removed"),
+                false => fs::write(&newest, bytes).expect("written"),
+            }
+            let error = Database::open(config(&copy, Protocol::Poplar, 2)).err().expect(what);
+            let text = error.to_string();
+            assert!(text.contains(newest.to_str().expect("a name")) && text.contains(what), "{what}: {text}");
+            assert!(["XX001", "58P01"].contains(&error.sqlstate()), "{text}");
+        }
+    }
+    drop(sessions);
+    db.close().expect("closed");
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     let home = directory("wrong");

@@ -206,6 +206,33 @@ fn every_damage_to_every_file_is_survived_or_named() {
     assert!(named > 20 && survived > 20, "{named} named, {survived} survived");
 }
 
+/// A process is killed and the newest segment of a stream is gone: batches of the other one tell, to every command.
+#[test]
+fn a_killed_database_without_a_newest_segment_is_refused() {
+    let directory = Directory::new();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
+        .args(format!("bench {YCSB} --dir db --seconds 60").split_whitespace())
+        .current_dir(directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    for stream in ["stream-0", "stream-1"] {
+        let _ = fs::remove_dir_all(directory.join("copy"));
+        copy(&directory.join("db"), &directory.join("copy"));
+        let logs = files(&directory.join("copy").join(stream));
+        let newest = logs.iter().rfind(|path| !path.to_string_lossy().contains("prepared")).unwrap();
+        fs::remove_file(newest).unwrap();
+        for command in ["log verify copy", "recover copy --explain", "recover copy"] {
+            let error = fails(&directory, command, DAMAGED);
+            assert!(error.contains(newest.file_name().unwrap().to_str().unwrap()) && error.contains(stream), "{error}");
+        }
+    }
+    succeeds(&directory, "recover db --set streams=2");
+}
+
 /// Directories with nothing but leftovers, of a database or of somebody else.
 #[test]
 fn what_is_left_of_a_database_never_opens_empty() {

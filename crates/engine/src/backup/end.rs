@@ -1,11 +1,12 @@
 //! Where the copy of a log that is being written ends.
 //!
 //! Streams are written independently, so that ends that are read one after the other do not fit together: a batch of one may
-//! know more of another to be durable than was copied of that, which recovery takes for a loss (log-format.md, L7).
+//! know more of another to be durable than was copied of that, which recovery takes for a loss (log-format.md, L7 and L9).
 //!
 //! Invariants:
 //! - For every batch before the ends, everything that it knew to be durable lies before the ends, too: batches that know more
-//!   are left out, from the last one on, until none is left.
+//!   are left out, from the last one on, until none is left. What was published before the search began stays: whatever it
+//!   knows was published before it.
 //! - The ends reach the stamp that is asked for, or the search goes on: what is durable shows up in the files at once.
 
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl Stream {
 }
 
 fn note(certified: &mut [Stamp], certificates: &[Certificate]) {
-    for Certificate { stream, stamp } in certificates {
+    for Certificate { stream, stamp, .. } in certificates {
         let known = &mut certified[stream.0 as usize];
         *known = stamp.max(known).to_owned();
     }
@@ -98,9 +99,12 @@ fn fit(chains: &[Chain], streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
             reached.max(chain.floor_of_copy(stream.end())).max(*certified)
         };
         let stable = streams.iter().zip(chains).zip(&certified).map(durable).min().unwrap_or(Stamp::ZERO);
+        let ends: Vec<_> = streams.iter().map(Stream::end).collect();
+        let is_there = |known: &Certificate| known.reach <= ends[known.stream.0 as usize];
+        let is_known = |batch: &&Batch| batch.stable <= stable && batch.certificates.iter().all(is_there);
         let mut fits = true;
         for stream in streams.iter_mut() {
-            let kept = stream.batches.iter().take_while(|batch| batch.stable <= stable).count();
+            let kept = stream.batches.iter().take_while(is_known).count();
             fits &= kept == stream.batches.len();
             stream.batches.truncate(kept);
         }

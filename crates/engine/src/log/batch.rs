@@ -7,7 +7,8 @@
 //! - Every record of the stream up to the end of the batch has a stamp at or below the batch's; every later one is above
 //!   it.
 //! - A certificate (B, s) says: when this batch was closed, every record of stream B at or below s was durable in B, and
-//!   every later one will be above s. It is true whether or not the batch becomes durable.
+//!   every later one will be above s. Its reach says how far the log of B was durable then. Both are true whether or not the
+//!   batch becomes durable.
 //! - `stable` was the durable frontier (Poplar's CSN) when the batch was closed: nothing at or below it may ever be lost.
 //!
 //! The checksum of the header covers the header; records carry their own. The padding behind the last record is zero or
@@ -25,8 +26,10 @@ const FIXED_BYTES: usize = 64;
 const CERTIFICATE_BYTES: usize = 16;
 /// The first format of a header: lengths of eight bytes each.
 const FORMAT_WITHOUT_TIME: u16 = 0;
-/// The present one: lengths of four bytes each, and the time.
+/// The second one: lengths of four bytes each, and the time.
 const FORMAT_WITH_TIME: u16 = 1;
+/// The present one: certificates say how far the other stream's log is durable.
+const FORMAT_WITH_REACH: u16 = 2;
 /// More than any segment.
 const LENGTH_MAX: u64 = u32::MAX as u64;
 /// How many streams a generation may have: the header of a batch has room for a certificate about each other stream,
@@ -39,13 +42,15 @@ pub const fn header_bytes(streams: u32) -> usize {
     FIXED_BYTES + CERTIFICATE_BYTES * (streams as usize - 1)
 }
 
-/// An active stream's word for an idle one.
+/// An active stream's word for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// The idle stream.
+    /// The other stream.
     pub stream: StreamId,
-    /// Every record of it at or below this is durable, every later one will be above.
+    /// Every record of it at or below this is durable, every later one will be above; zero for one that is not idle.
     pub stamp: Stamp,
+    /// Its log is durable up to here at least, every such record included. On disk a number of blocks, that saturates.
+    pub reach: LogOffset,
 }
 
 /// The head of a batch. Generation, stream and the length of the header come from the [`LogIdentity`].
@@ -136,7 +141,7 @@ impl BatchHeader {
         let header_bytes = out.len() as u16;
         out[FIXED_BYTES..].fill(0);
         out[4..6].copy_from_slice(&header_bytes.to_le_bytes());
-        out[6..8].copy_from_slice(&FORMAT_WITH_TIME.to_le_bytes());
+        out[6..8].copy_from_slice(&FORMAT_WITH_REACH.to_le_bytes());
         out[8..16].copy_from_slice(&log.generation().0.to_le_bytes());
         out[16..20].copy_from_slice(&log.stream().0.to_le_bytes());
         out[20..24].copy_from_slice(&(certificates.len() as u32).to_le_bytes());
@@ -148,7 +153,9 @@ impl BatchHeader {
         out[56..64].copy_from_slice(&self.stable.0.to_le_bytes());
         for (certificate, slot) in certificates.iter().zip(out[FIXED_BYTES..].chunks_exact_mut(CERTIFICATE_BYTES)) {
             assert!(certificate.stream != log.stream() && certificate.stream.0 < log.streams(), "{certificate:?}");
+            let reach = u32::try_from(certificate.reach.0 / BLOCK_BYTES as u64).unwrap_or(u32::MAX);
             slot[..4].copy_from_slice(&certificate.stream.0.to_le_bytes());
+            slot[4..8].copy_from_slice(&reach.to_le_bytes());
             slot[8..].copy_from_slice(&certificate.stamp.0.to_le_bytes());
         }
         let checksum = log.header_seal().checksum(&out[4..]);
@@ -171,7 +178,7 @@ impl BatchHeader {
         check_place(bytes, log, offset)?;
         let (length, record_bytes, closed) = match format_of(bytes) {
             FORMAT_WITHOUT_TIME => (u64_at(bytes, 32), u64_at(bytes, 40), WallTime::UNKNOWN),
-            _ => (u32_at(bytes, 32).into(), u32_at(bytes, 36).into(), WallTime(u64_at(bytes, 40))),
+            FORMAT_WITH_TIME.. => (u32_at(bytes, 32).into(), u32_at(bytes, 36).into(), WallTime(u64_at(bytes, 40))),
         };
         let (stamp, stable) = (Stamp(u64_at(bytes, 48)), Stamp(u64_at(bytes, 56)));
         let header = BatchHeader { offset, length, record_bytes, stamp, stable, closed };
@@ -226,7 +233,7 @@ fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(),
     if usize::from(u16_at(bytes, 4)) != header_bytes(log.streams()) {
         return Err(BatchError::Malformed { what: "its header is for another number of streams" });
     }
-    if format_of(bytes) > FORMAT_WITH_TIME {
+    if format_of(bytes) > FORMAT_WITH_REACH {
         return Err(BatchError::Malformed { what: "its header has a format that is not known" });
     }
     Ok(())
@@ -250,14 +257,16 @@ impl<'a> Certificates<'a> {
             return malformed("it has more certificates than there are other streams");
         }
         let certificates = Certificates { bytes: &header[FIXED_BYTES..FIXED_BYTES + count * CERTIFICATE_BYTES] };
-        for Certificate { stream, stamp } in certificates.clone() {
+        let has_reach = format_of(header) >= FORMAT_WITH_REACH;
+        for Certificate { stream, stamp, reach } in certificates.clone() {
             if stream == log.stream() || stream.0 >= log.streams() || stamp > Stamp::MAX {
                 return malformed("a certificate is about no other stream");
             }
+            if !has_reach && reach.0 > 0 {
+                return malformed("a certificate has bytes that nobody wrote");
+            }
         }
-        let (slots, unused) = header[FIXED_BYTES..].split_at(certificates.bytes.len());
-        let gaps = slots.chunks_exact(CERTIFICATE_BYTES).map(|slot| &slot[4..8]);
-        if gaps.chain([unused]).flatten().any(|byte| *byte != 0) {
+        if header[FIXED_BYTES + certificates.bytes.len()..].iter().any(|byte| *byte != 0) {
             return malformed("it has bytes that nobody wrote");
         }
         Ok(certificates)
@@ -270,7 +279,8 @@ impl Iterator for Certificates<'_> {
     fn next(&mut self) -> Option<Certificate> {
         let (slot, rest) = self.bytes.split_at_checked(CERTIFICATE_BYTES)?;
         self.bytes = rest;
-        Some(Certificate { stream: StreamId(u32_at(slot, 0)), stamp: Stamp(u64_at(slot, 8)) })
+        let reach = LogOffset(u64::from(u32_at(slot, 4)) * BLOCK_BYTES as u64);
+        Some(Certificate { stream: StreamId(u32_at(slot, 0)), stamp: Stamp(u64_at(slot, 8)), reach })
     }
 }
 
@@ -296,8 +306,11 @@ mod tests {
         }
     }
 
-    const CERTIFICATES: [Certificate; 2] =
-        [Certificate { stream: StreamId(0), stamp: Stamp(40) }, Certificate { stream: StreamId(3), stamp: Stamp(12) }];
+    const fn certificate(stream: u32, stamp: u64, blocks: u64) -> Certificate {
+        Certificate { stream: StreamId(stream), stamp: Stamp(stamp), reach: LogOffset(blocks * BLOCK_BYTES as u64) }
+    }
+
+    const CERTIFICATES: [Certificate; 2] = [certificate(0, 40, 7), certificate(3, 0, 12)];
 
     fn sample() -> Vec<u8> {
         let mut bytes = vec![0xff; header_bytes(4)];
@@ -315,17 +328,40 @@ mod tests {
         assert_eq!(certificates.collect::<Vec<_>>(), CERTIFICATES);
     }
 
-    #[test]
-    fn the_first_format_is_read() {
-        let (log, mut bytes) = (log(1, 2, 1), sample());
-        bytes[6..8].fill(0);
-        bytes[32..40].copy_from_slice(&8192_u64.to_le_bytes());
-        bytes[40..48].copy_from_slice(&5000_u64.to_le_bytes());
-        let checksum = log.header_seal().checksum(&bytes[4..]);
+    fn seal(bytes: &mut [u8]) {
+        let checksum = log(1, 2, 1).header_seal().checksum(&bytes[4..]);
         bytes[..4].copy_from_slice(&checksum.to_le_bytes());
-        let (read, certificates) = BatchHeader::decode(&bytes, &log, OFFSET).unwrap();
-        assert_eq!(read, BatchHeader { closed: WallTime::UNKNOWN, ..header() });
-        assert_eq!(certificates.collect::<Vec<_>>(), CERTIFICATES);
+    }
+
+    #[test]
+    fn earlier_formats_are_read() {
+        let certificates = [certificate(0, 40, 0), certificate(3, 12, 0)];
+        let mut bytes = vec![0; header_bytes(4)];
+        header().encode(&log(1, 2, 1), &certificates, &mut bytes);
+        for (format, closed) in [(FORMAT_WITH_TIME, header().closed), (FORMAT_WITHOUT_TIME, WallTime::UNKNOWN)] {
+            bytes[6..8].copy_from_slice(&format.to_le_bytes());
+            if format == FORMAT_WITHOUT_TIME {
+                bytes[32..40].copy_from_slice(&8192_u64.to_le_bytes());
+                bytes[40..48].copy_from_slice(&5000_u64.to_le_bytes());
+            }
+            seal(&mut bytes);
+            let (read, found) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap();
+            assert_eq!(read, BatchHeader { closed, ..header() });
+            assert_eq!(found.collect::<Vec<_>>(), certificates);
+            let mut reaching = bytes.clone();
+            reaching[68] = 1;
+            seal(&mut reaching);
+            let error = BatchHeader::decode(&reaching, &log(1, 2, 1), OFFSET).unwrap_err();
+            assert!(matches!(error, BatchError::Malformed { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_reach_saturates() {
+        let mut bytes = vec![0; header_bytes(4)];
+        header().encode(&log(1, 2, 1), &[certificate(0, 0, 1 << 40)], &mut bytes);
+        let mut read = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap().1;
+        assert_eq!(read.next(), Some(certificate(0, 0, u32::MAX.into())));
     }
 
     #[test]
@@ -385,7 +421,7 @@ mod tests {
             ("certificate count", 20, &[4]),
             ("length not in blocks", 32, &[1]),
             ("length zero", 32, &[0; 4]),
-            ("format unknown", 6, &[2]),
+            ("format unknown", 6, &[3]),
             ("first format, length too large", 6, &[0, 0]),
             ("records beyond the end", 36, &[1, 32]),
             ("records within the header", 36, &[8, 0]),
@@ -395,8 +431,7 @@ mod tests {
         for (what, at, new) in damage {
             let mut bytes = sample();
             bytes[at..at + new.len()].copy_from_slice(new);
-            let checksum = log(1, 2, 1).header_seal().checksum(&bytes[4..]);
-            bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+            seal(&mut bytes);
             let error = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap_err();
             assert!(matches!(error, BatchError::Malformed { .. }), "{what}: {error}");
         }
@@ -411,8 +446,7 @@ mod tests {
                 let at = random.usize(..bytes.len());
                 bytes[at] = random.u8(..);
             }
-            let checksum = log(1, 2, 1).header_seal().checksum(&bytes[4..]);
-            bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+            seal(&mut bytes);
             if let Ok((header, certificates)) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET) {
                 assert!(header.end() > header.offset);
                 assert!(certificates.count() < 4);

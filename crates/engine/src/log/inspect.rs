@@ -15,7 +15,7 @@ use crate::checkpoint::loader::{PartReader, Totals};
 use crate::config::Config;
 use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
-use crate::log::batch::{BatchHeader, header_bytes};
+use crate::log::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::record::{self, Entry, RecordReader};
 use crate::persist::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
 use crate::persist::segment::Segment;
@@ -156,8 +156,13 @@ impl Dump<'_> {
                 self.out,
                 "      batch {offset}: {length} bytes, {record_bytes} used, stamp {stamp}, stable {stable}"
             )?;
-            for certificate in certificates {
-                write!(self.out, ", certifies {} at stream {}", certificate.stamp, certificate.stream)?;
+            for Certificate { stream, stamp, reach } in certificates {
+                if stamp > Stamp::ZERO {
+                    write!(self.out, ", certifies {stamp} at stream {stream}")?;
+                }
+                if reach > LogOffset(0) {
+                    write!(self.out, ", stream {stream} reaches {reach}")?;
+                }
             }
             writeln!(self.out)?;
             if self.detail >= Detail::Records {

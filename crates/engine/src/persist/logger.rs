@@ -43,7 +43,7 @@ pub(crate) struct Logger<F> {
     lag_since: Option<Duration>,
     /// When the last flush began.
     flushed_at: Duration,
-    /// What the batch at hand certifies.
+    /// What the batch at hand says of the other streams.
     certificates: Vec<Certificate>,
     /// Kept for their memory.
     certified: Vec<StreamId>,
@@ -246,7 +246,8 @@ impl<F: Frontier> Logger<F> {
     fn publish(&mut self, batch: Batch) {
         let stream = self.log.stream(self.id);
         self.certified.clear();
-        self.certified.extend(self.certificates.iter().map(|certificate| certificate.stream));
+        let idle = self.certificates.iter().filter(|certificate| certificate.stamp > Stamp::ZERO);
+        self.certified.extend(idle.map(|certificate| certificate.stream));
         let acknowledger = &self.log.acknowledger;
         let stamp = if has(Mutation::CloseOutsideLatch) { stream.ring.last() } else { batch.stamp() };
         acknowledger.publish(self.id, stamp, &self.certified, &mut self.covered);
@@ -287,7 +288,7 @@ impl<F: Frontier> Logger<F> {
         counters.records.add(batch.records());
         counters.batches.add(1);
         counters.markers.add(u64::from(batch.record_bytes() == 0));
-        counters.certificates.add(self.certificates.len() as u64);
+        counters.certificates.add(self.certified.len() as u64);
         let used = self.device.as_ref().map_or(0, Device::used);
         self.log.pool.report(self.id, bytes, used);
     }

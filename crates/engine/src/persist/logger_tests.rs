@@ -79,6 +79,7 @@ fn certificates_are_durable_with_the_batch_that_carries_them() {
     let batch = &found[0].1[0];
     let certified: Vec<_> = batch.certificates.iter().map(|word| (word.stream.0, word.stamp)).collect();
     assert_eq!(certified, [(0, observed.stamp), (2, observed.stamp)]);
+    assert!(batch.certificates.iter().all(|word| word.reach == LogOffset(0)), "nothing was written there");
 }
 
 /// Fails the first call that `matches` with `code`, and all later ones.

@@ -23,8 +23,9 @@ use crate::log::bytes::{u32_at, u64_at};
 
 /// The first bytes of a segment.
 const MAGIC: [u8; 8] = *b"OSIERLOG";
-/// The format that this program writes: its batches may carry the time. In the first one they did not.
-pub const FORMAT_VERSION: u32 = 2;
+/// The format that this program writes. In the first one no batch carried the time, in the second none said how far other
+/// streams are durable.
+pub const FORMAT_VERSION: u32 = 3;
 /// The bytes before the first batch.
 pub const HEADER_BYTES: usize = BLOCK_BYTES;
 /// Where the fields of a header end; zeros follow.
@@ -47,6 +48,12 @@ pub struct SegmentHeader {
     pub floor: Stamp,
     /// The length of the file.
     pub bytes: u64,
+}
+
+/// The checksum of a header. From version 3 on it covers the version, so that none passes for another one.
+pub(crate) fn checksum(block: &[u8]) -> u32 {
+    let version = u32_at(block, 8);
+    crc_fast::crc32_iscsi(&block[16..HEADER_BYTES]) ^ if version < 3 { 0 } else { version }
 }
 
 /// What is wrong with a segment's header.
@@ -135,7 +142,7 @@ impl SegmentHeader {
         block[56..64].copy_from_slice(&self.base.0.to_le_bytes());
         block[64..72].copy_from_slice(&self.floor.0.to_le_bytes());
         block[72..80].copy_from_slice(&self.bytes.to_le_bytes());
-        let checksum = crc_fast::crc32_iscsi(&block[16..]);
+        let checksum = checksum(block);
         block[12..16].copy_from_slice(&checksum.to_le_bytes());
     }
 
@@ -152,7 +159,7 @@ impl SegmentHeader {
         if !(1..=FORMAT_VERSION).contains(&version) {
             return Err(HeaderError::Version { found: version });
         }
-        let (found, expected) = (u32_at(block, 12), crc_fast::crc32_iscsi(&block[16..]));
+        let (found, expected) = (u32_at(block, 12), checksum(block));
         if found != expected {
             return Err(HeaderError::Checksum { found, expected });
         }

@@ -93,17 +93,21 @@ impl Chain {
         opened?;
         let reach = self.segments.last().map_or(FIRST_OFFSET, |last| last.header.capacity_end());
         match self.frozen_end {
-            Some(end) if end > reach => Err(self.missing(first + self.segments.len() as u64)),
+            Some(end) if end > reach => Err(self.missing(first + self.segments.len() as u64, None)),
             _ => Ok(()),
         }
     }
 
     fn open_segments(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
         let sequences = self.sequences(disk, first, current)?;
+        // The manifest names no segment as the first that was not there.
+        if sequences.is_empty() && first > FIRST_SEQUENCE && self.frozen_end.is_none() {
+            return Err(self.missing(first, None));
+        }
         for (place, sequence) in sequences.iter().enumerate() {
             let expected = first + place as u64;
             if *sequence != expected {
-                return Err(self.missing(expected));
+                return Err(self.missing(expected, None));
             }
             let segment = Segment::open(disk, &self.directory, &self.log, expected).map_err(RecoveryError::Segment)?;
             self.push(segment)?;
@@ -159,8 +163,10 @@ impl Chain {
         Ok(())
     }
 
-    fn missing(&self, sequence: u64) -> RecoveryError {
-        RecoveryError::MissingSegment { path: segment_path(&self.directory, self.log.generation(), sequence) }
+    /// The error for a segment that is not there; `promised` is how far other streams knew this one to be durable.
+    pub(crate) fn missing(&self, sequence: u64, promised: Option<LogOffset>) -> RecoveryError {
+        let path = segment_path(&self.directory, self.log.generation(), sequence);
+        RecoveryError::MissingSegment { path, promised }
     }
 
     /// How far the segment at `place` is read.

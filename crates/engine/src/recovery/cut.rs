@@ -6,8 +6,8 @@
 //!   batch header. Every record of the stream at or below it was read.
 //! - Poplar's cut is RSNe, the least durable stamp. A record lives iff `stamp <= cut || raw_dep <= cut`. Serial has one
 //!   stream, so the same formula lets everything live that was read.
-//! - No frontier that a batch recorded exceeds any stream's durable stamp; else durable bytes were lost, and recovery
-//!   refuses to open.
+//! - No frontier that a batch recorded exceeds any stream's durable stamp, and no stream ends before any other one's batches
+//!   say that it was durable; else durable bytes were lost, and recovery refuses to open.
 //!
 //! A pure function of what the scan found: the same bytes give the same cut, at every attempt.
 
@@ -76,6 +76,9 @@ fn judge_stream(scan: &Scan, generation: usize, stream: usize) -> Result<StreamV
     let of = &scan.generations[generation];
     let found = &of.streams[stream];
     let torn = found.torn(scan)?;
+    if !of.is_salvaged {
+        expect_reached(scan, generation, stream, torn.as_ref())?;
+    }
     let newest = found.newest();
     let reached = match (&torn, newest) {
         (Some(torn), _) => torn.stamp,
@@ -88,6 +91,24 @@ fn judge_stream(scan: &Scan, generation: usize, stream: usize) -> Result<StreamV
         Tail { place: Place { generation, stream, segment }, batch, torn }
     });
     Ok(StreamVerdict { durable, end: found.end(), tail })
+}
+
+/// What other streams knew to be durable is there: a crash takes none of it, torn batches included.
+fn expect_reached(scan: &Scan, generation: usize, stream: usize, torn: Option<&Torn>) -> Result<(), RecoveryError> {
+    let of = &scan.generations[generation];
+    let (found, promised) = (&of.streams[stream], of.reached(stream));
+    if promised <= torn.map_or(found.end(), |torn| torn.batch) {
+        return Ok(());
+    }
+    match found.chain.segments.last() {
+        Some(newest) if promised <= newest.header.capacity_end() => {
+            let place = Place { generation, stream, segment: found.chain.segments.len() - 1 };
+            let end = torn.map_or(found.end(), |torn| LogOffset(torn.batch.0 + torn.record_bytes));
+            let what = format!("stream {stream} ends there, but another one knew it to be durable up to {promised}");
+            Err(scan.damaged(place, end, what))
+        }
+        _ => Err(found.chain.missing(found.chain.next_sequence(), Some(promised))),
+    }
 }
 
 /// A frozen generation keeps the cut that was written down; the logs must agree with it.

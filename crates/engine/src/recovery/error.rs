@@ -53,10 +53,12 @@ pub enum RecoveryError {
         stream: StreamId,
     },
     /// A file of the chain is gone.
-    #[error("log segment {} is missing: restore it from a copy of this database", path.display())]
+    #[error("log segment {} is missing{}: restore it from a copy of this database", path.display(), known(.promised))]
     MissingSegment {
         /// The file.
         path: PathBuf,
+        /// How far other streams knew its stream to be durable, where that is what tells.
+        promised: Option<LogOffset>,
     },
     /// A log is newer than the manifest.
     #[error(
@@ -147,6 +149,12 @@ impl RecoveryError {
             _ => "XX001",
         }
     }
+}
+
+fn known(promised: &Option<LogOffset>) -> String {
+    promised.map_or_else(String::new, |end| {
+        format!(" (other streams knew its stream to be durable up to log offset {end})")
+    })
 }
 
 fn cure(error: &SegmentError) -> &'static str {

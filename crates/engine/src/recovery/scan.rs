@@ -24,7 +24,7 @@ use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::BLOCK_BYTES;
 use crate::limits;
-use crate::log::batch::{BatchHeader, Certificates};
+use crate::log::batch::{BatchHeader, Certificate, Certificates};
 use crate::persist::manifest::{FrozenGeneration, Layout, NEVER};
 use crate::persist::segment::{FIRST_OFFSET, Segment};
 
@@ -68,8 +68,9 @@ pub(crate) struct GenerationScan {
     pub(crate) streams: Vec<StreamScan>,
     /// The greatest frontier in any batch header.
     stable: AtomicU64,
-    /// For each stream the greatest certificate about it.
+    /// For each stream the greatest certificate about it, and how far others knew it to be durable.
     certified: Box<[AtomicU64]>,
+    reached: Box<[AtomicU64]>,
     /// See [`GenerationScan::certain`].
     certain: AtomicU64,
 }
@@ -446,6 +447,7 @@ impl GenerationScan {
         GenerationScan {
             stable: AtomicU64::new(layout.floor.0),
             certified: chains.iter().map(|_| AtomicU64::new(0)).collect(),
+            reached: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             certain: AtomicU64::new(certain.0),
             streams: chains.into_iter().map(StreamScan::new).collect(),
             is_salvaged: false,
@@ -481,10 +483,16 @@ impl GenerationScan {
         Stamp(self.certified[stream].load(Ordering::Acquire))
     }
 
+    /// How far any batch of another stream says that a stream is durable.
+    pub(crate) fn reached(&self, stream: usize) -> LogOffset {
+        LogOffset(self.reached[stream].load(Ordering::Acquire))
+    }
+
     fn note(&self, header: &BatchHeader, certificates: Certificates<'_>) {
         self.stable.fetch_max(header.stable.0, Ordering::AcqRel);
-        for certificate in certificates {
-            self.certified[certificate.stream.0 as usize].fetch_max(certificate.stamp.0, Ordering::AcqRel);
+        for Certificate { stream, stamp, reach } in certificates {
+            self.certified[stream.0 as usize].fetch_max(stamp.0, Ordering::AcqRel);
+            self.reached[stream.0 as usize].fetch_max(reach.0, Ordering::AcqRel);
         }
         if self.frozen.is_none() {
             self.certain.fetch_max(header.stable.0, Ordering::AcqRel);

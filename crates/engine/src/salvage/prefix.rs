@@ -40,6 +40,7 @@ struct Prefix {
 struct Promises {
     stable: Stamp,
     certified: Vec<Stamp>,
+    reached: Vec<LogOffset>,
     /// Of all records.
     stamps: Vec<Stamp>,
     /// What they read.
@@ -70,6 +71,7 @@ pub(super) fn judge(
     let mut promises = Promises {
         stable: layout.floor,
         certified: vec![layout.floor; streams],
+        reached: vec![FIRST_OFFSET; streams],
         stamps: Vec::new(),
         raw_deps: Vec::new(),
     };
@@ -81,8 +83,12 @@ pub(super) fn judge(
     let mut cut = frozen.map_or(Stamp::MAX, |frozen| frozen.cut);
     for (stream, prefix) in prefixes.iter_mut().enumerate() {
         let durable = prefix.stamp.max(prefix.chain.floor()).max(promises.certified[stream]);
-        if prefix.damage.is_none() && durable < promises.stable && frozen.is_none() {
-            let what = format!("it ends at stamp {durable}, but {} was known to be durable", promises.stable);
+        let (end, reached) = (prefix.end, promises.reached[stream]);
+        if prefix.damage.is_none() && frozen.is_none() && (end < reached || durable < promises.stable) {
+            let what = match end < reached {
+                true => format!("it ends at offset {end}, but others knew it to be durable up to {reached}"),
+                false => format!("it ends at stamp {durable}, but {} was known to be durable", promises.stable),
+            };
             prefix.damage = Some((prefix.chain.directory.clone(), None, what));
         }
         match (&prefix.damage, frozen) {
@@ -213,9 +219,10 @@ impl Prefix {
             offset,
             what: error.to_string(),
         })?;
-        for Certificate { stream, stamp } in certificates {
-            let known = &mut promises.certified[stream.0 as usize];
-            *known = stamp.max(*known);
+        for Certificate { stream, stamp, reach } in certificates {
+            let (certified, reached) =
+                (&mut promises.certified[stream.0 as usize], &mut promises.reached[stream.0 as usize]);
+            (*certified, *reached) = (stamp.max(*certified), reach.max(*reached));
         }
         Ok(Ok(header.end()))
     }

@@ -105,6 +105,9 @@ pub const CASES: &[Case] = &[
     case(Mutation::NoHeartbeat, "no markers, no certificates", "every receipt is answered"),
     case(Mutation::DeathIgnored, "a log whose task died goes on", "every receipt is answered"),
     case(Mutation::BusyCertified, "a stream is certified with records in flight", "P2: a certificate is true"),
+    case(Mutation::EarlyReach, "batches call durable what is only reserved elsewhere", "L9: a reach is true")
+        .streams(4)
+        .refused(),
     case(Mutation::CloseOutsideLatch, "a batch's stamp is read after its close", "P2: no record is behind its batch"),
     case(Mutation::DirectoryNotSynced, "a new segment's directory is not synced", "P2: segments keep their names"),
     case(Mutation::ManifestNotSynced, "the manifest is renamed before its sync", "a manifest is old or new").refused(),

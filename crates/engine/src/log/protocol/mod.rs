@@ -44,7 +44,7 @@ pub(crate) trait Frontier: Send + 'static {
     /// The stamp to which closing a batch raises its stream: the heartbeat.
     fn raise(log: &Log) -> Stamp;
 
-    /// Raises streams other than `own` that have nothing in flight to `stamp`, and lists them.
+    /// Raises streams other than `own` that have nothing in flight to `stamp`, and says of all how far they are durable.
     fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>);
 
     /// Whether `own`, which has nothing to write, is to write a marker.

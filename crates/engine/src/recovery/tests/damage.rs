@@ -3,10 +3,10 @@
 
 use super::world::{Rows, World, put};
 use crate::config::Protocol;
-use crate::ids::{Epoch, Stamp, StreamId};
+use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::BLOCK_BYTES;
 use crate::persist::manifest::{FILE_NAME, ManifestError, StreamEnd, freeze_clean};
-use crate::persist::segment::{HeaderError, SegmentError};
+use crate::persist::segment::{self, HeaderError, SegmentError};
 use crate::recovery::RecoveryError;
 
 /// Two streams, three segments in the first.
@@ -86,6 +86,56 @@ fn a_missing_newest_segment_is_noticed_by_the_other_streams() {
     assert!(matches!(world.refused(), RecoveryError::MissingSegment { .. }));
 }
 
+/// Stream 1 knew the first `blocks` of stream 0 to be durable; certificates and frontiers say nothing of them.
+fn known(blocks: u64) -> World {
+    let world = World::new(Protocol::Poplar, 2);
+    let mut log = world.writer(0);
+    log.batch(&[put(1, 0, "a", "1")]).batch(&[put(3, 0, "b", "3")]).rotate();
+    log.batch(&[put(5, 0, "c", "5")]).batch(&[put(7, 0, "d", "7")]).flush_with(BLOCK_BYTES, 0);
+    let mut other = world.writer(1);
+    other.know(0, 1).batch(&[put(2, 0, "g", "2")]).know(0, blocks).batch_with(&[], 12, 0, &[(0, 12)]).flush();
+    world
+}
+
+#[test]
+fn what_another_stream_knew_to_be_durable_must_be_there() {
+    assert_eq!(known(4).recover().unwrap().1.len(), 5);
+    let world = known(4);
+    world.disk.delete(&world.path(0, 2));
+    let error = world.refused();
+    assert!(matches!(error, RecoveryError::MissingSegment { promised: Some(LogOffset(16_384)), .. }), "{error}");
+    assert_names(&error, &["/db/stream-0/00000001-00000002.log", "durable up to log offset 16384", "restore"]);
+    let block = BLOCK_BYTES as u64;
+    for (blocks, flipped, position) in
+        [(4, 2 * block, 2 * block), (4, 2 * block + 100, 2 * block + 80), (5, 0, 3 * block)]
+    {
+        let world = known(blocks);
+        let path = world.path(0, 2);
+        world.disk.edit(&path, |bytes| bytes[flipped as usize] ^= u8::from(flipped > 0));
+        let error = world.refused();
+        assert!(matches!(error, RecoveryError::Damaged { position: found, .. } if found == position), "{error}");
+        assert_names(&error, &[path.to_str().unwrap(), &format!("durable up to {}", blocks * block), "restore"]);
+    }
+    // Nobody knew of the last batch: it looks torn, and that counts for what it said, too.
+    for (blocks, of, kept) in [(3, 0, 4), (2, 0, 4), (4, 1, 5)] {
+        let world = known(blocks);
+        world.disk.edit(&world.path(of, 2 - u64::from(of)), |bytes| bytes[2 * BLOCK_BYTES + 20] ^= 1);
+        let (_, rows) = world.recover().unwrap();
+        assert_eq!(rows.len(), kept);
+        world.disk.crash();
+        assert_eq!(world.recover().unwrap().1, rows, "a tail that was written again is as long as what is known of it");
+    }
+}
+
+#[test]
+fn a_segment_that_the_manifest_names_must_be_there() {
+    let world = World::new(Protocol::Serial, 1);
+    let mut manifest = world.manifest();
+    manifest.begins[0].sequence = 2;
+    manifest.store(&world.disk, world.home()).unwrap();
+    assert_names(&world.refused(), &["/db/stream-0/00000001-00000002.log is missing"]);
+}
+
 #[test]
 fn a_truncated_segment() {
     for sequence in [1, 2, 3] {
@@ -115,7 +165,7 @@ fn a_segment_without_a_header_or_of_another_database() {
     log.batch(&[put(1, 0, "a", "1")]);
     let mut bytes = stranger.disk.bytes(&log.flush());
     bytes[16] ^= 0xff;
-    let checksum = crc_fast::crc32_iscsi(&bytes[16..BLOCK_BYTES]);
+    let checksum = segment::checksum(&bytes);
     bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
     world.disk.put(&path, &bytes);
     let error = world.refused();
@@ -249,7 +299,7 @@ fn chains_that_do_not_fit() {
         let world = world.fork();
         world.disk.edit(&path, |bytes| {
             bytes[at] = new;
-            let checksum = crc_fast::crc32_iscsi(&bytes[16..BLOCK_BYTES]);
+            let checksum = segment::checksum(bytes);
             bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
         });
         let error = world.refused();

@@ -11,6 +11,7 @@ fn crashed() -> World {
     let world = World::new(Protocol::Poplar, 2);
     world.writer(0).batch(&[put(1, 0, "a", "one"), put(5, 1, "b", "five")]).rotate().flush();
     let mut other = world.writer(1);
+    other.know(0, 1);
     other.batch(&[put(3, 0, "c", "three"), delete(8, 6, "d"), put(9, 0, "e", "nine")]);
     other.batch_with(&[put(11, 9, "f", "eleven"), put(12, 11, "g", "twelve")], 13, 2, &[(0, 5)]);
     other.flush();
@@ -56,7 +57,7 @@ fn a_dump_shows_everything() {
         "    segment 1: base 0, floor 0, 12288 bytes, /db/stream-0/00000001-00000001.log",
         "    segment 2: base 4096, floor 5, 36864 bytes, /db/stream-0/00000001-00000002.log",
         "      the log ends at 4096: there is no batch: the bytes are zero",
-        "      batch 4096: 4096 bytes, 208 used, stamp 13, stable 2, certifies 5 at stream 0",
+        "      batch 4096: 4096 bytes, 208 used, stamp 13, stable 2, certifies 5 at stream 0, stream 0 reaches 4096",
         "stamp 5, raw_dep 1, epoch 1, 1 writes",
         "          put table 16 key 62: 4 bytes",
         "          delete table 16 key 64",

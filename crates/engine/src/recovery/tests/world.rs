@@ -99,6 +99,7 @@ impl World {
             floor,
             bytes: Vec::new(),
             stamp: floor,
+            known: vec![0; manifest.current.streams.len()],
         }
     }
 
@@ -166,6 +167,8 @@ pub(super) struct Writer {
     /// The batches of the present segment.
     bytes: Vec<u8>,
     stamp: Stamp,
+    /// What the batches to come say of other streams.
+    known: Vec<u64>,
 }
 
 impl Writer {
@@ -173,6 +176,12 @@ impl Writer {
     pub(super) fn batch(&mut self, txns: &[Txn]) -> &mut Writer {
         let stamp = txns.last().map_or(self.stamp.0, |txn| txn.stamp);
         self.batch_with(txns, stamp, 0, &[])
+    }
+
+    /// From now on `stream` is known to be durable up to a number of blocks.
+    pub(super) fn know(&mut self, stream: u32, blocks: u64) -> &mut Writer {
+        self.known[stream as usize] = blocks * BLOCK_BYTES as u64;
+        self
     }
 
     /// A batch with `txns`, closed at `stamp` with the frontier `stable`, certifying (stream, stamp).
@@ -199,11 +208,13 @@ impl Writer {
             stable: Stamp(stable),
             closed: WallTime(stamp * 1_000_000),
         };
-        let certificates: Vec<_> = certificates
-            .iter()
-            .map(|(stream, stamp)| Certificate { stream: StreamId(*stream), stamp: Stamp(*stamp) })
-            .collect();
-        header.encode(&self.log, &certificates, &mut bytes[..header_bytes(self.log.streams())]);
+        let word = |(stream, reach): (u32, &u64)| {
+            let certified = certificates.iter().find(|certified| certified.0 == stream);
+            let stamp = certified.map_or(Stamp::ZERO, |certified| Stamp(certified.1));
+            Certificate { stream: StreamId(stream), stamp, reach: LogOffset(*reach) }
+        };
+        let words = (0..).zip(&self.known).filter(|(stream, _)| *stream != self.log.stream().0).map(word);
+        header.encode(&self.log, &words.collect::<Vec<_>>(), &mut bytes[..header_bytes(self.log.streams())]);
         self.bytes.extend(bytes);
         self.stamp = Stamp(stamp);
         self

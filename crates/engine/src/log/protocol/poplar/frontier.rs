@@ -6,6 +6,7 @@
 //! - **A stream with nothing in flight** is certified by those that flush: under its latch its stamp is raised to that of
 //!   the flushing batch, whose header carries the certificate. Its `DSN` follows when that batch is durable. A lone
 //!   writer pays one device sync per batch, not one per stream.
+//! - **Of every other stream** the header says how far its log is durable: a stream whose end is gone is not taken for idle.
 //! - **A stream that was in flight just then** and has nothing to write afterwards is behind. Whoever passed it wakes it, and
 //!   it writes a marker: at once if somebody waits for `CSN`, a little later otherwise.
 //!
@@ -14,7 +15,8 @@
 
 use crate::acknowledge::Watermark;
 use crate::failpoint::{Mutation, has};
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::io::BLOCK_BYTES;
 use crate::log::batch::Certificate;
 use crate::log::protocol::{Frontier, Lag};
 use crate::log::{Log, Observed, Stream};
@@ -37,12 +39,17 @@ impl Frontier for PoplarFrontier {
     }
 
     fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>) {
-        let is_idle = |stream: &&Stream| {
-            let is_other = stream.id() != own && !has(Mutation::NoHeartbeat);
-            is_other && (stream.ring.certify_idle(stamp) || has(Mutation::BusyCertified))
+        let certify = |stream: &Stream| {
+            let is_idle =
+                !has(Mutation::NoHeartbeat) && (stream.ring.certify_idle(stamp) || has(Mutation::BusyCertified));
+            // In this order: what an idle stream has, up to its last byte, is durable.
+            let mut reach = LogOffset(stream.ring.durable_end());
+            if has(Mutation::EarlyReach) {
+                reach.0 += stream.ring.pending_bytes().next_multiple_of(BLOCK_BYTES as u64);
+            }
+            Certificate { stream: stream.id(), stamp: if is_idle { stamp } else { Stamp::ZERO }, reach }
         };
-        let idle = log.streams.iter().filter(is_idle);
-        certificates.extend(idle.map(|stream| Certificate { stream: stream.id(), stamp }));
+        certificates.extend(log.streams.iter().filter(|stream| stream.id() != own).map(certify));
     }
 
     fn lag(log: &Log, own: StreamId) -> Lag {
