@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, BackupReport};
 use crate::io::{Disk, OpenMode};
-use crate::persist::manifest::{Manifest, or_here};
+use crate::persist::manifest::Manifest;
 use crate::persist::segment::is_stream_directory;
 
 /// In the directory of the backup.
@@ -148,12 +148,8 @@ fn directories(disk: &dyn Disk, target: &Path) -> Result<Vec<PathBuf>, BackupErr
     Ok(listed.into_iter().filter(|path| is_stream_directory(path) || path.ends_with(CHECKPOINTS)).collect())
 }
 
-/// Whether a backup may be written to `target`, which is created where it is missing.
+/// Whether a backup may be written to `target`.
 pub(super) fn check_target(disk: &dyn Disk, target: &Path) -> Result<(), BackupError> {
-    disk.create_dir_all(target).map_err(BackupError::io("create", target))?;
-    if let Some(parent) = target.parent().map(or_here) {
-        disk.sync_dir(parent).map_err(BackupError::io("sync the directory", parent))?;
-    }
     let is_ours = |path: &PathBuf| {
         let named = |name| path.ends_with(name);
         is_stream_directory(path) || [FILE_NAME, TEMPORARY_NAME, LOCK_NAME, CHECKPOINTS].into_iter().any(named)

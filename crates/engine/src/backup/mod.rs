@@ -38,7 +38,7 @@ use crate::directory::{Directory, DirectoryError};
 use crate::error::Error;
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::Disk;
-use crate::persist::manifest::{Manifest, NEVER};
+use crate::persist::manifest::{self, Manifest, NEVER};
 use crate::recovery::bytes;
 use image::Image;
 use index::{Entry, Index};
@@ -210,8 +210,10 @@ fn agree(shared: &Shared) -> Result<End, Error> {
 
 /// Creates the target where it is missing, and locks it.
 fn prepare(config: &Config, target: &Path) -> Result<Box<dyn std::any::Any + Send + Sync>, Error> {
-    index::check_target(&*config.environment.disk, target)?;
-    Ok(Directory::lock(&*config.environment.disk, target)?)
+    let disk = &*config.environment.disk;
+    manifest::create_directory(disk, target).map_err(DirectoryError::from)?;
+    index::check_target(disk, target)?;
+    Ok(Directory::lock(disk, target)?)
 }
 
 /// While it lives nothing that the manifest speaks of is removed.

@@ -16,11 +16,11 @@ use super::index::{Entry, Index};
 use super::{BackupError, BackupReport};
 use crate::config::{Config, Create};
 use crate::database::Database;
-use crate::directory::{self, Directory};
+use crate::directory::{self, Directory, DirectoryError};
 use crate::error::Error;
 use crate::ids::StreamId;
 use crate::io::{Disk, OpenMode};
-use crate::persist::manifest::{CheckpointEntry, Manifest};
+use crate::persist::manifest::{self, CheckpointEntry, Manifest};
 use crate::persist::segment::{FileName, stream_directory};
 use crate::recovery::{RecoveryReport, bytes};
 
@@ -58,7 +58,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let manifest = spread(&index.manifest(backup)?, &config.dirs);
     let home = config.dirs[0].clone();
     for dir in &config.dirs {
-        disk.create_dir_all(dir).map_err(BackupError::io("create", dir))?;
+        manifest::create_directory(disk, dir).map_err(DirectoryError::from)?;
         if !disk.list(dir).map_err(BackupError::io("list", dir))?.is_empty() {
             return Err(BackupError::NotEmpty { path: dir.clone() }.into());
         }
@@ -75,8 +75,8 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
             disk.create_dir_all(&directory).map_err(BackupError::io("create", &directory))?;
         }
     }
-    manifest.create_stream_directories(disk, &home).map_err(directory::DirectoryError::from)?;
-    manifest.store(disk, &home).map_err(directory::DirectoryError::from)?;
+    manifest.create_stream_directories(disk, &home).map_err(DirectoryError::from)?;
+    manifest.store(disk, &home).map_err(DirectoryError::from)?;
     drop(lock);
     let (protocol, streams) = (manifest.current.protocol, manifest.current.streams.len().max(1) as u32);
     let config = Config { create: Create::Never, protocol, streams, ..config };
