@@ -34,6 +34,11 @@ impl WallTime {
         clock.wall().into()
     }
 
+    /// The beginning of a second since 1970.
+    pub fn of_second(second: u64) -> WallTime {
+        WallTime(second * MICROS)
+    }
+
     /// Whole seconds since 1970.
     pub fn seconds(self) -> u64 {
         self.0 / MICROS

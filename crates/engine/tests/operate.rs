@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use osier::config::CheckpointKind;
 use osier::control::{Answer, Request, SOCKET_NAME, ask};
+use osier::ids::WallTime;
 use osier::status::DatabaseState;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, RecoveryError, Table, Until, explain, status};
@@ -160,4 +161,24 @@ fn a_database_is_taken_back_with_its_checkpoint_or_not_at_all() {
             db.close().expect("closed");
         }
     }
+}
+
+/// What only a checkpoint holds may be of any time up to the one at which it was taken.
+#[test]
+fn a_time_before_what_only_the_checkpoint_holds_is_refused() {
+    let home = directory("checkpoint-time");
+    let (db, table) = open(config(&home));
+    let empty = WallTime::now(&*db.config().environment.clock);
+    insert(&db, &table, 1);
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    let (db, table) = open(config(&home));
+    insert(&db, &table, 2);
+    let two = WallTime::now(&*db.config().environment.clock);
+    insert(&db, &table, 3);
+    db.close().expect("closed");
+    let error = explain(&config(&home).until(Until::Time(empty))).expect_err("it had no row by then");
+    assert!(error.to_string().contains("may hold what came later"), "{error}");
+    let (db, table) = open(config(&home).until(Until::Time(two)));
+    assert_eq!(ids(&db, &table), [1, 2]);
 }

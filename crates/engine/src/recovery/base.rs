@@ -49,6 +49,11 @@ impl Base {
         is_cut_off(epoch) || self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.covers(stamp, epoch))
     }
 
+    /// Everything in it has a stamp at or below this.
+    pub(crate) fn max_seen(&self) -> Stamp {
+        self.checkpoint.as_ref().map_or(Stamp::ZERO, |checkpoint| checkpoint.max_seen)
+    }
+
     /// Loads the checkpoint into `store`.
     pub(crate) fn load(&self, config: &Config, manifest: &Manifest, store: &Store) -> Result<(), RecoveryError> {
         let Some(entry) = &self.checkpoint else { return Ok(()) };

@@ -116,7 +116,7 @@ impl Check<'_> {
         self.tally.batches += 1;
         self.tally.bytes += self.batch.header.length;
         self.tally.max_stamp = self.tally.max_stamp.max(self.batch.header.stamp);
-        self.tally.closed = self.tally.closed.max(self.batch.header.closed);
+        self.note_time();
         let log = &self.stream.chain.log;
         let mut at = header_bytes(log.streams());
         while at < self.bytes.len() {
@@ -161,6 +161,14 @@ impl Check<'_> {
             self.undecided |= self.generation.frozen.is_none();
         }
         Ok(())
+    }
+
+    fn note_time(&mut self) {
+        let (tally, header) = (&mut *self.tally, &self.batch.header);
+        tally.closed = tally.closed.max(header.closed);
+        if header.closed != WallTime::UNKNOWN && header.stable >= self.scan.base.max_seen() {
+            tally.borne_out = tally.borne_out.min(header.closed);
+        }
     }
 
     fn note_epoch(&mut self, epoch: Epoch) {

@@ -143,6 +143,8 @@ pub(crate) struct Tally {
     pub(crate) untimed: Epoch,
     /// When the last batch was closed.
     pub(crate) closed: WallTime,
+    /// By then everything in the checkpoint was durable: when a batch was closed that knew so.
+    pub(crate) borne_out: WallTime,
 }
 
 impl Default for Tally {
@@ -162,6 +164,7 @@ impl Default for Tally {
             late: NEVER,
             untimed: Epoch(0),
             closed: WallTime::UNKNOWN,
+            borne_out: WallTime(u64::MAX),
         }
     }
 }
@@ -182,6 +185,7 @@ impl Tally {
         self.late = self.late.min(other.late);
         self.untimed = self.untimed.max(other.untimed);
         self.closed = self.closed.max(other.closed);
+        self.borne_out = self.borne_out.min(other.borne_out);
     }
 }
 

@@ -3,7 +3,9 @@
 //! Invariants:
 //! - `{T : epoch(T) <= E}` is closed under every dependency (docs/protocols.md), so a record counts or does not by its epoch
 //!   alone. A checkpoint is a base for E only if everything in it is of an epoch up to E.
-//! - A time means the greatest E such that every record of an epoch up to E is in a batch that was closed by then.
+//! - A time means the greatest E such that every record of an epoch up to E is in a batch that was closed by then. Of those that
+//!   only the checkpoint holds that is known of times after a batch was closed that knew all of them to be durable, or after
+//!   the second in which the checkpoint was taken.
 //! - What the log does not reach is refused, at either end: nobody gets another state than the one asked for.
 //!
 //! Absent: the decision itself, which is the manifest's (freeze.rs): until that is stored nothing has changed, and from then
@@ -17,7 +19,7 @@ use super::scan::Tally;
 use super::{RecoveryError, find_generations, scan_all};
 use crate::config::Config;
 use crate::ids::{Epoch, NoTime, WallTime};
-use crate::persist::manifest::{Manifest, NEVER};
+use crate::persist::manifest::{CheckpointEntry, Manifest, NEVER};
 
 /// What to take a database back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,10 +85,19 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         let untimed = log.untimed;
         return Err(format!("its log up to epoch {untimed} does not say when it was written; ask for an epoch"));
     }
+    let is_before = |base: &CheckpointEntry| {
+        let certain = log.borne_out.min(WallTime::of_second(base.taken_seconds + 1));
+        matches!(until, Until::Time(time) if time < certain)
+    };
     match base {
         _ if epoch > end => too_late(),
         Some(base) if base.max_epoch == NEVER => Err(format!(
             "its checkpoint {} does not say which epochs are in it; restore a backup from before that was taken",
+            base.number
+        )),
+        Some(base) if is_before(base) => Err(format!(
+            "its checkpoint {} may hold what came later than that; restore a backup from before that was taken, or ask for \
+             an epoch",
             base.number
         )),
         Some(base) if epoch < base.max_epoch => Err(format!(
