@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
     has_orphans: AtomicBool,
+    /// Epochs go on no more, and nothing that waits for one ever ends.
+    pub(crate) has_no_ticker: AtomicBool,
 }
 
 impl Shared {
@@ -232,10 +234,22 @@ impl Database {
     ) -> Result<Database, Error> {
         let counters = Counters::new(config.streams);
         let (next_stream, orphans, has_orphans) = (AtomicU32::new(0), Mutex::default(), AtomicBool::new(false));
+        let has_no_ticker = AtomicBool::new(false);
         let snapshots = Snapshots::new(store.epochs().clone());
         let memory = MemoryLimit::new(store.epochs(), &config);
-        let shared =
-            Shared { config, store, catalog, engine, counters, next_stream, snapshots, memory, orphans, has_orphans };
+        let shared = Shared {
+            config,
+            store,
+            catalog,
+            engine,
+            counters,
+            next_stream,
+            snapshots,
+            memory,
+            orphans,
+            has_orphans,
+            has_no_ticker,
+        };
         let (shared, home) = (Arc::new(shared), Arc::new(Home::new(directory)));
         let ticker = Ticker::start(&shared).map_err(|source| Error::Spawn { task: Ticker::NAME, source })?;
         let inherited =

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - The epoch never stands still while the database is open; memory retired by transactions is freed at most two ticks
 //!   after the last transaction that could see it has ended.
-//! - A ticker that ends without being told fails the log: acknowledgements stop instead of waiting for ever.
+//! - A ticker that ends without being told fails the log and every checkpoint: nothing waits for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,6 +75,7 @@ impl Task for Tick {
 impl Drop for Tick {
     fn drop(&mut self) {
         if !self.stop.load(Ordering::SeqCst) {
+            self.shared.has_no_ticker.store(true, Ordering::SeqCst);
             self.shared.fail_log(LogFailure::TaskDied { task: Ticker::NAME.to_owned() });
         }
     }

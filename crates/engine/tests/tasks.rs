@@ -1,4 +1,4 @@
-//! A background task that dies of a panic stops acknowledgements, and says why. (Loggers die in the simulation.)
+//! A background task that dies of a panic stops acknowledgements and checkpoints, and says why. (Loggers die in the simulation.)
 
 mod support;
 
@@ -35,7 +35,7 @@ impl Clock for DeadlyClock {
 }
 
 #[test]
-fn a_dead_ticker_stops_acknowledgements() {
+fn a_dead_ticker_stops_acknowledgements_and_checkpoints() {
     let victim = "osier-epoch";
     let home = support::directory("tasks", "ticker");
     let mut config = support::config(&home, Protocol::Poplar, 2);
@@ -54,6 +54,8 @@ fn a_dead_ticker_stops_acknowledgements() {
             Err(error) => break error,
         }
     };
+    assert!(failure.to_string().contains(victim), "{failure}");
+    let failure = db.checkpoint().expect_err("epochs stand still");
     assert!(failure.to_string().contains(victim), "{failure}");
     assert!(db.close().is_err(), "it cannot be closed as if nothing had happened");
     drop((table, db));

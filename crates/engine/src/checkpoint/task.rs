@@ -8,6 +8,7 @@
 use std::future::Future;
 use std::pin::Pin as Pinned;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +29,7 @@ use crate::failpoint::{Mutation, Point, has, reach};
 use crate::ids::{Epoch, Stamp};
 use crate::io::{Joiner, Signal, Step, Task};
 use crate::persist::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
+use crate::ticker::Ticker;
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
@@ -199,6 +201,9 @@ impl Checkpointer {
             let is_closing = self.control.stop() == Stop::WhenDone;
             if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
+            }
+            if self.shared.has_no_ticker.load(Ordering::SeqCst) {
+                return Err(CheckpointError::Thread { what: format!("{} has died", Ticker::NAME) });
             }
             self.shared.memory.admit_snapshot()?;
             self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
