@@ -416,7 +416,9 @@ impl Home {
     /// Keeps everything that the manifest speaks of, for the backup to `target`, and returns the manifest.
     pub(crate) fn hold(&self, target: &Path) -> Result<Manifest, BackupError> {
         let hold = |directory: &mut Directory| {
-            directory.holds.push(target.to_owned());
+            if !has(Mutation::BackupUnheld) {
+                directory.holds.push(target.to_owned());
+            }
             directory.manifest.clone()
         };
         self.directory(hold).ok_or_else(|| BackupError::Closed { target: target.to_owned() })

@@ -119,6 +119,36 @@ pub enum Mutation {
     DefinitionUnchecked,
     /// A tail gets its name before that of the tail before it is durable.
     TailNamedFirst,
+    /// The files of a backup are not synced.
+    BackupUnsynced,
+    /// The directories of a backup are not synced.
+    BackupDirectoriesUnsynced,
+    /// The index of a backup is renamed into its place before it is synced.
+    BackupIndexUnsynced,
+    /// A backup takes the log from where it is now, and not from where its checkpoint needs it.
+    BackupBeginsLate,
+    /// A backup ends with what is durable, and not with what had ended.
+    BackupEndsEarly,
+    /// The ends of the streams in a backup are read one after the other.
+    BackupEndsUnfit,
+    /// A backup says that it reaches an epoch that has not ended.
+    BackupEpochAhead,
+    /// What a backup reads may be removed meanwhile.
+    BackupUnheld,
+    /// A backup is continued although segments in between are gone.
+    BackupGapIgnored,
+    /// What a restore copies is not synced.
+    RestoreUnsynced,
+    /// A directory that is being restored is not marked.
+    RestoreUnmarked,
+    /// The manifest does not say which epoch the database was taken back to.
+    UntilForgotten,
+    /// Records after the epoch that a database is taken back to count as they would.
+    UntilIgnored,
+    /// A checkpoint is a base for going back to epochs before those in it.
+    ReachedIgnored,
+    /// A time is taken for the epoch after the one that it means.
+    TimeOvershot,
 }
 
 /// Where a simulated thread may be switched away from.
@@ -143,6 +173,8 @@ pub enum Point {
     Certified,
     /// A logger has published a batch.
     Published,
+    /// A file of a backup is copied.
+    Copied,
     /// A checkpoint is complete and stable, and the manifest does not name it yet.
     Complete,
     /// Somebody waits for another thread.

@@ -1,12 +1,13 @@
 //! A clock that moves only when it is told to.
 //!
-//! Invariant: `now` never goes back. Sleeping is the same as advancing, because in the simulator's single thread nobody
-//! else could run meanwhile.
+//! Invariant: `now` never goes back. Sleeping is the same as advancing; a fiber that sleeps lets others run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use osier::io::Clock;
+
+use crate::fiber;
 
 /// The time of day at the start of every simulation, in seconds after the Unix epoch.
 const START_S: u64 = 1_000_000_000;
@@ -41,6 +42,7 @@ impl Clock for ManualClock {
 
     fn sleep(&self, duration: Duration) {
         self.advance(duration);
+        fiber::wait();
     }
 }
 

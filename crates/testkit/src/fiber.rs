@@ -119,6 +119,13 @@ fn reached(point: Point) {
     }
 }
 
+/// Lets others run, where the caller is a fiber that may wait.
+pub fn wait() {
+    if generator::is_generator() && !std::thread::panicking() {
+        give_way(Turn::Preempted(Point::Waiting));
+    }
+}
+
 /// Has whoever resumed the calling fiber go on.
 pub fn give_way(turn: Turn) {
     let order = ORDER.get();

@@ -18,11 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-use osier::failpoint::Point;
 use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 
 use crate::clock::ManualClock;
-use crate::fiber::{Fiber, Turn, endure, give_way};
+use crate::fiber::{self, Fiber, Turn, endure, give_way};
 
 /// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
 const DEADLINES_MAX: u32 = 20_000;
@@ -211,9 +210,7 @@ impl SimSpawn {
                 assert!(goes_on, "{} was waited for, sleeps, and nothing will wake it", self.describe(id));
             }
             // A task that joins another lets sessions go on, too: the other may wait for a lock of theirs.
-            if generator::is_generator() && !std::thread::panicking() {
-                give_way(Turn::Preempted(Point::Waiting));
-            }
+            fiber::wait();
         }
     }
 

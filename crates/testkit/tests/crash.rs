@@ -3,7 +3,8 @@
 use osier::Protocol;
 use osier::config::CheckpointKind;
 use osier_testkit::simulation::mutations::{CASES, table};
-use osier_testkit::simulation::{Choices, Summary, run};
+use osier_testkit::simulation::reached::What;
+use osier_testkit::simulation::{Choices, Profile, Summary, run};
 
 /// Seeds of each test; OSIER_SEEDS overrides it.
 const SEEDS: u64 = 150;
@@ -53,6 +54,23 @@ fn checkpoints_survive() {
         let total = pass(0..seeds(), &choices);
         assert_eq!(total.compared > 50, kind == CheckpointKind::Epoch, "{total:?}");
         assert!(total.checkpoints > 50 && total.lost > 0, "the seeds are too tame: {total:?}");
+    }
+}
+
+#[test]
+fn backups_and_ways_back_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Backup), ..Choices::default() });
+    for what in [
+        What::Backups,
+        What::BackupsInterrupted,
+        What::Restores,
+        What::RestoresInterrupted,
+        What::RestoresGoneOnWith,
+        What::EpochsGoneBackTo,
+        What::TimesGoneBackTo,
+        What::WaysBackRefused,
+    ] {
+        assert!(total.reached.count(what) > 2, "the seeds are too tame: {what:?} in {}", total.reached);
     }
 }
 

@@ -11,8 +11,10 @@
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+
+use osier_memory::sync::{self, Condvar};
 
 use crate::ids::Stamp;
 use crate::log::Observed;
@@ -60,7 +62,7 @@ impl Waiter {
         let mut followers = {
             let mut state = locked(&self.state);
             while !state.is_over {
-                state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = sync::wait(&self.woken, &self.state, state);
             }
             std::mem::take(&mut state.followers)
         };

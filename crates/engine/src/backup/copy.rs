@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::image::{Image, Piece, damaged, read};
 use super::index::Entry;
 use super::{BackupError, Source};
+use crate::failpoint::{Mutation, Point, has, reach};
 use crate::io::{Disk, File, OpenMode};
 
 /// Copies what is missing; returns all files of the backup, and how many bytes were copied.
@@ -23,6 +24,9 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
         copied += piece.bytes - piece.have;
     }
     for directory in directories.iter().map(PathBuf::as_path).chain([target]) {
+        if has(Mutation::BackupDirectoriesUnsynced) {
+            break;
+        }
         disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory))?;
     }
     for entry in &image.kept {
@@ -48,7 +52,10 @@ fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, Ba
         to.write_at(bytes, offset + skipped).map_err(BackupError::io("write", &path))
     })?;
     extend(&*to, &path, piece.length)?;
-    to.sync().map_err(BackupError::io("sync", &path))?;
+    if !has(Mutation::BackupUnsynced) {
+        to.sync().map_err(BackupError::io("sync", &path))?;
+    }
+    reach(Point::Copied);
     let back = disk.open(&path, OpenMode::Read).map_err(BackupError::io("open", &path))?;
     if read(&*back, &path, piece.bytes, |_, _| Ok(()))? != checksum {
         return Err(damaged(&path, "what was written to it does not read back"));

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{BackupError, BackupReport};
+use crate::failpoint::{Mutation, has};
 use crate::io::{Disk, OpenMode};
 use crate::persist::manifest::Manifest;
 use crate::persist::segment::is_stream_directory;
@@ -95,7 +96,9 @@ impl Index {
         }
         let file = disk.open(&temporary, OpenMode::Create).map_err(BackupError::io("create", &temporary))?;
         file.write_at(text.as_bytes(), 0).map_err(BackupError::io("write", &temporary))?;
-        file.sync().map_err(BackupError::io("sync", &temporary))?;
+        if !has(Mutation::BackupIndexUnsynced) {
+            file.sync().map_err(BackupError::io("sync", &temporary))?;
+        }
         disk.rename(&temporary, &path).map_err(BackupError::io("rename", &temporary))?;
         disk.sync_dir(target).map_err(BackupError::io("sync the directory", target))
     }

@@ -36,6 +36,7 @@ use crate::config::{Config, Protocol};
 use crate::database::{Database, Shared};
 use crate::directory::{Directory, DirectoryError};
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::Disk;
 use crate::persist::manifest::{self, Manifest, NEVER};
@@ -123,6 +124,9 @@ impl Database {
             manifest: hold.manifest.clone(),
             ends: None,
         };
+        if has(Mutation::BackupBeginsLate) {
+            source.manifest.begins = shared.log_begins(None);
+        }
         let mut done = (Vec::new(), 0);
         let mut end = End { epoch: shared.store.epochs().safe().0, stamp: Stamp::ZERO };
         if !source.manifest.current.streams.is_empty() {
@@ -202,8 +206,9 @@ fn write(
 /// Everything that has ended is durable: what the copy must reach.
 fn agree(shared: &Shared) -> Result<End, Error> {
     // In this order: what is of an epoch that is over has its stamp.
-    let epoch = shared.store.epochs().safe().0;
-    let stamp = shared.last_stamp();
+    let epochs = shared.store.epochs();
+    let epoch = if has(Mutation::BackupEpochAhead) { epochs.current() } else { epochs.safe() }.0;
+    let stamp = if has(Mutation::BackupEndsEarly) { shared.stable() } else { shared.last_stamp() };
     shared.durable(stamp).wait()?;
     Ok(End { epoch, stamp })
 }

@@ -18,6 +18,7 @@ use crate::config::{Config, Create};
 use crate::database::Database;
 use crate::directory::{self, Directory, DirectoryError};
 use crate::error::Error;
+use crate::failpoint::{Mutation, has};
 use crate::ids::StreamId;
 use crate::io::{Disk, OpenMode};
 use crate::persist::manifest::{self, CheckpointEntry, Manifest};
@@ -63,7 +64,9 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
             return Err(BackupError::NotEmpty { path: dir.clone() }.into());
         }
     }
-    directory::mark_unfinished(disk, &home)?;
+    if !has(Mutation::RestoreUnmarked) {
+        directory::mark_unfinished(disk, &home)?;
+    }
     let lock = Directory::lock(disk, &home)?;
     for entry in &index.files {
         let path = place(&manifest, &home, entry).ok_or_else(|| damaged(backup, "its index lists a foreign file"))?;
@@ -83,7 +86,9 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let db = Database::open_unfinished(config)?;
     let recovery = db.recovery().cloned().unwrap_or_default();
     db.close()?;
-    directory::unmark(disk, &home)?;
+    if !has(Mutation::RestoreUnmarked) {
+        directory::unmark(disk, &home)?;
+    }
     Ok(RestoreReport { home, backup: index.report, recovery })
 }
 
@@ -131,7 +136,9 @@ fn copy_back(disk: &dyn Disk, from: &Path, to: &Path, entry: &Entry) -> Result<(
         return Err(damaged(from, "its checksum is not the one in the index"));
     }
     extend(&*file, to, entry.length)?;
-    file.sync().map_err(BackupError::io("sync", to))?;
+    if !has(Mutation::RestoreUnsynced) {
+        file.sync().map_err(BackupError::io("sync", to))?;
+    }
     for directory in parent.ancestors().take(2) {
         disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory))?;
     }

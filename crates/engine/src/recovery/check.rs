@@ -16,6 +16,7 @@ use super::RecoveryError;
 use super::replay_values::{Replayer, Session};
 use super::scan::{Chunk, Deferred, Finished, GenerationScan, Place, ReadBatch, Scan, StreamScan, Tally, Torn};
 use super::workers::Work;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::log::batch::header_bytes;
 use crate::log::record::{self, Entry, RecordHeader, RecordReader};
@@ -148,7 +149,7 @@ impl Check<'_> {
         self.note_epoch(order.epoch);
         if self.scan.base.covers(order.stamp, order.epoch) {
             self.tally.covered += 1;
-        } else if order.epoch > self.generation.until {
+        } else if order.epoch > self.generation.until && !has(Mutation::UntilIgnored) {
             self.tally.after += 1;
         } else if lives(&order, self.certain) {
             self.tally.replayed += 1;

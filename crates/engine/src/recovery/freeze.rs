@@ -101,7 +101,8 @@ pub(crate) fn next_manifest(
         });
     }
     let (floor, epoch_floor) = next.seen();
-    for frozen in next.frozen.iter_mut().filter(|frozen| frozen.max_epoch > until) {
+    let is_cut = |frozen: &&mut FrozenGeneration| frozen.max_epoch > until && !has(Mutation::UntilForgotten);
+    for frozen in next.frozen.iter_mut().filter(is_cut) {
         frozen.until = frozen.until.min(until);
     }
     next.frozen.retain(|frozen| !is_empty(frozen.layout.generation));

@@ -18,6 +18,7 @@ use super::base::Base;
 use super::scan::Tally;
 use super::{RecoveryError, find_generations, scan_all};
 use crate::config::Config;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{Epoch, NoTime, WallTime};
 use crate::persist::manifest::{CheckpointEntry, Manifest, NEVER};
 
@@ -79,6 +80,7 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         Until::Epoch(epoch) => epoch,
         Until::Time(time) if time > log.closed => return too_late(),
         Until::Time(_) if log.late == NEVER => end,
+        Until::Time(_) if has(Mutation::TimeOvershot) => log.late.min(end),
         Until::Time(_) => Epoch(log.late.0.saturating_sub(1)),
     };
     if matches!(until, Until::Time(_)) && epoch < log.untimed {
@@ -100,7 +102,7 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
              an epoch",
             base.number
         )),
-        Some(base) if epoch < base.max_epoch => Err(format!(
+        Some(base) if epoch < base.max_epoch && !has(Mutation::ReachedIgnored) => Err(format!(
             "that is epoch {epoch}, and its checkpoint {} holds everything up to epoch {}; restore a backup from before \
              that was taken",
             base.number, base.max_epoch

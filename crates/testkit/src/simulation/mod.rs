@@ -8,6 +8,7 @@
 //! Deliberately absent: preemption anywhere but at the points that the engine names. Races between single loads and stores
 //! are found by the models of `osier-memory` and by the crash test with real threads.
 
+mod backups;
 mod checkpoints;
 pub mod executor;
 pub mod model;
@@ -21,6 +22,7 @@ pub mod reached;
 mod run;
 mod session;
 mod tables;
+mod until;
 
 pub use plan::{Choices, Profile};
 pub use run::{Failure, Summary, run};

@@ -71,6 +71,10 @@ impl Case {
         Case { profile: Some(profile), ..self }
     }
 
+    const fn backup(self) -> Case {
+        self.profile(Profile::Backup)
+    }
+
     const fn refused(self) -> Case {
         Case { is_refused: true, ..self }
     }
@@ -177,6 +181,28 @@ pub const CASES: &[Case] = &[
     case(Mutation::BeginsAhead, "begins claim what was stamped and not what is durable", "K3: the cut does not rise")
         .fuzzy()
         .streams(4),
+    // Backups and restores.
+    case(Mutation::BackupUnsynced, "files of a backup are not synced", "a backup is durable").backup(),
+    case(Mutation::BackupDirectoriesUnsynced, "directories of a backup are not synced", "a backup is durable").backup(),
+    case(Mutation::BackupIndexUnsynced, "its index is renamed before its sync", "a backup is old or new").backup(),
+    case(Mutation::BackupBeginsLate, "it takes the log from where that is now", "a backup has what had ended").backup(),
+    case(Mutation::BackupEndsEarly, "it ends with what is durable", "a backup has what had ended").backup(),
+    case(Mutation::BackupEndsUnfit, "ends of streams are read one after the other", "L7 in a backup")
+        .backup()
+        .streams(4)
+        .refused(),
+    case(Mutation::BackupEpochAhead, "it names an epoch that has not ended", "a backup has its epochs").backup(),
+    case(Mutation::BackupUnheld, "what it reads is removed meanwhile", "a backup is one state").backup().refused(),
+    case(Mutation::BackupGapIgnored, "it is continued over segments that are gone", "a backup has no gap")
+        .backup()
+        .refused(),
+    case(Mutation::RestoreUnsynced, "what is copied back is not synced", "a restore is durable").backup(),
+    case(Mutation::RestoreUnmarked, "its directory is not marked", "nothing opens in part").backup(),
+    // Back to an epoch or a time.
+    case(Mutation::UntilForgotten, "the manifest does not say so", "M10: the dead stay dead").backup(),
+    case(Mutation::UntilIgnored, "records are judged by the cut alone", "M10").backup(),
+    case(Mutation::ReachedIgnored, "a checkpoint of later epochs is the base", "M10: `reached`").backup(),
+    case(Mutation::TimeOvershot, "a time means the epoch after", "M10: closed by then").backup(),
 ];
 
 impl Case {

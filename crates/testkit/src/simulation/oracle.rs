@@ -6,12 +6,13 @@
 //! - (d) What was dead once stays dead, and what survived an open survives every later one.
 //!
 //! And of the epochs: those up to any one are closed under all dependencies, so that they can be executed before the rest;
-//! a checkpoint of one holds what they leave behind, exactly.
+//! a checkpoint of one holds what they leave behind, exactly, and so does a database that was taken back to it.
 //!
 //! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use super::model::Model;
 use super::operation::{Operation, Outcome, TransactionId};
@@ -42,6 +43,10 @@ pub struct Finished {
     pub epoch: u64,
     /// Whether its receipt was acknowledged before the crash.
     pub acknowledged: bool,
+    /// When its commit was called.
+    pub since: Duration,
+    /// When it was acknowledged, at the latest.
+    pub by: Duration,
 }
 
 /// What an open found.
@@ -95,6 +100,18 @@ pub enum Violation {
         /// In the model.
         expected: Box<Recovered>,
     },
+    /// Going back to a time kept a transaction that was committed later, or gave up an epoch that was durable by then.
+    Untimely {
+        /// What the time was taken for.
+        epoch: u64,
+        /// Which.
+        id: TransactionId,
+    },
+    /// A backup that was whole is not, any more.
+    Unrestorable {
+        /// What is wrong with it.
+        what: String,
+    },
     /// (c) The state differs from what the recovered transactions leave.
     State {
         /// In the database.
@@ -121,6 +138,8 @@ pub struct Oracle {
     /// The state that the last successful open found.
     base: Model,
     alive: BTreeSet<TransactionId>,
+    /// What they did.
+    past: Vec<Finished>,
     dead: BTreeSet<TransactionId>,
     /// Ended since the last successful open.
     finished: Vec<Finished>,
@@ -139,8 +158,20 @@ impl Oracle {
     }
 
     /// The receipt of transaction `number` since the last open was acknowledged.
-    pub fn acknowledge(&mut self, number: usize) {
-        self.finished[number].acknowledged = true;
+    pub fn acknowledge(&mut self, number: usize, now: Duration) {
+        let finished = &mut self.finished[number];
+        (finished.acknowledged, finished.by) = (true, finished.by.min(now));
+    }
+
+    /// Of the transactions since the last open those are promised to be durable that `is_promised` says this of, and no others.
+    pub fn promise(&mut self, is_promised: impl Fn(usize, &Finished) -> bool) {
+        let numbered = self.finished.iter_mut().enumerate();
+        numbered.for_each(|(number, finished)| finished.acknowledged = is_promised(number, finished));
+    }
+
+    /// The epochs of what is alive, ascending.
+    pub fn epochs(&self) -> BTreeSet<u64> {
+        self.past.iter().map(|finished| finished.epoch).collect()
     }
 
     /// The transactions that ended since the last open.
@@ -152,6 +183,30 @@ impl Oracle {
         let mut ordered: Vec<_> = self.finished.iter().collect();
         ordered.sort_by_key(|finished| finished.order);
         ordered
+    }
+
+    /// The database is taken back to the end of `epoch`: what came later is dead, whatever was promised.
+    pub fn go_back(&mut self, epoch: u64) -> Result<(), Violation> {
+        let is_later = |finished: &mut Finished| finished.epoch > epoch;
+        let later = self.past.extract_if(.., is_later).chain(self.finished.extract_if(.., is_later));
+        self.dead.extend(later.filter(|finished| finished.marked).map(|finished| finished.id));
+        self.alive = self.past.iter().map(|finished| finished.id).collect();
+        self.past.sort_by_key(|finished| finished.order);
+        self.base = Model::default();
+        self.past.iter().try_for_each(|finished| execute(&mut self.base, finished, Phase::Epochs))
+    }
+
+    /// Judges that `time` was taken for `epoch`: every transaction up to it that was recovered was in a batch that was closed by
+    /// then, and not all of the next epoch were.
+    pub fn check_time(&self, time: Duration, epoch: u64, recovered: &Recovered) -> Result<(), Violation> {
+        let all = || self.past.iter().chain(&self.finished).filter(|finished| finished.marked);
+        let is_late = |finished: &&Finished| finished.since > time && recovered.transactions.contains(&finished.id);
+        let next: Vec<_> = all().filter(|finished| finished.epoch == epoch + 1).collect();
+        let given_up = next.first().filter(|_| next.iter().all(|finished| finished.by <= time)).copied();
+        match all().find(is_late).or(given_up) {
+            Some(finished) => Err(Violation::Untimely { epoch, id: finished.id }),
+            None => Ok(()),
+        }
     }
 
     /// Executes serially everything that ended, acknowledged or not: serializability of the run itself. Where the epochs
@@ -186,7 +241,7 @@ impl Oracle {
 
     /// Without a log: everything up to `epoch` is durable, and nothing else is.
     pub fn acknowledge_up_to(&mut self, epoch: u64) {
-        self.finished.iter_mut().for_each(|finished| finished.acknowledged |= finished.epoch <= epoch);
+        self.promise(|_, finished| finished.acknowledged || finished.epoch <= epoch);
     }
 
     /// Without a log: what was recovered since the last open are the transactions up to some epoch, all of them.
@@ -214,11 +269,12 @@ impl Oracle {
         if model != recovered.model {
             return Err(Violation::State { found: Box::new(recovered.model.clone()), expected: Box::new(model) });
         }
-        for finished in std::mem::take(&mut self.finished) {
-            if finished.marked && !recovered.transactions.contains(&finished.id) {
-                self.dead.insert(finished.id);
-            }
-        }
+        let (past, dead) = std::mem::take(&mut self.finished)
+            .into_iter()
+            .filter(|finished| finished.marked)
+            .partition::<Vec<_>, _>(|finished| recovered.transactions.contains(&finished.id));
+        self.past.extend(past);
+        self.dead.extend(dead.into_iter().map(|finished| finished.id));
         self.alive.clone_from(&recovered.transactions);
         self.base = model;
         Ok(())
@@ -287,6 +343,10 @@ impl fmt::Display for Violation {
                 f,
                 "{slice} is not what epoch {epoch} left behind\n  found    {found:?}\n  expected {expected:?}"
             ),
+            Violation::Untimely { epoch, id } => {
+                write!(f, "going back to a time meant epoch {epoch}, and {id} says no")
+            }
+            Violation::Unrestorable { what } => write!(f, "a backup that was whole cannot be restored: {what}"),
             Violation::State { found, expected } => {
                 write!(
                     f,

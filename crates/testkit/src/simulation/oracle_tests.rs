@@ -1,6 +1,7 @@
 //! Hand-made wrong histories: the oracle must reject each, and accept the right one beside it.
 
 use std::collections::Bound;
+use std::time::Duration;
 
 use super::model::Model;
 use super::operation::{Key, Operation, Outcome, Range, Row, TableName, TransactionId};
@@ -32,7 +33,8 @@ fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
 
 fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
     let (end, marked, acknowledged) = (End::Committed, true, false);
-    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, acknowledged }
+    let (since, by) = (Duration::ZERO, Duration::MAX);
+    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, acknowledged, since, by }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
@@ -221,4 +223,44 @@ fn a_slice_holds_its_epochs_and_nothing_else() {
     assert!(oracle.check_epoch_cut(&both).is_ok() && oracle.check_epoch_cut(&one).is_ok());
     let torn = rejected(oracle.check_epoch_cut(&recovered(&[2], &[(2, row(2, 0))])));
     assert_eq!(torn, Violation::NotOfTheEpoch { epoch: 2, id: TransactionId(1) });
+}
+
+/// Recovered with both of these, of epochs 1 and 2.
+fn two_lives() -> Oracle {
+    let second = Finished { since: Duration::from_secs(2), ..at(2, writer(2, vec![upsert(2, 2, 0)])) };
+    let mut oracle = oracle([at(1, writer(1, vec![upsert(1, 1, 0)])), second]);
+    let both = recovered(&[1, 2], &[(1, row(1, 0)), (2, row(2, 0))]);
+    assert_eq!(oracle.check_recovery(&both), Ok(()));
+    oracle
+}
+
+#[test]
+fn what_was_given_up_by_going_back_is_dead() {
+    let (one, both) = (recovered(&[1], &[(1, row(1, 0))]), recovered(&[1, 2], &[(1, row(1, 0)), (2, row(2, 0))]));
+    let mut oracle = two_lives();
+    oracle.go_back(1).expect("no dependency is cut");
+    assert_eq!(rejected(oracle.clone().check_recovery(&both)), Violation::Resurrected(TransactionId(2)));
+    assert_eq!(
+        rejected(oracle.clone().check_recovery(&recovered(&[], &[]))),
+        Violation::RecoveredLost(TransactionId(1))
+    );
+    assert_eq!(oracle.check_recovery(&one), Ok(()));
+    // Of this life, too, whatever it was told.
+    oracle.finish(acknowledged(at(4, writer(4, vec![upsert(4, 4, 0)]))));
+    oracle.go_back(3).expect("no dependency is cut");
+    assert_eq!(oracle.check_recovery(&one), Ok(()));
+}
+
+#[test]
+fn a_time_means_the_last_epoch_that_was_over_by_then() {
+    let (one, both) = (recovered(&[1], &[(1, row(1, 0))]), recovered(&[1, 2], &[(1, row(1, 0)), (2, row(2, 0))]));
+    let (time, late) = (Duration::from_secs(1), |id| Violation::Untimely { epoch: 1, id: TransactionId(id) });
+    let mut oracle = two_lives();
+    assert_eq!(oracle.check_time(time, 1, &one), Ok(()));
+    assert_eq!(rejected(oracle.check_time(time, 1, &both)), late(2));
+    let third = oracle.finish(Finished { since: time, ..at(3, writer(3, vec![])) });
+    assert_eq!(oracle.check_time(Duration::from_secs(2), 2, &both), Ok(()));
+    oracle.acknowledge(third, time);
+    let given_up = rejected(oracle.check_time(Duration::from_secs(2), 2, &both));
+    assert_eq!(given_up, Violation::Untimely { epoch: 2, id: TransactionId(3) });
 }

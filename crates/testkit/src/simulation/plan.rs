@@ -11,10 +11,12 @@ use osier::Protocol;
 use osier::config::{CheckpointKind, Compression};
 use osier::failpoint::Mutation;
 
+pub use self::copies::Copies;
 pub use self::profile::Profile;
 use super::operation::{Change, EXTRAS, IndexName, Key, Operation, Range, Row, TableName, TransactionId};
 use crate::disk::LogWrites;
 
+mod copies;
 mod profile;
 
 /// How many kinds of operation a weight is drawn for.
@@ -130,6 +132,8 @@ pub struct Plan {
     pub recovery_buffer_bytes: u64,
     /// How checkpoints are taken, if they are.
     pub checkpoints: Option<Checkpoints>,
+    /// How backups are written and epochs gone back to, if they are.
+    pub copies: Option<Copies>,
     /// Faults built into the engine.
     pub mutations: Vec<Mutation>,
     /// Sessions at a time.
@@ -208,6 +212,7 @@ impl Plan {
             recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
             // From numbers of its own: the rest of a seed's plan does not depend on it.
             checkpoints: Checkpoints::draw(&mut Rng::with_seed(rng.clone().u64(..)), protocol, choices),
+            copies: Copies::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(13)), choices),
             mutations: choices.mutations.clone(),
             sessions: rng.usize(1..=8),
             generations: if is_restless { rng.usize(4..=10) } else { rng.usize(2..=4) },

@@ -42,10 +42,19 @@ pub enum What {
     CrashesInCheckpoint,
     CrashesInTruncation,
     TasksThatDied,
+    Backups,
+    BackupsInterrupted,
+    Restores,
+    RestoresInterrupted,
+    RestoresGoneOnWith,
+    EpochsGoneBackTo,
+    TimesGoneBackTo,
+    WaysBackRefused,
+    WaysBackInterrupted,
 }
 
 /// In the order of their declaration.
-const ALL: [What; 30] = [
+const ALL: [What; 39] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -76,15 +85,35 @@ const ALL: [What; 30] = [
     What::CrashesInCheckpoint,
     What::CrashesInTruncation,
     What::TasksThatDied,
+    What::Backups,
+    What::BackupsInterrupted,
+    What::Restores,
+    What::RestoresInterrupted,
+    What::RestoresGoneOnWith,
+    What::EpochsGoneBackTo,
+    What::TimesGoneBackTo,
+    What::WaysBackRefused,
+    What::WaysBackInterrupted,
 ];
 
 /// The counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached([u64; ALL.len()]);
+
+impl Default for Reached {
+    fn default() -> Reached {
+        Reached([0; ALL.len()])
+    }
+}
 
 impl Reached {
     pub(super) fn note(&mut self, what: What) {
         self.0[what as usize] += 1;
+    }
+
+    /// How often this was.
+    pub fn count(&self, what: What) -> u64 {
+        self.0[what as usize]
     }
 
     pub(super) fn add(&mut self, other: &Reached) {

@@ -22,6 +22,7 @@ use osier::checkpoint::CheckpointState;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{CheckpointError, Config, Database, Error, Protocol};
 
+use super::backups::Copied;
 use super::checkpoints::Watch;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
@@ -146,7 +147,7 @@ impl Trace {
         }
     }
 
-    fn observe(&self, disk: &SimDisk) {
+    pub(super) fn observe(&self, disk: &SimDisk) {
         let (prints, digest) = (self.prints, Arc::clone(&self.digest));
         disk.observe(Arc::new(move |line| Trace::put(prints, &digest, line)));
     }
@@ -163,6 +164,7 @@ pub(super) struct Simulation<'s> {
     ids: Cell<u64>,
     pub(super) trace: &'s Trace,
     summary: Cell<Summary>,
+    pub(super) copied: Copied,
 }
 
 /// Runs a seed. Its trace goes to standard output where `prints` is set.
@@ -191,6 +193,7 @@ impl<'s> Simulation<'s> {
             ids: Cell::new(1),
             trace,
             summary: Cell::default(),
+            copied: Copied::default(),
         }
     }
 
@@ -204,12 +207,22 @@ impl<'s> Simulation<'s> {
         self.summary.set(summary);
     }
 
+    pub(super) fn note(&self, what: What) {
+        self.count(|summary| summary.reached.note(what));
+    }
+
+    /// Draws something of this chance.
+    pub(super) fn is_drawn(&self, share: f64) -> bool {
+        self.rng.borrow_mut().f64() < share
+    }
+
     fn run(&self) -> Result<Summary, Failure> {
         let mut disk = SimDisk::new(self.seed(), self.plan.log_writes);
         for generation in 1..=self.plan.generations {
             let ending = self.plan.ending(&mut self.rng.borrow_mut());
             self.trace.line(|| format!("-- generation {generation} ends with {ending:?}"));
             disk = self.generation(disk, ending)?;
+            disk = fiber::spared(|| self.restore_some(disk))?;
         }
         for _ in 0..2 {
             self.trace.line(|| "-- last look".to_owned());
@@ -225,8 +238,9 @@ impl<'s> Simulation<'s> {
         disk.set_faults(faults(ending));
         fiber::strike(if let Ending::TaskDiesAt(step) = ending { step } else { 0 });
         let clock = Arc::new(ManualClock::new());
+        clock.advance(self.copied.now.get());
         let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
-        match Database::open(self.config(&disk, &clock, &spawn)) {
+        match self.open(&disk, self.config(&disk, &clock, &spawn))? {
             Ok(database) => {
                 // After a failure nobody waits for what it was doing.
                 let database = ManuallyDrop::new(database);
@@ -257,6 +271,7 @@ impl<'s> Simulation<'s> {
             Err(error) => return Err(Failure::engine("open", &error)),
         }
         assert_eq!(spawn.live(), 0, "a background task outlived its database");
+        self.copied.generation_ended(&self.plan, &self.oracle.borrow(), &*clock);
         Ok(self.next_disk(&disk, ending))
     }
 
@@ -281,7 +296,8 @@ impl<'s> Simulation<'s> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
-        let dirs = (0..plan.streams.min(2)).map(|dir| PathBuf::from(format!("/disk{dir}/osier")));
+        let home = self.copied.home();
+        let dirs = (0..plan.streams.min(2)).map(|dir| PathBuf::from(format!("/disk{dir}/{home}")));
         let mut config = Config::new("/").dirs(dirs).protocol(plan.protocol).streams(plan.streams);
         config.ring_bytes = plan.ring_bytes;
         config.segment_bytes = plan.segment_bytes;
@@ -316,7 +332,7 @@ impl<'s> Simulation<'s> {
         if self.plan.protocol == Protocol::None {
             oracle.check_epoch_cut(&recovered)?;
         }
-        Ok(oracle.check_recovery(&recovered)?)
+        Ok(self.copied.check_recovery(&mut oracle, &recovered)?)
     }
 
     fn use_and_break(
@@ -337,6 +353,7 @@ impl<'s> Simulation<'s> {
             ids: &self.ids,
             spawn: spawn.clone(),
             clock,
+            disk,
             trace: self.trace,
             receipts: RefCell::default(),
             checkpoints: Watch::start(disk, ending),
@@ -409,10 +426,13 @@ impl<'s> Simulation<'s> {
                 self.trace.line(|| "a checkpoint is asked for".to_owned());
                 world.database.request_checkpoint();
             }
+            if self.copied.is_free() && self.plan.copies.is_some_and(|copies| world.chance(copies.share)) {
+                executor.spawn(self.back_up(world));
+            }
             if world.chance(1.0 / PHASE_STEPS) {
                 session_share = self.plan.session_share(&mut self.rng.borrow_mut());
             }
-            while executor.live() < self.plan.sessions {
+            while executor.live() < self.plan.sessions + self.copied.backups() {
                 executor.spawn(session::run(world, sessions));
                 sessions += 1;
             }
@@ -540,6 +560,6 @@ fn faults(ending: Ending) -> Faults {
 }
 
 /// Whether an error of the engine may come of what was done to it.
-fn is_explained(disk: &SimDisk) -> bool {
+pub(super) fn is_explained(disk: &SimDisk) -> bool {
     disk.is_crashed() || disk.fault_met() || fiber::has_struck()
 }

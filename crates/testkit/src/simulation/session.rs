@@ -2,8 +2,10 @@
 //! several sessions overlap in every way that the seed draws.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use fastrand::Rng;
+use osier::io::Clock;
 use osier::{Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Transaction, TransactionOptions};
 
 use super::checkpoints::Watch;
@@ -14,6 +16,7 @@ use super::plan::Plan;
 use super::run::{Failure, Trace};
 use super::tables::Tables;
 use crate::clock::ManualClock;
+use crate::disk::SimDisk;
 use crate::fiber;
 use crate::spawn::SimSpawn;
 
@@ -27,6 +30,7 @@ pub(super) struct World<'w> {
     pub(super) ids: &'w Cell<u64>,
     pub(super) spawn: SimSpawn,
     pub(super) clock: &'w ManualClock,
+    pub(super) disk: &'w SimDisk,
     pub(super) trace: &'w Trace,
     /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
     pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
@@ -58,7 +62,7 @@ impl World<'_> {
     pub(super) fn acknowledge(&self, number: usize) {
         if self.plan.protocol != Protocol::None {
             self.trace.line(|| format!("acknowledged {}", self.oracle.borrow().finished()[number].id));
-            self.oracle.borrow_mut().acknowledge(number);
+            self.oracle.borrow_mut().acknowledge(number, self.clock.now());
         }
     }
 }
@@ -141,13 +145,15 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
         gave_up(world, id, &error, &"its marker")?;
         return Ok(None);
     }
+    let since = world.clock.now();
     let (end, result) =
         if aborts { (End::Aborted, transaction.abort()) } else { (End::Committed, transaction.commit()) };
     match result {
         Ok(receipt) => {
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
             let (steps, order, epoch) = (draft.steps, fiber::order(), receipt.epoch().0);
-            let finished = Finished { id, steps, end, marked, order, epoch, acknowledged: false };
+            let by = Duration::MAX;
+            let finished = Finished { id, steps, end, marked, order, epoch, acknowledged: false, since, by };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))

@@ -31,6 +31,8 @@ pub enum Profile {
     Defining,
     /// Recoveries that fail where they name what they have copied, one after the other.
     Relapsing,
+    /// Backups, restores, and ways back to epochs and times.
+    Backup,
 }
 
 impl Profile {
@@ -75,6 +77,7 @@ impl Plan {
             Profile::Quiet => self.quiet(),
             Profile::Recycling => self.recycling(),
             Profile::Defining => self.defining(),
+            Profile::Backup => self.backup(),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
         Plan { profile, ..plan }
@@ -147,6 +150,12 @@ impl Plan {
         (weights[5], weights[6], weights[15]) = (2, 2, 4);
         let generations = self.generations.max(4);
         Plan { weights, extra_share: 0.8, operations_max: 6, generations, ..self }
+    }
+
+    fn backup(self) -> Plan {
+        let generations = self.generations.clamp(3, 5);
+        let preempted_share = self.preempted_share.max(0.1);
+        Plan { generations, steps_max: 800, preempted_share, ..self }
     }
 
     fn recycling(self) -> Plan {

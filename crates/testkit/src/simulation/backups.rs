@@ -1,0 +1,319 @@
+//! Backups that are written while sessions run, and what can be restored of them after whatever has happened since.
+//!
+//! Invariants:
+//! - A backup that was whole can be restored, until another one to the same place is: to exactly what a set of transactions
+//!   leaves in which all are that had ended before it was begun, and all up to the epoch that it names.
+//! - One that was interrupted is refused, or is one that could have been whole; it leaves the one before.
+//! - A restore that was interrupted is refused; again it succeeds. A power failure just after its end takes nothing away.
+//! - What is in a backup survives in the database, too.
+//!
+//! Restores happen on copies of the disk; now and then the simulation goes on with one: other copies of the same database are
+//! not looked at any more.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier::ids::Epoch;
+use osier::io::{Clock, Disk};
+use osier::{BackupError, BackupReport, Config, Database, DirectoryError, Error, Protocol, Until, restore};
+
+use super::executor::pause;
+use super::oracle::{Finished, Oracle, Recovered, Violation};
+use super::plan::{Copies, Plan};
+use super::reached::What;
+use super::run::{Failure, Simulation, is_explained};
+use super::session::World;
+use super::tables;
+use crate::clock::ManualClock;
+use crate::disk::{Faults, SimDisk};
+use crate::spawn::SimSpawn;
+
+/// Backups that are written at a time.
+const BACKUPS_MAX: usize = 2;
+
+/// What is known of the copies of a database.
+#[derive(Default)]
+pub(super) struct Copied {
+    /// The database in use comes of this restore; zero: of none.
+    home: Cell<u32>,
+    /// Numbers of restores and backups that were given.
+    numbers: Cell<u32>,
+    targets: RefCell<Vec<Target>>,
+    /// The epoch that an open was to go back to which a fault ended: it may have done so.
+    pub(super) pending: Cell<Option<u64>>,
+    /// When the last generation ended.
+    pub(super) now: Cell<Duration>,
+}
+
+/// A place for backups.
+struct Target {
+    path: PathBuf,
+    is_written: bool,
+    /// Whether there is one that was whole.
+    is_whole: bool,
+    /// One of these backups is there, if one is.
+    promises: Vec<Promise>,
+}
+
+/// What a backup is measured by.
+#[derive(Clone)]
+struct Promise {
+    /// So many transactions of its generation had ended when it was begun.
+    ended: usize,
+    /// Of its generation, when that is over.
+    oracle: Option<Rc<Oracle>>,
+}
+
+impl Promise {
+    /// Takes what was restored for what the oracle's next generation begins with.
+    fn judge(&self, epoch: u64, found: &Recovered, protocol: Protocol) -> Result<Oracle, Violation> {
+        let mut oracle = Oracle::clone(self.oracle.as_ref().expect("its generation is over"));
+        oracle.promise(|number, finished| number < self.ended || finished.epoch <= epoch);
+        if protocol == Protocol::None {
+            oracle.check_epoch_cut(found)?;
+        }
+        oracle.check_recovery(found)?;
+        Ok(oracle)
+    }
+}
+
+impl Copied {
+    /// The name of the directories of the database.
+    pub(super) fn home(&self) -> String {
+        match self.home.get() {
+            0 => "osier".to_owned(),
+            number => format!("restored-{number}"),
+        }
+    }
+
+    fn number(&self) -> u32 {
+        self.numbers.set(self.numbers.get() + 1);
+        self.numbers.get()
+    }
+
+    /// Whether another backup may be begun.
+    pub(super) fn is_free(&self) -> bool {
+        self.backups() < BACKUPS_MAX
+    }
+
+    /// How many backups are being written.
+    pub(super) fn backups(&self) -> usize {
+        self.targets.borrow().iter().filter(|target| target.is_written).count()
+    }
+
+    /// The process is gone; nothing of this generation is judged yet.
+    pub(super) fn generation_ended(&self, plan: &Plan, oracle: &Oracle, clock: &dyn Clock) {
+        if plan.copies.is_none() {
+            return;
+        }
+        self.now.set(clock.now());
+        let oracle = Rc::new(oracle.clone());
+        for target in &mut *self.targets.borrow_mut() {
+            target.is_written = false;
+            for promise in &mut target.promises {
+                promise.oracle.get_or_insert_with(|| Rc::clone(&oracle));
+            }
+        }
+    }
+
+    /// Chooses where a backup goes that is begun now, after so many transactions of the generation.
+    fn begin(&self, continues: bool, ended: usize) -> usize {
+        let mut targets = self.targets.borrow_mut();
+        let at = match targets.iter().rposition(|target| !target.is_written).filter(|_| continues) {
+            Some(at) => at,
+            None => {
+                let path = PathBuf::from(format!("/backups/{}", self.number()));
+                targets.push(Target { path, is_written: false, is_whole: false, promises: Vec::new() });
+                targets.len() - 1
+            }
+        };
+        targets[at].is_written = true;
+        targets[at].promises.push(Promise { ended, oracle: None });
+        at
+    }
+
+    fn end(&self, at: usize, is_whole: bool) {
+        let target = &mut self.targets.borrow_mut()[at];
+        target.is_written = false;
+        if is_whole {
+            target.is_whole = true;
+            target.promises.drain(..target.promises.len() - 1);
+        }
+    }
+}
+
+/// A backup that was restored.
+struct Restored {
+    disk: SimDisk,
+    home: u32,
+    report: BackupReport,
+    found: Recovered,
+    /// Of whoever goes on with it.
+    oracle: Oracle,
+}
+
+impl Simulation<'_> {
+    /// Writes a backup while others go on.
+    pub(super) async fn back_up(&self, world: &World<'_>) -> Result<(), Failure> {
+        let Some(copies) = self.plan.copies else { return Ok(()) };
+        let ended = self.oracle.borrow().finished().len();
+        let at = self.copied.begin(world.chance(copies.continued_share), ended);
+        let (target, is_fresh) = (self.copied.targets.borrow()[at].path.clone(), world.chance(copies.fresh_share));
+        self.trace.line(|| format!("a backup to {} begins, {ended} have ended", target.display()));
+        pause().await;
+        let written = world.database.backup(&target, is_fresh);
+        self.trace.line(|| format!("the backup to {} ends: {written:?}", target.display()));
+        self.copied.end(at, written.is_ok());
+        self.note(if written.is_ok() { What::Backups } else { What::BackupsInterrupted });
+        match written {
+            Err(error) if !is_explained(world.disk) => Err(Failure::engine("backup", &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// After a generation: restores a backup, and may go on with it. Returns the disk to go on with.
+    pub(super) fn restore_some(&self, disk: SimDisk) -> Result<SimDisk, Failure> {
+        let Some(copies) = self.plan.copies else { return Ok(disk) };
+        let targets = self.copied.targets.borrow().len();
+        if targets == 0 || !self.is_drawn(copies.restored_share) {
+            return Ok(disk);
+        }
+        let at = self.rng.borrow_mut().usize(0..targets);
+        let Some(mut restored) = self.restore(&disk, at, copies)? else { return Ok(disk) };
+        let is_held = |finished: &Finished| restored.found.transactions.contains(&finished.id);
+        self.oracle.borrow_mut().promise(|_, finished| finished.acknowledged || is_held(finished));
+        if self.is_drawn(copies.until_share) {
+            let Some(back) = self.restore_until(&restored, at)? else { return Ok(disk) };
+            restored = back;
+        }
+        if !self.is_drawn(copies.gone_on_share) {
+            return Ok(disk);
+        }
+        self.note(What::RestoresGoneOnWith);
+        self.trace.line(|| format!("-- goes on with restored-{}", restored.home));
+        self.copied.home.set(restored.home);
+        self.copied.pending.set(None);
+        self.copied.targets.borrow_mut().clear();
+        self.oracle.replace(restored.oracle);
+        Ok(restored.disk)
+    }
+
+    /// Restores what is in a target to a copy of the disk; `None` where there is nothing, as may be.
+    fn restore(&self, disk: &SimDisk, at: usize, copies: Copies) -> Result<Option<Restored>, Failure> {
+        let mut copy = disk.kill(self.seed());
+        if self.is_drawn(copies.interrupted_share) {
+            copy = self.interrupt(copy, at)?;
+        }
+        let targets = self.copied.targets.borrow();
+        let (target, home) = (&targets[at], self.copied.number());
+        self.trace.line(|| format!("-- restores {} to restored-{home}", target.path.display()));
+        let report = match self.on(&copy, home, |config| restore(config, &target.path)) {
+            Ok(report) => report.backup,
+            Err(Error::Backup(BackupError::NotWhole { .. })) if !target.is_whole => return Ok(None),
+            Err(error) => return Err(unrestorable(&error).into()),
+        };
+        self.note(What::Restores);
+        let (disk, found) = self.reopen(&copy, home)?;
+        let oracle = self.judge_restored(target, report.epoch, &found)?;
+        Ok(Some(Restored { disk, home, report, found, oracle }))
+    }
+
+    fn judge_restored(&self, target: &Target, epoch: u64, found: &Recovered) -> Result<Oracle, Violation> {
+        self.trace.line(|| format!("restored {:?}", found.transactions));
+        let judged = target.promises.iter().rev().map(|promise| promise.judge(epoch, found, self.plan.protocol));
+        judged.reduce(Result::or).expect("a backup that was begun")
+    }
+
+    /// Begins a restore that a fault ends, if it meets one.
+    fn interrupt(&self, disk: SimDisk, at: usize) -> Result<SimDisk, Failure> {
+        let targets = self.copied.targets.borrow();
+        let (target, home) = (&targets[at], self.copied.number());
+        let place = Some(self.rng.borrow_mut().u64(1..120));
+        let faults = match self.rng.borrow_mut().u8(0..4) {
+            0 => Faults { io_error_at: place, ..Faults::default() },
+            1 => Faults { full_at: place, ..Faults::default() },
+            _ => Faults { crash_at: place, ..Faults::default() },
+        };
+        self.trace.line(|| format!("-- restores {} to restored-{home}, with {faults:?}", target.path.display()));
+        disk.set_faults(faults);
+        match self.on(&disk, home, |config| restore(config, &target.path)) {
+            Ok(_) => {}
+            Err(_) if is_explained(&disk) => self.note(What::RestoresInterrupted),
+            Err(_) if !target.is_whole => return Ok(disk),
+            Err(error) => return Err(unrestorable(&error).into()),
+        }
+        let disk = self.power_fails(&disk);
+        let directory = self.on(&disk, home, |config| config.dirs[0].clone());
+        if disk.list(&directory).unwrap_or_default().is_empty() {
+            return Ok(disk);
+        }
+        match self.on(&disk, home, |config| look(Database::open(config))) {
+            Err(Error::Directory(DirectoryError::Unfinished { .. })) => {}
+            Err(error) => return Err(unrestorable(&error).into()),
+            // Only that the mark is gone may not have been durable.
+            Ok(found) => drop(self.judge_restored(target, 0, &found)?),
+        }
+        Ok(self.power_fails(&disk))
+    }
+
+    /// Restores to an epoch that is drawn; `None` where that is refused, as it must be.
+    fn restore_until(&self, whole: &Restored, at: usize) -> Result<Option<Restored>, Failure> {
+        let targets = self.copied.targets.borrow();
+        let (target, home, report) = (&targets[at], self.copied.number(), &whole.report);
+        let first = report.first_epoch.or_else(|| whole.oracle.epochs().first().copied()).unwrap_or(report.epoch);
+        let epoch = self.rng.borrow_mut().u64(first.saturating_sub(1)..=report.epoch.max(first) + 1);
+        self.trace.line(|| format!("-- restores {} to restored-{home}, up to epoch {epoch}", target.path.display()));
+        let until = |config: Config| config.until(Until::Epoch(Epoch(epoch)));
+        let disk = whole.disk.clone();
+        match self.on(&disk, home, |config| restore(until(config), &target.path)) {
+            Ok(_) => self.note(What::EpochsGoneBackTo),
+            Err(error) if self.is_refused(&error) && !(first..=report.epoch).contains(&epoch) => return Ok(None),
+            Err(error) => return Err(unrestorable(&error).into()),
+        }
+        let (disk, found) = self.reopen(&disk, home)?;
+        let mut oracle = whole.oracle.clone();
+        oracle.go_back(epoch)?;
+        oracle.check_recovery(&found)?;
+        Ok(Some(Restored { disk, home, report: report.clone(), found, oracle }))
+    }
+
+    /// What opens of a restored database after a power failure, and the disk after the next one.
+    fn reopen(&self, disk: &SimDisk, home: u32) -> Result<(SimDisk, Recovered), Violation> {
+        let disk = self.power_fails(disk);
+        let found = self.on(&disk, home, |config| look(Database::open(config)));
+        let found = found.map_err(|error| unrestorable(&error))?;
+        Ok((self.power_fails(&disk), found))
+    }
+
+    fn power_fails(&self, disk: &SimDisk) -> SimDisk {
+        disk.crash();
+        disk.survive(self.seed())
+    }
+
+    /// Does something with the configuration of a restored database.
+    fn on<T>(&self, disk: &SimDisk, home: u32, body: impl FnOnce(Config) -> T) -> T {
+        self.trace.observe(disk);
+        let clock = Arc::new(ManualClock::new());
+        clock.advance(self.copied.now.get());
+        let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
+        let before = self.copied.home.replace(home);
+        let config = self.config(disk, &clock, &spawn);
+        self.copied.home.set(before);
+        body(config)
+    }
+}
+
+fn unrestorable(error: &Error) -> Violation {
+    Violation::Unrestorable { what: error.to_string() }
+}
+
+/// Everything in a database, which is closed then.
+fn look(database: Result<Database, Error>) -> Result<Recovered, Error> {
+    let database = database?;
+    let found = tables::recovered(&database)?;
+    database.close()?;
+    Ok(found)
+}
