@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
+use osier::config::CheckpointKind;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Create, Database, Error, Protocol, SalvageError, SalvageReport, Session, Table, salvage};
 
@@ -26,7 +27,11 @@ fn config(home: &Path) -> Config {
 }
 
 fn open(home: &Path) -> (Database, Table) {
-    let db = Database::open(config(home)).unwrap();
+    open_with(config(home))
+}
+
+fn open_with(config: Config) -> (Database, Table) {
+    let db = Database::open(config).unwrap();
     let schema = Schema::builder("t").column("id", Type::Int64).column("n", Type::Int64).column("text", Type::Text);
     let schema = schema.primary_key(["id"]).unique_index("by_n", ["n", "id"]).build().unwrap();
     let table = db.table("t").or_else(|_| db.create_table(schema)).unwrap();
@@ -193,6 +198,60 @@ fn a_damaged_checkpoint_proves_nothing_and_leaves_rows() {
         report.records >= 15 && report.nameless_rows + report.tables.iter().map(|t| t.rows).sum::<u64>() > 10,
         "{report}"
     );
+}
+
+/// A block of the log is flipped: what the checkpoint holds is there, and what came before the damage.
+#[test]
+fn every_protocol_and_kind_of_checkpoint_is_salvaged() {
+    let kinds = [
+        ("fuzzy", Protocol::Poplar, 2, CheckpointKind::Fuzzy),
+        ("serial", Protocol::Serial, 1, CheckpointKind::Epoch),
+        ("none", Protocol::None, 1, CheckpointKind::Epoch),
+    ];
+    for (name, protocol, streams, kind) in kinds {
+        let (source, home) = (directory(&format!("{name}-source")), directory(name));
+        let mut config = support::config(&source, protocol, streams);
+        config.checkpoint_kind = kind;
+        let (db, table) = open_with(config);
+        steps(&db, &table, 45);
+        db.checkpoint().unwrap();
+        steps(&db, &table, 16);
+        let image = files(&source);
+        db.close().unwrap();
+        put(&home, &image);
+        let (report, target) = salvaged(&home, &format!("{name}-target"), false).unwrap();
+        let (expected, mut hits) = (if protocol == Protocol::None { 45 } else { 61 }, 0);
+        assert!(report.consistent && report.damages.is_empty(), "{report}");
+        assert_eq!(count(&target), expected, "{report}");
+        for log in image.keys().filter(|name| is_log(name)) {
+            for block in (4096..image[log].len()).step_by(5 * 4096).filter(|at| image[log][at + 200] != 0) {
+                let mut damaged = image.clone();
+                damaged.get_mut(log).unwrap()[block + 200] ^= 1;
+                put(&home, &damaged);
+                let (report, target) = match salvaged(&home, &format!("{name}-flipped"), false) {
+                    Ok(salvaged) => salvaged,
+                    // It may hold parts of transactions whose log is damaged.
+                    Err(Error::Salvage(SalvageError::NothingProven { .. })) if kind == CheckpointKind::Fuzzy => {
+                        continue;
+                    }
+                    Err(error) => panic!("{name}: {error}"),
+                };
+                // The last batch may be torn; behind it is what the file held before it was recycled.
+                let (left, found) = (count(&target), report.damages.len());
+                assert!(found == 1 && left < expected || found == 0 && left + 1 >= expected, "{report}");
+                assert!((45..=expected).contains(&left), "{report}");
+                hits += found;
+            }
+        }
+        assert_eq!(hits > 0, protocol != Protocol::None, "{name}: {hits} blocks mattered");
+        let mut damaged = image.clone();
+        for (_, bytes) in damaged.iter_mut().filter(|(name, _)| name.extension().unwrap_or_default() == "ckpt") {
+            bytes[100] ^= 1;
+        }
+        put(&home, &damaged);
+        let error = salvaged(&home, &format!("{name}-refused"), false).unwrap_err();
+        assert!(matches!(error, Error::Salvage(SalvageError::NothingProven { .. })), "{error}");
+    }
 }
 
 #[test]

@@ -185,10 +185,10 @@ impl Prefix {
         let log = self.chain.log;
         let mut bytes = vec![0; (end.0 - offset.0).min(BLOCK_BYTES as u64) as usize];
         read(segment, &mut bytes, offset)?;
-        let header = match BatchHeader::decode(&bytes, &log, offset) {
+        let (header, certificates) = match BatchHeader::decode(&bytes, &log, offset) {
             Ok((header, _)) if header.end() > end => return Ok(Err("a batch reaches beyond its segment".to_owned())),
             Ok((header, _)) if header.stamp < self.stamp => return Ok(Err("the stamps of batches fall".to_owned())),
-            Ok((header, _)) => header,
+            Ok((header, certificates)) => (header, certificates.collect::<Vec<_>>()),
             Err(error) => return Ok(Err(error.to_string())),
         };
         bytes.resize(header.record_bytes.max(bytes.len() as u64) as usize, 0);
@@ -213,12 +213,6 @@ impl Prefix {
         }
         self.stamp = header.stamp;
         promises.stable = promises.stable.max(header.stable);
-        let (_, certificates) = BatchHeader::decode(&bytes, &log, offset).map_err(|error| RecoveryError::Damaged {
-            path: segment.path.clone(),
-            position: segment.header.position(offset),
-            offset,
-            what: error.to_string(),
-        })?;
         for Certificate { stream, stamp, reach } in certificates {
             let (certified, reached) =
                 (&mut promises.certified[stream.0 as usize], &mut promises.reached[stream.0 as usize]);
