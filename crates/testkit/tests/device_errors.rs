@@ -2,9 +2,10 @@
 //! does no harm, and whatever was acknowledged is found afterwards. (The simulation draws them too, and judges more; it does
 //! not look at what an error says.)
 
+use std::path::Path;
 use std::sync::Arc;
 
-use osier::table::{Schema, Table, Type, Value};
+use osier::table::{KeyRange, Schema, Table, Type, Value};
 use osier::{Config, Database, Error, Protocol};
 use osier_testkit::disk::{Faults, LogWrites, SimDisk};
 
@@ -81,6 +82,44 @@ fn survives(faults: Faults, expected: &str) -> bool {
         }
     }
     error.is_some()
+}
+
+fn rows(db: &Database) -> i64 {
+    let count = db.run(|tx| -> Result<usize, Error> { Ok(tx.scan(&tx.table("t")?, KeyRange::all())?.count()) });
+    count.expect("a scan").0 as i64
+}
+
+/// A sync that fails takes what was written with it, and the next one says nothing of that.
+#[test]
+fn a_backup_after_a_failed_one_is_whole() {
+    let mut told = 0;
+    for at in 1..=POSITIONS_MAX {
+        let disk = prepare(at);
+        let db = Database::open(config(&disk)).expect("open");
+        disk.set_faults(Faults { sync_error_at: Some(at), ..Faults::default() });
+        let failed = db.backup(Path::new("backup"), false).is_err();
+        disk.set_faults(Faults::default());
+        if !failed {
+            continue;
+        }
+        told += 1;
+        // The log may have been what failed.
+        drop(db);
+        let db = Database::open(config(&disk)).expect("open again");
+        db.backup(Path::new("backup"), false).expect("a backup");
+        drop(db);
+        for after in [disk.survive(at), disk.kill(at)] {
+            let db = Database::open(config(&after)).unwrap_or_else(|error| panic!("{at}: {error}"));
+            db.backup(Path::new("backup"), false).unwrap_or_else(|error| panic!("{at}, going on: {error}"));
+            drop(db);
+            let mut restored = config(&after);
+            restored.dirs = vec!["restored".into()];
+            osier::backup::restore(restored.clone(), Path::new("backup"))
+                .unwrap_or_else(|error| panic!("{at}: {error}"));
+            assert_eq!(rows(&Database::open(restored).expect("the restored one")), ROWS, "{at}");
+        }
+    }
+    assert!(told > 3, "{told} backups failed");
 }
 
 /// Fails operations of a kind, far ones and near ones, until none is met; some must be told.

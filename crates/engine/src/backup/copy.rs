@@ -70,11 +70,10 @@ pub(super) fn open_or_create(disk: &dyn Disk, path: &Path) -> Result<Arc<dyn Fil
     disk.open(path, mode).map_err(BackupError::io("create", path))
 }
 
-/// Makes a file so long, without taking room for what is not written.
+/// Makes a file so long, without taking room for what is not written. It may seem to be so long already, and not be where a sync
+/// has failed before: its last byte is written in any case.
 pub(super) fn extend(file: &dyn File, path: &Path, length: u64) -> Result<(), BackupError> {
-    let present = file.len().map_err(BackupError::io("measure", path))?;
-    if present >= length {
-        return Ok(());
-    }
-    file.write_at(&[0], length - 1).map_err(BackupError::io("extend", path))
+    let (last, mut byte) = (length.saturating_sub(1), [0]);
+    file.read_at(&mut byte, last).map_err(BackupError::io("read", path))?;
+    file.write_at(&byte, last).map_err(BackupError::io("extend", path))
 }
