@@ -7,12 +7,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use osier::config::CheckpointKind;
+use osier::salvage::{LostRows, RowName};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Create, Database, Error, Protocol, SalvageError, SalvageReport, Session, Table, salvage};
 
@@ -263,6 +264,95 @@ fn without_a_manifest_rows_are_left() {
     assert!(error.to_string().contains("MANIFEST"), "{error}");
     let (report, target) = salvaged(&home, "manifest-rows", true).unwrap();
     assert_eq!((count(&target), report.tables[0].rows), (60, 55), "{report}");
+}
+
+/// Where the blocks of rows of a part begin.
+fn blocks(part: &[u8]) -> Vec<usize> {
+    let field = |at: usize| u32::from_le_bytes(*part[at..].first_chunk().unwrap());
+    let next = |at: &usize| Some(at + (32 + field(at + 4) as usize).next_multiple_of(4096));
+    std::iter::successors(Some(4096), next).take_while(|at| field(at + 20) != 2).collect()
+}
+
+fn id(row: &Option<RowName>) -> Option<i64> {
+    let row = row.as_ref().filter(|row| row.table.as_deref() == Some("t"))?;
+    Some(row.key.strip_prefix("(id)=(").unwrap().strip_suffix(")").unwrap().parse().unwrap())
+}
+
+/// Which rows of 200 the salvaged database lacks, and how many rows the ranges contain that are said to be lost.
+fn lost(report: &SalvageReport, target: &Path) -> (BTreeSet<i64>, usize) {
+    let db = Database::open(Config::new(target).create(Create::Never)).unwrap();
+    let table = db.table("t").unwrap();
+    let column = table.column("id").unwrap();
+    let saved = db.run(|tx| -> Result<BTreeSet<_>, Error> {
+        tx.scan(&table, KeyRange::all())?.map(|row| row.map(|row| row.int(column))).collect()
+    });
+    let missing: BTreeSet<i64> = &(0..200).collect() - &saved.unwrap().0;
+    let ends = |lost: &LostRows| (id(&lost.after).map_or(0, |id| id + 1), id(&lost.before).unwrap_or(200));
+    let ranges: Vec<_> = report.lost.iter().map(ends).collect();
+    let contains = |id: &i64| ranges.iter().any(|(from, to)| (from..to).contains(&id));
+    assert!(missing.iter().all(contains), "{missing:?} {report}");
+    (missing, (0..200).filter(contains).count())
+}
+
+#[test]
+fn lost_ranges_are_named() {
+    let (source, home) = (directory("ranges-source"), directory("ranges"));
+    let (db, table) = open(&source);
+    let write = |id: i64| {
+        let text = "x".repeat(8000);
+        let row = [Value::Int(id), Value::Int(id), Value::Text(&text)];
+        db.run(|tx| tx.upsert(&table, &row)).unwrap().1.wait().unwrap();
+    };
+    (0..200).for_each(write);
+    db.checkpoint().unwrap();
+    (0..200).step_by(3).for_each(write);
+    let image = files(&source);
+    db.close().unwrap();
+    let is_part = |name: &&PathBuf| name.extension().unwrap_or_default() == "ckpt";
+    let part = image.keys().filter(is_part).max_by_key(|name| image[*name].len()).unwrap();
+    let blocks = blocks(&image[part]);
+    assert!(blocks.len() > 6, "the catalog's and several of rows: {blocks:?}");
+    let (first, last) = (blocks[1], blocks[blocks.len() - 1]);
+    let harmed = |name: &str, with_log: bool, harm: &dyn Fn(&mut Vec<u8>)| {
+        let mut damaged = image.clone();
+        damaged.retain(|name, _| with_log || !is_log(name));
+        harm(damaged.get_mut(part).unwrap());
+        put(&home, &damaged);
+        salvaged(&home, name, true).unwrap()
+    };
+    for block in [first, blocks[2], last] {
+        // In a row, and in the length, without which the next block is looked for.
+        for at in [block + 100, block + 5] {
+            let (report, target) = harmed("ranges-target", false, &|part| part[at] ^= 1);
+            let (missing, said) = lost(&report, &target);
+            assert!(report.lost.len() == 1 && !missing.is_empty() && missing.len() == said, "{missing:?} {report}");
+            let LostRows { after, before, .. } = &report.lost[0];
+            assert_eq!((id(after).is_none(), before.is_none()), (block == first, block == last), "{report}");
+            assert!(after.is_some(), "the catalog's row, where there is no other: {report}");
+        }
+        let (report, target) = harmed("ranges-log", true, &|part| part[block + 100] ^= 1);
+        let (missing, said) = lost(&report, &target);
+        assert!(missing.len() < said, "some are in the log: {missing:?} {report}");
+    }
+    let two = |part: &mut Vec<u8>| part[blocks[2]..blocks[4]].fill(0);
+    let (report, target) = harmed("ranges-two", false, &two);
+    let (missing, said) = lost(&report, &target);
+    assert!(report.lost.len() == 1 && missing.len() == said, "{missing:?} {report}");
+    let (report, target) = harmed("ranges-cut", false, &|part| part.truncate(last + 4096));
+    let (missing, said) = lost(&report, &target);
+    assert!(report.lost[0].before.is_none() && missing.len() == said, "{missing:?} {report}");
+    // Without the definition.
+    let (report, _) = harmed("ranges-catalog", false, &|part| part[4096 + 100] ^= 1);
+    let before = report.lost[0].before.as_ref().unwrap();
+    assert!(report.lost[0].after.is_none() && before.table.is_none() && before.table_id == 16, "{report}");
+    assert_eq!((&before.key[..], report.nameless_rows), ("8000000000000000", 200), "{report}");
+    assert!(report.to_string().contains("held from its beginning, before table 16 key 80"), "{report}");
+    // Without the part, or its header.
+    let (report, _) = harmed("ranges-header", true, &|part| part[20] ^= 1);
+    assert!(report.lost.len() == 1 && report.lost[0].after.is_none() && report.lost[0].before.is_none(), "{report}");
+    fs::remove_file(home.join(part)).unwrap();
+    let (report, _) = salvaged(&home, "ranges-missing", true).unwrap();
+    assert!(report.lost.len() == 1 && report.lost[0].path.ends_with(part), "{report}");
 }
 
 #[test]

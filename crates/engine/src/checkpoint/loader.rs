@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Rows are handed out only from blocks that are sound at their place.
 //! - A part that was read to its end, in one go or in *runs* of blocks that were joined, holds exactly the blocks, rows and
-//!   bytes that its footer and the manifest say, in ascending order of (table, key).
+//!   bytes that its footer and the manifest say, in ascending order of (table, key). Only a salvage goes on behind damage.
 //!
 //! Absent: what becomes of the rows (recovery/base.rs).
 
@@ -16,11 +16,11 @@ use super::files;
 pub(crate) use super::format::Totals;
 use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Unsound};
 use crate::ids::TableId;
-use crate::io::{Disk, File, OpenMode};
+use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
 use crate::persist::manifest::{CheckpointEntry, Manifest};
 
 /// A row's place in the order.
-type Place = (TableId, Box<[u8]>);
+pub(crate) type Place = (TableId, Box<[u8]>);
 
 /// A part that is being read, or a run of its blocks.
 pub(crate) struct PartReader {
@@ -37,6 +37,8 @@ pub(crate) struct PartReader {
     /// What was read.
     totals: Totals,
     ends: Ends,
+    /// Whether blocks were left out.
+    has_gaps: bool,
     /// Runs that were read, each with its base.
     runs: Vec<(u64, Ends)>,
     /// Buffers.
@@ -78,6 +80,7 @@ impl PartReader {
             limit: None,
             totals: Totals::default(),
             ends: Ends::default(),
+            has_gaps: false,
             runs: Vec::new(),
             stored: Vec::new(),
             raw: Vec::new(),
@@ -150,6 +153,7 @@ impl PartReader {
         let footer = format::open_block(&self.part, self.base, &header, &self.stored[..bytes], &mut self.raw)
             .and_then(format::read_footer)
             .map_err(|unsound| refused(&self.path, at, unsound))?;
+        self.at += header.len();
         self.check_footer(at, footer)
     }
 
@@ -166,6 +170,7 @@ impl PartReader {
         let raw = opened.map_err(refused)?;
         if header.is_footer() {
             let footer = format::read_footer(raw).map_err(refused)?;
+            self.at += header.len();
             return match self.limit {
                 None => self.check_footer(at, footer).map(|()| false),
                 Some(_) => Err(self.damaged(at, "its footer comes too early".to_owned())),
@@ -174,7 +179,29 @@ impl PartReader {
         self.totals.rows += self.ends.hand_out(&header, raw, &mut take).map_err(refused)?;
         self.totals.blocks += 1;
         self.totals.raw_bytes += raw.len() as u64;
+        self.at += header.len();
         Ok(true)
+    }
+
+    /// After an error: goes to the next block that is sound, whatever lies before it; `false` where none is left.
+    pub(crate) fn skip_damage(&mut self) -> bool {
+        let (from, unsound) = (self.at, self.base + self.totals.blocks);
+        self.has_gaps = true;
+        for at in (from..self.length).step_by(BLOCK_BYTES).skip(1) {
+            self.at = at;
+            let Ok((header, bytes)) = self.read_block() else { continue };
+            let indexes = unsound + 1..=unsound + (at - from) / BLOCK_BYTES as u64;
+            if let Some(index) = format::find_index(&self.part, &header, &self.stored[..bytes], indexes) {
+                self.base = index - self.totals.blocks;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The last row of the blocks that were read.
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.ends.last.clone()
     }
 
     /// What was read so far.
@@ -193,17 +220,16 @@ impl PartReader {
         Ok(header)
     }
 
-    /// Reads the next block; returns how many bytes it has up to its padding.
+    /// Reads the next block, and stays before it; returns how many bytes it has up to its padding.
     fn read_block(&mut self) -> Result<(BlockHeader, usize), CheckpointError> {
         let (at, header) = (self.at, self.peek()?);
         let end = BLOCK_HEADER_BYTES + header.stored as usize;
         self.fill(BLOCK_HEADER_BYTES..end, at + BLOCK_HEADER_BYTES as u64)?;
-        self.at += header.len();
         Ok((header, end))
     }
 
     fn check_footer(&self, at: u64, footer: Totals) -> Result<(), CheckpointError> {
-        if footer != self.totals {
+        if footer != self.totals && !self.has_gaps {
             return Err(self.damaged(at, format!("its footer says {footer:?}, it holds {:?}", self.totals)));
         }
         if self.at != self.length {

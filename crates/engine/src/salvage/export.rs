@@ -32,8 +32,10 @@ pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -
     let pin = participant.pin();
     let catalog = Catalog::new(store)?;
     let mut known = vec![catalog.tables().id];
+    report.name_rows(catalog.tables());
     for table in catalog.open_all(store, &pin)? {
         known.push(table.id);
+        report.name_rows(&table);
         report.tables.push(copy(&db, &table, &pin)?);
     }
     for id in store.table_ids().into_iter().filter(|id| !known.contains(id)) {

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use osier_memory::Epochs;
 
 pub use error::SalvageError;
-pub use report::{Damage, SalvageReport, SalvagedTable};
+pub use report::{Damage, LostRows, RowName, SalvageReport, SalvagedTable};
 
 use crate::checkpoint::files;
 use crate::checkpoint::loader::PartReader;

@@ -1,9 +1,12 @@
 //! What a salvage found damaged, left out and saved.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use crate::checkpoint::loader::Place;
+use crate::table::Table;
 
 /// A database that was made of what another one provably held.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +22,8 @@ pub struct SalvageReport {
     pub database: Option<String>,
     /// What is wrong with its files.
     pub damages: Vec<Damage>,
+    /// Between which rows a checkpoint held others that could not be read from it; the log may have had newer images of them.
+    pub lost: Vec<LostRows>,
     /// Up to which stamp transactions count, where damage made it less; beyond only those that read nothing beyond.
     pub cut: Option<u64>,
     /// Generations that are left out because they follow one that is damaged.
@@ -47,6 +52,58 @@ pub struct Damage {
     pub what: String,
 }
 
+/// What a part of a checkpoint held between two rows, neither of which is lost. Its rows ascend by the tables' ids, then by key.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LostRows {
+    /// The file.
+    pub path: PathBuf,
+    /// The last row before them; `None`: from the beginning of the part.
+    pub after: Option<RowName>,
+    /// The first row behind them; `None`: to the end of the part.
+    pub before: Option<RowName>,
+}
+
+impl LostRows {
+    pub(super) fn after(path: &Path, row: Option<Place>) -> LostRows {
+        LostRows { path: path.to_owned(), after: row.map(RowName::new), before: None }
+    }
+
+    pub(super) fn before(self, row: Option<Place>) -> LostRows {
+        LostRows { before: row.map(RowName::new), ..self }
+    }
+}
+
+/// Names a row.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RowName {
+    /// The table's id.
+    pub table_id: u32,
+    /// Its name, where its definition is not lost.
+    pub table: Option<String>,
+    /// The values of the key, or its bytes in hexadecimal where the definition is lost.
+    pub key: String,
+    #[serde(skip)]
+    bytes: Box<[u8]>,
+}
+
+impl RowName {
+    fn new((table, bytes): Place) -> RowName {
+        let key = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        RowName { table_id: table.0, table: None, key, bytes }
+    }
+}
+
+impl fmt::Display for RowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "{table} {}", self.key),
+            None => write!(f, "table {} key {}", self.table_id, self.key),
+        }
+    }
+}
+
 /// A table in the new database.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -67,6 +124,7 @@ impl SalvageReport {
             consistent,
             database: None,
             damages: Vec::new(),
+            lost: Vec::new(),
             cut: None,
             skipped_generations: Vec::new(),
             checkpoint: None,
@@ -80,6 +138,14 @@ impl SalvageReport {
     pub(super) fn damage(&mut self, path: impl Into<PathBuf>, position: Option<u64>, what: impl fmt::Display) {
         self.damages.push(Damage { path: path.into(), position, what: what.to_string() });
     }
+
+    /// Names the rows of `table` around those that are lost, now that its definition is known.
+    pub(super) fn name_rows(&mut self, table: &Table) {
+        let rows = self.lost.iter_mut().flat_map(|lost| [&mut lost.after, &mut lost.before]).flatten();
+        for row in rows.filter(|row| row.table_id == table.id.0) {
+            (row.table, row.key) = (Some(table.name().to_owned()), table.keys.describe(&row.bytes));
+        }
+    }
 }
 
 impl fmt::Display for SalvageReport {
@@ -90,6 +156,11 @@ impl fmt::Display for SalvageReport {
         for Damage { path, position, what } in &self.damages {
             let at = position.map_or(String::new(), |position| format!(" at byte {position}"));
             writeln!(f, "  damage   {}{at}: {what}", path.display())?;
+        }
+        for LostRows { path, after, before } in &self.lost {
+            let from = after.as_ref().map_or("from its beginning".to_owned(), |row| format!("after {row}"));
+            let to = before.as_ref().map_or("to its end".to_owned(), |row| format!("before {row}"));
+            writeln!(f, "  lost     what {} held {from}, {to}", path.display())?;
         }
         if let Some(cut) = self.cut {
             writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;

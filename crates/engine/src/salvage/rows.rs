@@ -1,12 +1,14 @@
 //! Every row that can still be read, in its newest version: no cut is asked for, nothing is consistent.
 //!
-//! Invariant: a row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
+//! Invariants:
+//! - A row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
+//! - A row that a part held and that was not read from it lies in a range that is reported.
 
 use std::path::{Path, PathBuf};
 
-use super::report::SalvageReport;
+use super::report::{LostRows, SalvageReport};
 use super::{SalvageError, all_directories, prefix};
-use crate::checkpoint::files::part_directory;
+use crate::checkpoint::files::{self, part_directory};
 use crate::checkpoint::format::{HEADER_BYTES, PartIdentity};
 use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
@@ -41,11 +43,14 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
     };
     let database = manifest.as_ref().map(|manifest| manifest.database);
     let replayer = Replayer::new(store, damaged)?;
+    let newest = manifest.as_ref().and_then(|manifest| Some((manifest, manifest.checkpoints.last()?)));
+    let mut missing = newest.map_or(Vec::new(), |(manifest, entry)| files::parts_of(home, manifest, entry));
     let mut reader = Reader { disk, database, replayer, report, files: 0 };
     for directory in all_directories(damaged, manifest.as_ref()) {
         for path in list(disk, &part_directory(&directory))? {
             if path.extension().is_some_and(|extension| extension == "ckpt") {
                 reader.part(&path)?;
+                missing.retain(|(part, ..)| part.file_name() != path.file_name());
             }
         }
         for stream in list(disk, &directory)?.iter().filter(|path| is_stream_directory(path)) {
@@ -55,6 +60,10 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
                 }
             }
         }
+    }
+    for (path, ..) in missing {
+        reader.report.damage(&path, None, "it is missing");
+        reader.report.lost.push(LostRows::after(&path, None));
     }
     reader.report.database = reader.database.map(|database| format!("{:032x}", database.0));
     match reader.files {
@@ -81,13 +90,14 @@ impl Reader<'_> {
         is_ours
     }
 
-    /// The blocks of a part up to the first that is unsound.
+    /// The sound blocks of a part, also behind damage, and between which rows others are lost.
     fn part(&mut self, path: &Path) -> Result<(), Error> {
         let file = self.disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
         let mut header = vec![0; HEADER_BYTES];
         let read = file.read_at(&mut header, 0).map_err(SalvageError::io("read", path))?;
         let Some(part) = PartIdentity::decode(&header[..read]) else {
             self.report.damage(path, Some(0), "its header is damaged; none of its rows can be read");
+            self.report.lost.push(LostRows::after(path, None));
             return Ok(());
         };
         if !self.admits(path, part.database) {
@@ -97,22 +107,27 @@ impl Reader<'_> {
         let mut reader =
             PartReader::open(self.disk, path.to_owned(), part, length).map_err(crate::recovery::RecoveryError::from)?;
         let mut session = self.replayer.session();
-        let mut last = None;
+        let mut lost: Option<LostRows> = None;
         loop {
+            let mut first = None;
             let next = reader.next_block(|table, row| {
                 session.write(row.stamp, table, row.key, Some(row.row));
-                last = Some(table);
+                first.get_or_insert_with(|| (table, row.key.into()));
             });
-            match next {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => {
-                    let rows = reader.totals().rows;
-                    let after = last.map_or(String::new(), |table| format!(", the last of table {table}"));
-                    drop(session);
-                    self.report.damage(path, None, format!("{error}; {rows} rows were read before it{after}"));
-                    return Ok(());
+            let goes_on = match next {
+                Ok(goes_on) => {
+                    self.report.lost.extend(lost.take().map(|lost| lost.before(first)));
+                    goes_on
                 }
+                Err(error) => {
+                    self.report.damage(path, None, error);
+                    lost.get_or_insert_with(|| LostRows::after(path, reader.last()));
+                    reader.skip_damage()
+                }
+            };
+            if !goes_on {
+                self.report.lost.extend(lost);
+                return Ok(());
             }
         }
     }
