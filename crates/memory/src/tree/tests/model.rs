@@ -260,7 +260,8 @@ fn keys_in_order_fill_the_leaves() {
     assert!(fill((0..many).rev()) > 0.95, "downwards");
     assert!(fill((many..2 * many).chain(0..many)) > 0.95, "upwards in front of others");
     let runs = (0..many).map(|at| at % 20 * many + at);
-    assert!(fill(runs) > 0.9, "upwards in twenty places by turns");
+    // Under Miri too few come in each place.
+    assert!(fill(runs) > if cfg!(miri) { 0.5 } else { 0.9 }, "upwards in twenty places by turns");
     let mut rng = Rng::with_seed(7);
     assert!(fill(std::iter::repeat_with(|| rng.u64(..)).take(many as usize)) > 0.6, "in no order");
 }
