@@ -99,24 +99,27 @@ impl Chain {
     }
 
     fn open_segments(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
-        let sequences = self.sequences(disk, first, current)?;
+        let all = self.sequences(disk, current)?;
+        let (older, sequences) = all.split_at(all.partition_point(|sequence| *sequence < first));
+        // Where one seems to be missing the manifest may be another database's: a segment that is there tells.
+        let open = |sequence| Segment::open(disk, &self.directory, &self.log, sequence).map_err(RecoveryError::Segment);
         // The manifest names no segment as the first that was not there.
         if sequences.is_empty() && first > FIRST_SEQUENCE && self.frozen_end.is_none() {
+            older.last().copied().map(open).transpose()?;
             return Err(self.missing(first, None));
         }
-        for (place, sequence) in sequences.iter().enumerate() {
-            let expected = first + place as u64;
+        let segments = sequences.iter().map(|sequence| open(*sequence)).collect::<Result<Vec<_>, _>>()?;
+        for ((segment, sequence), expected) in segments.into_iter().zip(sequences).zip(first..) {
             if *sequence != expected {
                 return Err(self.missing(expected, None));
             }
-            let segment = Segment::open(disk, &self.directory, &self.log, expected).map_err(RecoveryError::Segment)?;
             self.push(segment)?;
         }
         Ok(())
     }
 
     /// The numbers of the segments there are, ascending.
-    fn sequences(&self, disk: &dyn Disk, first: u64, current: Generation) -> Result<Vec<u64>, RecoveryError> {
+    fn sequences(&self, disk: &dyn Disk, current: Generation) -> Result<Vec<u64>, RecoveryError> {
         let directory = &self.directory;
         if !disk.exists(directory).map_err(RecoveryError::io("look for", directory))? {
             return Err(RecoveryError::MissingDirectory { path: directory.clone(), stream: self.log.stream() });
@@ -127,7 +130,7 @@ impl Chain {
                 if generation > current {
                     return Err(RecoveryError::ManifestTooOld { path, generation: current });
                 }
-                if generation == self.log.generation() && sequence >= first {
+                if generation == self.log.generation() {
                     sequences.push(sequence);
                 }
             }
