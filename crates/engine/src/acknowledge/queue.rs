@@ -29,7 +29,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Waiter {
     /// What it waits for.
     pub(crate) observed: Observed,
-    state: Mutex<WaiterState>,
+    state: sync::Mutex<WaiterState>,
     woken: Condvar,
 }
 
@@ -45,12 +45,12 @@ struct WaiterState {
 impl Waiter {
     /// A waiter that nobody has registered yet.
     pub(crate) fn new(observed: Observed) -> Arc<Waiter> {
-        Arc::new(Waiter { observed, state: Mutex::default(), woken: Condvar::new() })
+        Arc::new(Waiter { observed, state: sync::Mutex::default(), woken: Condvar::new() })
     }
 
     /// The future was polled by `waker`.
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        let mut state = locked(&self.state);
+        let mut state = sync::lock(&self.state);
         match &mut state.waker {
             Some(known) => known.clone_from(waker),
             unset => *unset = Some(waker.clone()),
@@ -60,7 +60,7 @@ impl Waiter {
     /// Blocks until woken.
     pub(crate) fn block(&self) {
         let mut followers = {
-            let mut state = locked(&self.state);
+            let mut state = sync::lock(&self.state);
             while !state.is_over {
                 state = sync::wait(&self.woken, &self.state, state);
             }
@@ -72,7 +72,7 @@ impl Waiter {
     /// Nobody waits here any more; the queue drops its entry when its turn comes.
     pub(crate) fn abandon(&self) {
         let mut followers = {
-            let mut state = locked(&self.state);
+            let mut state = sync::lock(&self.state);
             state.is_over = true;
             state.waker = None;
             std::mem::take(&mut state.followers)
@@ -83,7 +83,7 @@ impl Waiter {
     /// Wakes whoever waits. A thread wakes half of `rest` in turn; of the others' and of a future's `rest` nothing is taken.
     fn wake(&self, rest: &mut Vec<Arc<Waiter>>) {
         let waker = {
-            let mut state = locked(&self.state);
+            let mut state = sync::lock(&self.state);
             if std::mem::replace(&mut state.is_over, true) {
                 return;
             }
@@ -218,10 +218,10 @@ mod tests {
             let mut left = all.clone();
             wake_all(&mut left);
             assert!(left.is_empty());
-            let is_over = |waiter: &&Arc<Waiter>| locked(&waiter.state).is_over;
+            let is_over = |waiter: &&Arc<Waiter>| sync::lock(&waiter.state).is_over;
             assert!(all.iter().filter(is_over).count() < 8, "the caller wakes only a few itself");
             while let Some(woken) =
-                all.iter().filter(is_over).find(|waiter| !locked(&waiter.state).followers.is_empty())
+                all.iter().filter(is_over).find(|waiter| !sync::lock(&waiter.state).followers.is_empty())
             {
                 leave(woken);
             }
