@@ -11,9 +11,10 @@
 //! - Concurrency control and log protocol are erased here once, by an enum that is matched once per commit.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Epochs, Pin, Snapshots};
 
 use crate::acknowledge::{Receipt, ReceiptSource};
@@ -150,13 +151,13 @@ impl Shared {
 
     /// A session ends with keys left to purge; another one takes them over.
     pub(crate) fn adopt_purges(&self, purges: impl IntoIterator<Item = Purge>) {
-        let mut orphans = locked(&self.orphans);
+        let mut orphans = lock(&self.orphans);
         orphans.extend(purges);
         self.has_orphans.store(!orphans.is_empty(), Ordering::Relaxed);
     }
 
     pub(crate) fn take_orphans(&self) -> Vec<Purge> {
-        let mut orphans = locked(&self.orphans);
+        let mut orphans = lock(&self.orphans);
         self.has_orphans.store(false, Ordering::Relaxed);
         std::mem::take(&mut *orphans)
     }
@@ -260,7 +261,7 @@ impl Database {
         let control = Mutex::default();
         let inner = Arc::new(Inner { shared, idle, checkpoints, ticker, home, report, control });
         if inner.shared.config.control_socket {
-            *locked(&inner.control) = Some(control::serve(&inner.shared.config, Arc::downgrade(&inner))?);
+            *lock(&inner.control) = Some(control::serve(&inner.shared.config, Arc::downgrade(&inner))?);
         }
         Ok(Database { inner })
     }
@@ -278,10 +279,10 @@ impl Database {
         &self,
         body: impl FnMut(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<(T, Receipt), E> {
-        let idle = locked(&self.inner.idle).pop();
+        let idle = lock(&self.inner.idle).pop();
         let mut session = idle.map_or_else(|| self.session(), Ok)?;
         let result = session.run(body);
-        locked(&self.inner.idle).push(session);
+        lock(&self.inner.idle).push(session);
         result
     }
 
@@ -391,11 +392,11 @@ impl Database {
 
 impl Inner {
     fn close(&self) -> Result<(), Error> {
-        drop(locked(&self.control).take());
-        locked(&self.idle).clear();
+        drop(lock(&self.control).take());
+        lock(&self.idle).clear();
         // Before the ticker: a last checkpoint needs epochs that go on.
         let checkpointed = self.checkpoints.stop();
-        locked(&self.ticker).stop();
+        lock(&self.ticker).stop();
         let Some(directory) = self.home.close() else { return Ok(checkpointed?) };
         let ends = with_protocol!(&self.shared.engine, protocol => protocol.close())?;
         directory.freeze(&ends, self.shared.store.epochs().current())?;
@@ -431,8 +432,4 @@ fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut 
     report.index_seconds = (clock.now() - begun).as_secs_f64();
     report.seconds += report.index_seconds;
     Ok(())
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

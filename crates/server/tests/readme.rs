@@ -10,8 +10,7 @@ const PREFIX: &str = "cargo run --release -- ";
 
 #[test]
 fn the_readmes_first_command_parses() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let text = std::fs::read_to_string(&readme).unwrap();
+    let text = std::fs::read_to_string(Path::new("../../README.md")).unwrap();
     let line = text.lines().find_map(|line| line.trim().trim_start_matches("$ ").strip_prefix(PREFIX));
     let arguments = line.expect("the README shows the binary").split('#').next().unwrap();
     // With --help everything is parsed and nothing is run.

@@ -10,26 +10,21 @@
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use osier_memory::sync::{self, Condvar};
+use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
 use crate::ids::Stamp;
 use crate::log::Observed;
-
-/// Locks, whatever a panicking holder left: the critical sections here keep their data whole at every step.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// One waiting thread or future.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     /// What it waits for.
     pub(crate) observed: Observed,
-    state: sync::Mutex<WaiterState>,
+    state: Mutex<WaiterState>,
     woken: Condvar,
 }
 
@@ -45,12 +40,12 @@ struct WaiterState {
 impl Waiter {
     /// A waiter that nobody has registered yet.
     pub(crate) fn new(observed: Observed) -> Arc<Waiter> {
-        Arc::new(Waiter { observed, state: sync::Mutex::default(), woken: Condvar::new() })
+        Arc::new(Waiter { observed, state: Mutex::default(), woken: Condvar::new() })
     }
 
     /// The future was polled by `waker`.
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        let mut state = sync::lock(&self.state);
+        let mut state = lock(&self.state);
         match &mut state.waker {
             Some(known) => known.clone_from(waker),
             unset => *unset = Some(waker.clone()),
@@ -60,9 +55,9 @@ impl Waiter {
     /// Blocks until woken.
     pub(crate) fn block(&self) {
         let mut followers = {
-            let mut state = sync::lock(&self.state);
+            let mut state = lock(&self.state);
             while !state.is_over {
-                state = sync::wait(&self.woken, &self.state, state);
+                state = wait(&self.woken, &self.state, state);
             }
             std::mem::take(&mut state.followers)
         };
@@ -72,7 +67,7 @@ impl Waiter {
     /// Nobody waits here any more; the queue drops its entry when its turn comes.
     pub(crate) fn abandon(&self) {
         let mut followers = {
-            let mut state = sync::lock(&self.state);
+            let mut state = lock(&self.state);
             state.is_over = true;
             state.waker = None;
             std::mem::take(&mut state.followers)
@@ -83,7 +78,7 @@ impl Waiter {
     /// Wakes whoever waits. A thread wakes half of `rest` in turn; of the others' and of a future's `rest` nothing is taken.
     fn wake(&self, rest: &mut Vec<Arc<Waiter>>) {
         let waker = {
-            let mut state = sync::lock(&self.state);
+            let mut state = lock(&self.state);
             if std::mem::replace(&mut state.is_over, true) {
                 return;
             }
@@ -146,7 +141,7 @@ impl Queue {
     /// Registers; the caller looks at the frontier again afterwards.
     pub(crate) fn push(&self, due: Stamp, waiter: Arc<Waiter>) {
         {
-            let mut heap = locked(&self.heap);
+            let mut heap = lock(&self.heap);
             heap.push(Entry { due, waiter });
             self.length.store(heap.len(), Ordering::Relaxed);
         }
@@ -160,7 +155,7 @@ impl Queue {
 
     /// Moves everyone due at or before `frontier` to `out`.
     pub(crate) fn take_due(&self, frontier: Stamp, out: &mut Vec<Arc<Waiter>>) {
-        let mut heap = locked(&self.heap);
+        let mut heap = lock(&self.heap);
         while heap.peek().is_some_and(|entry| entry.due <= frontier) {
             let entry = heap.pop().expect("it was peeked at");
             assert!(entry.due <= frontier, "woken beyond the frontier");
@@ -218,10 +213,9 @@ mod tests {
             let mut left = all.clone();
             wake_all(&mut left);
             assert!(left.is_empty());
-            let is_over = |waiter: &&Arc<Waiter>| sync::lock(&waiter.state).is_over;
+            let is_over = |waiter: &&Arc<Waiter>| lock(&waiter.state).is_over;
             assert!(all.iter().filter(is_over).count() < 8, "the caller wakes only a few itself");
-            while let Some(woken) =
-                all.iter().filter(is_over).find(|waiter| !sync::lock(&waiter.state).followers.is_empty())
+            while let Some(woken) = all.iter().filter(is_over).find(|waiter| !lock(&waiter.state).followers.is_empty())
             {
                 leave(woken);
             }

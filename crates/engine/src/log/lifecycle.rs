@@ -6,16 +6,16 @@
 //! - [`RunningLog::close`] returns ends only if everything stamped is durable on every stream and certified so.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Ring, RingConfig};
 
 use super::metrics::StreamCounters;
 use super::protocol::{Frontier, Lag};
 use super::{LogError, LogFailure, LogIdentity, LogMetrics, Slot, Stream, batch};
-use crate::acknowledge::queue::locked;
 use crate::acknowledge::{Acknowledger, Loggers, ReceiptSource};
 use crate::config::Config;
 use crate::failpoint::Mutation;
@@ -277,7 +277,7 @@ impl RunningLog {
 
     /// Drains, stops the tasks and returns where each stream ends. A second call fails with [`LogError::Closed`].
     pub(crate) fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
-        let tasks = locked(&self.tasks).take().ok_or(LogError::Closed)?;
+        let tasks = lock(&self.tasks).take().ok_or(LogError::Closed)?;
         self.log.begin_close();
         // A task that panicked has failed the log through its guard, with its name.
         for logger in tasks.loggers {
@@ -300,7 +300,7 @@ impl RunningLog {
 
 impl Drop for RunningLog {
     fn drop(&mut self) {
-        if locked(&self.tasks).is_some() {
+        if lock(&self.tasks).is_some() {
             self.log.begin_close();
         }
     }

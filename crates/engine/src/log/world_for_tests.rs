@@ -8,11 +8,12 @@
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::acknowledge::queue::locked;
+use osier_memory::sync::{Mutex, lock};
+
 use crate::config::{Config, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, TableId};
 use crate::io::{Clock, Disk, Environment, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
@@ -37,12 +38,12 @@ pub(crate) struct FaultyDisk {
 impl FaultyDisk {
     /// Has `rule` decide about each operation from now on.
     pub(crate) fn set_rule(&self, rule: impl FnMut(&str) -> Option<io::Error> + Send + 'static) {
-        *locked(&self.rule) = Some(Box::new(rule));
+        *lock(&self.rule) = Some(Box::new(rule));
     }
 
     /// No more faults.
     pub(crate) fn clear_rule(&self) {
-        *locked(&self.rule) = None;
+        *lock(&self.rule) = None;
     }
 
     /// Syncs of files that were opened for the log.
@@ -52,7 +53,7 @@ impl FaultyDisk {
 
     fn judge(&self, call: &str, path: &Path) -> io::Result<()> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        match locked(&self.rule).as_mut().and_then(|rule| rule(&format!("{call} {name}"))) {
+        match lock(&self.rule).as_mut().and_then(|rule| rule(&format!("{call} {name}"))) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -184,14 +185,14 @@ pub(crate) struct HandSpawn {
 impl HandSpawn {
     /// Steps the task called `name`, asleep or not; `None` where it is over.
     pub(crate) fn step(&self, name: &str) -> Option<Step> {
-        let index = locked(&self.tasks).iter().position(|task| task.name == name).expect("a task of that name");
+        let index = lock(&self.tasks).iter().position(|task| task.name == name).expect("a task of that name");
         self.step_at(index)
     }
 
     /// Steps the task at `index`, if it is not over.
     fn step_at(&self, index: usize) -> Option<Step> {
         let mut task = {
-            let mut tasks = locked(&self.tasks);
+            let mut tasks = lock(&self.tasks);
             let stepped = &mut tasks[index];
             if let Rest::Asleep(_) = stepped.rest {
                 stepped.signal.wait(Some(Duration::ZERO));
@@ -205,7 +206,7 @@ impl HandSpawn {
         if is_over {
             task = None;
         }
-        let mut tasks = locked(&self.tasks);
+        let mut tasks = lock(&self.tasks);
         let stepped = &mut tasks[index];
         stepped.task = task;
         stepped.rest = match (&outcome, stepped.rest) {
@@ -243,7 +244,7 @@ impl HandSpawn {
                 Rest::Asleep(until) if task.task.is_some() => until,
                 _ => None,
             };
-            let next = locked(&self.tasks).iter().filter_map(deadlines).min();
+            let next = lock(&self.tasks).iter().filter_map(deadlines).min();
             let Some(next) = next else { return };
             self.clock.advance(next.saturating_sub(self.clock.now()));
         }
@@ -260,7 +261,7 @@ impl HandSpawn {
                     _ => true,
                 }
         };
-        let tasks = locked(&self.tasks);
+        let tasks = lock(&self.tasks);
         (0..tasks.len()).filter(|index| is_awake(&tasks[*index])).collect()
     }
 
@@ -274,13 +275,13 @@ impl HandSpawn {
 
     /// How many tasks are not over.
     pub(crate) fn live(&self) -> usize {
-        locked(&self.tasks).iter().filter(|task| task.end.is_none()).count()
+        lock(&self.tasks).iter().filter(|task| task.end.is_none()).count()
     }
 }
 
 impl Spawn for HandSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
-        let mut tasks = locked(&self.tasks);
+        let mut tasks = lock(&self.tasks);
         tasks.push(Stepped { name, signal, rest: Rest::Awake, task: Some(task), end: None });
         Ok(Box::new(HandJoiner { spawn: self.clone(), index: tasks.len() - 1 }))
     }
@@ -294,7 +295,7 @@ struct HandJoiner {
 impl Joiner for HandJoiner {
     fn join(self: Box<Self>) -> Result<(), String> {
         self.spawn.settle_for_good();
-        let end = locked(&self.spawn.tasks)[self.index].end.clone();
+        let end = lock(&self.spawn.tasks)[self.index].end.clone();
         end.expect("waited for a task that nothing will end")
     }
 }

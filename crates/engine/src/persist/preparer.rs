@@ -20,16 +20,16 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use osier_memory::sync::{Mutex, lock};
 
 use super::device::LARGE_BATCH_BYTES;
 use super::manifest::StreamBegin;
 use super::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
-use crate::acknowledge::queue::locked;
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, StreamId};
 use crate::io::{Disk, File, OpenMode, Signal, Step, Task};
@@ -114,7 +114,7 @@ impl SegmentPool {
     pub(crate) fn take(&self, stream: StreamId) -> Option<Blank> {
         let shelf = &self.shelves[stream.0 as usize];
         let blank = {
-            let mut state = locked(&shelf.state);
+            let mut state = lock(&shelf.state);
             let blank = state.blank.take();
             state.is_wanted = blank.is_none();
             blank
@@ -126,20 +126,20 @@ impl SegmentPool {
 
     /// The logger of `stream` began a segment.
     pub(crate) fn began(&self, stream: StreamId, header: SegmentHeader) {
-        locked(&self.shelves[stream.0 as usize].state).segments.push_back(header);
+        lock(&self.shelves[stream.0 as usize].state).segments.push_back(header);
     }
 
     /// The sequence number of the segment that each stream is writing: all records that are stamped from now on are in it
     /// or behind it.
     pub(crate) fn current(&self) -> Vec<u64> {
-        let current = |shelf: &CachePadded<Shelf>| locked(&shelf.state).segments.back().map(|last| last.sequence);
+        let current = |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.back().map(|last| last.sequence);
         self.shelves.iter().map(|shelf| current(shelf).unwrap_or(FIRST_SEQUENCE)).collect()
     }
 
     /// The sequence number of the first segment of each stream that may hold records above `stamp`.
     pub(crate) fn first_above(&self, stamp: Stamp) -> Vec<u64> {
         let first = |shelf: &CachePadded<Shelf>| {
-            let state = locked(&shelf.state);
+            let state = lock(&shelf.state);
             let begins = state.segments.iter().rev().find(|segment| segment.floor <= stamp).or(state.segments.front());
             begins.map_or(FIRST_SEQUENCE, |segment| segment.sequence)
         };
@@ -149,7 +149,7 @@ impl SegmentPool {
     /// Recovery needs only the segments from these on, and not these `others`: the manifest that says so is durable.
     pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
         for (shelf, begin) in self.shelves.iter().zip(begins) {
-            let mut state = locked(&shelf.state);
+            let mut state = lock(&shelf.state);
             let count = state.segments.iter().take_while(|segment| segment.sequence < begin.sequence).count();
             assert!(count == 0 || count < state.segments.len(), "the segment that is being written stays");
             let paths = state
@@ -167,7 +167,7 @@ impl SegmentPool {
     /// The bytes of the segments that recovery needs.
     pub(crate) fn retained_bytes(&self) -> u64 {
         let bytes =
-            |shelf: &CachePadded<Shelf>| locked(&shelf.state).segments.iter().map(|segment| segment.bytes).sum::<u64>();
+            |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.iter().map(|segment| segment.bytes).sum::<u64>();
         self.shelves.iter().map(bytes).sum()
     }
 
@@ -233,7 +233,7 @@ impl Preparer {
     pub(crate) fn prepare_first(&mut self) -> Result<(), LogError> {
         for index in 0..self.streams.len() {
             let blank = self.adopt(index).and_then(|blank| blank.map_or_else(|| self.create(index), Ok))?;
-            locked(&self.shelf(index).state).blank = Some(blank);
+            lock(&self.shelf(index).state).blank = Some(blank);
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ impl Preparer {
             } else if adopted.is_none() {
                 adopted = Some(Blank { path, file, zeroed: 0 });
             } else {
-                locked(&self.shelf(index).state).superseded.push_back(path);
+                lock(&self.shelf(index).state).superseded.push_back(path);
             }
         }
         Ok(adopted)
@@ -291,7 +291,7 @@ impl Preparer {
         let now = self.log.environment.clock.now();
         let pause = self.streams[index].next_removal_at.saturating_sub(now);
         let surplus = {
-            let state = &mut *locked(&self.shelf(index).state);
+            let state = &mut *lock(&self.shelf(index).state);
             match state.superseded.len() > state.spares_max {
                 true if pause.is_zero() => state.superseded.pop_front(),
                 true => return Ok(Step::Idle(Some(pause))),
@@ -306,7 +306,7 @@ impl Preparer {
 
     /// A blank made of a superseded segment, if there is one of the right length.
     fn reuse(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
-        let Some(path) = locked(&self.shelf(index).state).superseded.pop_back() else { return Ok(None) };
+        let Some(path) = lock(&self.shelf(index).state).superseded.pop_back() else { return Ok(None) };
         let number = self.streams[index].number;
         let blank = segment::prepared_path(&self.shelf(index).directory, number);
         self.disk().rename(&path, &blank).map_err(|source| LogFailure::device("rename", &path, source))?;
@@ -323,7 +323,7 @@ impl Preparer {
     /// One piece of work for one stream: what it did, as a step.
     fn tend(&mut self, index: usize) -> Result<Step, LogFailure> {
         let blank = {
-            let mut state = locked(&self.shelf(index).state);
+            let mut state = lock(&self.shelf(index).state);
             match (&state.blank, &state.failure) {
                 (Some(blank), _) => {
                     let pace = self.pace(index, blank);
@@ -350,7 +350,7 @@ impl Preparer {
 
     /// The device is full: fails the log only if a logger cannot go on.
     fn do_without(&self, index: usize, failure: LogFailure) -> Result<Step, LogFailure> {
-        let mut state = locked(&self.shelf(index).state);
+        let mut state = lock(&self.shelf(index).state);
         if state.is_wanted {
             return Err(failure);
         }
@@ -359,7 +359,7 @@ impl Preparer {
     }
 
     fn shelve(&self, index: usize, blank: Blank) {
-        let mut state = locked(&self.shelf(index).state);
+        let mut state = lock(&self.shelf(index).state);
         assert!(state.blank.is_none(), "two blanks on one shelf");
         state.blank = Some(blank);
         state.failure = None;
@@ -393,7 +393,7 @@ impl Preparer {
 
     /// One piece of work for the stream that needs it most.
     fn tend_one(&mut self) -> Result<Step, LogFailure> {
-        let is_wanted = |shelf: &CachePadded<Shelf>| locked(&shelf.state).is_wanted;
+        let is_wanted = |shelf: &CachePadded<Shelf>| lock(&shelf.state).is_wanted;
         if let Some(wanted) = self.log.pool.shelves.iter().position(is_wanted) {
             return self.tend(wanted);
         }

@@ -11,15 +11,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Duplicate, Participant, Record, Run};
 
 use super::RecoveryError;
 use super::RecoveryPhase;
 use super::replay_values::version_of;
 use super::report::Pace;
-use super::scan::locked;
 use super::workers::{self, Work};
 use crate::checkpoint::{CheckpointError, files, loader::PartReader};
 use crate::config::Config;
@@ -116,7 +116,7 @@ impl Load {
         loop {
             let at = self.next.load(Ordering::Acquire);
             let Some(part) = self.parts.get(at) else { return Ok(None) };
-            if let Some(run) = locked(part).take_run(BLOCKS_PER_RUN)? {
+            if let Some(run) = lock(part).take_run(BLOCKS_PER_RUN)? {
                 return Ok(Some((at, run)));
             }
             self.next.fetch_max(at + 1, Ordering::AcqRel);
@@ -166,8 +166,8 @@ impl Work for Loader {
         if goes_on {
             self.run = Some((part, run));
         } else {
-            locked(&self.load.parts[part]).join(run);
-            locked(&self.load.loaded).append(&mut self.loaded);
+            lock(&self.load.parts[part]).join(run);
+            lock(&self.load.loaded).append(&mut self.loaded);
         }
         Ok(true)
     }

@@ -16,14 +16,14 @@
 //! Absent: a limit of memory for the entries that are being sorted: 24 bytes each, besides what the index will take.
 
 use std::cmp::Ordering as Order;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
+use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, RecordBox, Run, ScanFrom};
 
 use super::RecoveryPhase;
 use super::report::Pace;
-use super::scan::locked;
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::Error;
@@ -67,7 +67,7 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
     let pin = participant.pin();
     for source in &build.sources {
         for (target, index) in source.targets.iter().zip(&source.table.indexes) {
-            let runs = std::mem::take(&mut *locked(&target.runs));
+            let runs = std::mem::take(&mut *lock(&target.runs));
             index.tree.fill(&pin, runs).expect("the pieces of an index have no key in common");
         }
     }
@@ -127,7 +127,7 @@ impl Build {
         let mut pieces = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
             for (index, target) in source.targets.iter().enumerate() {
-                let chunks = std::mem::take(&mut *locked(&target.chunks));
+                let chunks = std::mem::take(&mut *lock(&target.chunks));
                 pieces.extend(cut(chunks).into_iter().map(|parts| Piece { source: number, index, parts }));
             }
         }
@@ -160,7 +160,7 @@ impl Source {
 
     /// Takes the next range.
     fn take(&self, pin: &Pin<'_>) -> Option<Vec<Held<Record>>> {
-        let mut next = locked(&self.next);
+        let mut next = lock(&self.next);
         let begin = next.take()?;
         let (mut rows, mut leaf) = (Vec::with_capacity(2 * RANGE_ROWS), LeafScan::new());
         self.table.primary.scan_leaf(pin, ScanFrom::AtLeast(&begin), &mut leaf);
@@ -181,7 +181,7 @@ impl Source {
                 self.table.rows.check(version.bytes())?;
                 let row = self.table.rows.row(version.bytes());
                 for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                    chunk.push(Entry::new(index_entry(&self.table, index, &row)));
+                    chunk.push(Entry::new(index_entry(&self.table, &row, index.codec.of_row(&row).as_bytes())));
                 }
             }
         }
@@ -193,7 +193,7 @@ impl Target {
     fn add(&self, chunk: &mut Vec<Entry>) {
         let mut chunk = std::mem::take(chunk);
         chunk.sort_unstable_by(Entry::compare);
-        locked(&self.chunks).push(chunk);
+        lock(&self.chunks).push(chunk);
     }
 }
 
@@ -266,7 +266,7 @@ impl Work for Merger {
     type Error = Error;
 
     fn advance(&mut self) -> Result<bool, Error> {
-        let Some(Piece { source, index, parts }) = locked(&self.pieces).pop() else { return Ok(false) };
+        let Some(Piece { source, index, parts }) = lock(&self.pieces).pop() else { return Ok(false) };
         let source = &self.build.sources[source];
         let mut entries: Vec<Entry> = parts.into_iter().flatten().collect();
         // Stable: it finds the parts, which are sorted, and merges them.
@@ -280,7 +280,7 @@ impl Work for Merger {
             })?;
         }
         drop(pin);
-        locked(&source.targets[index].runs).push(run);
+        lock(&source.targets[index].runs).push(run);
         self.build.advance(count);
         Ok(true)
     }

@@ -11,8 +11,10 @@
 //!
 //! Absent: the records (check.rs), the decision what lives (cut.rs), any change on disk (freeze.rs).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use osier_memory::sync::{Mutex, lock};
 
 use super::base::Base;
 use super::chain::{Chain, Limit};
@@ -252,12 +254,12 @@ impl Scan {
 
     /// Takes what a thread hands back.
     pub(crate) fn finish(&self, finished: Finished) {
-        locked(&self.finished).push(finished);
+        lock(&self.finished).push(finished);
     }
 
     /// What the threads handed back, when the scan is over.
     pub(crate) fn take_finished(&self) -> Vec<Finished> {
-        std::mem::take(&mut *locked(&self.finished))
+        std::mem::take(&mut *lock(&self.finished))
     }
 
     pub(crate) fn stream(&self, place: Place) -> &StreamScan {
@@ -285,7 +287,7 @@ impl Scan {
     pub(crate) fn read(&self, place: Place, mut buffer: Vec<u8>) -> Result<Option<Chunk>, RecoveryError> {
         let scan = &self.stream(place).segments[place.segment];
         let limit = self.stream(place).chain.limit(place.segment);
-        let mut cursor = locked(&scan.cursor);
+        let mut cursor = lock(&scan.cursor);
         if scan.exhausted.load(Ordering::Acquire) {
             return Ok(None);
         }
@@ -515,7 +517,7 @@ impl StreamScan {
 
     /// How far the newest segment was read; `None` where there is no segment.
     pub(crate) fn newest(&self) -> Option<Cursor> {
-        self.segments.last().map(|segment| *locked(&segment.cursor))
+        self.segments.last().map(|segment| *lock(&segment.cursor))
     }
 
     /// Where the last segment ends that was read.
@@ -525,7 +527,7 @@ impl StreamScan {
 
     /// The torn batch, which must be the last.
     pub(crate) fn torn(&self, scan: &Scan) -> Result<Option<Torn>, RecoveryError> {
-        let Some(torn) = locked(&self.torn).clone() else { return Ok(None) };
+        let Some(torn) = lock(&self.torn).clone() else { return Ok(None) };
         let last = self.newest().and_then(|cursor| cursor.last);
         if last.is_some_and(|last| last.header.offset == torn.batch) {
             return Ok(Some(torn));
@@ -536,13 +538,9 @@ impl StreamScan {
 
     /// Notes that only a prefix of a batch was written.
     pub(crate) fn tear(&self, torn: Torn) {
-        let mut first = locked(&self.torn);
+        let mut first = lock(&self.torn);
         if first.as_ref().is_none_or(|first| torn.batch < first.batch) {
             *first = Some(torn);
         }
     }
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

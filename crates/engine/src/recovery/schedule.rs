@@ -8,6 +8,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use osier_memory::sync::{Mutex, lock};
+
 use super::check::lives;
 use super::cut::Verdict;
 use super::replay_values::Replayer;
@@ -30,7 +32,7 @@ pub(crate) struct Schedule {
     /// Of the generation that crashed; the only one that defers.
     cut: Stamp,
     next: AtomicUsize,
-    finished: std::sync::Mutex<(Tally, Vec<Replayer>)>,
+    finished: Mutex<(Tally, Vec<Replayer>)>,
 }
 
 /// Replays what `deferred` holds and the cut lets live; returns what that was. Without replayers it is only counted.
@@ -54,7 +56,7 @@ pub(crate) fn replay_deferred(
     if let Some(pace) = Pace::of(config) {
         pace.report(RecoveryPhase::Replay, total, total);
     }
-    Ok(std::mem::take(&mut *super::scan::locked(&schedule.finished)))
+    Ok(std::mem::take(&mut *lock(&schedule.finished)))
 }
 
 /// Purges what every replayer deleted.
@@ -116,7 +118,7 @@ impl Work for DeferredReplay {
             self.replay(deferred)?;
             return Ok(true);
         }
-        let mut finished = super::scan::locked(&schedule.finished);
+        let mut finished = lock(&schedule.finished);
         finished.0.add(&self.tally);
         finished.1.extend(self.replayer.take());
         Ok(false)

@@ -255,16 +255,16 @@ impl State {
 fn fill_index(pin: &Pin<'_>, table: &Table, index: &OpenIndex, row: &[u8]) -> Result<(), TransactionError> {
     let row = table.rows.row(row);
     let key = index.codec.of_row(&row);
-    let entry = index.tree.insert_or_get(pin, key.as_bytes(), |_| index_entry(table, index, &row));
+    let entry = index.tree.insert_or_get(pin, key.as_bytes(), |_| index_entry(table, &row, key.as_bytes()));
     entry.change.map(|_| ()).ok_or_else(|| duplicate_entry(table, index, key.as_bytes()))
 }
 
-/// The entry of one row for an index that nobody else sees yet.
-pub(crate) fn index_entry(table: &Table, index: &OpenIndex, row: &Row<'_>) -> RecordBox {
+/// The entry of one row, under `key`, for an index that nobody else sees yet.
+pub(crate) fn index_entry(table: &Table, row: &Row<'_>, key: &[u8]) -> RecordBox {
     let stamp = Stamp::ZERO.next();
     let mut primary_key = VersionBox::copy_of(table.keys.of_row(row).as_bytes());
     primary_key.set_order(stamp, stamp);
-    Record::new_present(index.codec.of_row(row).as_bytes(), primary_key)
+    Record::new_present(key, primary_key)
 }
 
 /// Two rows have the same key in a unique index.
