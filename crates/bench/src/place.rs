@@ -47,8 +47,10 @@ impl Place {
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let dir = PathBuf::from(format!("osier-{what}-{:x}-{:x}", since.as_secs(), std::process::id()));
+        // Whoever interrupts the run waits until the directory that is made is known.
+        let mut temporary = temporary();
         std::fs::create_dir(&dir).map_err(BenchError::io("create the temporary directory", &dir))?;
-        temporary().push(dir.clone());
+        temporary.push(dir.clone());
         Ok(Place { dirs: vec![dir], is_temporary: true })
     }
 
