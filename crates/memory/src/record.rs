@@ -19,7 +19,7 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::retained::Interval;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
@@ -335,9 +335,17 @@ impl Record {
         assert!(epochs == pin.epochs_id() || epochs == UNSHARED, "a record is read under a pin of its index's clock");
     }
 
-    /// Asks for the first line of the row's version, which will be read soon.
-    pub fn prefetch_version(&self) {
-        prefetch(self.header.version.load(Ordering::Relaxed));
+    /// Asks for the record and the first bytes of its key, which will be read soon.
+    pub fn prefetch(&self) {
+        let header = &raw const self.header;
+        prefetch(header);
+        prefetch(header.wrapping_add(2));
+    }
+
+    /// Asks for the first `bytes` of the row's version, and at least one line, which will be read soon.
+    pub fn prefetch_version(&self, bytes: usize) {
+        let version = self.header.version.load(Ordering::Relaxed).cast::<u8>();
+        (0..bytes.max(1)).step_by(LINE_BYTES).for_each(|line| prefetch(version.wrapping_add(line)));
     }
 
     /// What [`Held::address`](crate::Held::address) is of it.

@@ -300,7 +300,7 @@ impl<'a> Interval<'a> {
     #[inline]
     pub fn expect<'r>(&self, records: impl Iterator<Item = &'r Record>) {
         if self.retained().is_some() {
-            records.for_each(Record::prefetch_version);
+            records.for_each(|record| record.prefetch_version(1));
         }
     }
 

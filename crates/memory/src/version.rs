@@ -9,9 +9,11 @@
 
 use std::alloc::{self, Layout};
 use std::mem;
+use std::ops::RangeInclusive;
 use std::ptr::{self, NonNull};
 
 use crate::Stamp;
+use crate::prefetch::{LINE_BYTES, prefetch_next};
 use crate::sync::RaceCell;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::thin::Thin;
@@ -38,6 +40,10 @@ impl Header {
 
 /// Classes of versions by size, for [`size_class`]: all up to 64 KiB.
 pub(crate) const SIZE_CLASSES: usize = 4 * 12;
+
+/// Versions of which the memory of the next one is asked for: small ones the processor follows by itself, large ones are
+/// several pages.
+const FETCHED_BYTES: RangeInclusive<usize> = 5 * LINE_BYTES..=4096;
 
 /// The class of an allocation of `bytes`, if it has one, and the bytes that it takes. There are four classes to a doubling,
 /// as in most allocators, so that rounding up costs nothing that they would not have cost.
@@ -145,12 +151,15 @@ impl VersionBox {
         VersionBox::init(unsafe { alloc::alloc_zeroed(layout) }, layout, len)
     }
 
-    /// An image that is a copy of `bytes`, with both stamps zero.
+    /// An image that is a copy of `bytes`, with both stamps zero: for whoever makes many, one after the other.
     pub fn copy_of(bytes: &[u8]) -> VersionBox {
         let layout = Version::layout(bytes.len());
         // SAFETY: the layout holds at least the header, and the bytes behind it; all of them are written here.
         unsafe {
             let raw = alloc::alloc(layout);
+            if FETCHED_BYTES.contains(&layout.size()) {
+                prefetch_next(raw, layout.size());
+            }
             let version = VersionBox::init(raw, layout, bytes.len());
             let row = raw.add(mem::size_of::<Header>());
             ptr::copy_nonoverlapping(bytes.as_ptr(), row, bytes.len());

@@ -40,8 +40,8 @@ const CHUNK_ENTRIES: usize = 16 << 10;
 /// One entry of a chunk in so many says where the keys of the others are.
 const SAMPLED_ONE_IN: usize = 256;
 
-/// Rows whose versions are asked for at once.
-const PREFETCHED_ROWS: usize = 16;
+/// How many records ahead a version is asked for; its record twice as many.
+const PREFETCHED_RECORDS: usize = 16;
 
 /// Fills the indexes of `tables`, with as many workers as recovery has threads; returns how many rows these tables have.
 pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<u64, Error> {
@@ -108,6 +108,9 @@ struct Entry {
     record: RecordBox,
 }
 
+/// The key of one entry of many behind its head: both sort as the entries do.
+type Sample = ([u64; 2], Box<[u8]>);
+
 /// What the chunks of an index have of one range of its keys.
 struct Piece {
     source: usize,
@@ -137,14 +140,15 @@ impl Build {
 
 /// Cuts sorted chunks into ranges of keys.
 fn cut(mut chunks: Vec<Vec<Entry>>) -> Vec<Vec<Vec<Entry>>> {
-    let mut samples: Vec<Box<[u8]>> = Vec::new();
+    let mut samples: Vec<Sample> = Vec::new();
     for chunk in &chunks {
-        samples.extend(chunk.iter().step_by(SAMPLED_ONE_IN).map(|entry| Box::from(entry.record.key())));
+        samples.extend(chunk.iter().step_by(SAMPLED_ONE_IN).map(|entry| (entry.head, entry.record.key().into())));
     }
     samples.sort_unstable();
     let begins = samples.iter().step_by(CHUNK_ENTRIES / SAMPLED_ONE_IN).skip(1).rev();
-    let behind = |chunk: &mut Vec<Entry>, begin: &[u8]| {
-        chunk.split_off(chunk.partition_point(|entry| entry.record.key() < begin))
+    let behind = |chunk: &mut Vec<Entry>, (head, key): &Sample| {
+        let is_before = |entry: &Entry| entry.head.cmp(head).then_with(|| entry.record.key().cmp(key)).is_lt();
+        chunk.split_off(chunk.partition_point(is_before))
     };
     let mut pieces: Vec<_> =
         begins.map(|begin| chunks.iter_mut().map(|chunk| behind(chunk, begin)).collect()).collect();
@@ -174,18 +178,30 @@ impl Source {
 
     /// Makes the entries of `rows`; `chunks` are those of this table's indexes.
     fn collect(&self, pin: &Pin<'_>, rows: &[Held<Record>], chunks: &mut [Vec<Entry>]) -> Result<(), Error> {
-        for rows in rows.chunks(PREFETCHED_ROWS) {
-            rows.iter().for_each(|record| pin.get(*record).prefetch_version());
-            for record in rows {
-                let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
-                self.table.rows.check(version.bytes())?;
-                let row = self.table.rows.row(version.bytes());
-                for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                    chunk.push(Entry::new(index_entry(&self.table, &row, index.codec.of_row(&row).as_bytes())));
-                }
+        let mut row_bytes = 0;
+        for (at, record) in rows.iter().enumerate() {
+            let soon = |ahead: usize| rows.get(at + ahead).map(|record| pin.get(*record));
+            prefetch(soon, row_bytes);
+            let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
+            row_bytes = version.memory_bytes();
+            self.table.rows.check(version.bytes())?;
+            let row = self.table.rows.row(version.bytes());
+            for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
+                let record = index_entry(&self.table, &row, index.codec.of_row(&row).as_bytes());
+                chunk.push(Entry::new(record));
             }
         }
         Ok(())
+    }
+}
+
+/// Asks for the memory of records to come, of whose versions `bytes` will be read; `soon` is the one that so many others precede.
+fn prefetch<'r>(soon: impl Fn(usize) -> Option<&'r Record>, bytes: usize) {
+    if let Some(record) = soon(2 * PREFETCHED_RECORDS) {
+        record.prefetch();
+    }
+    if let Some(record) = soon(PREFETCHED_RECORDS) {
+        record.prefetch_version(bytes);
     }
 }
 
@@ -273,7 +289,9 @@ impl Work for Merger {
         entries.sort_by(Entry::compare);
         let (pin, count) = (self.participant.pin(), entries.len());
         let mut run = Run::new(self.build.store.epochs().clone());
-        for entry in entries {
+        let mut entries = entries.into_iter();
+        while let Some(entry) = entries.next() {
+            prefetch(|ahead| entries.as_slice().get(ahead).map(|entry| &*entry.record), 1);
             let pushed = run.push(&pin, entry.record);
             pushed.map_err(|entry: RecordBox| {
                 duplicate_entry(&source.table, &source.table.indexes[index], entry.key())

@@ -11,32 +11,41 @@
 //! Deliberately absent: filling a tree that holds something.
 
 use std::fmt;
-use std::ptr::NonNull;
+use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::epoch::{Epochs, Pin};
 use crate::ids::Stamp;
+use crate::prefetch::prefetch;
 use crate::sync::{Arc, Backoff};
 use crate::thin::Entry;
 use crate::usage::{Kind, Tally};
 
 use super::descend::{as_leaf, header};
 use super::node::{
-    AnyNode, Branch, Fences, Header, Inner, LEAF_LEVEL, Leaf, Raw, Separator, free_node, free_subtree, key_of,
-    node_bytes,
+    AnyNode, Branch, Fences, Header, Inner, LEAF_LEVEL, Leaf, Raw, Separator, free_node, free_separator, free_subtree,
+    key_of, node_bytes,
 };
 use super::search::{is_below, shortest_separator};
 use super::{LEAF_SLOTS, Tree};
 
+/// How many runs ahead the entries of a last leaf are asked for.
+const PREFETCHED_RUNS: usize = 4;
+
 /// Entries in the order of their keys, to be a part of a tree.
 pub struct Run<T: Entry + ?Sized, const L: usize = LEAF_SLOTS> {
     epochs: Arc<Epochs>,
-    leaves: Vec<NonNull<Leaf<T, L>>>,
+    /// Each with its low fence as the separator below it: whoever puts nodes on top need not read the leaves.
+    leaves: Vec<Branch>,
+    /// The first key.
+    first: Box<[u8]>,
     /// Those behind the leaves, one at least where there are any.
     rest: Vec<Raw>,
     /// Where the leaf of the rest begins.
     low: Box<[u8]>,
     /// The last key: that of the last entry is still on its way to the cache when the next one comes.
     last: Vec<u8>,
+    kind: PhantomData<*const T>,
 }
 
 // SAFETY: a run owns its leaves, which nobody else knows, and its entries, which may be shared.
@@ -49,7 +58,8 @@ pub struct Duplicate;
 impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
     /// An empty run for a tree whose memory is reclaimed through `epochs`.
     pub fn new(epochs: Arc<Epochs>) -> Self {
-        Run { epochs, leaves: Vec::new(), rest: Vec::with_capacity(L), low: Box::default(), last: Vec::new() }
+        let (leaves, rest, last) = (Vec::new(), Vec::with_capacity(L), Vec::new());
+        Run { epochs, leaves, first: Box::default(), rest, low: Box::default(), last, kind: PhantomData }
     }
 
     /// Adds an entry; gives it back where its key is not above all keys of the run.
@@ -60,6 +70,7 @@ impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
         assert!(pin.is_of(&self.epochs), "a pin of other epochs does not count for this run");
         let key = entry.key();
         if self.rest.is_empty() {
+            self.first = key.into();
             self.low = key.into();
         } else if !is_below(&self.last, key) {
             return Err(entry);
@@ -74,23 +85,17 @@ impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
         Ok(())
     }
 
-    /// The first key; of a run that is not empty.
-    fn first(&self) -> &[u8] {
-        // SAFETY: the run owns its leaves.
-        self.leaves.first().map_or(&self.low, |leaf| unsafe { leaf.as_ref() }.header.low())
-    }
-
     /// Builds the leaf of the rest, which ends before `high`.
     fn end_leaf(&mut self, pin: &Pin<'_>, high: Option<&[u8]>) {
-        let leaf = Self::leaf(pin, Fences::new(&self.low, high), &self.rest);
-        self.leaves.push(leaf);
+        let child = Self::leaf(pin, Fences::new(&self.low, high), &self.rest);
+        self.leaves.push(Branch { separator: Some(Separator::allocate(&self.low, pin.tally())), child });
         self.rest.clear();
     }
 
-    fn leaf(pin: &Pin<'_>, fences: Fences, entries: &[Raw]) -> NonNull<Leaf<T, L>> {
-        let leaf = Leaf::build(fences, entries, Stamp::ZERO);
+    fn leaf(pin: &Pin<'_>, fences: Fences, entries: &[Raw]) -> AnyNode {
+        let leaf = Leaf::<T, L>::build(fences, entries, Stamp::ZERO).cast();
         // SAFETY: the leaf was just built. It is not an inner node, whose slots would matter.
-        pin.count(Kind::Nodes, unsafe { node_bytes::<T, L, L>(leaf.cast()) });
+        pin.count(Kind::Nodes, unsafe { node_bytes::<T, L, L>(leaf) });
         leaf
     }
 
@@ -101,22 +106,23 @@ impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
             return;
         };
         // SAFETY: the run owns its leaves; nobody else knows this one.
-        let old = unsafe { first.as_ref() };
+        let old = unsafe { first.child.cast::<Leaf<T, L>>().as_ref() };
         let entries: Vec<Raw> = old.entries().collect();
         let new = Self::leaf(pin, Fences::new(&[], old.header.high()), &entries);
-        let old = std::mem::replace(first, new);
+        let old = std::mem::replace(&mut first.child, new);
         // SAFETY: see above. Its entries went over to the new one.
-        unsafe { free_node::<T, L, L>(old.cast(), pin.tally()) }
+        unsafe { free_node::<T, L, L>(old, pin.tally()) }
     }
 
     /// Takes the leaves apart again.
     fn take_apart(&mut self, pin: &Pin<'_>) {
         let mut entries = Vec::with_capacity((self.leaves.len() + 1) * L);
         for leaf in self.leaves.drain(..) {
-            // SAFETY: the run owned the leaf, and owns the entries.
+            // SAFETY: the run owned the leaf and its separator, and owns the entries.
             unsafe {
-                entries.extend(leaf.as_ref().entries());
-                free_node::<T, L, L>(leaf.cast(), pin.tally());
+                entries.extend(leaf.child.cast::<Leaf<T, L>>().as_ref().entries());
+                free_node::<T, L, L>(leaf.child, pin.tally());
+                leaf.separator.inspect(|separator| free_separator(*separator, pin.tally()));
             }
         }
         entries.append(&mut self.rest);
@@ -129,7 +135,10 @@ impl<T: Entry + ?Sized, const L: usize> Drop for Run<T, L> {
         let tally = Tally::default();
         // SAFETY: nobody else knows the leaves and entries of a run.
         unsafe {
-            self.leaves.iter().for_each(|leaf| free_subtree::<T, L, L>(leaf.cast(), &tally));
+            for leaf in &self.leaves {
+                free_subtree::<T, L, L>(leaf.child, &tally);
+                leaf.separator.inspect(|separator| free_separator(*separator, &tally));
+            }
             self.rest.iter().for_each(|entry| T::free(*entry, &tally));
         }
         self.epochs.account().fold(&tally);
@@ -155,7 +164,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         runs.sort_unstable_by(|a, b| a.last.cmp(&b.last));
         let (mut apart, mut others): (Vec<Run<T, L>>, _) = (Vec::with_capacity(runs.len()), Vec::new());
         for run in runs {
-            match apart.last().is_none_or(|before| *before.last < *run.first()) {
+            match apart.last().is_none_or(|before| *before.last < *run.first) {
                 true => apart.push(run),
                 false => others.push(run),
             }
@@ -192,45 +201,50 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let Header { level, .. } = header(pin, old);
         assert!(*level == LEAF_LEVEL && header(pin, old).count() == 0, "only an empty tree is filled");
         for at in 0..runs.len() {
+            if let Some(soon) = runs.get(at + PREFETCHED_RUNS) {
+                soon.rest.iter().for_each(|entry| prefetch(entry.as_ptr()));
+            }
             let (run, later) = runs[at..].split_first_mut().expect("a run is there");
-            run.end_leaf(pin, later.first().map(|next| next.first()));
+            run.end_leaf(pin, later.first().map(|next| &*next.first));
         }
-        let mut nodes: Vec<AnyNode> = Vec::with_capacity(runs.iter().map(|run| run.leaves.len()).sum());
+        let mut nodes: Vec<Branch> = Vec::with_capacity(runs.iter().map(|run| run.leaves.len()).sum());
+        runs.iter_mut().for_each(|run| nodes.append(&mut run.leaves));
         let max_stamp = as_leaf::<T, L>(pin, old).max_stamp();
-        for leaf in runs.iter_mut().flat_map(|run| std::mem::take(&mut run.leaves)) {
-            // SAFETY: the run owned it, now we do.
-            unsafe { leaf.as_ref() }.raise_max_stamp(max_stamp);
-            nodes.push(leaf.cast());
+        if max_stamp > Stamp::ZERO {
+            // SAFETY: the runs owned the leaves, now we do.
+            nodes
+                .iter()
+                .for_each(|leaf| unsafe { leaf.child.cast::<Leaf<T, L>>().as_ref() }.raise_max_stamp(max_stamp));
         }
+        // SAFETY: the first leaf begins below every key. No node was built with its separator.
+        nodes[0].separator.take().inspect(|separator| unsafe { free_separator(*separator, pin.tally()) });
         let leaves = nodes.len();
         for level in LEAF_LEVEL + 1.. {
             if nodes.len() == 1 {
                 break;
             }
-            nodes = evenly(&nodes, I * 3 / 4).map(|children| self.parent(pin, level, children)).collect();
+            nodes = evenly(nodes.len(), I * 3 / 4).map(|range| self.parent(pin, level, &nodes, range)).collect();
         }
-        self.set_root(old, nodes[0]);
+        self.set_root(old, nodes[0].child);
         guard.unlock_obsolete();
         self.retire_node(pin, old);
         self.hints.leaves_added::<L>(pin, leaves - 1);
     }
 
-    /// Builds the inner node above `children`.
-    fn parent(&self, pin: &Pin<'_>, level: u8, children: &[AnyNode]) -> AnyNode {
-        // SAFETY: the nodes were just built, and are linked nowhere yet.
-        let header = |child: &AnyNode| -> &Header { unsafe { &*child.as_ptr() } };
-        let separator = |child| Separator::allocate(header(child).low(), pin.tally());
-        let branch = |(slot, child)| Branch { separator: (slot > 0).then(|| separator(child)), child: *child };
-        let branches: Vec<Branch> = children.iter().enumerate().map(branch).collect();
-        let (first, last) = (header(&children[0]), header(&children[children.len() - 1]));
-        let inner = Inner::<I>::build(Fences::new(first.low(), last.high()), level, &branches, None).cast();
-        self.count(pin, inner);
-        inner
+    /// Builds the inner node above a range of the nodes of the level below.
+    fn parent(&self, pin: &Pin<'_>, level: u8, below: &[Branch], range: Range<usize>) -> Branch {
+        // SAFETY: separators live as long as the node that they are put into, or are on their way up.
+        let low = |branch: &Branch| branch.separator.map(|separator| unsafe { separator.as_ref() }.key());
+        let Branch { separator, .. } = below[range.start];
+        let fences = Fences::new(low(&below[range.start]).unwrap_or_default(), below.get(range.end).and_then(low));
+        let child = Inner::<I>::build(fences, level, &below[range], None).cast();
+        self.count(pin, child);
+        Branch { separator, child }
     }
 }
 
-/// Cuts two nodes or more into groups of about the same size, at most `size`, which leaves room for the next.
-fn evenly(nodes: &[AnyNode], size: usize) -> impl Iterator<Item = &[AnyNode]> {
-    let groups = nodes.len().div_ceil(size);
-    (0..groups).map(move |group| &nodes[group * nodes.len() / groups..(group + 1) * nodes.len() / groups])
+/// Cuts `nodes` nodes, two or more, into groups of about the same size, at most `size`, which leaves room for the next.
+fn evenly(nodes: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let groups = nodes.div_ceil(size);
+    (0..groups).map(move |group| group * nodes / groups..(group + 1) * nodes / groups)
 }
