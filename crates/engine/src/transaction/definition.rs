@@ -9,6 +9,7 @@
 //! - Whoever uses a table has read its catalog row, so an index filled within the defining transaction needs no stamps of
 //!   its own: its users depend on the definition.
 
+use osier_memory::sync::Backoff;
 use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
@@ -55,9 +56,15 @@ impl Transaction<'_> {
                 Definition::Drop(_) => Err(unknown().into()),
             };
         }
-        let stamp = self.definition_stamp(state, name)?.ok_or_else(unknown)?;
-        // Where the definition was committed this very moment its handle is not published yet: try again.
-        Ok(self.shared.catalog.handle(name, stamp).ok_or(TransactionError::ROW_CONFLICT)?)
+        // Where the definition was committed this very moment its handle is about to be published.
+        let mut backoff = Backoff::new();
+        loop {
+            let stamp = self.definition_stamp(state, name)?.ok_or_else(unknown)?;
+            match self.shared.catalog.handle(name, stamp) {
+                Some(table) => return Ok(table),
+                None => backoff.wait(),
+            }
+        }
     }
 
     /// Creates a table. It can be used at once, by this transaction.
