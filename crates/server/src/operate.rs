@@ -10,10 +10,11 @@ use std::time::SystemTime;
 
 use osier::control::{self, Answer, CheckpointTaken, Request};
 use osier::{Config, Create, RecoveryPlan};
-use osier_bench::engine::{EngineOptions, open, recovery_figures, settings};
+use osier_bench::engine::{EngineOptions, accounted, open, recovery_figures, settings};
 use osier_bench::error::BenchError;
+use osier_bench::machine::resident_bytes;
 use osier_bench::progress::recovery_callback;
-use osier_bench::report::Report;
+use osier_bench::report::{MemoryFigures, Report};
 
 use crate::cli::{AskArgs, BackupArgs, CheckpointArgs, RecoverArgs, RestoreArgs, SalvageArgs, SettingArgs};
 use crate::commands::{directories, say};
@@ -117,6 +118,8 @@ pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
     let recovery = db.recovery();
     let mut report = Report::new("recover");
     report.recovery = recovery.map(recovery_figures);
+    let (end_bytes, peak_bytes) = resident_bytes();
+    report.memory = MemoryFigures { start_bytes: 0, end_bytes, peak_bytes, accounted: accounted(&db) };
     report.configuration = settings(db.config());
     if let Some(recovery) = recovery {
         say(out, &recovery.to_string())?;

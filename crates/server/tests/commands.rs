@@ -73,6 +73,7 @@ fn a_database_is_loaded_once_and_recovered() {
     assert!(second["load"].is_null() && second["recovery"]["records"].as_u64().unwrap() >= WRITERS, "{second}");
     let recovered = report(&directory, "recover db --set streams=2");
     assert!(recovered["recovery"]["records"].as_u64().unwrap() >= WRITERS + 500, "{recovered}");
+    assert!(recovered["memory"]["accounted"]["rows"].as_u64().unwrap() > 200 * 1000, "{recovered}");
     let error = fails(&directory, "bench ycsb --dir db --records 300 --transactions 1", 1);
     assert!(error.contains("db holds ycsb with 200 records") && error.contains("--dir"), "{error}");
 }
