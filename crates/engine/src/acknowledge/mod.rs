@@ -115,7 +115,7 @@ impl Acknowledger {
     }
 
     /// Publishes what a synced batch of `stream` made durable: its own stamp, and that of the streams it certified.
-    /// `covered` takes who is to be woken: by [`wake_all`], after the caller has done what is more urgent.
+    /// `covered` takes who is to be woken: by [`wake_all`], after the caller has done what is more urgent, whatever becomes of it.
     pub(crate) fn publish(
         &self,
         stream: StreamId,
@@ -162,6 +162,10 @@ impl Acknowledger {
     fn queue_for_stable(&self, waiter: Arc<Waiter>) {
         let raw_dep = waiter.observed.raw_dep;
         self.stable.push(raw_dep, waiter);
+        if self.has_failed.load(Ordering::SeqCst) {
+            // The failure may have emptied the queue before.
+            self.wake_everybody();
+        }
         self.require(raw_dep);
     }
 
@@ -180,11 +184,15 @@ impl Acknowledger {
         let _ = self.failure.set(reason);
         self.has_failed.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.wake_everybody();
+        self.wake_loggers();
+    }
+
+    fn wake_everybody(&self) {
         let mut waiters = Vec::new();
         self.own.iter().for_each(|queue| queue.take_due(Stamp::MAX, &mut waiters));
         self.stable.take_due(Stamp::MAX, &mut waiters);
         wake_all(&mut waiters);
-        self.wake_loggers();
     }
 }
 

@@ -150,7 +150,12 @@ impl Queue {
 
     /// Whether anybody is registered. The caller has published the frontier and fenced.
     pub(crate) fn is_empty(&self) -> bool {
-        self.length.load(Ordering::Relaxed) == 0
+        self.len() == 0
+    }
+
+    /// How many are registered.
+    pub(super) fn len(&self) -> usize {
+        self.length.load(Ordering::Relaxed)
     }
 
     /// Moves everyone due at or before `frontier` to `out`.

@@ -150,13 +150,15 @@ impl Receipt {
         let waiter = Waiter::new(self.observed);
         acknowledger.register(&waiter);
         loggers.remind(self.observed.stream);
-        loop {
-            if acknowledger.status(&self.observed)? {
-                waiter.abandon();
-                return Ok(());
+        let told = loop {
+            match acknowledger.status(&self.observed) {
+                Ok(false) => waiter.block(),
+                told => break told.map(|_| ()),
             }
-            waiter.block();
-        }
+        };
+        // Whoever woke it without finding it asleep may have left it others to wake.
+        waiter.abandon();
+        told
     }
 
     /// As [`Receipt::wait`] where there is no thread to block: `pause` lets others run after each step in the lead.

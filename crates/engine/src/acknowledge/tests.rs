@@ -180,3 +180,61 @@ fn no_wake_up_is_lost() {
     });
     assert!(acknowledger.stable.is_empty() && acknowledger.own.iter().all(|queue| queue.is_empty()));
 }
+
+/// Loggers that fail when somebody comes to wait.
+#[derive(Debug)]
+struct Failing(Arc<Acknowledger>);
+
+impl Loggers for Failing {
+    fn acknowledger(&self) -> &Acknowledger {
+        &self.0
+    }
+
+    fn take_lead(&self, _stream: StreamId) -> bool {
+        false
+    }
+
+    fn lead(&self, _stream: StreamId) -> bool {
+        unreachable!("nobody leads")
+    }
+
+    fn hand_over(&self, _stream: StreamId) {}
+
+    fn remind(&self, _stream: StreamId) {
+        self.0.fail(LogFailure::TaskDied { task: "a logger".to_owned() }.into());
+    }
+}
+
+#[test]
+fn who_fails_before_it_sleeps_wakes_its_followers() {
+    let acknowledger = acknowledger(1);
+    let sleepers: Vec<_> = [3, 4, 5]
+        .map(|stamp| {
+            let receipt = receipt(&acknowledger, stamp, 0, 0);
+            thread::spawn(move || receipt.wait())
+        })
+        .into();
+    while acknowledger.own[0].len() < sleepers.len() {
+        thread::yield_now();
+    }
+    // The failure finds the one with the latest stamp first and leaves it others to wake; it is registered and does not sleep.
+    let observed = Observed { stamp: Stamp(9), stream: StreamId(0), raw_dep: Stamp::ZERO };
+    let failing = ReceiptSource::new(Arc::new(Failing(Arc::clone(&acknowledger)))).durable(observed, Epoch(1));
+    assert!(failing.wait().is_err());
+    assert!(sleepers.into_iter().all(|sleeper| sleeper.join().unwrap().is_err()), "everybody is told");
+}
+
+#[test]
+fn who_is_queued_once_more_after_a_failure_is_woken() {
+    let acknowledger = acknowledger(2);
+    let (mut receipt, bell) = (receipt(&acknowledger, 5, 0, 4), Arc::default());
+    assert!(poll(&mut receipt, &bell).is_pending());
+    // A logger has taken it out of its stream's queue when another one fails.
+    let mut taken = Vec::new();
+    acknowledger.own[0].take_due(Stamp(5), &mut taken);
+    acknowledger.fail(LogFailure::TaskDied { task: "osier-logger-1".to_owned() }.into());
+    assert_eq!(bell.rings(), 0, "nobody finds it in a queue");
+    acknowledger.queue_for_stable(taken.pop().unwrap());
+    assert_eq!(bell.rings(), 1);
+    assert!(matches!(poll(&mut receipt, &bell), Poll::Ready(Err(_))));
+}

@@ -315,6 +315,8 @@ impl<F> Drop for Logger<F> {
             let task = format!("osier-logger-{}", self.id);
             self.log.fail(LogFailure::TaskDied { task });
         }
+        // A panic may have come between the publication and the waking.
+        wake_all(&mut self.covered);
         self.log.logger_ended();
     }
 }
