@@ -2,14 +2,15 @@
 //! drawn disk operation. It finds races that the simulation in one thread cannot.
 //!
 //! Invariant: a seed decides the crash and what each thread tries, not how the threads interleave; a failure need not
-//! repeat, so the history that broke the promise is in its message.
+//! repeat, so the history that broke the promise is in its message. Threads that wait for each other end the process.
 
 pub mod history;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
+use std::{process, thread};
 
 use fastrand::Rng;
 use osier::config::CheckpointKind;
@@ -35,8 +36,24 @@ const IDS_PER_LIST: u64 = 200;
 /// Receipts that a thread leaves unanswered before it waits for the oldest.
 const OUTSTANDING_MAX: usize = 32;
 
+/// A seed takes a tenth of a second.
+const STANDSTILL: Duration = Duration::from_secs(300);
+
 /// Runs a seed, with deliberate faults built into the engine; returns how many transactions were acknowledged.
 pub fn run(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usize, String> {
+    let (over, is_over) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if is_over.recv_timeout(STANDSTILL) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("seed {seed} of {protocol:?} stands still: a thread waits for what nobody will tell it");
+            process::abort();
+        }
+    });
+    let acknowledged = crash_twice(seed, protocol, mutations);
+    drop(over);
+    acknowledged
+}
+
+fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<usize, String> {
     let mut rng = Rng::with_seed(seed);
     let log_writes = if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered };
     let streams = if protocol == Protocol::Serial { 1 } else { rng.u32(1..=4) };
@@ -133,7 +150,7 @@ fn in_parallel(
     let tables =
         Tables { values: find("values")?, markers: find("markers")?, lists: find("lists")?, takes_checkpoints };
     let seeds: Vec<u64> = (0..THREADS).map(|_| rng.u64(..)).collect();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let spawn = |seed: &u64| {
             let (tables, rng) = (&tables, Rng::with_seed(*seed));
             scope.spawn(move || Worker::new(database, tables, ids, rng)?.run())
