@@ -339,6 +339,7 @@ impl Record {
     pub fn prefetch(&self) {
         let header = &raw const self.header;
         prefetch(header);
+        // As far behind the header as short keys reach, which may be the next line.
         prefetch(header.wrapping_add(2));
     }
 
