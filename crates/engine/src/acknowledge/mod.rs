@@ -19,10 +19,10 @@ pub use receipt::Receipt;
 pub(crate) use receipt::{Loggers, ReceiptSource};
 pub(crate) use watermark::Watermark;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
+use osier_memory::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 use self::queue::{Queue, Waiter, wake_all};
 use crate::failpoint::{Mutation, has};
@@ -172,18 +172,22 @@ impl Acknowledger {
     /// Queues a waiter. The caller asks for the [`status`](Acknowledger::status) again before it sleeps.
     pub(crate) fn register(&self, waiter: &Arc<Waiter>) {
         let observed = &waiter.observed;
-        if self.watermark.durable(observed.stream) < observed.stamp {
+        let is_own_durable = || self.watermark.durable(observed.stream) >= observed.stamp;
+        if !is_own_durable() {
             self.own[observed.stream.0 as usize].push(observed.stamp, Arc::clone(waiter));
-        } else {
-            self.queue_for_stable(Arc::clone(waiter));
+            if !is_own_durable() {
+                return;
+            }
+            // The logger may have looked at its queue before, and the next one to look may be that of another stream.
         }
+        self.queue_for_stable(Arc::clone(waiter));
     }
 
     /// Ends the log: the first reason counts, every waiter is woken, nothing more is published.
     pub(crate) fn fail(&self, reason: LogError) {
         let _ = self.failure.set(reason);
         self.has_failed.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        // Whoever comes to a queue's lock later than this sees the failure.
         self.wake_everybody();
         self.wake_loggers();
     }
@@ -196,5 +200,7 @@ impl Acknowledger {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

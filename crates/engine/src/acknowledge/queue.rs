@@ -11,9 +11,9 @@
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::task::Waker;
 
+use osier_memory::sync::atomic::{AtomicUsize, Ordering, fence};
 use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
 use crate::ids::Stamp;

@@ -28,12 +28,12 @@ impl Bell {
     }
 }
 
-fn acknowledger(streams: usize) -> Arc<Acknowledger> {
+pub(super) fn acknowledger(streams: usize) -> Arc<Acknowledger> {
     let signals = (0..streams).map(|_| Arc::new(Signal::new())).collect();
     Acknowledger::new(signals, Stamp::ZERO, PoplarFrontier::may_acknowledge)
 }
 
-fn receipt(acknowledger: &Arc<Acknowledger>, stamp: u64, stream: u32, raw_dep: u64) -> Receipt {
+pub(super) fn receipt(acknowledger: &Arc<Acknowledger>, stamp: u64, stream: u32, raw_dep: u64) -> Receipt {
     let observed = Observed { stamp: Stamp(stamp), stream: StreamId(stream), raw_dep: Stamp(raw_dep) };
     let acknowledger = Arc::clone(acknowledger) as Arc<dyn Loggers>;
     ReceiptSource::new(acknowledger).durable(observed, Epoch(1))
@@ -58,7 +58,7 @@ impl Loggers for Acknowledger {
     fn remind(&self, _stream: StreamId) {}
 }
 
-fn publish(acknowledger: &Acknowledger, stream: u32, stamp: u64) {
+pub(super) fn publish(acknowledger: &Acknowledger, stream: u32, stamp: u64) {
     let mut covered = Vec::new();
     acknowledger.publish(StreamId(stream), Stamp(stamp), &[], &mut covered);
     wake_all(&mut covered);

@@ -9,9 +9,8 @@
 //!
 //! Absent: who waits ([`super::queue`]), when to raise (the loggers), and what a commit needs (the protocols' frontier.rs).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crossbeam_utils::CachePadded;
+use osier_memory::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::ids::{Stamp, StreamId};
 
@@ -56,9 +55,10 @@ impl Watermark {
 
     /// Computes the minimum over all streams and publishes it; returns `CSN`.
     ///
-    /// Two loggers may do this at once. Raising and loading are sequentially consistent, so the one whose raise comes
-    /// last sees both raises, and its minimum is the true one.
+    /// Two loggers may do this at once, each after its raise: the one whose fence comes last sees both raises, and its
+    /// minimum is the true one.
     pub(crate) fn settle(&self) -> Stamp {
+        fence(Ordering::SeqCst);
         let lowest = self.durable.iter().map(|durable| durable.load(Ordering::SeqCst)).fold(u64::MAX, u64::min);
         assert!(lowest <= Stamp::MAX.0, "the minimum over no stream is no frontier");
         let before = self.stable.fetch_max(lowest, Ordering::SeqCst);
