@@ -182,13 +182,13 @@ impl Source {
         for (at, record) in rows.iter().enumerate() {
             let soon = |ahead: usize| rows.get(at + ahead).map(|record| pin.get(*record));
             prefetch(soon, row_bytes);
-            let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
+            let record = pin.get(*record);
+            let Observed::Present(version) = record.read(pin) else { continue };
             row_bytes = version.memory_bytes();
             self.table.rows.check(version.bytes())?;
             let row = self.table.rows.row(version.bytes());
             for (index, chunk) in self.table.indexes.iter().zip(&mut *chunks) {
-                let record = index_entry(&self.table, &row, index.codec.of_row(&row).as_bytes());
-                chunk.push(Entry::new(record));
+                chunk.push(Entry::new(index_entry(record.key(), index.codec.of_row(&row).as_bytes())));
             }
         }
         Ok(())

@@ -10,7 +10,7 @@
 //!   its own: its users depend on the definition.
 
 use osier_memory::sync::Backoff;
-use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
+use osier_memory::{Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
 use super::write_set::Place;
@@ -19,7 +19,7 @@ use crate::catalog::TableRow;
 use crate::database::Shared;
 use crate::error::Error;
 use crate::table::handle::OpenIndex;
-use crate::table::{KeyRange, Row, Schema, Table, Value};
+use crate::table::{KeyRange, Schema, Table, Value};
 
 /// One change of the definitions, by a transaction in progress.
 pub(super) enum Definition {
@@ -119,8 +119,13 @@ impl Transaction<'_> {
         for row in self.scan(table, KeyRange::all())? {
             let row = row?;
             self.shared.memory.admit_more()?;
-            self.check_key(&altered, &index.codec.of_row(&altered.rows.row(row.as_bytes())))?;
-            fill_index(&self.pin, &altered, index, row.as_bytes())?;
+            let row = altered.rows.row(row.as_bytes());
+            let (primary_key, key) = (altered.keys.of_row(&row), index.codec.of_row(&row));
+            self.check_key(&altered, &key)?;
+            let new_entry = |_: Stamp| index_entry(primary_key.as_bytes(), key.as_bytes());
+            if index.tree.insert_or_get(&self.pin, key.as_bytes(), new_entry).change.is_none() {
+                return Err(duplicate_entry(&altered, index, key.as_bytes()).into());
+            }
         }
         self.define_alter(&altered)?;
         Ok(altered)
@@ -255,23 +260,12 @@ impl State {
     }
 }
 
-/// Adds the entry of one row to an index that nobody else sees yet.
-///
-/// # Errors
-/// [`TransactionError::DuplicateKey`].
-fn fill_index(pin: &Pin<'_>, table: &Table, index: &OpenIndex, row: &[u8]) -> Result<(), TransactionError> {
-    let row = table.rows.row(row);
-    let key = index.codec.of_row(&row);
-    let entry = index.tree.insert_or_get(pin, key.as_bytes(), |_| index_entry(table, &row, key.as_bytes()));
-    entry.change.map(|_| ()).ok_or_else(|| duplicate_entry(table, index, key.as_bytes()))
-}
-
-/// The entry of one row, under `key`, for an index that nobody else sees yet.
-pub(crate) fn index_entry(table: &Table, row: &Row<'_>, key: &[u8]) -> RecordBox {
+/// The entry under `key` of the row with `primary_key`, for an index that nobody else sees yet.
+pub(crate) fn index_entry(primary_key: &[u8], key: &[u8]) -> RecordBox {
     let stamp = Stamp::ZERO.next();
-    let mut primary_key = VersionBox::copy_of(table.keys.of_row(row).as_bytes());
-    primary_key.set_order(stamp, stamp);
-    Record::new_present(key, primary_key)
+    let mut points_to = VersionBox::copy_of(primary_key);
+    points_to.set_order(stamp, stamp);
+    Record::new_present(key, points_to)
 }
 
 /// Two rows have the same key in a unique index.
