@@ -145,6 +145,8 @@ pub enum Mutation {
     UntilForgotten,
     /// Records after the epoch that a database is taken back to count as they would.
     UntilIgnored,
+    /// Records that had to wait for the cut are judged by it alone, whatever epoch a database is taken back to.
+    LateUntilIgnored,
     /// A checkpoint is a base for going back to epochs before those in it.
     ReachedIgnored,
     /// A time is taken for the epoch after the one that it means.

@@ -80,6 +80,30 @@ fn a_damaged_database_is_salvaged() {
 }
 
 #[test]
+fn rows_that_a_damaged_checkpoint_lost_are_named() {
+    let directory = Directory::new();
+    succeeds(
+        &directory,
+        &format!("bench ycsb --records 1000 --transactions 1 --dir db {SMALL_FILES} --set checkpoint_at_close=yes"),
+    );
+    let part = directory.join("db/checkpoints/00000001-0000.ckpt");
+    let mut bytes = std::fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&part, bytes).unwrap();
+    let report = json(&directory, &format!("salvage db saved --rows {SMALL_FILES}"));
+    let lost = &report["lost"][0];
+    let key = |row: &Value| {
+        assert_eq!(row["table"], "usertable", "{report}");
+        row["key"].as_str().unwrap().to_owned()
+    };
+    assert!(
+        lost["path"].as_str().unwrap().ends_with("00000001-0000.ckpt") && key(&lost["after"]) < key(&lost["before"]),
+        "{report}"
+    );
+}
+
+#[test]
 fn a_running_database_is_looked_at_and_checkpointed() {
     let directory = Directory::new();
     let running = Running::start(&directory, "ycsb --records 1000 --streams 2");

@@ -18,6 +18,7 @@ use super::scan::{Deferred, Scan, Tally};
 use super::workers::{self, Work};
 use super::{RecoveryError, RecoveryPhase};
 use crate::config::Config;
+use crate::failpoint::{Mutation, has};
 use crate::ids::{LogOffset, Stamp};
 use crate::log::batch::header_bytes;
 use crate::log::record::{self, Entry};
@@ -92,7 +93,8 @@ impl DeferredReplay {
             let entry = entry.map_err(|error| scan.damaged(deferred.place, offset, error.to_string()))?;
             if let Entry::Record(record) = &entry {
                 let order = record.header();
-                let counts = order.epoch <= until && !scan.base.covers(order.stamp, order.epoch);
+                let counts = (order.epoch <= until || has(Mutation::LateUntilIgnored))
+                    && !scan.base.covers(order.stamp, order.epoch);
                 let is_open = counts && !lives(&order, deferred.certain);
                 if is_open && lives(&order, self.schedule.cut) {
                     self.tally.replayed += 1;

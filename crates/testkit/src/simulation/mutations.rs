@@ -201,6 +201,9 @@ pub const CASES: &[Case] = &[
     // Back to an epoch or a time.
     case(Mutation::UntilForgotten, "the manifest does not say so", "M10: the dead stay dead").backup(),
     case(Mutation::UntilIgnored, "records are judged by the cut alone", "M10").backup(),
+    case(Mutation::LateUntilIgnored, "records that waited for the cut are judged by it alone", "M10")
+        .backup()
+        .streams(8),
     case(Mutation::ReachedIgnored, "a checkpoint of later epochs is the base", "M10: `reached`").backup(),
     case(Mutation::TimeOvershot, "a time means the epoch after", "M10: closed by then").backup(),
 ];

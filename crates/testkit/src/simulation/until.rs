@@ -84,7 +84,9 @@ impl Simulation<'_> {
         let Some((first, last)) = reach(&plan) else { return Ok(None) };
         let is_time = self.rng.borrow_mut().bool();
         let now_us = self.rng.borrow_mut().u64(0..=self.copied.now.get().as_micros() as u64);
-        let epoch = self.rng.borrow_mut().u64(first.saturating_sub(1)..=last + 1);
+        // The last ones are those of records that wait for the cut.
+        let low = if self.rng.borrow_mut().bool() { first } else { last };
+        let epoch = self.rng.borrow_mut().u64(low.saturating_sub(1)..=last + 1);
         let time = is_time.then(|| Duration::from_micros(now_us));
         let until = time.map_or(Until::Epoch(Epoch(epoch)), |time| Until::Time(wall(time)));
         let planned = match explain(&config.until(until)) {
