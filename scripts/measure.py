@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -16,7 +17,8 @@ class Bench:
 
     def __init__(self, options):
         self.options = options
-        self.binary = ROOT / "target" / "release" / "osier" if options.binary is None else options.binary
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
+        self.binary = options.binary or ROOT / target / "release" / "osier"
 
     def run(self, line):
         command = [str(self.binary), *line.split(), "--json", "-"]
