@@ -123,7 +123,7 @@ fn show_mutations(options: &Options) -> ExitCode {
     const MARKS: [&str; 2] = ["<!-- mutations: begin -->\n", "<!-- mutations: end -->\n"];
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
     let named: Vec<Case> = CASES.iter().filter(|case| options.mutation.contains(&case.name())).copied().collect();
-    let (table, all) = table(if named.is_empty() { CASES } else { &named }, options.seeds);
+    let (table, all) = table(if named.is_empty() { CASES } else { &named });
     print!("{table}");
     if !named.is_empty() {
         return if all { ExitCode::SUCCESS } else { ExitCode::FAILURE };

@@ -38,11 +38,11 @@ pub struct Case {
 
 /// A fault that was found.
 #[derive(Debug)]
-pub struct Caught {
+struct Caught {
     /// After how many seeds.
-    pub seeds: u64,
+    seeds: u64,
     /// What was wrong.
-    pub verdict: String,
+    verdict: String,
 }
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
@@ -219,22 +219,21 @@ impl Case {
         kebab.skip(1).collect()
     }
 
-    fn row(&self, seeds_max: u64) -> (String, bool) {
-        let seeds_max = seeds_max.min(SEEDS_MAX);
-        let caught = self.hunt(seeds_max);
+    fn row(&self) -> (String, bool) {
+        let caught = self.hunt();
         let streams = self.streams.map_or(String::new(), |streams| format!(" with {streams} streams"));
         let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
             Some(caught) => (format!("{}{profile}{streams}{kind}", caught.seeds), shortened(&caught.verdict)),
-            None => (format!("not in {seeds_max}"), String::new()),
+            None => (format!("not in {SEEDS_MAX}"), String::new()),
         };
         let row = format!("| `{}`: {} | {} | {seeds} | {verdict} |\n", self.name(), self.what, self.invariant);
         (row, caught.is_some())
     }
 
     /// Runs seeds until one finds the fault.
-    pub fn hunt(&self, seeds_max: u64) -> Option<Caught> {
+    fn hunt(&self) -> Option<Caught> {
         let choices = Choices {
             protocol: self.protocol,
             streams: self.streams,
@@ -242,7 +241,7 @@ impl Case {
             profile: self.profile,
             mutations: vec![self.mutation],
         };
-        (0..seeds_max).find_map(|seed| {
+        (0..SEEDS_MAX).find_map(|seed| {
             let failure = run(seed, &choices, false).err()?;
             let counts = self.is_refused || failure.is_broken_promise();
             let verdict = failure.to_string().lines().next().unwrap_or_default().to_owned();
@@ -253,14 +252,14 @@ impl Case {
 
 /// Catches the faults, on as many threads as there are cores; the rows of the table in docs/testing.md. The flag says whether
 /// each was caught within its limit.
-pub fn table(cases: &[Case], seeds_max: u64) -> (String, bool) {
+pub fn table(cases: &[Case]) -> (String, bool) {
     let next = AtomicUsize::new(0);
     let rows: Vec<OnceLock<(String, bool)>> = cases.iter().map(|_| OnceLock::new()).collect();
     let hunt = || {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(at) else { return };
-            let _ = rows[at].set(case.row(seeds_max));
+            let _ = rows[at].set(case.row());
         }
     };
     std::thread::scope(|scope| {
