@@ -6,14 +6,8 @@ use osier_memory::sync::thread::{self, JoinHandle};
 
 use super::tests::{acknowledger, publish, receipt};
 use super::*;
+use crate::io::explore;
 use crate::log::LogFailure;
-
-/// Runs the scenario under all schedules with at most two preemptions.
-fn explore(scenario: impl Fn() + Send + Sync + 'static) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
-    model.check(scenario);
-}
 
 type Told = JoinHandle<Result<(), LogError>>;
 

@@ -178,6 +178,8 @@ fn no_wake_up_is_lost() {
             });
         }
     });
+    // Who found the frontier past it did not wait, and is still queued.
+    (0..STREAMS).for_each(|stream| publish(&acknowledger, stream as u32, WAITERS * ROUNDS));
     assert!(acknowledger.stable.is_empty() && acknowledger.own.iter().all(|queue| queue.is_empty()));
 }
 

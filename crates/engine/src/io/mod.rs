@@ -11,6 +11,8 @@ pub(crate) mod socket;
 
 pub use os::{OsClock, OsDisk, OsSpawn};
 pub use signal::Signal;
+#[cfg(all(test, loom))]
+pub(crate) use {os::run, signal::models::explore};
 
 use std::any::Any;
 use std::io;

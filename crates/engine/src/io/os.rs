@@ -329,7 +329,7 @@ impl Spawn for OsSpawn {
 }
 
 /// Runs a task to its end; see [`Signal`] for why the step between `listen` and `wait` is needed.
-fn run(mut task: Box<dyn Task>, signal: &Signal) {
+pub(crate) fn run(mut task: Box<dyn Task>, signal: &Signal) {
     loop {
         match task.step() {
             Step::Again => continue,

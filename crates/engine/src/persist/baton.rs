@@ -12,8 +12,10 @@
 //! - Whoever panics in a step drops the logger, whose drop fails the log.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, TryLockError};
+
+use osier_memory::sync::atomic::{AtomicBool, Ordering, fence};
+use osier_memory::sync::{Mutex, lock};
 
 use crate::io::{Signal, Step, Task};
 
@@ -44,7 +46,7 @@ impl Baton {
 
     /// Puts the logger under the baton; returns what its own thread is to run.
     pub(crate) fn start(self: &Arc<Baton>, logger: Box<dyn Task>) -> OwnThread {
-        let before = self.logger.lock().unwrap_or_else(PoisonError::into_inner).replace(logger);
+        let before = lock(&self.logger).replace(logger);
         assert!(before.is_none(), "one logger per stream");
         OwnThread(Arc::clone(self))
     }
@@ -100,7 +102,93 @@ impl Task for OwnThread {
 impl Drop for OwnThread {
     fn drop(&mut self) {
         // A thread that ends early takes the logger along.
-        drop(self.0.logger.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.0.logger).take());
+    }
+}
+
+/// Models of the file's invariants, explored by loom: `RUSTFLAGS="--cfg loom" cargo test -p osier --release --lib models`.
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use crate::io::{explore, run};
+    use osier_memory::sync::atomic::AtomicU64;
+    use osier_memory::sync::thread;
+
+    /// Records that were reserved, and how many of them are durable.
+    #[derive(Default)]
+    struct Stream {
+        reserved: AtomicU64,
+        durable: AtomicU64,
+        is_over: AtomicBool,
+    }
+
+    impl Stream {
+        fn is_idle(&self) -> bool {
+            self.reserved.load(Ordering::Relaxed) == self.durable.load(Ordering::Relaxed)
+        }
+    }
+
+    struct Logger(Arc<Stream>);
+
+    impl Task for Logger {
+        fn step(&mut self) -> Step {
+            let reserved = self.0.reserved.load(Ordering::Relaxed);
+            if self.0.durable.load(Ordering::Relaxed) < reserved {
+                self.0.durable.store(reserved, Ordering::Relaxed);
+                return Step::Again;
+            }
+            if self.0.is_over.load(Ordering::Relaxed) { Step::Done } else { Step::Idle(None) }
+        }
+    }
+
+    /// As a receipt waits, up to where it would sleep.
+    fn commit(baton: &Baton, stream: &Stream) {
+        let mine = stream.reserved.fetch_add(1, Ordering::Relaxed) + 1;
+        if baton.take_lead() {
+            while baton.lead() {}
+            baton.give_lead_back();
+            if !stream.is_idle() {
+                baton.signal.wake();
+            }
+        }
+        if stream.durable.load(Ordering::Relaxed) < mine {
+            baton.remind();
+        }
+    }
+
+    /// A record that nobody writes is a thread that yields for ever, which loom reports.
+    fn explore_committers(committers: usize) {
+        explore(move || {
+            let (baton, stream) = (Baton::new(), Arc::new(Stream::default()));
+            let own = Box::new(baton.start(Box::new(Logger(stream.clone()))));
+            let logger = thread::spawn({
+                let baton = baton.clone();
+                move || run(own, &baton.signal)
+            });
+            let committer = |_| {
+                let (baton, stream) = (baton.clone(), stream.clone());
+                thread::spawn(move || commit(&baton, &stream))
+            };
+            let others: Vec<_> = (1..committers).map(committer).collect();
+            commit(&baton, &stream);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            while stream.durable.load(Ordering::Relaxed) < committers as u64 {
+                thread::yield_now();
+            }
+            stream.is_over.store(true, Ordering::Relaxed);
+            baton.signal.wake();
+            logger.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn one_committer_and_the_logger() {
+        explore_committers(1);
+    }
+
+    #[test]
+    fn two_committers_and_the_logger() {
+        explore_committers(2);
     }
 }
 
