@@ -58,7 +58,8 @@ impl Source {
     }
 
     fn is_test(&self) -> bool {
-        self.path.contains("/tests/") || self.path.ends_with("/tests.rs") || self.path.ends_with("_tests.rs")
+        self.path.contains("/tests/")
+            || ["/tests.rs", "_tests.rs", "/models.rs"].iter().any(|end| self.path.ends_with(end))
     }
 }
 
