@@ -7,7 +7,8 @@
 //! Invariants:
 //! - Nothing beyond the frontier is acknowledged; after a failure the frontier stands still for ever, and what it covered
 //!   by then stays acknowledged, because it is durable.
-//! - A waiter is first queued at its own stream by its stamp, and when that is covered at `CSN` by its `raw_dep`.
+//! - A waiter is first queued at its own stream by its stamp, and when that is covered at `CSN` by its `raw_dep`: by the logger that
+//!   finds it, or by itself where the logger had looked before.
 //! - Whoever waits for `CSN` is a demand: streams behind it are woken and write a marker, so that a reader of an idle
 //!   database is answered without any further commit.
 
