@@ -119,6 +119,8 @@ pub enum Mutation {
     DefinitionUnchecked,
     /// A tail gets its name before that of the tail before it is durable.
     TailNamedFirst,
+    /// A file is renamed although the name that it has is not durable.
+    RenamedTwice,
     /// The files of a backup are not synced.
     BackupUnsynced,
     /// The directories of a backup are not synced.

@@ -5,9 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use osier::failpoint::Mutation;
+use osier::failpoint::simulated::build_in;
 use osier::table::{KeyRange, Schema, Table, Type, Value};
 use osier::{Config, Database, Error, Protocol};
-use osier_testkit::disk::{Faults, LogWrites, SimDisk};
+use osier_testkit::disk::{Faults, Kind, LogWrites, SimDisk};
 
 /// Of the operations of each kind so many fail, one in each run.
 const POSITIONS_MAX: u64 = 24;
@@ -151,4 +153,42 @@ fn a_failed_sync_or_read_is_named_and_loses_nothing() {
         told[2] += u32::from(survives(Faults { read_error_at: Some(at), ..Faults::default() }, "58030"));
     }
     assert!(told.iter().all(|told| *told > 1), "{told:?} errors were told");
+}
+
+/// Opens, inserts a row, and dies.
+fn short_life(disk: &SimDisk, faults: Faults, id: i64) -> Result<(), Error> {
+    disk.set_faults(faults);
+    let db = Database::open(config(disk))?;
+    insert(&db, &db.table("t")?, id)
+}
+
+/// A directory cannot be synced, a life later the power fails in its sync, and what it keeps is drawn by seed. What the lives
+/// after that say of it.
+fn after_a_directory_that_failed() -> Result<(), String> {
+    let prepared = prepare(1);
+    for (failed, crashed, seed) in (4..9).flat_map(|a| (4..9).flat_map(move |b| (0..8).map(move |seed| (a, b, seed)))) {
+        let disk = prepared.kill(seed);
+        let faults = Faults { dir_sync_error_at: Some(failed), ..Faults::default() };
+        let _ = short_life(&disk, faults, ROWS);
+        let disk = disk.kill(seed);
+        let faults = Faults { crash_in: Some((Kind::DirSync, crashed)), ..Faults::default() };
+        let _ = short_life(&disk, faults, ROWS + 1);
+        let mut disk = disk.survive(seed);
+        for id in ROWS + 2..ROWS + 5 {
+            short_life(&disk, Faults::default(), id)
+                .map_err(|error| format!("{failed}, {crashed}, {seed}: {error}"))?;
+            disk = disk.kill(seed);
+        }
+        let found = rows(&Database::open(config(&disk)).map_err(|error| error.to_string())?);
+        assert!(found >= ROWS + 3, "{failed}, {crashed}, {seed}: {found} rows");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_has_one_name_after_a_directory_failed() {
+    after_a_directory_that_failed().unwrap();
+    build_in(&[Mutation::RenamedTwice]);
+    let error = after_a_directory_that_failed().expect_err("files have two names");
+    assert!(error.contains("belongs to generation"), "{error}");
 }

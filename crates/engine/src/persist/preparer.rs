@@ -308,9 +308,16 @@ impl Preparer {
     fn reuse(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
         let Some(path) = lock(&self.shelf(index).state).superseded.pop_back() else { return Ok(None) };
         let number = self.streams[index].number;
-        let blank = segment::prepared_path(&self.shelf(index).directory, number);
+        let directory = self.shelf(index).directory.clone();
+        let blank = segment::prepared_path(&directory, number);
         self.disk().rename(&path, &blank).map_err(|source| LogFailure::device("rename", &path, source))?;
         self.streams[index].number = number + 1;
+        // Before it is renamed again, as a segment (recovery/freeze.rs).
+        if !has(Mutation::RenamedTwice) {
+            self.disk()
+                .sync_dir(&directory)
+                .map_err(|source| LogFailure::device("sync the directory", &directory, source))?;
+        }
         let opened = self.disk().open(&blank, OpenMode::Write).and_then(|file| Ok((file.len()?, file)));
         let (length, file) = opened.map_err(|source| LogFailure::device("open", &blank, source))?;
         if length != self.log.pool.segment_bytes {

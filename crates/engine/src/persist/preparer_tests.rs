@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{PIECE_BYTES, REMOVAL_PAUSE, SPARES_MIN};
+use super::{FIRST_SEQUENCE, PIECE_BYTES, REMOVAL_PAUSE, SPARES_MIN, StreamBegin};
+use crate::ids::Stamp;
 use crate::log::LogProtocol;
 use crate::log::world_for_tests::{World, commit, commit_row};
 
@@ -112,5 +113,20 @@ fn as_many_segments_are_kept_as_a_checkpoint_gave_back() {
     }
     // One more is the blank.
     assert_eq!(count(), SPARES_MIN + 1);
+    log.close().unwrap();
+}
+
+#[test]
+fn a_segment_that_becomes_a_blank_has_that_name_for_good() {
+    let world = world();
+    let (log, old) = (world.poplar(1), World::directory(0).join("00000000-00000001.log"));
+    world.disk.inner.put(&old, &vec![9; 4 * PIECE_BYTES]);
+    log.recycle(&[StreamBegin { sequence: FIRST_SEQUENCE, durable: Stamp(0) }], &[old]);
+    world.disk.inner.take_calls();
+    commit(&log, 0, 0);
+    world.spawn.settle();
+    let calls = world.disk.inner.take_calls();
+    let renamed = calls.iter().position(|call| call == "rename prepared-2.log").unwrap_or_else(|| panic!("{calls:?}"));
+    assert_eq!(calls[renamed + 1], "sync_dir stream-0", "{calls:?}");
     log.close().unwrap();
 }
