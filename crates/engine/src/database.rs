@@ -179,7 +179,7 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     /// Sessions for [`Database::run`], as many as threads were in it at the same time.
     idle: Mutex<Vec<Session>>,
-    checkpoints: Checkpoints,
+    pub(crate) checkpoints: Checkpoints,
     ticker: Mutex<Ticker>,
     pub(crate) home: Arc<Home>,
     report: Option<RecoveryReport>,

@@ -6,6 +6,7 @@
 //! - A directory without a manifest is taken for a new database only if it is empty.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,6 +131,8 @@ pub(crate) struct Directory {
     holds: Vec<PathBuf>,
     /// What waits for their end.
     held: Vec<(Manifest, Vec<FrozenGeneration>)>,
+    /// Files that nobody needs, to be removed piece by piece.
+    doomed: VecDeque<PathBuf>,
     /// `None` where the database was created.
     pub(crate) report: Option<RecoveryReport>,
     _lock: Box<dyn Any + Send + Sync>,
@@ -153,8 +156,8 @@ impl Directory {
             None => (Directory::create(config, &*disk, &home)?, None),
         };
         let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest).map_err(Arc::new)?;
-        let (holds, held) = Default::default();
-        Ok(Directory { disk, home, manifest, next_checkpoint, holds, held, report, _lock })
+        let (holds, held, doomed) = Default::default();
+        Ok(Directory { disk, home, manifest, next_checkpoint, holds, held, doomed, report, _lock })
     }
 
     /// Creates the directory of a database that runs without one.
@@ -165,8 +168,8 @@ impl Directory {
             return Err(DirectoryError::Exists { home });
         }
         let manifest = Directory::create(config, &*disk, &home)?;
-        let (holds, held) = Default::default();
-        Ok(Directory { disk, home, manifest, next_checkpoint: 1, holds, held, report: None, _lock })
+        let (holds, held, doomed) = Default::default();
+        Ok(Directory { disk, home, manifest, next_checkpoint: 1, holds, held, doomed, report: None, _lock })
     }
 
     /// Fails where the directory is being restored, or salvaged into, or was and that did not end.
@@ -267,9 +270,10 @@ impl Directory {
         Ok(NewCheckpoint { database: self.manifest.database, number, parts })
     }
 
-    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then removes
+    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then dooms
     /// what it needs no more: the checkpoint before, and the logs of earlier generations, of which it returns the segments that
-    /// the present streams can use. `None`: a backup is written, so that the log may not be cut.
+    /// the present streams can use. `None`: a backup is written, so that the log may not be cut. What was doomed before is
+    /// removed by then.
     fn commit_checkpoint(
         &mut self,
         entry: &CheckpointEntry,
@@ -278,37 +282,54 @@ impl Directory {
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
         if has(Mutation::UnlinkBeforeManifest) {
-            self.remove_superseded(&self.manifest, &superseded);
+            self.doom(&self.manifest.clone(), &superseded);
+            self.remove_doomed();
         }
         if has(Mutation::CheckpointRemovedEarly) {
-            self.remove_superseded(&self.manifest, &[]);
+            self.doom(&self.manifest.clone(), &[]);
+            self.remove_doomed();
         }
         next.store(&*self.disk, &self.home)?;
+        self.remove_doomed();
         let before = std::mem::replace(&mut self.manifest, next);
         if !self.holds.is_empty() {
             self.held.push((before, superseded));
             return Ok(None);
         }
-        self.remove_superseded(&before, &[]);
+        self.doom(&before, &[]);
         let used = self.manifest.current_directories(&self.home);
         let segments = superseded.iter().flat_map(|generation| self.segments_of(generation));
         let is_usable = |path: &PathBuf| path.parent().is_some_and(|parent| used.iter().any(|used| used == parent));
         let (usable, others): (Vec<_>, Vec<_>) = segments.partition(is_usable);
-        self.remove(&others);
+        self.doomed.extend(others);
         Ok(Some(usable))
     }
 
-    /// Removes the checkpoints of a manifest, and generations. What stays is removed by the next open.
-    fn remove_superseded(&self, before: &Manifest, generations: &[FrozenGeneration]) {
-        generations.iter().for_each(|generation| self.remove(&self.segments_of(generation)));
+    /// The checkpoints of a manifest, and generations, are to be removed. What stays is removed by the next open.
+    fn doom(&mut self, before: &Manifest, generations: &[FrozenGeneration]) {
+        for generation in generations {
+            self.doomed.extend(self.segments_of(generation));
+        }
         for old in &before.checkpoints {
-            let parts = files::parts_of(&self.home, before, old);
-            self.remove(&parts.into_iter().map(|(path, ..)| path).collect::<Vec<_>>());
+            self.doomed.extend(files::parts_of(&self.home, before, old).into_iter().map(|(path, ..)| path));
         }
     }
 
-    fn remove(&self, paths: &[PathBuf]) {
-        paths.iter().for_each(|path| drop(self.disk.remove(path)));
+    /// Removes a piece of what is to be removed; whether there is more.
+    fn remove_piece(&mut self, bytes: u64) -> bool {
+        if let Some(path) = self.doomed.front()
+            && self.disk.remove_piece(path, bytes).unwrap_or(true)
+        {
+            self.doomed.pop_front();
+        }
+        !self.doomed.is_empty()
+    }
+
+    /// Removes all of it.
+    fn remove_doomed(&mut self) {
+        for path in self.doomed.drain(..) {
+            let _ = self.disk.remove(&path);
+        }
     }
 
     /// What is left of a generation's log.
@@ -326,7 +347,8 @@ impl Directory {
     }
 
     /// The log is closed: everything up to `ends` counts.
-    pub(crate) fn freeze(self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), Error> {
+    pub(crate) fn freeze(mut self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), Error> {
+        self.remove_doomed();
         manifest::freeze_clean(&self.manifest, &*self.disk, &self.home, ends, epoch).map_err(DirectoryError::from)?;
         Ok(())
     }
@@ -403,6 +425,11 @@ impl Home {
         }
     }
 
+    /// Removes a piece of what nobody needs any more; whether there is more.
+    pub(crate) fn remove_piece(&self, bytes: u64) -> bool {
+        self.directory(|directory| directory.remove_piece(bytes)).unwrap_or(false)
+    }
+
     /// Whether there is a valid checkpoint.
     pub(crate) fn has_checkpoint(&self) -> bool {
         self.directory(|directory| !directory.manifest.checkpoints.is_empty()).unwrap_or(false)
@@ -434,7 +461,7 @@ impl Home {
                 return None;
             }
             for (before, generations) in std::mem::take(&mut directory.held) {
-                directory.remove_superseded(&before, &generations);
+                directory.doom(&before, &generations);
             }
             Some(directory.manifest.begins.clone())
         };

@@ -378,6 +378,7 @@ fn nothing_is_removed_while_a_backup_is_written() {
     });
     at_least(&restored(&target, "hold-restored", None).expect("restored"), &[100]);
     let number = db.checkpoint().expect("a checkpoint").number;
+    db.close().expect("closed");
     let files = fs::read_dir(home.join("checkpoints")).expect("a listing").map(|entry| entry.expect("an entry"));
     let names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
     assert!(names.iter().all(|name| name.starts_with(&format!("{number:08}-"))), "{names:?}");

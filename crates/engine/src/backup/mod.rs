@@ -239,6 +239,7 @@ impl Drop for Hold<'_> {
     fn drop(&mut self) {
         if let Some(begins) = self.db.inner.home.release(&self.target) {
             self.db.inner.shared.recycle_log(&begins, &[]);
+            self.db.inner.checkpoints.wake();
         }
     }
 }

@@ -183,6 +183,11 @@ impl Checkpoints {
         self.control.wait(request)
     }
 
+    /// There are files to be removed.
+    pub(crate) fn wake(&self) {
+        self.control.signal.wake();
+    }
+
     pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
         self.control.metrics(now)
     }

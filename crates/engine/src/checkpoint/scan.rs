@@ -33,6 +33,9 @@ struct Range {
     low: Box<[u8]>,
     /// Exclusive.
     high: Option<Box<[u8]>>,
+    /// Bytes of rows in all ranges before this one, and in it, as one leaf of each has them.
+    before: u64,
+    bytes: u64,
 }
 
 /// All ranges of a checkpoint, shared by its threads.
@@ -49,14 +52,20 @@ impl Scan {
     pub(crate) fn new(pin: &Pin<'_>, kind: CheckpointKind, trees: Vec<(TableId, Arc<RecordTree>)>) -> Scan {
         let leaves: Vec<usize> = trees.iter().map(|(_, tree)| tree.leaves(pin)).collect();
         let all_leaves: usize = leaves.iter().sum();
-        let mut ranges = Vec::new();
+        let (mut ranges, mut before) = (Vec::new(), 0);
+        let mut leaf = LeafScan::default();
         for ((table, tree), leaves) in trees.into_iter().zip(leaves) {
             let mut low: Box<[u8]> = Box::default();
-            for high in tree.partition(pin, (RANGES * leaves).div_ceil(all_leaves)) {
-                ranges.push(Range { table, tree: tree.clone(), low, high: Some(high.clone()) });
-                low = high;
+            let highs = tree.partition(pin, (RANGES * leaves).div_ceil(all_leaves));
+            let leaves_each = (leaves as u64).div_ceil(highs.len() as u64 + 1);
+            for high in highs.into_iter().map(Some).chain([None]) {
+                tree.scan_leaf(pin, ScanFrom::AtLeast(&low), &mut leaf);
+                let bytes = 1 + leaves_each * leaf.entries.iter().map(|&record| row_bytes(pin, record)).sum::<u64>();
+                let next_low = high.clone().unwrap_or_default();
+                ranges.push(Range { table, tree: tree.clone(), low, high, before, bytes });
+                before += bytes;
+                low = next_low;
             }
-            ranges.push(Range { table, tree, low, high: None });
         }
         Scan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
     }
@@ -68,7 +77,9 @@ impl Scan {
 
     /// How much of it was claimed, from 0 to 1.
     fn claimed(&self) -> f64 {
-        (self.next.load(Ordering::Relaxed) as f64 / self.ranges.len() as f64).min(1.0)
+        let Some(last) = self.ranges.last() else { return 1.0 };
+        let all = (last.before + last.bytes) as f64;
+        self.ranges.get(self.next.load(Ordering::Relaxed)).map_or(1.0, |range| range.before as f64 / all)
     }
 
     fn claim(&self) -> Option<(usize, Box<[u8]>)> {
@@ -99,6 +110,12 @@ impl Scan {
             }
         }
     }
+}
+
+/// What a record's row takes of a part, about.
+fn row_bytes(pin: &Pin<'_>, record: Held<Record>) -> u64 {
+    let record = pin.get(record);
+    record.version(pin).map_or(0, |version| (record.key().len() + version.bytes().len()) as u64)
 }
 
 /// One thread's place in a scan.

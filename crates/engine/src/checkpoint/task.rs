@@ -27,12 +27,14 @@ use crate::database::Shared;
 use crate::directory::{Home, NewCheckpoint};
 use crate::failpoint::{Mutation, Point, has, reach};
 use crate::ids::{Epoch, Stamp};
-use crate::io::{Joiner, Signal, Step, Task};
+use crate::io::{Joiner, REMOVAL_BYTES, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::persist::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
 use crate::ticker::Ticker;
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
+/// How much faster a checkpoint is removed than the next one was written: that one after it must not catch up.
+const REMOVAL_SPEED: f64 = 2.0;
 /// How long the last checkpoint waits at close for transactions that are still open.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -47,6 +49,9 @@ pub(crate) struct Checkpointer {
     last_begun: Duration,
     last_log_bytes: u64,
     inherited: Inherited,
+    /// When the next piece of superseded files may be removed, and its bytes.
+    next_removal_at: Duration,
+    removal_bytes: u64,
 }
 
 /// What earlier lives of the database have left to the first checkpoint of this one. Lives shorter than an interval, or
@@ -105,8 +110,19 @@ impl Checkpointer {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
         let last_log_bytes = shared.log_metrics().total().bytes;
-        let stage = Stage::Idle;
-        Ok(Checkpointer { shared, home, control, participant, stage, last_begun, last_log_bytes, inherited })
+        let (stage, next_removal_at) = (Stage::Idle, last_begun);
+        Ok(Checkpointer {
+            shared,
+            home,
+            control,
+            participant,
+            stage,
+            last_begun,
+            last_log_bytes,
+            inherited,
+            next_removal_at,
+            removal_bytes: REMOVAL_BYTES,
+        })
     }
 
     fn config(&self) -> &Config {
@@ -331,8 +347,10 @@ impl Checkpointer {
             self.shared.recycle_log(&run.begins, &others);
         }
         self.inherited.is_late = false;
-        let seconds = (self.now() - run.begun).as_secs_f64();
-        self.end(Ok(report(&entry, seconds, run.waited)));
+        let report = report(&entry, (self.now() - run.begun).as_secs_f64(), run.waited);
+        let bytes_per_pause = report.bytes as f64 / report.seconds * REMOVAL_PAUSE.as_secs_f64();
+        self.removal_bytes = REMOVAL_BYTES.max((REMOVAL_SPEED * bytes_per_pause) as u64);
+        self.end(Ok(report));
         Ok(Step::Again)
     }
 
@@ -358,6 +376,18 @@ impl Checkpointer {
             run.files.remove(&*self.config().environment.disk);
         }
         self.end(Err(Arc::new(error)));
+    }
+
+    /// Removes a piece of superseded files where one is due; returns when the next one is.
+    fn remove_piece(&mut self) -> Option<Duration> {
+        let now = self.now();
+        if now >= self.next_removal_at {
+            if !self.home.remove_piece(self.removal_bytes) {
+                return None;
+            }
+            self.next_removal_at = now + REMOVAL_PAUSE;
+        }
+        Some(self.next_removal_at - now)
     }
 
     /// A piece at a time: what was kept may be much.
@@ -401,10 +431,14 @@ fn join(joiners: &mut Vec<Box<dyn Joiner>>) {
 
 impl Task for Checkpointer {
     fn step(&mut self) -> Step {
-        self.advance().unwrap_or_else(|error| {
+        let step = self.advance().unwrap_or_else(|error| {
             self.fail(error);
             Step::Again
-        })
+        });
+        match (step, self.remove_piece()) {
+            (Step::Idle(pause), Some(other)) => Step::Idle(Some(pause.map_or(other, |pause| pause.min(other)))),
+            (step, _) => step,
+        }
     }
 }
 

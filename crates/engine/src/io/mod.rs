@@ -24,6 +24,11 @@ use std::time::{Duration, SystemTime};
 /// [`OpenMode::Log`] or [`OpenMode::Stream`] are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;
 
+/// What [`Disk::remove_piece`] is to free at once while transactions go on, where nothing asks for more.
+pub(crate) const REMOVAL_BYTES: u64 = 1 << 20;
+/// The rest between two pieces.
+pub(crate) const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
+
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
@@ -67,6 +72,12 @@ pub trait Disk: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file; durable after [`Disk::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Takes up to `bytes` off the end of a file that nobody needs, and unlinks it with the last of them: a file system that
+    /// frees much at once, and tells the device so, keeps syncs waiting meanwhile. Returns whether the file is gone.
+    fn remove_piece(&self, path: &Path, bytes: u64) -> io::Result<bool> {
+        let _ = bytes;
+        self.remove(path).map(|()| true)
+    }
     /// Makes the entries of `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock on the file at `path` (created where missing), held until the value is dropped;

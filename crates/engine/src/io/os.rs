@@ -97,6 +97,19 @@ impl Disk for OsDisk {
         fs::remove_file(path).map_err(at("remove", path))
     }
 
+    fn remove_piece(&self, path: &Path, bytes: u64) -> io::Result<bool> {
+        let cut = || {
+            let file = fs::OpenOptions::new().write(true).open(path)?;
+            let length = file.metadata()?.len();
+            if length > bytes {
+                file.set_len(length - bytes).map(|()| false)
+            } else {
+                fs::remove_file(path).map(|()| true)
+            }
+        };
+        cut().map_err(at("remove", path))
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(at("sync the directory", dir))
     }
@@ -384,5 +397,19 @@ mod tests {
         assert_eq!(&bytes, b"neither length nor address is aligned");
         // Only the first refusal is the flag's fault.
         assert!(!file.fall_back().unwrap());
+    }
+
+    #[test]
+    fn a_file_is_removed_in_pieces() {
+        let path = std::env::temp_dir().join(format!("osier-os-pieces-{}", std::process::id()));
+        fs::write(&path, [7; 250]).unwrap();
+        for left in [150, 50] {
+            assert!(!OsDisk.remove_piece(&path, 100).unwrap());
+            assert_eq!(fs::read(&path).unwrap(), vec![7; left]);
+        }
+        assert!(OsDisk.remove_piece(&path, 100).unwrap());
+        assert!(!OsDisk.exists(&path).unwrap());
+        let error = OsDisk.remove_piece(&path, 100).unwrap_err();
+        assert!(error.kind() == io::ErrorKind::NotFound && error.to_string().contains("osier-os-pieces"), "{error}");
     }
 }

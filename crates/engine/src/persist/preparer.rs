@@ -14,7 +14,7 @@
 //!
 //! - A segment comes back ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written, so
 //!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2). As many as the last checkpoint
-//!   gave back are kept, because the next one will hardly come sooner; the others go one by one.
+//!   gave back are kept, because the next one will hardly come sooner; the others go piece by piece.
 //!
 //! Absent: names and headers of segments ([`super::segment`]); which segments recovery needs (checkpoint/).
 
@@ -32,7 +32,7 @@ use super::manifest::StreamBegin;
 use super::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, StreamId};
-use crate::io::{Disk, File, OpenMode, Signal, Step, Task};
+use crate::io::{Disk, File, OpenMode, REMOVAL_BYTES, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::log::{Log, LogError, LogFailure};
 
 /// Zeros are written in pieces of this many bytes: short enough that a logger on the same device hardly notices.
@@ -41,8 +41,6 @@ const PIECE_BYTES: usize = 256 << 10;
 const PIECE_PAUSE: Duration = Duration::from_millis(2);
 /// Superseded segments that wait to become blanks at least; more are kept where the log fills more between two checkpoints.
 const SPARES_MIN: usize = 2;
-/// The rest between two removals: a file system that has much to free at once keeps syncs waiting meanwhile.
-const REMOVAL_PAUSE: Duration = Duration::from_millis(50);
 
 /// An allocated file without a header.
 pub(crate) struct Blank {
@@ -206,13 +204,14 @@ pub(crate) struct Preparer {
 }
 
 /// What the preparer remembers of one stream.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Tending {
     /// The number of the next `prepared-` file.
     number: u64,
     /// When the next piece is due, where nothing hurries.
     next_piece_at: Duration,
-    /// When the next file may be removed.
+    /// The superseded segment that is being removed, and when the next piece may be.
+    removed: Option<PathBuf>,
     next_removal_at: Duration,
 }
 
@@ -222,10 +221,11 @@ impl Preparer {
 
     /// A preparer for all streams of `log`.
     pub(crate) fn new(log: Arc<Log>) -> Preparer {
-        let streams = vec![
-            Tending { number: 1, next_piece_at: Duration::ZERO, next_removal_at: Duration::ZERO };
-            log.streams.len()
-        ];
+        let streams =
+            vec![
+                Tending { number: 1, next_piece_at: Duration::ZERO, removed: None, next_removal_at: Duration::ZERO };
+                log.streams.len()
+            ];
         Preparer { log, streams, zeros: vec![0; PIECE_BYTES], finished: false }
     }
 
@@ -286,21 +286,25 @@ impl Preparer {
         Ok(Blank { path, file, zeroed: 0 })
     }
 
-    /// Removes one of the superseded segments that are not worth keeping.
+    /// Removes a piece of the superseded segments that are not worth keeping.
     fn trim(&mut self, index: usize) -> Result<Step, LogFailure> {
-        let now = self.log.environment.clock.now();
-        let pause = self.streams[index].next_removal_at.saturating_sub(now);
-        let surplus = {
-            let state = &mut *lock(&self.shelf(index).state);
-            match state.superseded.len() > state.spares_max {
-                true if pause.is_zero() => state.superseded.pop_front(),
-                true => return Ok(Step::Idle(Some(pause))),
-                false => None,
-            }
-        };
-        let Some(path) = surplus else { return Ok(Step::Idle(None)) };
-        self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
-        self.streams[index].next_removal_at = now + REMOVAL_PAUSE;
+        let (log, stream) = (&self.log, &mut self.streams[index]);
+        if stream.removed.is_none() {
+            let state = &mut *lock(&log.pool.shelves[index].state);
+            let is_surplus = state.superseded.len() > state.spares_max;
+            stream.removed = if is_surplus { state.superseded.pop_front() } else { None };
+        }
+        let Some(path) = &stream.removed else { return Ok(Step::Idle(None)) };
+        let now = log.environment.clock.now();
+        let pause = stream.next_removal_at.saturating_sub(now);
+        if !pause.is_zero() {
+            return Ok(Step::Idle(Some(pause)));
+        }
+        let is_gone = log.environment.disk.remove_piece(path, REMOVAL_BYTES);
+        if is_gone.map_err(|source| LogFailure::device("remove", path, source))? {
+            stream.removed = None;
+        }
+        stream.next_removal_at = now + REMOVAL_PAUSE;
         Ok(Step::Again)
     }
 

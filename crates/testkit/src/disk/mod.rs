@@ -421,6 +421,22 @@ impl Disk for SimDisk {
         state.end(verdict)
     }
 
+    /// Now and then half of the file is cut off, however short it is: at once and for good.
+    fn remove_piece(&self, path: &Path, _: u64) -> io::Result<bool> {
+        let (mut state, verdict) = self.shared.change(Kind::Removal, false, || format!("cut {}", path.display()))?;
+        let node = state.lookup_file(path)?;
+        let is_gone = state.rng.bool();
+        if verdict != Verdict::IoError {
+            if is_gone {
+                let (parent, name) = split(path)?;
+                state.directory(parent)?.unlink(name);
+            } else {
+                state.file(node).replace(|bytes| bytes.truncate(bytes.len() / 2));
+            }
+        }
+        state.end(verdict).map(|()| is_gone)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let (mut state, verdict) = self.shared.change(Kind::DirSync, false, || format!("syncdir {}", dir.display()))?;
         let directory = state.directory(dir)?;

@@ -195,6 +195,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::BackupUnheld, "what it reads is removed meanwhile", "a backup is one state").backup().refused(),
     case(Mutation::BackupGapIgnored, "it is continued over segments that are gone", "a backup has no gap")
         .backup()
+        .streams(1)
         .refused(),
     case(Mutation::RestoreUnsynced, "what is copied back is not synced", "a restore is durable").backup(),
     case(Mutation::RestoreUnmarked, "its directory is not marked", "nothing opens in part").backup(),
@@ -221,7 +222,11 @@ impl Case {
 
     fn row(&self) -> (String, bool) {
         let caught = self.hunt();
-        let streams = self.streams.map_or(String::new(), |streams| format!(" with {streams} streams"));
+        let streams = match self.streams {
+            None => String::new(),
+            Some(1) => " with one stream".to_owned(),
+            Some(streams) => format!(" with {streams} streams"),
+        };
         let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
