@@ -4,6 +4,8 @@
 //! - The lock is held from before the manifest is read until after the generation is frozen.
 //! - The manifest has one owner, [`Home`]: checkpoints and the close replace it one after the other.
 //! - A directory without a manifest is taken for a new database only if it is empty.
+//! - What no durable manifest needs any more is removed in pieces, later, and the rest of it by the next checkpoint, at the close or
+//!   by the next open.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -435,9 +435,10 @@ impl Task for Checkpointer {
             self.fail(error);
             Step::Again
         });
-        match (step, self.remove_piece()) {
-            (Step::Idle(pause), Some(other)) => Step::Idle(Some(pause.map_or(other, |pause| pause.min(other)))),
-            (step, _) => step,
+        let removal = self.remove_piece();
+        match step {
+            Step::Idle(pause) => Step::Idle(pause.into_iter().chain(removal).min()),
+            busy => busy,
         }
     }
 }

@@ -7,12 +7,12 @@
 //!    that says so. The old bytes stay; readers stop at the new base.
 //! 2. The directories of the next generation's streams.
 //! 3. The manifest: the generation is frozen {cut, ends, greatest stamp}, the next one is current.
-//! 4. Only now files that no generation needs any more are removed, or renamed to be used again: once the names that an earlier
-//!    life gave them are durable. Of two renames of one file a power failure could keep the second alone; the file would have
-//!    two names, and be used under both.
+//! 4. The names that an earlier life gave to files are made durable. Of two renames of one file a power failure could keep the
+//!    second alone; the file would have two names, and be used under both.
+//! 5. Only now files that no generation needs any more are removed, or renamed to be used again.
 //!
 //! A crash before 3 leaves the old manifest, and logs that read the same: the chain is one segment longer, its last batch
-//! the copy. A crash after 3 leaves a frozen generation that reads to its frozen ends. A crash in 4 leaves files that
+//! the copy. A crash after 3 leaves a frozen generation that reads to its frozen ends. A crash in 5 leaves files that
 //! the next recovery removes.
 
 use std::path::{Path, PathBuf};
@@ -144,6 +144,9 @@ pub(crate) fn clear_superseded(
             |name: &Option<FileName>| if let Some(FileName::Prepared(number)) = name { Some(number + 1) } else { None };
         let mut next_spare = names.iter().filter_map(spare).max().unwrap_or(0);
         let sync = || disk.sync_dir(&directory).map_err(RecoveryError::io("sync the directory", &directory));
+        if !has(Mutation::RenamedTwice) {
+            sync()?;
+        }
         let mut is_changed = false;
         for (path, name) in files.iter().zip(names) {
             let is_segment = match name {
@@ -151,10 +154,6 @@ pub(crate) fn clear_superseded(
                 Some(FileName::Temporary) => false,
                 _ => continue,
             };
-            if !is_changed && !has(Mutation::RenamedTwice) {
-                sync()?;
-            }
-            is_changed = true;
             if is_segment && used.contains(&directory) && file_len(disk, path)? == segment_bytes {
                 let spare = prepared_path(&directory, next_spare);
                 disk.rename(path, &spare).map_err(RecoveryError::io("rename", path))?;
@@ -162,6 +161,7 @@ pub(crate) fn clear_superseded(
             } else {
                 disk.remove(path).map_err(RecoveryError::io("remove", path))?;
             }
+            is_changed = true;
         }
         if is_changed {
             sync()?;
