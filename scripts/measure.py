@@ -7,6 +7,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
@@ -43,10 +44,11 @@ def k(number):
 def describe(bench):
     run = bench.run("bench ycsb --records 1000 --transactions 1000")
     machine = run["machine"]
-    return (f"Commit {run['git_commit']}, {machine['build']} build; {machine['cpu']}, {machine['cores']} cores, "
+    text = (f"Commit {run['git_commit']}, {machine['build']} build; {machine['cpu']}, {machine['cores']} cores, "
             f"{machine['memory_bytes'] / 2**30:.0f} GiB, Linux {machine['kernel']}. Medians of "
             f"{bench.options.repetitions}, {bench.options.seconds} s each after a warm-up. `txn/s` are acknowledged "
             f"durable transactions, except with protocol `none`.")
+    return textwrap.fill(text, 125)
 
 
 def write(script, text):

@@ -34,6 +34,14 @@ pub enum BenchError {
         /// The first directory.
         dir: PathBuf,
     },
+    /// The process that has the database open could not be asked, or could not do it.
+    #[error("{message}")]
+    Asked {
+        /// Why not, and what to do about it.
+        message: String,
+        /// The SQLSTATE.
+        sqlstate: String,
+    },
     /// Options that do not go together.
     #[error("{0}")]
     Usage(String),
@@ -59,7 +67,7 @@ pub enum BenchError {
 
 impl BenchError {
     /// The SQLSTATE of the database's error, or that of the operating system's; `None` for what is neither.
-    pub fn sqlstate(&self) -> Option<&'static str> {
+    pub fn sqlstate(&self) -> Option<&str> {
         match self {
             BenchError::Engine(error) => Some(error.sqlstate()),
             BenchError::Target(error) => {
@@ -73,6 +81,7 @@ impl BenchError {
             BenchError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some("53100"),
             BenchError::Io { .. } => Some("58030"),
             BenchError::Usage(_) => Some("22023"),
+            BenchError::Asked { sqlstate, .. } => Some(sqlstate),
             _ => None,
         }
     }

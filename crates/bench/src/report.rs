@@ -115,7 +115,7 @@ pub struct RecoveryFigures {
     pub records: u64,
     /// Over all of it.
     pub records_per_s: f64,
-    /// Log streams of a generation.
+    /// Log streams of a generation, on average over those that were read, rounded up.
     pub streams: u32,
     /// Generations that were read: one for each time the database was open.
     pub generations: u32,

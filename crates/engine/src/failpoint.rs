@@ -61,6 +61,8 @@ pub enum Mutation {
     LateEpoch,
     /// The scan of an epoch begins while transactions of that epoch are at work.
     EarlyScan,
+    /// A transaction that drew its stamp before it validated, and did not validate, is logged.
+    AbortedLogged,
     /// Versions of a snapshot that are overwritten are not kept for it.
     NotRetained,
     /// What an epoch overwrites is kept for the snapshot of the epoch before.
@@ -91,6 +93,14 @@ pub enum Mutation {
     SyncErrorIgnored,
     /// A failed sync of the log is tried again, and believed.
     SyncRetried,
+    /// A failure of the device while a checkpoint replaces the manifest is the checkpoint's alone.
+    ManifestFailureIgnored,
+    /// A log that a full device leaves without zeros for its next segment fails at once.
+    ZerosDemanded,
+    /// Files that are written past the page cache are not synced by the real disk.
+    DirectUnsynced,
+    /// A batch that waits for the cut is judged by what is certain when it is put aside, and was read by what was certain then.
+    BoundForgotten,
     /// A log whose task died goes on.
     DeathIgnored,
     /// A committer in the place of the logger is answered before the sync.
@@ -119,6 +129,24 @@ pub enum Mutation {
     DefinitionUnchecked,
     /// A tail gets its name before that of the tail before it is durable.
     TailNamedFirst,
+    /// Identities do not tell copies of a database apart.
+    IncarnationIgnored,
+    /// The identity of a directory is renamed into its place before it is synced.
+    IdentityUnsynced,
+    /// Directories get the identity of an open after its manifest is stored.
+    IdentityLate,
+    /// Two names of one directory count as two directories.
+    DirectoryTwice,
+    /// Of directories that are created only the next three above are synced.
+    DeepDirectoryUnsynced,
+    /// Files are removed and used again whatever their headers say.
+    HeaderUnread,
+    /// Nothing records which segment of a stream is the newest.
+    NewestUnrecorded,
+    /// A segment is recorded as the newest before it has its name.
+    NewestRecordedFirst,
+    /// What a checkpoint knew of durable stamps is forgotten when its generation is frozen.
+    BeginsForgotten,
     /// A file is renamed although the name that it has is not durable.
     RenamedTwice,
     /// The files of a backup are not synced.
@@ -143,6 +171,8 @@ pub enum Mutation {
     RestoreUnsynced,
     /// A directory that is being restored is not marked.
     RestoreUnmarked,
+    /// A database that is being restored is backed up.
+    UnfinishedBackedUp,
     /// The manifest does not say which epoch the database was taken back to.
     UntilForgotten,
     /// Records after the epoch that a database is taken back to count as they would.
@@ -153,6 +183,40 @@ pub enum Mutation {
     ReachedIgnored,
     /// A time is taken for the epoch after the one that it means.
     TimeOvershot,
+    /// A checkpoint without a log says nothing of the stamps in it, and whoever loads it does not look.
+    RowStampsUnseen,
+    /// A thread that dies with locks held leaves them to the others.
+    DeathWithLocks,
+    /// Errors that tell of what was read are returned before that is durable.
+    ErrorToldAtOnce,
+    /// A committer waits for room in the log with its locks held.
+    RoomAwaitedWithLocks,
+    /// A row that is replaced may have gone and come back before the commit.
+    BirthUnchecked,
+    /// What was noted of a tombstone serves for the one after it.
+    LaterTombstonePurged,
+    /// The boundary of a checkpoint is announced before it is noted where the log begins.
+    AnnouncedBeforeBegins,
+    /// Validation looks at the row first, and then whether somebody is changing it.
+    RowBeforeWord,
+    /// Whoever splits a leaf that it has read goes on with one half of what it read.
+    SplitHalfForgotten,
+    /// Rolling back to a savepoint leaves places of writes in a large write set that it has taken out.
+    StalePlaces,
+    /// Every locked record counts as one of the transaction's own, where its write set is so large that it is bisected.
+    BisectionTrusted,
+    /// A thread of a checkpoint that stops in the middle of a range does not go on in it.
+    ScanPlaceLost,
+    /// A block of a checkpoint that is full is taken for the end of its range.
+    BlockEndsRange,
+    /// Recovery takes the end of what it read at once for the end of a segment.
+    ChunkEndsSegment,
+    /// Of an index that is built in several pieces one is left out.
+    IndexPieceLost,
+    /// A scan goes on to the next slot of an inner node that has changed meanwhile.
+    StaleParentScanned,
+    /// A scan observes the leaf in which it begins, and not those to which it goes on.
+    LaterLeavesUnobserved,
 }
 
 /// Where a simulated thread may be switched away from.
@@ -171,14 +235,24 @@ pub enum Point {
     Filled,
     /// One of its writes is installed.
     Installed,
+    /// Validation has looked at one of the two words of a record that it needs, and not yet at the other.
+    HalfChecked,
+    /// A scan goes on to its next leaf.
+    Scanning,
     /// A logger has drawn its heartbeat.
     Beat,
     /// A logger has certified others.
     Certified,
     /// A logger has published a batch.
     Published,
+    /// A thread of recovery has read batches, and looked at none of them.
+    Read,
+    /// A thread of recovery has replayed what certainly lives of a batch, and has not put the rest aside.
+    Sifted,
     /// A file of a backup is copied.
     Copied,
+    /// A checkpoint knows one of where the log begins and its boundary, or none of them yet.
+    HalfBegun,
     /// A checkpoint is complete and stable, and the manifest does not name it yet.
     Complete,
     /// Somebody waits for another thread.
@@ -194,9 +268,18 @@ pub enum Slice {
     UpTo(Epoch),
 }
 
+/// Whether the caller is a thread of a simulator, which sees to it if that dies.
+#[inline(always)]
+pub(crate) fn is_simulated() -> bool {
+    #[cfg(feature = "mutations")]
+    return osier_memory::sync::SIMULATOR.get().is_some_and(|simulator| (simulator.is_here)());
+    #[cfg(not(feature = "mutations"))]
+    false
+}
+
 /// Lets the simulator switch, if there is one.
 #[inline(always)]
-pub(crate) fn reach(point: Point) {
+pub(crate) fn yield_at(point: Point) {
     #[cfg(feature = "mutations")]
     if let Some(reached) = simulated::REACHED.get() {
         reached(point);
@@ -214,6 +297,27 @@ pub(crate) fn has(mutation: Mutation) -> bool {
         let _ = mutation;
         false
     }
+}
+
+/// Takes a step, unless the fault is built in that leaves it out.
+#[inline(always)]
+pub(crate) fn unless<E>(mutation: Mutation, step: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    if has(mutation) { Ok(()) } else { step() }
+}
+
+/// Whether records are locked in the order of their keys, in a run that must not depend on addresses.
+#[inline(always)]
+pub(crate) fn locks_by_key() -> bool {
+    #[cfg(feature = "mutations")]
+    return simulated::LOCKS_BY_KEY.get();
+    #[cfg(not(feature = "mutations"))]
+    false
+}
+
+/// Whether commits draw their order numbers before they validate, whatever their protocol asks for.
+#[cfg(feature = "mutations")]
+pub(crate) fn stamps_early() -> bool {
+    simulated::STAMPS_EARLY.get()
 }
 
 /// Whether a record of the log is not in the slice that this thread opens.
@@ -239,21 +343,29 @@ pub mod simulated {
     use std::sync::OnceLock;
 
     use osier_memory::sync::{SIMULATOR, Simulator};
+    use osier_memory::{TreeFault, set_tree_fault, set_tree_sizes};
 
     use super::{Mutation, Point, Slice};
+    use crate::sizes;
+
+    pub use osier_memory::TreeSizes;
+
+    pub use crate::sizes::Sizes;
 
     pub(super) static REACHED: OnceLock<fn(Point)> = OnceLock::new();
 
     thread_local! {
         pub(super) static MUTATIONS: RefCell<Vec<Mutation>> = const { RefCell::new(Vec::new()) };
         pub(super) static SLICE: Cell<Option<Slice>> = const { Cell::new(None) };
+        pub(super) static LOCKS_BY_KEY: Cell<bool> = const { Cell::new(false) };
+        pub(super) static STAMPS_EARLY: Cell<bool> = const { Cell::new(false) };
     }
 
     /// From now on `reached` is called at every point, by whatever thread, and takes the place of waiting where `is_here`.
     /// The first call counts.
     pub fn install(is_here: fn() -> bool, reached: fn(Point)) {
         let _ = REACHED.set(reached);
-        let _ = SIMULATOR.set(Simulator { is_here, pause: || super::reach(Point::Waiting) });
+        let _ = SIMULATOR.set(Simulator { is_here, pause: || super::yield_at(Point::Waiting) });
     }
 
     /// Lets the databases that `open` opens in the calling thread have no more than a slice of what is there.
@@ -267,5 +379,40 @@ pub mod simulated {
     /// Builds these faults, and no others, into what the calling thread runs.
     pub fn build_in(mutations: &[Mutation]) {
         MUTATIONS.set(mutations.to_vec());
+        set_tree_fault(mutations.iter().find_map(|mutation| tree_fault(*mutation)));
+    }
+
+    fn tree_fault(mutation: Mutation) -> Option<TreeFault> {
+        match mutation {
+            Mutation::StaleParentScanned => Some(TreeFault::StaleParentScanned),
+            _ => None,
+        }
+    }
+
+    /// How the engine differs from what ships, in one thread.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Variant {
+        /// Of steps and searches.
+        pub sizes: Sizes,
+        /// Of trees.
+        pub trees: TreeSizes,
+        /// Whether records are locked in the order of their keys and not of their addresses, which no seed repeats.
+        pub locks_by_key: bool,
+        /// Whether commits draw their order numbers before they validate, whatever their protocol asks for.
+        pub stamps_early: bool,
+    }
+
+    impl Variant {
+        /// What ships, and what every thread runs unless it is told otherwise.
+        pub const SHIPPED: Variant =
+            Variant { sizes: Sizes::SHIPPED, trees: TreeSizes::SHIPPED, locks_by_key: false, stamps_early: false };
+    }
+
+    /// Lets the calling thread run this variant from now on.
+    pub fn vary(variant: Variant) {
+        sizes::set(variant.sizes);
+        set_tree_sizes(variant.trees);
+        LOCKS_BY_KEY.set(variant.locks_by_key);
+        STAMPS_EARLY.set(variant.stamps_early);
     }
 }

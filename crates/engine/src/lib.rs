@@ -17,13 +17,10 @@
 //!
 //! The life of a transaction, file by file, is in ARCHITECTURE.md.
 
-mod acknowledge;
-pub mod backup;
 mod catalog;
 pub mod checkpoint;
 mod concurrency;
 pub mod config;
-pub mod control;
 mod database;
 mod directory;
 mod error;
@@ -32,33 +29,29 @@ pub mod failpoint;
 pub mod fuzzing;
 pub mod ids;
 pub mod io;
-mod limits;
 pub mod log;
-mod metrics;
-pub mod persist;
+mod operate;
 pub mod recovery;
-pub mod salvage;
-pub mod status;
+mod sizes;
 pub mod table;
-mod ticker;
 mod transaction;
-mod wall_time;
+mod units;
 
-pub use acknowledge::Receipt;
-pub use backup::{BackupError, BackupReport, RestoreReport, backup_closed, restore};
-pub use checkpoint::{CheckpointError, CheckpointReport};
+pub use checkpoint::CheckpointReport;
 pub use config::{Config, ConfigError, Create, Protocol};
-pub use database::Database;
+pub use database::{Database, Metrics};
 pub use directory::DirectoryError;
-pub use error::Error;
-pub use limits::MemoryMetrics;
-pub use log::{LogError, LogMetrics, StreamMetrics};
-pub use metrics::Metrics;
-pub use osier_memory::MemoryUse;
-pub use recovery::{RecoveryError, RecoveryPlan, RecoveryReport, Until, explain};
-pub use salvage::{SalvageError, SalvageReport, salvage};
-pub use status::{Status, status};
-pub use table::{Row, Schema, SchemaError, Table, Value};
-pub use transaction::{
-    Changes, Contended, Durability, Savepoint, Scan, Session, Transaction, TransactionError, TransactionOptions,
+pub use error::{
+    BackupError, CheckpointError, Contended, Error, LogError, LogFailure, RecoveryError, SalvageError, TransactionError,
 };
+pub use log::acknowledge::Receipt;
+pub use log::persist::{LogMetrics, StreamMetrics};
+pub use operate::backup::{BackupReport, RestoreReport, backup_closed, restore};
+pub use operate::salvage::{SalvageReport, salvage};
+pub use operate::status::{Status, status};
+pub use operate::{backup, control, inspect, salvage, status};
+pub use osier_memory::MemoryUse;
+pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
+pub use table::{Row, Schema, SchemaError, Table, Value};
+pub use transaction::memory_limit::MemoryMetrics;
+pub use transaction::{Changes, Durability, Savepoint, Scan, Session, Transaction, TransactionOptions};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use osier::config::CheckpointKind;
 use osier::ids::Epoch;
-use osier::io::{Disk, Environment, File, OpenMode, OsDisk};
+use osier::io::{Disk, Environment, File, FileStatus, OpenMode, OsDisk};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, Until, backup_closed, restore};
 use support::config;
@@ -193,10 +193,15 @@ fn a_backup_is_restored_to_points_in_time() {
             }
         }
     }
-    let error = restored(&target, "time-end", Some(last + 100_000)).expect_err("beyond the end");
-    assert!(error.to_string().contains("it ends with epoch"), "{error}");
-    let error = Database::open(config(&directory("unrelated").with_file_name("time-end"), Protocol::Poplar, 1));
-    assert!(matches!(error, Err(Error::Directory(DirectoryError::Unfinished { .. }))));
+    for (epoch, says) in [(last + 100_000, "it ends with epoch"), (begin - 1, "restore a backup from before")] {
+        let error = restored(&target, "time-end", Some(epoch)).expect_err("it is not in the backup");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let early = config(&directory("time-end"), Protocol::Poplar, 1).until("@1".parse().expect("a time"));
+    let error = restore(early, &target).expect_err("there was no computer");
+    assert!(error.to_string().contains("may hold what came later"), "{error}");
+    let none = directory("unrelated").with_file_name("time-end");
+    assert!(!none.exists(), "nothing is created for what is refused");
 }
 
 /// What survives of a database whose checkpoints are lost continues its backup.
@@ -258,11 +263,57 @@ fn whatever_is_damaged_in_a_backup_is_named_and_nothing_opens() {
     // Wrong places are named, too.
     let error = restore(config(&home, Protocol::Poplar, 1), &target).expect_err("it holds a database");
     assert!(matches!(error, Error::Backup(BackupError::NotEmpty { .. })), "{error}");
-    let error = db.backup(&home, false).expect_err("it holds a database");
+    let error = db.backup(&home, false).expect_err("it is the database");
+    assert!(matches!(error, Error::Directory(DirectoryError::SameDirectory { .. })), "{error}");
+    let held = fs::read_dir(&home).expect("a directory").count();
+    for inner in ["checkpoints", "checkpoints/copy", "stream-0/copy", "copy"] {
+        let error = db.backup(&home.join(inner), false).expect_err("it lies in the database");
+        assert!(matches!(error, Error::Directory(DirectoryError::Within { .. })), "{inner}: {error}");
+    }
+    let error = db.backup(home.parent().expect("a parent"), false).expect_err("the database lies in it");
+    assert!(matches!(error, Error::Directory(DirectoryError::Within { .. })), "{error}");
+    let error = restore(config(&target.join("new"), Protocol::Poplar, 1), &target).expect_err("it lies in the backup");
+    assert!(matches!(error, Error::Directory(DirectoryError::Within { .. })), "{error}");
+    assert!(!home.join("stream-0/copy").exists() && !target.join("new").exists());
+    assert_eq!(fs::read_dir(&home).expect("a directory").count(), held, "nothing was written");
+    // What is somebody else's keeps its directory as it is, too.
+    let foreign = directory("damage-foreign");
+    fs::create_dir_all(&foreign).expect("a directory");
+    fs::write(foreign.join("letter"), "dear").expect("written");
+    let error = db.backup(&foreign, false).expect_err("it holds something else");
     assert!(matches!(error, Error::Backup(BackupError::Foreign { .. })), "{error}");
+    assert_eq!(fs::read_dir(&foreign).expect("a directory").count(), 1, "nothing was written");
     let (other, _) = open(config(&directory("damage-other"), Protocol::Poplar, 1));
     let error = other.backup(&target, false).expect_err("it holds another backup");
     assert!(matches!(error, Error::Backup(BackupError::OtherDatabase { .. })), "{error}");
+}
+
+/// An index whose checksum is right is not believed in everything.
+#[test]
+fn an_index_that_cannot_be_is_refused() {
+    let (home, target) = (directory("index"), directory("index-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    insert_rows(&db, &table, 0, 25);
+    db.backup(&target, false).expect("a backup");
+    let path = target.join("BACKUP");
+    let sound = fs::read_to_string(&path).expect("read");
+    let index: serde_json::Value = serde_json::from_str(sound.lines().next().expect("a line")).expect("JSON");
+    let write = |index: &serde_json::Value| {
+        let json = index.to_string();
+        let text = format!("{json}\ncrc32c {:08x}\n", crc_fast::crc32_iscsi(json.as_bytes()));
+        fs::write(&path, text).expect("written");
+    };
+    let (mut longer, mut twice) = (index.clone(), index.clone());
+    longer["files"][0]["length"] = 1.into();
+    let first = twice["files"][0].clone();
+    twice["files"].as_array_mut().expect("a list").push(first);
+    for wrong in [longer, twice] {
+        write(&wrong);
+        let error = restored(&target, "index-restored", None).expect_err("it cannot be").to_string();
+        assert!(error.contains("BACKUP") && error.contains("is in it twice, or counts further"), "{error}");
+    }
+    write(&index);
+    assert_eq!(restored(&target, "index-sound", None).expect("restored"), [25, 0]);
 }
 
 /// The file system, where writes below `prefix` wait for the gate, and changes there fail when they are used up.
@@ -296,6 +347,9 @@ impl Disk for Gated {
     }
     fn exists(&self, path: &Path) -> io::Result<bool> {
         OsDisk.exists(path)
+    }
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        OsDisk.status(path)
     }
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         if mode == OpenMode::Read || !path.starts_with(&self.prefix) {
@@ -419,7 +473,9 @@ fn a_backup_that_fails_leaves_the_one_before_and_a_restore_that_fails_opens_neve
             assert_eq!(counts(&open(again).0), whole);
             break;
         }
-        let is_bare = !home.exists() || fs::read_dir(&home).expect("a listing").count() == 0;
+        // A lock is taken before anything else, and is nothing of a database.
+        let is_lock = |entry: io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "LOCK");
+        let is_bare = !home.exists() || fs::read_dir(&home).expect("a listing").all(is_lock);
         if !is_bare {
             match Database::open(again) {
                 Ok(db) => assert_eq!(counts(&db), whole, "only the mark's removal was not made durable"),
@@ -427,4 +483,91 @@ fn a_backup_that_fails_leaves_the_one_before_and_a_restore_that_fails_opens_neve
             }
         }
     }
+}
+
+/// What is restored from an older backup goes its own way: its files have the names of others.
+#[test]
+fn a_backup_of_another_copy_is_not_written_over() {
+    let (home, backup, newer) = (directory("copy-db"), directory("copy-backup"), directory("copy-newer"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 5);
+    db.backup(&backup, false).expect("a backup");
+    db.close().expect("closed");
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 5);
+    let found = counts(&db);
+    db.backup(&newer, true).expect("a newer backup");
+    db.close().expect("closed");
+    let other = directory("copy-other");
+    restore(config(&other, Protocol::Poplar, 2), &backup).expect("restored");
+    let (db, table) = open(config(&other, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 1, 3);
+    for checkpoint in [false, true] {
+        let error = db.backup(&newer, checkpoint).expect_err("another copy").to_string();
+        assert!(error.contains("another copy of this database") && error.contains("name another directory"), "{error}");
+    }
+    db.backup(&backup, false).expect("what it was restored from is its own past");
+    db.close().expect("closed");
+    assert_eq!(restored(&newer, "copy-again", None).expect("it is as it was"), found);
+}
+
+/// A restore that was killed just before it was done left all files, and a mark.
+#[test]
+fn what_is_not_finished_is_not_backed_up_or_called_sound() {
+    let (home, backup) = (directory("unfinished-db"), directory("unfinished-backup"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 3);
+    db.close().expect("closed");
+    fs::write(home.join("UNFINISHED"), "").expect("a mark");
+    let refused = [
+        backup_closed(&config(&home, Protocol::Poplar, 2), &backup).map(drop).expect_err("backed up").to_string(),
+        osier::inspect::verify(&config(&home, Protocol::Poplar, 2)).map(drop).expect_err("sound").to_string(),
+        osier::explain(&config(&home, Protocol::Poplar, 2)).map(drop).expect_err("explained").to_string(),
+    ];
+    for error in refused {
+        assert!(error.contains("which was not finished"), "{error}");
+    }
+    let saved = |rows: bool| {
+        let target = directory(if rows { "unfinished-rows" } else { "unfinished-saved" });
+        osier::salvage(&config(&home, Protocol::Poplar, 2), config(&target, Protocol::Poplar, 2), rows)
+    };
+    assert!(saved(false).expect_err("proven").to_string().contains("which was not finished"));
+    let report = saved(true).expect("what there is");
+    assert!(report.damages.iter().any(|damage| damage.what.contains("which was not finished")), "{report}");
+    fs::remove_file(home.join("UNFINISHED")).expect("the mark goes");
+    backup_closed(&config(&home, Protocol::Poplar, 2), &backup).expect("a backup");
+    // Whoever came too late for one of the directories left locks in the others.
+    let target = directory("unfinished-target");
+    fs::create_dir_all(&target).expect("a directory");
+    fs::write(target.join("LOCK"), "").expect("a lock");
+    restore(config(&target, Protocol::Poplar, 2), &backup).expect("restored to a directory with nothing but a lock");
+}
+
+/// A link in the target leads to what is not the backup's.
+#[test]
+fn a_backup_follows_no_link() {
+    let (home, backup, elsewhere) = (directory("link-db"), directory("link-backup"), directory("link-elsewhere"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 3);
+    db.backup(&backup, false).expect("a backup");
+    insert_rows(&db, &table, 0, 3);
+    for name in ["stream-0", "checkpoints"] {
+        let (inside, outside) = (backup.join(name), elsewhere.join(name));
+        fs::create_dir_all(&elsewhere).expect("a directory");
+        fs::rename(&inside, &outside).expect("moved");
+        std::os::unix::fs::symlink(&outside, &inside).expect("a link");
+        let error = db.backup(&backup, false).expect_err("a link is followed").to_string();
+        assert!(error.contains(&format!("{} is a symbolic link", inside.display())), "{error}");
+        fs::remove_file(&inside).expect("the link goes");
+        fs::rename(&outside, &inside).expect("moved back");
+    }
+    let file = fs::read_dir(backup.join("stream-0")).expect("files").next().expect("a file").expect("a file").path();
+    let outside = elsewhere.join("file");
+    fs::rename(&file, &outside).expect("moved");
+    std::os::unix::fs::symlink(&outside, &file).expect("a link");
+    let error = db.backup(&backup, false).expect_err("a link is followed").to_string();
+    assert!(error.contains("is a symbolic link"), "{error}");
+    fs::remove_file(&file).expect("the link goes");
+    fs::rename(&outside, &file).expect("moved back");
+    assert!(db.backup(&backup, false).expect("a backup").continues);
 }

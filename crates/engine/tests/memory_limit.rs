@@ -145,6 +145,45 @@ fn an_idle_session_does_not_keep_what_it_deleted() {
     });
 }
 
+/// A row that a unique index refuses has its key indexed by then.
+#[test]
+fn a_refused_row_keeps_no_memory() {
+    let db = Database::open(config(Path::new("unused"), Protocol::None)).expect("a database");
+    let schema = Schema::builder("account")
+        .column("id", Type::Text)
+        .column("number", Type::Int64)
+        .primary_key(["id"])
+        .unique_index("by_number", ["number"])
+        .build()
+        .expect("a schema");
+    let table = db.create_table(schema).expect("a table");
+    let mut session = db.session().expect("a session");
+    session.run(|tx| tx.insert(&table, &[Value::Text("first"), Value::Int(7)])).expect("a row");
+    let before = used(&db);
+    for id in 0..5_000 {
+        let id = format!("{id:0>200}");
+        let row = [Value::Text(&id), Value::Int(7)];
+        let refused = |result: Result<(), Error>| {
+            let error = result.expect_err("the number is taken");
+            assert!(matches!(error, Error::Transaction(TransactionError::DuplicateKey { .. })), "{error}");
+        };
+        match id.ends_with('0') {
+            // The transaction goes on, and commits.
+            true => drop(session.run(|tx| {
+                refused(tx.insert(&table, &row));
+                refused(tx.upsert(&table, &row));
+                refused(tx.update(&table, &[Value::Text("first")], &[]).map(|_| ()).and(tx.insert(&table, &row)));
+                Ok::<_, Error>(())
+            })),
+            false => refused(session.run(|tx| tx.insert(&table, &row)).map(|_| ())),
+        }
+    }
+    eventually("what was refused goes", || {
+        session.run(|tx| tx.get(&table, &[Value::Text("first")]).map(|_| ())).expect("a read");
+        used(&db) < before + (100 << 10)
+    });
+}
+
 /// What was accepted under a limit is recovered under it, from the log and from a checkpoint.
 #[test]
 fn what_was_accepted_is_recovered_within_the_limit() {

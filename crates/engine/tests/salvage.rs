@@ -266,6 +266,33 @@ fn without_a_manifest_rows_are_left() {
     assert_eq!((count(&target), report.tables[0].rows), (60, 55), "{report}");
 }
 
+/// What the manifest needs no more is left out, unless something that the checkpoint held is lost.
+#[test]
+fn superseded_files_are_left_out_of_rows() {
+    let (source, home) = (directory("superseded-source"), directory("superseded"));
+    let (db, table) = open(&source);
+    steps(&db, &table, 500);
+    let before = files(&source);
+    db.checkpoint().unwrap();
+    steps(&db, &table, 5);
+    db.close().unwrap();
+    let (mut image, first) = (files(&source), PathBuf::from("stream-0/00000001-00000001.log"));
+    image.insert(first.clone(), before[&first].clone());
+    put(&home, &image);
+    let (report, target) = salvaged(&home, "superseded-rows", true).unwrap();
+    assert_eq!((count(&target), report.damages.len()), (505, 0), "{report}");
+    assert!(report.superseded_files >= 1 && report.to_string().contains("that the manifest needs no more"), "{report}");
+    // It is read where something that the checkpoint held is lost.
+    let part = |name: &&PathBuf| name.extension().unwrap_or_default() == "ckpt";
+    let part = image.keys().filter(part).max_by_key(|name| image[*name].len()).unwrap().clone();
+    let part = image.get_mut(&part).unwrap();
+    let last = blocks(part).pop().unwrap();
+    part[last + 100] ^= 1;
+    put(&home, &image);
+    let all = salvaged(&home, "superseded-all", true).unwrap().0;
+    assert!(all.superseded_files == 0 && all.records > report.records, "{all}");
+}
+
 /// Where the blocks of rows of a part begin.
 fn blocks(part: &[u8]) -> Vec<usize> {
     let field = |at: usize| u32::from_le_bytes(*part[at..].first_chunk().unwrap());

@@ -606,3 +606,46 @@ fn definitions_race_with_writers() {
     let table = db.table("numbers").expect("the table");
     assert_eq!(all(&mut session, &table).len() as i64, 2 * ROWS);
 }
+
+#[test]
+fn a_decision_may_use_its_transaction() {
+    let db = database();
+    let table = numbers(&db);
+    let mut session = db.session().expect("a session");
+    put(&mut session, &table, 1, 10);
+    put(&mut session, &table, 2, 20);
+    let (column, key) = (table.column("value").expect("value"), [Value::Int(1)]);
+    let outcome = session.run(|tx| {
+        let is_there = tx.update_with(&table, &key, |row, changes| {
+            changes.set(column, Value::Int(row.int(column) + value(tx, &table, 2).expect("a row")));
+            tx.upsert(&table, &[Value::Int(3), Value::Int(30)])
+        })?;
+        let is_gone = tx.update_with(&table, &key, |_, changes| {
+            changes.set(column, Value::Int(0));
+            tx.delete(&table, &key).map(drop)
+        })?;
+        tx.insert(&table, &[Value::Int(1), Value::Int(40)])?;
+        let is_replaced = tx.update_with(&table, &key, |_, _| tx.upsert(&table, &[Value::Int(1), Value::Int(50)]))?;
+        Ok::<_, Error>((is_there, is_gone, is_replaced))
+    });
+    assert_eq!(outcome.expect("committed").0, (true, false, true));
+    assert_eq!(all(&mut session, &table), BTreeMap::from([(1, 50), (2, 20), (3, 30)]));
+}
+
+/// Without a savepoint nothing needs what was replaced, with indexes or without.
+#[test]
+fn a_row_may_be_replaced_any_number_of_times() {
+    let db = database();
+    let (table, mut session) = (people(&db), db.session().expect("a session"));
+    let name = "n".repeat(1000);
+    let updates = session.run(|tx| {
+        tx.insert(&table, &[Value::Int(1), Value::Text("first"), Value::Null])?;
+        // More than `transaction_bytes_max` if each were kept.
+        for round in 0..100_000 {
+            let city = format!("{name}{round}");
+            tx.replace(&table, &[Value::Int(1), Value::Text("first"), Value::Text(&city[..1000])])?;
+        }
+        Ok::<_, Error>(())
+    });
+    updates.expect("committed");
+}

@@ -21,6 +21,7 @@ mod record;
 mod recycle;
 mod retained;
 mod ring;
+mod simulated;
 pub mod sync;
 #[cfg(test)]
 mod testing;
@@ -38,6 +39,9 @@ pub use ids::{Epoch, Stamp};
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
 pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
+pub use simulated::TreeFault;
+#[cfg(feature = "simulated")]
+pub use simulated::{TreeSizes, set_tree_fault, set_tree_sizes};
 pub use thin::{Entry, Keyed, Thin};
 pub use tree::{
     Duplicate, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run, ScanFrom, Shape, Tree,

@@ -27,7 +27,8 @@ pub(crate) fn prefetch_to_write<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for the memory behind a new allocation of `bytes`, to be written: a thread that makes many of them is likely to get it next.
+/// Asks for the memory behind a new allocation of `bytes`, to be written: a thread that makes many of them is likely to get
+/// it next.
 #[inline(always)]
 pub(crate) fn prefetch_next(allocation: *const u8, bytes: usize) {
     (bytes..2 * bytes).step_by(LINE_BYTES).for_each(|line| prefetch_to_write(allocation.wrapping_add(line)));

@@ -2,8 +2,8 @@
 //!
 //! Offsets are logical and only grow; the byte at offset `o` lies at `o % capacity`. A batch is
 //! `header | records and skips | zero padding up to a block`; batches follow each other without gaps, so each starts on a
-//! block boundary, and its header, at most a block long, is contiguous in memory. So is each record: where the end of the ring is in the way,
-//! the rest of the lap becomes a *skip* (`u32` length with the top bit set, little-endian, then zeros).
+//! block boundary, and its header, at most a block long, is contiguous in memory. So is each record: where the end of the
+//! ring is in the way, the rest of the lap becomes a *skip* (`u32` length with the top bit set, little-endian, then zeros).
 //!
 //! Invariants:
 //! - **G1** {stamp, offset, batch accounting} of a reservation, the closing of a batch, and certifying idleness are each one
@@ -115,8 +115,8 @@ impl Ring {
         })
     }
 
-    /// As [`Ring::new`], with a substitute for aborting the process when a reservation is dropped unfilled. It is for tests: when it
-    /// returns, the ring has a hole that no logger gets past.
+    /// As [`Ring::new`], with a substitute for aborting the process when a reservation is dropped unfilled. It is for tests:
+    /// when it returns, the ring has a hole that no logger gets past.
     pub fn with_abandoned(config: RingConfig, abandoned: fn()) -> Ring {
         let (capacity, block) = (config.capacity_bytes as u64, config.block_bytes as u64);
         let header = config.batch_header_bytes as u64;
@@ -167,10 +167,42 @@ impl Ring {
     /// # Panics
     /// Where `len` is 0, no multiple of 8 or beyond [`Ring::record_bytes_max`], or `order` goes back.
     pub fn reserve(&self, len: usize, order: impl FnOnce(Stamp, u64) -> Stamp) -> Result<Reservation<'_>, Closed> {
+        let len = self.check_len(len);
+        let (state, skip) = self.wait_for_space(len)?;
+        Ok(self.take(state, skip, len, order))
+    }
+
+    /// As [`Ring::reserve`], without waiting: `None` while the ring is full. For those who hold what others wait for.
+    pub fn try_reserve(
+        &self,
+        len: usize,
+        order: impl FnOnce(Stamp, u64) -> Stamp,
+    ) -> Result<Option<Reservation<'_>>, Closed> {
+        let len = self.check_len(len);
+        let state = lock(&self.latch.state);
+        let space = self.space(&state, len)?;
+        Ok(space.map(|skip| self.take(state, skip, len, order)))
+    }
+
+    /// Waits until there is room for a record of `len` bytes; others may take it first.
+    pub fn wait_for_room(&self, len: usize) -> Result<(), Closed> {
+        self.wait_for_space(self.check_len(len)).map(|_| ())
+    }
+
+    fn check_len(&self, len: usize) -> u64 {
         assert!(len <= self.record_bytes_max(), "a record of {len} bytes does not fit in the log ring");
         let len = len as u64;
         assert!(len > 0 && len.is_multiple_of(GRAIN_BYTES), "records are padded to {GRAIN_BYTES} bytes");
-        let (mut state, skip) = self.wait_for_space(len)?;
+        len
+    }
+
+    fn take(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        skip: u64,
+        len: u64,
+        order: impl FnOnce(Stamp, u64) -> Stamp,
+    ) -> Reservation<'_> {
         let offset = state.offset + skip;
         let stamp = order(state.last, offset);
         assert!(stamp > state.last && stamp <= Stamp::MAX, "stamps of a stream increase: {stamp} after {}", state.last);
@@ -181,25 +213,30 @@ impl Ring {
         state.reserved[parity] += skip + len;
         state.records += 1;
         self.publish(&state);
-        Ok(Reservation { ring: self, offset, skip, len, parity, stamp })
+        Reservation { ring: self, offset, skip, len, parity, stamp }
     }
 
     /// The latch, at a moment when `len` bytes are free, and how many must be skipped before them.
     fn wait_for_space(&self, len: u64) -> Result<(MutexGuard<'_, State>, u64), Closed> {
         let mut state = lock(&self.latch.state);
         loop {
-            if state.closed {
-                return Err(Closed);
-            }
-            let lap_left = self.bytes.lap_left(state.offset);
-            let skip = if lap_left < len { lap_left } else { 0 };
-            if state.offset + skip + len <= state.released + self.capacity {
+            if let Some(skip) = self.space(&state, len)? {
                 return Ok((state, skip));
             }
             state.blocked += 1;
             state = wait(&self.space, &self.latch.state, state);
             state.blocked -= 1;
         }
+    }
+
+    /// Whether `len` bytes are free: how many must be skipped before them.
+    fn space(&self, state: &State, len: u64) -> Result<Option<u64>, Closed> {
+        if state.closed {
+            return Err(Closed);
+        }
+        let lap_left = self.bytes.lap_left(state.offset);
+        let skip = if lap_left < len { lap_left } else { 0 };
+        Ok((state.offset + skip + len <= state.released + self.capacity).then_some(skip))
     }
 
     fn publish(&self, state: &State) {
@@ -320,8 +357,8 @@ impl Ring {
         }
     }
 
-    /// Where nothing is reserved beyond what is durable: promises that all later stamps will be greater than `stamp`, and says so.
-    /// (Poplar: an active stream certifies an idle one instead of making it write a heartbeat.)
+    /// Where nothing is reserved beyond what is durable: promises that all later stamps will be greater than `stamp`, and
+    /// says so. (Poplar: an active stream certifies an idle one instead of making it write a heartbeat.)
     pub fn certify_idle(&self, stamp: Stamp) -> bool {
         assert!(stamp <= Stamp::MAX, "a stamp fits in 61 bits");
         let mut state = lock(&self.latch.state);
@@ -449,7 +486,8 @@ impl Batch {
         self.end
     }
 
-    /// The bytes between the end of the header and the end of the last record, skips included; 0 for a batch that is only a marker.
+    /// The bytes between the end of the header and the end of the last record, skips included; 0 for a batch that is only a
+    /// marker.
     pub fn record_bytes(&self) -> u64 {
         self.record_bytes
     }

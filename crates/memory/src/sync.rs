@@ -62,7 +62,19 @@ mod chosen {
 pub use chosen::{Condvar, Mutex, MutexGuard, atomic, hint, thread};
 
 /// Takes a lock that guards state which every step leaves consistent, so that a panic elsewhere does not matter.
+///
+/// A simulated holder may have been switched away from: whoever waits for it lets others run.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    #[cfg(all(feature = "simulated", not(any(loom, shuttle))))]
+    if let Some(pause) = simulated_pause() {
+        loop {
+            match mutex.try_lock() {
+                Ok(guard) => return guard,
+                Err(std::sync::TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) => pause(),
+            }
+        }
+    }
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -99,9 +111,10 @@ pub fn wait<'a, T>(condition: &Condvar, mutex: &'a Mutex<T>, guard: MutexGuard<'
     condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Spins for a short while, then yields the processor at each further wait.
+/// Spins for a short while, then yields the processor a number of times, then sleeps at each further wait.
 ///
-/// With fewer cores than threads the thread that is waited for may not be running, so spinning is kept short.
+/// With fewer cores than threads the thread that is waited for may not be running, so spinning is kept short. Whoever waits for
+/// longer than a step takes leaves the processor to others, and is up to a millisecond late.
 #[derive(Debug, Default)]
 pub struct Backoff {
     #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model yields at every wait"))]
@@ -114,10 +127,12 @@ impl Backoff {
         Backoff::default()
     }
 
-    /// Waits a little: 1, 2, 4 .. 64 spins, then a yield each time.
+    /// Waits a little: 1, 2, 4 .. 64 spins; then a yield, 250 times; then 50, 100 .. 1000 microseconds without the processor.
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait(&mut self) {
         const DOUBLINGS: u32 = 6;
+        const YIELDS: u32 = 250;
+        const SLEEP_US: (u64, u64) = (50, 1000);
         if let Some(pause) = simulated_pause() {
             return pause();
         }
@@ -126,8 +141,14 @@ impl Backoff {
                 hint::spin_loop();
             }
             self.waits += 1;
-        } else {
+        } else if self.waits <= DOUBLINGS + YIELDS {
             thread::yield_now();
+            self.waits += 1;
+        } else {
+            let sleeps = self.waits - DOUBLINGS - YIELDS - 1;
+            let pause_us = (SLEEP_US.0 << sleeps.min(DOUBLINGS)).min(SLEEP_US.1);
+            thread::sleep(std::time::Duration::from_micros(pause_us));
+            self.waits = self.waits.saturating_add(1);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Row versions: an immutable row image with the stamp that wrote it, in one allocation behind one word.
 //!
 //! Invariants:
-//! - A [`Version`] never changes once it is shared, except that snapshots mark it; it is owned by exactly one [`VersionBox`], one record, or one limbo
-//!   entry, and freed by the last of them.
+//! - A [`Version`] never changes once it is shared, except that snapshots mark it; it is owned by exactly one
+//!   [`VersionBox`], one record, or one limbo entry, and freed by the last of them.
 //! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
 //!
 //! Deliberately absent: the meaning of the bytes, and chains of versions.
@@ -73,8 +73,8 @@ impl Version {
         self.header.stamp
     }
 
-    /// The stamp of the transaction that made the row exist; an update keeps it (correctness: a blind full-image UPDATE
-    /// depends on the row's birth only).
+    /// The stamp of the transaction that made the row exist; an update keeps it: who replaces a row
+    /// without reading its content depends on that alone.
     pub fn birth(&self) -> Stamp {
         self.header.race.read();
         self.header.birth

@@ -143,6 +143,33 @@ fn a_record_does_not_go_round_the_end() {
 }
 
 #[test]
+fn who_does_not_want_to_wait_is_told_that_there_is_no_room() {
+    let ring = Ring::new(SMALL);
+    let mut log = Log::new(&SMALL);
+    while let Some(reservation) = ring.try_reserve(256, |last, _| last.next()).unwrap() {
+        let (stamp, offset) = (reservation.stamp(), reservation.offset());
+        reservation.fill(|bytes| encode(bytes, stamp, offset));
+    }
+    let last = ring.last();
+    assert!(last > Stamp(100), "an empty ring has room");
+    let refused = ring.try_reserve(256, |_, _| panic!("no stamp is drawn where there is no room")).unwrap();
+    assert!(refused.is_none());
+    assert_eq!(ring.last(), last);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| ring.wait_for_room(256));
+        thread::sleep(Duration::from_millis(20));
+        assert!(!waiting.is_finished(), "there is no room");
+        log.drain(&ring, Stamp::ZERO);
+        assert_eq!(waiting.join().unwrap(), Ok(()));
+    });
+    let reserved = ring.try_reserve(256, |last, _| last.next()).unwrap().expect("nobody has taken it");
+    reserved.fill(|bytes| bytes.fill(0));
+    ring.close();
+    assert_eq!(ring.wait_for_room(256), Err(Closed));
+    assert!(ring.try_reserve(256, |last, _| last.next()).is_err());
+}
+
+#[test]
 fn workers_go_on_while_a_batch_is_written() {
     let ring = Ring::new(SMALL);
     let mut log = Log::new(&SMALL);
@@ -298,7 +325,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Whatever the lengths and wherever batches are closed, the log reads back as a sequence of the records.
     #[test]

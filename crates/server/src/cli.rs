@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use osier::Until;
+use osier::config::SETTINGS;
+use osier::{Config, Until};
 use osier_bench::driver::{Length, RunConfig};
 use osier_bench::engine::EngineOptions;
 use osier_bench::error::BenchError;
@@ -116,6 +117,10 @@ pub struct AskArgs {
 pub struct CheckpointArgs {
     #[command(flatten)]
     pub dirs: DirArgs,
+    /// A directory of the database that is to be left out: nothing new is written to it, and after the checkpoint nothing in
+    /// it is needed
+    #[arg(long, value_name = "DIR")]
+    pub leaving: Vec<PathBuf>,
     #[command(flatten)]
     pub settings: SettingArgs,
     #[command(flatten)]
@@ -143,7 +148,8 @@ pub struct RestoreArgs {
     /// The directories of the new database, empty or missing
     #[arg(required = true)]
     pub dirs: Vec<PathBuf>,
-    /// Restore the state at the end of an epoch (a whole number), or at a time (2026-01-31T23:59:00Z, or @ and seconds since 1970)
+    /// Restore the state at the end of an epoch (a whole number), or at a time (2026-01-31T23:59:00Z, or @ and seconds since
+    /// 1970)
     #[arg(long, value_name = "EPOCH|TIME")]
     pub until: Option<Until>,
     #[command(flatten)]
@@ -234,23 +240,23 @@ pub struct OutputArgs {
 
 #[derive(Debug, Args)]
 pub struct SettingArgs {
-    /// Set any setting of the database, such as ring_bytes=16777216
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    /// Set any setting of the database, such as ring_bytes=16777216; --help lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, long_help = settings_help())]
     pub settings: Vec<(String, String)>,
 }
 
 /// The database.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// How the log is ordered; `none` logs nothing
-    #[arg(long, value_parser = ["none", "serial", "poplar"], default_value = "poplar")]
-    pub protocol: String,
-    /// How transactions are isolated
-    #[arg(long, value_parser = ["optimistic"], default_value = "optimistic")]
-    pub cc: String,
-    /// Log streams that work in parallel
-    #[arg(long, default_value = "1")]
-    pub streams: NonZeroU32,
+    /// How the log is ordered; `none` logs nothing [default: poplar]
+    #[arg(long, value_parser = named("protocol"))]
+    pub protocol: Option<String>,
+    /// How transactions are isolated [default: optimistic]
+    #[arg(long, value_parser = named("cc"))]
+    pub cc: Option<String>,
+    /// Log streams that work in parallel [default: 1]
+    #[arg(long, value_parser = named("streams"))]
+    pub streams: Option<String>,
     /// Where to keep the database; repeat it to spread the streams [default: a new directory, removed at the end]
     #[arg(long = "dir", value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
@@ -260,9 +266,9 @@ pub struct EngineArgs {
     /// When a commit is acknowledged
     #[arg(long, value_enum, default_value = "durable")]
     pub durability: DurabilityArg,
-    /// Let the loggers gather commits for so many microseconds; 0 writes whenever the device is idle
-    #[arg(long, value_name = "US", default_value = "0")]
-    pub group_commit_interval: u64,
+    /// Let the loggers gather commits for so many microseconds; 0 writes whenever the device is idle [default: 0]
+    #[arg(long, value_name = "US", value_parser = named("group_commit_interval_us"))]
+    pub group_commit_interval: Option<String>,
     /// Take a checkpoint so often, as in 500ms, 1s or 5m [default: by the amount of log]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub checkpoint_interval: Option<Duration>,
@@ -409,11 +415,11 @@ impl EngineArgs {
         let named = [
             ("protocol", self.protocol.clone()),
             ("cc", self.cc.clone()),
-            ("streams", self.streams.to_string()),
-            ("group_commit_interval_us", self.group_commit_interval.to_string()),
+            ("streams", self.streams.clone()),
+            ("group_commit_interval_us", self.group_commit_interval.clone()),
+            ("checkpoint_interval_us", self.checkpoint_interval.map(|time| time.as_micros().to_string())),
         ];
-        let interval = self.checkpoint_interval.map(|time| ("checkpoint_interval_us", time.as_micros().to_string()));
-        let named = named.into_iter().chain(interval).map(|(name, value)| (name.to_owned(), value));
+        let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let settings = named.chain(self.settings.settings.iter().cloned()).collect();
         EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: self.durability == DurabilityArg::Relaxed }
     }
@@ -477,9 +483,27 @@ fn fraction(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses `NAME=VALUE` for a setting that the engine has and a value that it takes.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("NAME=VALUE is needed")?;
-    Ok((name.trim().replace('-', "_"), value.trim().to_owned()))
+    let (name, value) = (name.trim().replace('-', "_"), value.trim().to_owned());
+    Config::new("").set(&name, &value).map_err(|error| error.to_string())?;
+    Ok((name, value))
+}
+
+/// Returns a parser for the values of one setting.
+fn named(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
+    move |value| setting(&format!("{name}={value}")).map(|(_, value)| value)
+}
+
+/// Describes all settings, as the engine's registry does.
+fn settings_help() -> String {
+    let mut help = "Set any setting of the database, such as ring_bytes=16777216:\n".to_owned();
+    for setting in SETTINGS {
+        let (default, values) = (setting.default_value(), setting.values());
+        help += &format!("\n{} [default: {default}; {values}]\n  {}\n", setting.name, setting.doc);
+    }
+    help
 }
 
 #[cfg(test)]
@@ -504,6 +528,14 @@ mod tests {
     }
 
     #[test]
+    fn the_help_names_every_setting() {
+        let help = settings_help();
+        for setting in SETTINGS {
+            assert!(help.contains(&format!("\n{} [default: {};", setting.name, setting.default_value())), "{help}");
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for line in [
             "osier bench",
@@ -523,6 +555,9 @@ mod tests {
             "osier log verify",
             "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",
+            "osier bench ycsb --set ring_bits=5",
+            "osier bench ycsb --set streams=0",
+            "osier bench ycsb --streams 65",
             "osier bench ycsb --rate -5",
             "osier bench ycsb --checkpoint-interval 5",
             "osier crash tpcc --checkpoint-interval -1s",

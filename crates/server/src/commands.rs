@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
 
-use osier::log::inspect::{self, Detail};
+use osier::inspect::{self, Detail};
 use osier::{Config, Create};
 use osier_bench::crash::{self, CrashPlan};
 use osier_bench::driver::Length;
@@ -21,7 +21,7 @@ use crate::cli::OutputArgs;
 use crate::cli::{
     self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
 };
-use crate::exit::UNSOUND;
+use crate::exit::{DAMAGED, UNSOUND};
 use crate::operate;
 
 const SECONDS: Duration = Duration::from_secs(10);
@@ -63,7 +63,7 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
 }
 
 fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<ExitCode, BenchError> {
-    if args.engine.protocol == "none" || args.engine.durability == cli::DurabilityArg::Relaxed {
+    if args.engine.protocol.as_deref() == Some("none") || args.engine.durability == cli::DurabilityArg::Relaxed {
         let text = "a crash test needs durable commits: leave out --protocol none and --durability relaxed";
         return Err(BenchError::Usage(text.to_owned()));
     }
@@ -101,9 +101,15 @@ fn dump(args: &DumpArgs) -> Result<ExitCode, BenchError> {
         DetailArg::Records => Detail::Records,
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    inspect::dump(&directories(&args.dirs.dirs), detail, &mut out).map_err(osier::Error::from)?;
+    let damages = inspect::dump(&directories(&args.dirs.dirs), detail, &mut out).map_err(osier::Error::from)?;
     out.flush().map_err(cannot_write(Path::new("standard output")))?;
-    Ok(ExitCode::SUCCESS)
+    if damages == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "error: {damages} places are damaged, in the lines that begin with `!`; osier salvage saves what is sound"
+    );
+    Ok(ExitCode::from(DAMAGED))
 }
 
 fn verify(dirs: &[PathBuf]) -> Result<ExitCode, BenchError> {

@@ -8,12 +8,12 @@ use osier_bench::error::BenchError;
 
 /// An error, which standard error explains.
 const ERROR: u8 = 1;
-/// A command line that does not parse, or options that do not fit together.
+/// A command line that does not parse, or that names what does not fit: options, directories, an epoch or a time.
 const USAGE: u8 = 2;
 /// Something acknowledged was lost, or the data is inconsistent.
 pub const UNSOUND: u8 = 3;
-/// A file of the database is damaged, missing, of another database, or of a newer program.
-const DAMAGED: u8 = 10;
+/// A file of the database is damaged, missing, of another database or copy, or of a newer program.
+pub const DAMAGED: u8 = 10;
 /// Another process has the database open.
 const IN_USE: u8 = 11;
 /// A device is full.

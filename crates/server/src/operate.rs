@@ -39,10 +39,16 @@ pub fn status(args: &AskArgs) -> Result<ExitCode, BenchError> {
 pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
     let dirs = &args.dirs.dirs;
     let taken = match ask(dirs, &Request::Checkpoint)? {
+        Some(_) if !args.leaving.is_empty() => {
+            let what = "a directory is left out by an open, and the database is open: close it first";
+            return Err(BenchError::Usage(what.to_owned()));
+        }
         Some(Answer::Checkpoint(taken)) => taken,
         Some(other) => return Err(unexpected(&other)),
         None => {
-            let db = open(own_config(dirs, &args.settings)?)?;
+            let all: Vec<PathBuf> = dirs.iter().chain(&args.leaving).cloned().collect();
+            let config = own_config(&all, &args.settings)?.dirs(dirs).leaving(&args.leaving);
+            let db = open(config)?;
             let taken = CheckpointTaken::new(&db.checkpoint()?, SystemTime::now().into());
             db.close()?;
             taken
@@ -150,14 +156,15 @@ fn explain(
 /// Asks the process that has the database open; `None` where none does.
 fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError> {
     match control::ask(&dirs[0], request) {
-        Ok(Some(Answer::Failed { message, .. })) => Err(BenchError::Usage(message)),
+        Ok(Some(Answer::Failed { message, sqlstate })) => Err(BenchError::Asked { message, sqlstate }),
         Ok(answer) => Ok(answer),
-        Err(error) => Err(BenchError::Usage(error.to_string())),
+        Err(error) => Err(BenchError::Asked { message: error.to_string(), sqlstate: error.sqlstate().to_owned() }),
     }
 }
 
 fn unexpected(answer: &Answer) -> BenchError {
-    BenchError::Usage(format!("the process that has the database open answered another question: {answer:?}"))
+    let message = format!("the process that has the database open answered another question: {answer:?}");
+    BenchError::Asked { message, sqlstate: "08P01".to_owned() }
 }
 
 /// How this process opens a database that is there: with the protocol and the streams that it has, but for what is set.

@@ -90,7 +90,12 @@ fn logs_are_dumped_and_verified() {
     let part = dump.lines().skip_while(|line| !line.starts_with("  checkpoint 1: Epoch up to ")).collect::<Vec<_>>();
     assert!(part[1].contains(" bytes, db/checkpoints/00000001-0000.ckpt") && part[2].contains(" rows in "), "{dump}");
     fs::write(directory.join("db/checkpoints/00000001-0000.ckpt"), "").unwrap();
-    assert!(succeeds(&directory, "log dump db").contains("      ! checkpoint part db/checkpoints/00000001-0000.ckpt"));
+    let output = osier(&directory, "log dump db");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("      ! checkpoint part db/checkpoints/00000001-0000.ckpt")
+    );
+    assert_eq!(output.status.code(), Some(10), "damage is damage");
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: 1 places are damaged"), "{output:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn eventually(mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < deadline, "it never came");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -118,8 +118,26 @@ fn a_running_database_is_looked_at_and_checkpointed() {
     assert!(after["blocks"][0].as_str().unwrap().contains("what came after checkpoint 1"), "{after}");
     let text = succeeds(&directory, "status db");
     assert!(text.contains("open in process") && text.contains("durable     everything up to stamp"), "{text}");
-    let error = fails(&directory, "recover db", 11);
-    assert!(error.contains("open in another process"), "{error}");
+    // A copy with another name of its socket, or a link to it, is not it.
+    for name in ["linked", "hard"] {
+        std::fs::create_dir(directory.join(name)).unwrap();
+        std::fs::copy(directory.join("db/MANIFEST"), directory.join(name).join("MANIFEST")).unwrap();
+    }
+    std::os::unix::fs::symlink(directory.join("db/CONTROL"), directory.join("linked/CONTROL")).unwrap();
+    std::fs::hard_link(directory.join("db/CONTROL"), directory.join("hard/CONTROL")).unwrap();
+    std::os::unix::fs::symlink(directory.join("db"), directory.join("alias")).unwrap();
+    for (name, line) in [("linked", "status"), ("hard", "checkpoint"), ("hard", "status")] {
+        let error = fails(&directory, &format!("{line} {name}"), 14);
+        let open = format!("leads to process {}, which has {}", running.0.id(), directory.join("db").display());
+        assert!(error.contains(&open) && error.contains(&format!("remove {name}/CONTROL")), "{error}");
+    }
+    assert_eq!(json(&directory, "status alias")["live"]["checkpoints_taken"], 1);
+    // The log is not read while somebody writes it: it would look torn.
+    for line in ["recover db", "recover db --explain", "log verify db", "log dump db", "salvage db saved"] {
+        let error = fails(&directory, line, 11);
+        let open = format!("the directory db is open in process {}; close that database first", running.0.id());
+        assert!(error.contains(&open) || error.contains("open in another process"), "{line}: {error}");
+    }
     running.kill();
     // Its socket is stale now.
     assert!(directory.join("db/CONTROL").exists());
@@ -182,6 +200,14 @@ fn a_plan_is_printed_and_a_database_taken_back_only_with_consent() {
     assert_eq!(report["recovery"]["discarded"], after, "{report}");
     let again = json(&directory, "recover db --explain");
     assert_eq!((&again["after"], &again["replayed"]), (&after.into(), &(records - after).into()), "{again}");
+    // What lies between is gone, and nothing takes it for a state that there still is.
+    let error = fails(&directory, &format!("recover db --until {} --yes", middle + 1), 2);
+    assert!(error.contains(&format!("it was taken back to epoch {middle}")), "{error}");
+    for report in [again, status(&directory), json(&directory, "backup db copy")] {
+        assert_eq!(report["taken_back"][0]["to"], middle, "{report}");
+    }
+    assert!(succeeds(&directory, "status db").contains(&format!("history     taken back to epoch {middle}")));
+    assert!(succeeds(&directory, "backup db copy").contains(&format!("everything up to epoch {middle},")));
     succeeds(&directory, "log verify db");
 }
 
@@ -238,16 +264,26 @@ fn a_restore_that_is_killed_leaves_nothing_that_opens_in_part() {
     let mut refused = 0;
     for round in 0..12 {
         let name = format!("half-{round}");
-        kill_soon(spawn(&directory, &format!("restore copy {name}")), Duration::from_millis(3 + 12 * round));
-        let is_begun = directory.join(&name).exists() && std::fs::read_dir(directory.join(&name)).unwrap().count() > 0;
+        let mark = directory.join(&name).join("UNFINISHED");
+        let mut restore = spawn(&directory, &format!("restore copy {name}"));
+        // Every other one is killed as soon as it has begun, wherever it is by then.
+        if round % 2 == 0 {
+            eventually(|| mark.exists() || restore.try_wait().unwrap().is_some());
+        }
+        kill_soon(restore, Duration::from_millis(round % 2 * 6 * round));
+        let is_begun = mark.exists();
         let opened = osier(&directory, &format!("recover {name} --json -"));
         if opened.status.success() {
             let report: Value = serde_json::from_slice(&opened.stdout).unwrap();
             assert_eq!(report["recovery"]["records"].as_u64(), Some(records), "{report}");
-        } else if is_begun {
+        } else {
             let error = String::from_utf8_lossy(&opened.stderr).into_owned();
-            assert!(error.contains("was being restored, or salvaged into, which was not finished"), "{error}");
-            refused += 1;
+            let refusal = match is_begun {
+                true => "was being restored, or salvaged into, which was not finished",
+                false => "holds no database",
+            };
+            assert!(error.contains(refusal), "{error}");
+            refused += u64::from(is_begun);
         }
     }
     assert!(refused > 0, "no restore was killed half way");

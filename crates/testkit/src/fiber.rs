@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use fastrand::Rng;
 use generator::{Generator, Gn};
+use osier::failpoint::simulated::Variant;
 use osier::failpoint::{Mutation, Point, simulated};
 use osier::io::Step;
 use send_wrapper::SendWrapper;
@@ -52,12 +53,23 @@ thread_local! {
     static ORDER: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Begins a simulation in this thread: points preempt with this chance, and these faults are built into the engine.
-pub fn start(seed: u64, preempted_share: f64, mutations: &[Mutation]) {
+/// Begins a simulation in this thread: points preempt with this chance, the engine is this variant, and these faults are built
+/// into it.
+pub fn start(seed: u64, preempted_share: f64, variant: Variant, mutations: &[Mutation]) {
     simulated::install(generator::is_generator, reached);
+    simulated::vary(variant);
     simulated::build_in(mutations);
     SCHEDULE.set(Some(Schedule { rng: Rng::with_seed(seed), preempted_share }));
     LAST_ORDER.set(0);
+    ON_COMPLETE.set(None);
+    strike(0);
+}
+
+/// Ends a simulation: what runs in this thread from now on is what ships.
+pub fn stop() {
+    simulated::vary(Variant::SHIPPED);
+    simulated::build_in(&[]);
+    SCHEDULE.set(None);
     ON_COMPLETE.set(None);
     strike(0);
 }

@@ -58,6 +58,15 @@ fn checkpoints_survive() {
 }
 
 #[test]
+fn large_trees_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Large), ..Choices::default() });
+    for what in [What::ForwardScans, What::BackwardScans, What::Inserts, What::Deletes, What::Rollbacks] {
+        assert!(total.reached.count(what) > 2 * seeds(), "the seeds are too tame: {what:?} in {}", total.reached);
+    }
+    assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
+}
+
+#[test]
 fn backups_and_ways_back_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Backup), ..Choices::default() });
     for what in [
@@ -75,9 +84,25 @@ fn backups_and_ways_back_survive() {
 }
 
 #[test]
+fn ways_back_to_what_waits_for_the_cut_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Returning), ..Choices::default() });
+    let back = total.reached.count(What::EpochsGoneBackTo);
+    assert!(back > seeds() / 4 && total.lost > seeds(), "the seeds are too tame: {back} in {}", total.reached);
+}
+
+#[test]
+fn directories_that_move_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Moved), ..Choices::default() });
+    for what in [What::Moves, What::MixturesRefused, What::RobbedRefused, What::LogsChanged] {
+        assert!(total.reached.count(what) > 20, "the seeds are too tame: {what:?} in {}", total.reached);
+    }
+}
+
+#[test]
 fn a_seed_repeats() {
     let digest = |seed| run(seed, &Choices::default(), false).map(|summary| summary.digest).ok();
-    for seed in 0..10 {
+    // Among them are some whose locks are taken in the order of addresses.
+    for seed in 0..50 {
         assert!(digest(seed).is_some());
         assert_eq!(digest(seed), digest(seed), "seed {seed}");
     }

@@ -100,7 +100,7 @@ impl Seen {
         let checked = catch_unwind(|| (parser.check)(bytes));
         let taken = ALLOCATOR.peak_usage().saturating_sub(before);
         let name = parser.name;
-        let Ok(is_accepted) = checked else { panic!("{name}: OSIER_FUZZ_SEED={seed}: {bytes:02x?}") };
+        let Ok(is_accepted) = checked else { panic!("{name}: OSIER_FUZZ_SEED={seed}: {} bytes", bytes.len()) };
         let allowed = FIXED_BYTES_MAX + bytes.len() * BYTES_PER_BYTE_MAX;
         assert!(taken <= allowed, "{name}: OSIER_FUZZ_SEED={seed}: {} bytes took {taken}", bytes.len());
         self.inputs += 1;

@@ -4,8 +4,8 @@
 //! the acknowledgement. What the pipe has taken survives the kill; the other side reads it to the end.
 //!
 //! Invariants:
-//! - An entry is 32 bytes: checksum, flags, microseconds, fact. Writes are of whole entries and at most [`WRITE_BYTES_MAX`], which the
-//!   system does not tear; a torn or altered entry is an error, not the end of the ledger.
+//! - An entry is 32 bytes: checksum, flags, microseconds, fact. Writes are of whole entries and at most [`WRITE_BYTES_MAX`],
+//!   which the system does not tear; a torn or altered entry is an error, not the end of the ledger.
 //! - The first entry of each transaction is marked, so that transactions are counted and not facts.
 
 use std::fs::File;

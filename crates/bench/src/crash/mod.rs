@@ -200,7 +200,8 @@ fn describe_round(figures: &RoundFigures) -> String {
     };
     let lost = if *lost == 0 { "0 lost".to_owned() } else { format!("{lost} LOST") };
     format!(
-        "{:>14}  killed{in_checkpoint} after {seconds:.1} s and {} acknowledged{again}; recovered {} in {:.2} s; {} facts looked for, \
+        "{:>14}  killed{in_checkpoint} after {seconds:.1} s and {} acknowledged{again}; \
+         recovered {} in {:.2} s; {} facts looked for, \
          {lost}; {}",
         format!("round {round}"),
         count(*acknowledged),

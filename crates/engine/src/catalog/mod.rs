@@ -10,8 +10,6 @@
 //! - The handle of a committed definition is in `handles` shortly after its row is visible; a handle is good only together
 //!   with the stamp of the row it was made from.
 
-mod load;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -21,7 +19,7 @@ use crate::table::store::Store;
 use crate::table::{Schema, SchemaError, Table, Type, Value};
 
 /// The table of tables.
-const TABLES: TableId = TableId(1);
+pub(crate) const TABLES: TableId = TableId(1);
 
 /// One row of the catalog.
 pub(crate) struct TableRow {
@@ -110,6 +108,12 @@ impl Catalog {
         let id = self.next_table_id.fetch_add(1, Ordering::Relaxed);
         assert!(id < u32::MAX, "table ids are exhausted");
         TableId(id)
+    }
+
+    /// No table gets one of these ids any more.
+    pub(crate) fn take_ids(&self, taken: impl Iterator<Item = TableId>) {
+        let next = taken.map(|id| id.0 + 1).fold(TableId::FIRST_USER.0, u32::max);
+        self.next_table_id.store(next, Ordering::Relaxed);
     }
 
     /// The handle made from the catalog row with this stamp, once it is published.

@@ -1,40 +1,38 @@
 //! Between those who want a checkpoint and the task that takes it.
 //!
-//! [`Checkpoints`] is the callers' side. Invariant: a request is answered by a checkpoint that began after it, or by the error that ended it.
+//! [`Checkpoints`](super::Checkpoints) is the callers' side. Invariant: a request is answered by a checkpoint that began
+//! after it, or by the error that ended it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use osier_memory::sync::{Condvar, Mutex, lock, wait};
 
-use super::task::{Checkpointer, Inherited};
-use super::{CheckpointError, CheckpointMetrics, CheckpointReport, CheckpointState};
-use crate::database::Shared;
-use crate::directory::Home;
-use crate::error::Error;
-use crate::io::{Joiner, Signal};
+use super::{CheckpointMetrics, CheckpointReport, CheckpointState};
+use crate::error::CheckpointError;
+use crate::io::Signal;
 
 /// How one checkpoint ended.
-pub(crate) type Outcome = Result<CheckpointReport, Arc<CheckpointError>>;
+pub(crate) type CheckpointOutcome = Result<CheckpointReport, Arc<CheckpointError>>;
 
 /// Shared by callers and the task.
 #[derive(Default)]
-pub(crate) struct Control {
-    state: Mutex<State>,
+pub(crate) struct CheckpointControl {
+    state: Mutex<Requests>,
     ended: Condvar,
     /// Wakes the task.
     pub(crate) signal: Arc<Signal>,
 }
 
 #[derive(Default)]
-struct State {
+struct Requests {
     /// Checkpoints that were asked for.
     requested: u64,
     /// Requests that the running checkpoint answers.
     accepted: u64,
     /// Requests that were answered, and how the last was.
     answered: u64,
-    outcome: Option<Outcome>,
+    outcome: Option<CheckpointOutcome>,
     stop: Stop,
     metrics: CheckpointMetrics,
     /// When the checkpoint began that is being taken, by the database's clock.
@@ -55,8 +53,8 @@ pub(crate) enum Stop {
     Ended,
 }
 
-impl Control {
-    /// Asks for a checkpoint; the number is for [`Control::wait`].
+impl CheckpointControl {
+    /// Asks for a checkpoint; the number is for [`CheckpointControl::wait`].
     pub(crate) fn request(&self) -> u64 {
         let mut state = lock(&self.state);
         state.requested += 1;
@@ -67,7 +65,7 @@ impl Control {
     }
 
     /// Blocks until a request is answered.
-    pub(crate) fn wait(&self, request: u64) -> Outcome {
+    pub(crate) fn wait(&self, request: u64) -> CheckpointOutcome {
         let mut state = lock(&self.state);
         while state.answered < request {
             if state.stop == Stop::Ended {
@@ -90,7 +88,7 @@ impl Control {
     }
 
     /// For the task: the checkpoint that was accepted has ended, `now`.
-    pub(super) fn answer(&self, outcome: Outcome, now: Duration) {
+    pub(super) fn answer(&self, outcome: CheckpointOutcome, now: Duration) {
         let mut state = lock(&self.state);
         let since = state.active_since.take();
         state.metrics.active_seconds += active_seconds(since, now);
@@ -142,6 +140,11 @@ impl Control {
         lock(&self.state).metrics.state = shown;
     }
 
+    /// How the last checkpoint ended.
+    pub(super) fn last_outcome(&self) -> Option<CheckpointOutcome> {
+        lock(&self.state).outcome.clone()
+    }
+
     pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
         let state = lock(&self.state);
         let mut metrics = state.metrics.clone();
@@ -152,54 +155,4 @@ impl Control {
 
 fn active_seconds(since: Option<Duration>, now: Duration) -> f64 {
     since.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64())
-}
-
-/// The checkpointer of an open database.
-pub(crate) struct Checkpoints {
-    control: Arc<Control>,
-    /// `None` once stopped.
-    joiner: Mutex<Option<Box<dyn Joiner>>>,
-    takes_one_more: bool,
-}
-
-impl Checkpoints {
-    pub(crate) fn start(shared: &Arc<Shared>, home: &Arc<Home>, inherited: Inherited) -> Result<Checkpoints, Error> {
-        let control = Arc::<Control>::default();
-        let task = Checkpointer::new(shared.clone(), home.clone(), control.clone(), inherited).map_err(Arc::new)?;
-        let spawn = &shared.config.environment.spawn;
-        let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
-        let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;
-        let takes_one_more = shared.config.checkpoint_at_close;
-        Ok(Checkpoints { control, joiner: Mutex::new(Some(joiner)), takes_one_more })
-    }
-
-    /// See [`Control::request`].
-    pub(crate) fn request(&self) -> u64 {
-        self.control.request()
-    }
-
-    /// See [`Control::wait`].
-    pub(crate) fn wait(&self, request: u64) -> Outcome {
-        self.control.wait(request)
-    }
-
-    /// There are files to be removed.
-    pub(crate) fn wake(&self) {
-        self.control.signal.wake();
-    }
-
-    pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
-        self.control.metrics(now)
-    }
-
-    /// Ends the task, after a last checkpoint where the configuration wants one; fails where that one does.
-    pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
-        let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
-        self.control.request_stop(self.takes_one_more);
-        let _ = joiner.join();
-        match lock(&self.control.state).outcome.clone() {
-            Some(Err(error)) if self.takes_one_more => Err(error),
-            _ => Ok(()),
-        }
-    }
 }

@@ -6,24 +6,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::CheckpointError;
-use super::format::PartIdentity;
-use crate::failpoint::{Mutation, has};
-use crate::io::Disk;
-use crate::persist::manifest::{CheckpointEntry, Manifest};
+use super::faults;
+use super::format::{HEADER_BYTES, PartIdentity};
+use crate::directory::CHECKPOINTS_NAME;
+use crate::directory::manifest::{CheckpointEntry, Manifest};
+use crate::error::CheckpointError;
+use crate::io::{Disk, OpenMode};
 
-/// In each configured directory.
-const DIRECTORY_NAME: &str = "checkpoints";
 const SUFFIX: &str = ".ckpt";
 
 /// Where the parts in `directory` lie.
 pub(crate) fn part_directory(directory: &Path) -> PathBuf {
-    directory.join(DIRECTORY_NAME)
-}
-
-/// The boundary that a part names in its header; the deliberate fault changes it afterwards.
-pub(super) fn named_boundary(boundary: u64) -> u64 {
-    if has(Mutation::LateReplayStart) { 0 } else { boundary }
+    directory.join(CHECKPOINTS_NAME)
 }
 
 fn part_name(checkpoint: u64, part: u32) -> String {
@@ -38,15 +32,15 @@ pub(crate) fn part_path(directory: &Path, checkpoint: u64, part: u32) -> PathBuf
 /// The parts of a checkpoint that the manifest names, with their lengths.
 pub(crate) fn parts_of(home: &Path, manifest: &Manifest, entry: &CheckpointEntry) -> Vec<(PathBuf, PartIdentity, u64)> {
     let parts = entry.parts.len() as u32;
-    let one = |(part, place): (u32, &crate::persist::manifest::CheckpointPart)| {
-        let directory = home.join(&manifest.directories[place.directory as usize]);
+    let one = |(part, place): (u32, &crate::directory::manifest::CheckpointPart)| {
+        let directory = manifest.directory(home, place.directory);
         let identity = PartIdentity {
             database: manifest.database,
             checkpoint: entry.number,
             part,
             parts,
             kind: entry.kind,
-            boundary: named_boundary(entry.boundary),
+            boundary: faults::named_boundary(entry.boundary),
         };
         (part_path(&directory, entry.number, part), identity, place.bytes)
     };
@@ -63,8 +57,8 @@ fn number_of(path: &Path) -> Option<u64> {
 /// The numbers of checkpoints that have parts on disk and no place in the manifest.
 pub(crate) fn unnamed(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<u64>, CheckpointError> {
     let mut numbers = BTreeSet::new();
-    for directory in &manifest.directories {
-        let directory = part_directory(&home.join(directory));
+    for directory in manifest.directories_in_use(home) {
+        let directory = part_directory(&directory);
         if disk.exists(&directory).map_err(CheckpointError::io("look for", &directory))? {
             let files = disk.list(&directory).map_err(CheckpointError::io("list", &directory))?;
             numbers.extend(files.iter().filter_map(|path| number_of(path)));
@@ -78,8 +72,8 @@ pub(crate) fn unnamed(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Resu
 pub(crate) fn remove_leftovers(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<u64, CheckpointError> {
     let known: BTreeSet<u64> = manifest.checkpoints.iter().map(|entry| entry.number).collect();
     let mut greatest = known.last().copied().unwrap_or(0);
-    for directory in &manifest.directories {
-        let directory = part_directory(&home.join(directory));
+    for directory in manifest.directories_in_use(home) {
+        let directory = part_directory(&directory);
         if !disk.exists(&directory).map_err(CheckpointError::io("look for", &directory))? {
             continue;
         }
@@ -88,7 +82,7 @@ pub(crate) fn remove_leftovers(disk: &dyn Disk, home: &Path, manifest: &Manifest
         let mut has_changed = false;
         for (path, number) in numbered {
             greatest = greatest.max(number);
-            if !known.contains(&number) {
+            if !known.contains(&number) && is_ours(disk, path, manifest)? {
                 disk.remove(path).map_err(CheckpointError::io("remove", path))?;
                 has_changed = true;
             }
@@ -99,4 +93,14 @@ pub(crate) fn remove_leftovers(disk: &dyn Disk, home: &Path, manifest: &Manifest
         }
     }
     Ok(greatest)
+}
+
+/// Whether a file that is named like a part may be removed: it is of this database, or has no sound header, as one whose
+/// checkpoint was cut off.
+fn is_ours(disk: &dyn Disk, path: &Path, manifest: &Manifest) -> Result<bool, CheckpointError> {
+    let file = disk.open(path, OpenMode::Read).map_err(CheckpointError::io("open", path))?;
+    let mut header = vec![0; HEADER_BYTES];
+    let read = file.read_at(&mut header, 0).map_err(CheckpointError::io("read", path))?;
+    let part = PartIdentity::decode(&header[..read]);
+    Ok(faults::may_go(part.is_none_or(|part| part.database == manifest.database)))
 }

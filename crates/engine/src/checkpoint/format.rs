@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 use crate::config::CheckpointKind;
 use crate::ids::{DatabaseId, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
-use crate::log::Seal;
-use crate::log::bytes::{u32_at, u64_at};
+use crate::log::format::Seal;
+use crate::log::format::bytes::{u32_at, u64_at};
 
 const MAGIC: [u8; 8] = *b"OSIERCKP";
 /// The format that this program writes.
@@ -68,6 +68,7 @@ impl PartIdentity {
         out.extend(self.parts.to_le_bytes());
         out.extend(u64::from(self.kind.tag()).to_le_bytes());
         out.extend(self.boundary.to_le_bytes());
+        assert!(self.part < self.parts, "part {} of {}", self.part, self.parts);
         out.resize(HEADER_BYTES, 0);
         let checksum = crc_fast::crc32_iscsi(&out[16..]);
         out[12..16].copy_from_slice(&checksum.to_le_bytes());
@@ -85,7 +86,7 @@ impl PartIdentity {
             kind: if u64_at(fields, 48) == 1 { CheckpointKind::Epoch } else { CheckpointKind::Fuzzy },
             boundary: u64_at(fields, 56),
         };
-        part.check(bytes).is_ok().then_some(part)
+        (part.part < part.parts && part.check(bytes).is_ok()).then_some(part)
     }
 
     /// Whether `bytes` are this part's header.
@@ -213,6 +214,10 @@ impl BlockBuilder {
     /// The block with number `index` of its part, padded; the builder is empty again.
     pub(crate) fn build(&mut self, part: &PartIdentity, index: u64, compress: bool, out: &mut Vec<u8>) {
         let BlockBuilder { table, rows, raw } = self;
+        assert!(
+            *rows > 0 && raw.len() >= *rows as usize * ROW_HEADER_BYTES,
+            "a block has rows; a reader takes zeros for none"
+        );
         let compressed = compress.then(|| lz4_flex::block::compress(raw)).filter(|stored| stored.len() < raw.len());
         let (flags, stored) = compressed.as_ref().map_or((0, &*raw), |stored| (COMPRESSED, stored));
         put_block(part, index, flags, (*table, *rows, raw.len()), stored, out);
@@ -244,7 +249,8 @@ fn put_block(
     for field in [length(stored.len()), length(raw), table.0, rows, flags, 0, 0] {
         out.extend(field.to_le_bytes());
     }
-    debug_assert_eq!(out.len(), BLOCK_HEADER_BYTES);
+    let header = out.first_chunk::<BLOCK_HEADER_BYTES>().map(BlockHeader::decode);
+    assert!(matches!(header, Some(Ok(_))) && out.len() == BLOCK_HEADER_BYTES, "a reader takes the header: {header:?}");
     out.extend(stored);
     let checksum = part.seal(index).checksum(&out[4..]);
     out[..4].copy_from_slice(&checksum.to_le_bytes());

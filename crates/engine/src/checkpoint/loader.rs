@@ -11,16 +11,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::CheckpointError;
 use super::files;
 pub(crate) use super::format::Totals;
-use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Unsound};
+use super::format::{self, BLOCK_HEADER_BYTES, BlockHeader, HEADER_BYTES, PartIdentity, RowRef, Unsound, VERSION};
+use crate::directory::manifest::{CheckpointEntry, Manifest};
+use crate::error::CheckpointError;
 use crate::ids::TableId;
 use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
-use crate::persist::manifest::{CheckpointEntry, Manifest};
 
 /// A row's place in the order.
-pub(crate) type Place = (TableId, Box<[u8]>);
+pub(crate) type RowKey = (TableId, Box<[u8]>);
 
 /// A part that is being read, or a run of its blocks.
 pub(crate) struct PartReader {
@@ -49,8 +49,8 @@ pub(crate) struct PartReader {
 /// The first and the last row.
 #[derive(Default)]
 struct Ends {
-    first: Option<Place>,
-    last: Option<Place>,
+    first: Option<RowKey>,
+    last: Option<RowKey>,
 }
 
 impl PartReader {
@@ -105,6 +105,7 @@ impl PartReader {
     /// Takes the next `blocks` blocks off the part, to be read by another thread and joined again; `None` where only the footer
     /// is left. The lengths in their headers are believed for now: whoever reads the run finds out.
     pub(crate) fn take_run(&mut self, blocks: u64) -> Result<Option<PartReader>, CheckpointError> {
+        assert!(blocks > 0 && self.limit.is_none(), "runs are taken off a part, and have blocks");
         let (at, base) = (self.at, self.base);
         while self.base - base < blocks {
             let header = self.peek()?;
@@ -132,6 +133,8 @@ impl PartReader {
 
     /// Takes back a run that was read to its end.
     pub(crate) fn join(&mut self, run: PartReader) {
+        assert_eq!(run.limit, Some(run.totals.blocks), "a run is joined when it was read to its end");
+        assert!(run.base + run.totals.blocks <= self.base, "a run was taken off this part");
         self.totals.rows += run.totals.rows;
         self.totals.blocks += run.totals.blocks;
         self.totals.raw_bytes += run.totals.raw_bytes;
@@ -140,8 +143,9 @@ impl PartReader {
 
     /// Checks the footer of a part that was read in runs, all of which were joined, and their order.
     pub(crate) fn finish(mut self) -> Result<(), CheckpointError> {
+        assert_eq!(self.totals.blocks, self.base, "every run that was taken was joined");
         self.runs.sort_by_key(|(base, ..)| *base);
-        let mut last: Option<&Place> = None;
+        let mut last: Option<&RowKey> = None;
         for (_, ends) in &self.runs {
             if last >= ends.first.as_ref() {
                 return Err(self.damaged(self.at, "its runs of rows do not ascend".to_owned()));
@@ -200,7 +204,7 @@ impl PartReader {
     }
 
     /// The last row of the blocks that were read.
-    pub(crate) fn last(&self) -> Option<Place> {
+    pub(crate) fn last(&self) -> Option<RowKey> {
         self.ends.last.clone()
     }
 
@@ -295,7 +299,7 @@ impl Ends {
 fn refused(path: &Path, position: u64, unsound: Unsound) -> CheckpointError {
     let path = path.to_owned();
     match unsound {
-        Unsound::Version(found) => CheckpointError::Version { path, found },
+        Unsound::Version(found) => CheckpointError::Version { path, found, newest: VERSION },
         Unsound::Foreign(what) => CheckpointError::Foreign { path, what },
         Unsound::Damaged(what) => CheckpointError::Damaged { path, position, what },
     }

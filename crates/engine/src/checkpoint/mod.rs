@@ -20,19 +20,22 @@
 //!
 //! Deliberately absent: the end of what is not needed any more, which the log's preparer makes into blank segments.
 
+mod checkpoints;
 mod control;
-mod error;
+mod faults;
 pub(crate) mod files;
 pub(crate) mod format;
 pub(crate) mod loader;
 mod pace;
 mod part;
 mod report;
+pub(crate) mod retention;
 mod scan;
+mod status;
 mod task;
 mod writer;
 
-pub(crate) use control::Checkpoints;
-pub use error::CheckpointError;
+pub(crate) use checkpoints::Checkpoints;
 pub use report::{CheckpointMetrics, CheckpointReport, CheckpointState};
+pub use status::CheckpointStatus;
 pub(crate) use task::Inherited;

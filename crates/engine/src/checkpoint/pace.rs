@@ -11,8 +11,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::Control;
-use crate::database::Shared;
+use super::control::CheckpointControl;
+use crate::transaction::shared::Shared;
 
 /// The share of the time until the next checkpoint in which this one is to be written.
 const COMPLETION: f64 = 0.9;
@@ -22,24 +22,24 @@ const RESTS_MAX: u32 = 19;
 const REST: Duration = Duration::from_millis(2);
 
 /// The plan of one checkpoint.
-pub(super) struct Pace {
+pub(super) struct Spread {
     shared: Arc<Shared>,
-    control: Arc<Control>,
+    control: Arc<CheckpointControl>,
     begun: Duration,
     /// How much log there was when it began.
     log_bytes: u64,
     never_rests: bool,
 }
 
-impl Pace {
+impl Spread {
     pub(super) fn new(
         shared: &Arc<Shared>,
-        control: &Arc<Control>,
+        control: &Arc<CheckpointControl>,
         begun: Duration,
         log_bytes: u64,
         never_rests: bool,
-    ) -> Pace {
-        Pace { shared: shared.clone(), control: control.clone(), begun, log_bytes, never_rests }
+    ) -> Spread {
+        Spread { shared: shared.clone(), control: control.clone(), begun, log_bytes, never_rests }
     }
 
     /// Of the database's clock.
@@ -50,7 +50,7 @@ impl Pace {
     /// Whether a thread may rest with so much, from 0 to 1, of the checkpoint `written`.
     pub(super) fn is_ahead(&self, written: f64) -> bool {
         let config = &self.shared.config;
-        let log_bytes = self.shared.log_metrics().total().bytes - self.log_bytes;
+        let log_bytes = self.shared.log.metrics().total().bytes - self.log_bytes;
         let by_log = share(log_bytes as f64, config.checkpoint_log_bytes as f64);
         let by_time = share((self.now() - self.begun).as_secs_f64(), config.checkpoint_interval.as_secs_f64());
         let is_urgent = self.never_rests || self.control.is_awaited() || self.shared.memory.is_exceeded();

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use osier_memory::Participant;
 use osier_memory::sync::{Mutex, lock};
 
-use super::CheckpointError;
-use super::pace::{Pace, Throttle};
+use super::pace::{Spread, Throttle};
 use super::scan::{Scanned, Source};
 use super::writer::{PartWriter, WrittenPart};
-use crate::database::Shared;
+use crate::error::CheckpointError;
 use crate::io::{Signal, Step, Task};
+use crate::transaction::shared::Shared;
 
 /// What the threads of a checkpoint share.
 #[derive(Default)]
@@ -56,7 +56,7 @@ pub(super) struct PartTask {
     pub(super) crew: Arc<Crew>,
     pub(super) participant: Participant,
     pub(super) source: Source,
-    pub(super) pace: Arc<Pace>,
+    pub(super) pace: Arc<Spread>,
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
     pub(super) writer: Option<PartWriter>,
@@ -73,6 +73,7 @@ impl PartTask {
     }
 
     fn report(&mut self, part: Result<WrittenPart, CheckpointError>) -> Step {
+        assert!(!self.is_reported && self.writer.is_none(), "a part is reported once, and no longer written");
         self.is_reported = true;
         self.crew.report(part);
         Step::Done

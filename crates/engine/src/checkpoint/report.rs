@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::CheckpointError;
 use crate::config::CheckpointKind;
+use crate::error::CheckpointError;
 use crate::ids::{Epoch, Stamp};
 
 /// A checkpoint that is valid.

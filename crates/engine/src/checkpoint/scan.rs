@@ -15,16 +15,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use osier_memory::{Held, LeafScan, Observed, Orphans, Participant, Pin, Record, ScanFrom, Snapshots, Version};
 
+use super::faults;
 use super::writer::PartWriter;
 use crate::config::CheckpointKind;
-use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, TableId};
+use crate::sizes::{checkpoint_leaves_per_step, checkpoint_ranges};
 use crate::table::store::RecordTree;
-
-/// Leaves read under one pin: tombstones may make a block of rows a long way.
-const LEAVES_PER_STEP: usize = 64;
-/// Ranges that all tables are cut into together, about: threads end at the same time, and how far they are is known.
-const RANGES: usize = 512;
 
 /// A range of one table.
 struct Range {
@@ -39,7 +35,7 @@ struct Range {
 }
 
 /// All ranges of a checkpoint, shared by its threads.
-pub(crate) struct Scan {
+pub(crate) struct CheckpointScan {
     kind: CheckpointKind,
     ranges: Vec<Range>,
     next: AtomicUsize,
@@ -47,16 +43,17 @@ pub(crate) struct Scan {
     max_seen: AtomicU64,
 }
 
-impl Scan {
+impl CheckpointScan {
     /// A scan of `trees`, which ascend.
-    pub(crate) fn new(pin: &Pin<'_>, kind: CheckpointKind, trees: Vec<(TableId, Arc<RecordTree>)>) -> Scan {
+    pub(crate) fn new(pin: &Pin<'_>, kind: CheckpointKind, trees: Vec<(TableId, Arc<RecordTree>)>) -> CheckpointScan {
+        assert!(trees.is_sorted_by(|(one, _), (next, _)| one < next), "tables ascend");
         let leaves: Vec<usize> = trees.iter().map(|(_, tree)| tree.leaves(pin)).collect();
         let all_leaves: usize = leaves.iter().sum();
         let (mut ranges, mut before) = (Vec::new(), 0);
         let mut leaf = LeafScan::default();
         for ((table, tree), leaves) in trees.into_iter().zip(leaves) {
             let mut low: Box<[u8]> = Box::default();
-            let highs = tree.partition(pin, (RANGES * leaves).div_ceil(all_leaves));
+            let highs = tree.partition(pin, (checkpoint_ranges() * leaves).div_ceil(all_leaves));
             let leaves_each = (leaves as u64).div_ceil(highs.len() as u64 + 1);
             for high in highs.into_iter().map(Some).chain([None]) {
                 tree.scan_leaf(pin, ScanFrom::AtLeast(&low), &mut leaf);
@@ -67,7 +64,8 @@ impl Scan {
                 low = next_low;
             }
         }
-        Scan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
+        assert!(ranges.is_sorted_by(|one, next| (one.table, &one.low) < (next.table, &next.low)), "ranges ascend");
+        CheckpointScan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
     }
 
     /// The greatest stamp that a fuzzy scan has observed.
@@ -92,15 +90,8 @@ impl Scan {
         match self.kind {
             CheckpointKind::Epoch => snapshots.active(pin)?.take(record),
             CheckpointKind::Fuzzy => {
-                let record = pin.get(record);
-                let observed = match record.version(pin) {
-                    Some(version) if has(Mutation::NoTupleLock) => Observed::Present(version),
-                    None if has(Mutation::NoTupleLock) => Observed::Absent(record.word().stamp()),
-                    _ => record.read_settled(pin),
-                };
-                let (version, stamp) = match observed {
+                let (version, stamp) = match faults::read_settled(pin, record) {
                     Observed::Present(version) => (Some(version), version.stamp()),
-                    Observed::Absent(_) if has(Mutation::TombstoneUnseen) => (None, Stamp::ZERO),
                     Observed::Absent(stamp) => (None, stamp),
                     // Purged: its stamp is stable already.
                     Observed::Dead => return None,
@@ -119,8 +110,8 @@ fn row_bytes(pin: &Pin<'_>, record: Held<Record>) -> u64 {
 }
 
 /// One thread's place in a scan.
-pub(crate) struct Cursor {
-    scan: Arc<Scan>,
+pub(crate) struct ScanCursor {
+    scan: Arc<CheckpointScan>,
     /// The range claimed, and where to go on in it.
     place: Option<(usize, Box<[u8]>)>,
 }
@@ -128,7 +119,7 @@ pub(crate) struct Cursor {
 /// Where the rows of a part come from.
 pub(crate) enum Source {
     /// The trees.
-    Scan(Cursor),
+    CheckpointScan(ScanCursor),
     /// What the scan could not find in them, from this one on.
     Orphans(Orphans, usize),
 }
@@ -148,7 +139,7 @@ impl Source {
     /// How much of the checkpoint is written, about, from 0 to 1; with the orphans nobody is ahead.
     pub(super) fn written(&self) -> f64 {
         match self {
-            Source::Scan(cursor) => cursor.scan.claimed(),
+            Source::CheckpointScan(cursor) => cursor.scan.claimed(),
             Source::Orphans(..) => 0.0,
         }
     }
@@ -161,7 +152,7 @@ impl Source {
         part: &mut PartWriter,
     ) -> Scanned {
         match self {
-            Source::Scan(cursor) => cursor.advance(participant, snapshots, part),
+            Source::CheckpointScan(cursor) => cursor.advance(participant, snapshots, part),
             Source::Orphans(orphans, next) => {
                 for (table, key, version) in orphans.rows().skip(*next) {
                     if part.is_full() || !part.takes(TableId(table)) {
@@ -176,9 +167,9 @@ impl Source {
     }
 }
 
-impl Cursor {
-    pub(crate) fn new(scan: Arc<Scan>) -> Cursor {
-        Cursor { scan, place: None }
+impl ScanCursor {
+    pub(crate) fn new(scan: Arc<CheckpointScan>) -> ScanCursor {
+        ScanCursor { scan, place: None }
     }
 
     fn advance(&mut self, participant: &mut Participant, snapshots: &Snapshots, part: &mut PartWriter) -> Scanned {
@@ -192,7 +183,7 @@ impl Cursor {
         let pin = participant.pin();
         let mut leaf = LeafScan::default();
         let mut from = &from[..];
-        for _ in 0..LEAVES_PER_STEP {
+        for _ in 0..checkpoint_leaves_per_step() {
             range.tree.scan_leaf(&pin, ScanFrom::AtLeast(from), &mut leaf);
             for &record in &leaf.entries {
                 let key = pin.get(record).key();
@@ -200,7 +191,7 @@ impl Cursor {
                     return Scanned::Block;
                 }
                 if part.is_full() {
-                    self.place = Some((at, key.into()));
+                    self.place = faults::after_block((at, key.into()));
                     return Scanned::Block;
                 }
                 if let Some(version) = scan.observe(&pin, snapshots, record) {
@@ -212,7 +203,7 @@ impl Cursor {
                 None => return Scanned::Block,
             }
         }
-        self.place = Some((at, from.into()));
+        self.place = faults::after_step((at, from.into()));
         Scanned::More
     }
 }

@@ -14,22 +14,24 @@ use std::time::{Duration, SystemTime};
 
 use osier_memory::Participant;
 
-use super::control::{Control, Outcome, Stop};
+use super::control::{CheckpointControl, CheckpointOutcome, Stop};
 use super::format::PartIdentity;
-use super::pace::{Pace, Throttle};
+use super::pace::{Spread, Throttle};
 use super::part::{Crew, PartTask};
-use super::scan::{Cursor, Scan, Source};
+use super::retention::{NewCheckpoint, Retention};
+use super::scan::{CheckpointScan, ScanCursor, Source};
 use super::writer::{PartWriter, WrittenPart};
-use super::{CheckpointError, CheckpointReport, CheckpointState, files};
-use crate::acknowledge::Receipt;
+use super::{CheckpointReport, CheckpointState, faults};
 use crate::config::{CheckpointKind, Compression, Config};
-use crate::database::Shared;
-use crate::directory::{Home, NewCheckpoint};
-use crate::failpoint::{Mutation, Point, has, reach};
+use crate::directory::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
+use crate::error::CheckpointError;
+use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp};
-use crate::io::{Joiner, REMOVAL_BYTES, REMOVAL_PAUSE, Signal, Step, Task};
-use crate::persist::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
-use crate::ticker::Ticker;
+use crate::io::{Joiner, REMOVAL_PAUSE, Signal, Step, Task};
+use crate::log::acknowledge::Receipt;
+use crate::sizes::removed_piece_bytes;
+use crate::transaction::shared::Shared;
+use crate::transaction::ticker::Ticker;
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
@@ -41,8 +43,8 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// The task.
 pub(crate) struct Checkpointer {
     shared: Arc<Shared>,
-    home: Arc<Home>,
-    control: Arc<Control>,
+    retention: Arc<Retention>,
+    control: Arc<CheckpointControl>,
     participant: Participant,
     stage: Stage,
     /// When the last checkpoint began, and how much log there was.
@@ -91,8 +93,8 @@ struct Run {
 }
 
 struct Writing {
-    scan: Arc<Scan>,
-    pace: Arc<Pace>,
+    scan: Arc<CheckpointScan>,
+    pace: Arc<Spread>,
     crew: Arc<Crew>,
     joiners: Vec<Box<dyn Joiner>>,
     written: Vec<WrittenPart>,
@@ -103,17 +105,17 @@ impl Checkpointer {
 
     pub(crate) fn new(
         shared: Arc<Shared>,
-        home: Arc<Home>,
-        control: Arc<Control>,
+        retention: Arc<Retention>,
+        control: Arc<CheckpointControl>,
         inherited: Inherited,
     ) -> Result<Checkpointer, CheckpointError> {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
-        let last_log_bytes = shared.log_metrics().total().bytes;
+        let last_log_bytes = shared.log.metrics().total().bytes;
         let (stage, next_removal_at) = (Stage::Idle, last_begun);
         Ok(Checkpointer {
             shared,
-            home,
+            retention,
             control,
             participant,
             stage,
@@ -121,7 +123,7 @@ impl Checkpointer {
             last_log_bytes,
             inherited,
             next_removal_at,
-            removal_bytes: REMOVAL_BYTES,
+            removal_bytes: removed_piece_bytes(),
         })
     }
 
@@ -178,7 +180,7 @@ impl Checkpointer {
         if config.checkpoint_log_bytes == 0 && config.checkpoint_interval.is_zero() {
             return false;
         }
-        let metrics = self.shared.log_metrics();
+        let metrics = self.shared.log.metrics();
         let written = metrics.total().bytes - self.last_log_bytes + self.inherited.log_bytes;
         let is_log = config.checkpoint_log_bytes > 0 && written >= config.checkpoint_log_bytes;
         let interval = config.checkpoint_interval;
@@ -188,21 +190,25 @@ impl Checkpointer {
 
     fn begin(&mut self) -> Result<(), CheckpointError> {
         self.last_begun = self.now();
-        self.last_log_bytes = self.shared.log_metrics().total().bytes;
+        self.last_log_bytes = self.shared.log.metrics().total().bytes;
         self.inherited.log_bytes = 0;
-        let files = self.home.begin_checkpoint(self.config())?;
+        // A device that failed is asked for nothing more.
+        if let Some(failure) = self.shared.log.failure() {
+            return Err(failure.into());
+        }
+        let files = self.retention.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;
         let (begins, boundary) = match kind {
             CheckpointKind::Epoch => {
                 self.shared.store.keep_discarded();
-                // What is stamped before the boundary is drawn has an epoch up to it.
-                let begins = self.shared.log_begins(None);
-                (begins, self.shared.snapshots.announce(&self.participant.pin()).0)
+                let (shared, participant) = (&self.shared, &mut self.participant);
+                let announce = || shared.snapshots.announce(&participant.pin()).0;
+                faults::begins_then_boundary(|| shared.log.begins(None), announce)
             }
             // RSN, before any row is read.
             CheckpointKind::Fuzzy => {
-                let rsn = self.shared.stable();
-                (self.shared.log_begins(Some(rsn)), rsn.0)
+                let rsn = self.shared.log.stable();
+                (self.shared.log.begins(Some(rsn)), rsn.0)
             }
         };
         let (begun, announced, waited, max_seen) = (self.last_begun, self.now(), Duration::ZERO, Stamp::ZERO);
@@ -213,7 +219,7 @@ impl Checkpointer {
     fn wait_for_transactions(&mut self) -> Result<Step, CheckpointError> {
         let Stage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
         let safe = self.shared.store.epochs().safe();
-        if run.kind == CheckpointKind::Epoch && safe.0 < run.boundary && !has(Mutation::EarlyScan) {
+        if run.kind == CheckpointKind::Epoch && !faults::have_ended(safe.0 >= run.boundary) {
             let is_closing = self.control.stop() == Stop::WhenDone;
             if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
@@ -228,15 +234,15 @@ impl Checkpointer {
         let Stage::Waits(mut run) = std::mem::replace(&mut self.stage, Stage::Releases) else { unreachable!() };
         run.waited = self.now() - run.announced;
         // Every transaction of the snapshot has ended, so it has its stamp.
-        run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.last_stamp() } else { Stamp::ZERO };
+        run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.log.last_stamp() } else { Stamp::ZERO };
         let pin = self.participant.pin();
         let (trees, threads) = (self.shared.store.trees(), self.shared.config.checkpoint_threads);
-        let scan = Arc::new(Scan::new(&pin, run.kind, trees));
+        let scan = Arc::new(CheckpointScan::new(&pin, run.kind, trees));
         drop(pin);
         let crew = Crew::new(self.control.signal.clone());
-        let sources: Vec<_> = (0..threads).map(|_| Source::Scan(Cursor::new(scan.clone()))).collect();
+        let sources: Vec<_> = (0..threads).map(|_| Source::CheckpointScan(ScanCursor::new(scan.clone()))).collect();
         let (log_bytes, is_late) = (self.last_log_bytes, self.inherited.is_late);
-        let pace = Arc::new(Pace::new(&self.shared, &self.control, run.begun, log_bytes, is_late));
+        let pace = Arc::new(Spread::new(&self.shared, &self.control, run.begun, log_bytes, is_late));
         let writing = Writing { scan, pace, crew, joiners: Vec::new(), written: Vec::new() };
         self.stage = Stage::Writes(run, writing);
         self.control.show(CheckpointState::Writes);
@@ -258,12 +264,11 @@ impl Checkpointer {
                 part,
                 parts,
                 kind: run.kind,
-                boundary: files::named_boundary(run.boundary),
+                boundary: faults::named_boundary(run.boundary),
             };
-            let skip_sync = config.has(Mutation::CheckpointBeforeSync);
             let disk = &*config.environment.disk;
             let task = PartTask {
-                writer: Some(PartWriter::create(disk, path.clone(), identity, compress, skip_sync)?),
+                writer: Some(PartWriter::create(disk, path.clone(), identity, compress)?),
                 source,
                 participant: participant(&self.shared)?,
                 pace: writing.pace.clone(),
@@ -292,17 +297,17 @@ impl Checkpointer {
             let orphans = orphans.map_err(|rows| CheckpointError::Incomplete { rows })?;
             return self.start_parts(vec![Source::Orphans(orphans, 0)]).map(|()| Step::Again);
         }
+        // Without a log nobody else knows the greatest stamp.
+        let greatest = writing.written.iter().map(|part| part.max_stamp).max().unwrap_or(Stamp::ZERO);
+        run.max_seen = run.max_seen.max(faults::greatest(greatest));
         if run.kind == CheckpointKind::Fuzzy {
-            run.max_seen = writing.scan.max_seen();
-            if self.shared.config.has(Mutation::LateReplayStart) {
-                run.boundary = self.shared.stable().0;
-            }
+            let (written, seen) = (writing.written.iter().map(|part| part.max_stamp).max(), writing.scan.max_seen());
+            assert!(written <= Some(seen), "what was written was seen: {written:?} and {seen}");
+            run.max_seen = run.max_seen.max(seen);
+            run.boundary = faults::boundary(run.boundary, &self.shared.log);
         }
-        if !self.shared.config.has(Mutation::CheckpointBeforeSync) {
-            run.files.sync_directories(&*self.shared.config.environment.disk)?;
-        }
-        let is_hasty = self.shared.config.has(Mutation::CheckpointBeforeStable);
-        let receipt = self.shared.durable(if is_hasty { Stamp::ZERO } else { run.max_seen });
+        faults::sync(|| run.files.sync_directories(&*self.shared.config.environment.disk))?;
+        let receipt = self.shared.durable(faults::awaited(run.max_seen));
         self.control.show(CheckpointState::WaitsForLog(run.max_seen));
         if let Stage::Writes(run, writing) = std::mem::replace(&mut self.stage, Stage::Releases) {
             self.stage = Stage::WaitsForLog(run, writing.written, receipt);
@@ -315,6 +320,10 @@ impl Checkpointer {
             unreachable!("called in this stage")
         };
         parts.sort_by_key(|part| part.part);
+        assert!(
+            (0..run.files.parts.len() as u32).eq(parts.iter().map(|part| part.part)),
+            "every part was written once"
+        );
         let places = run.files.parts.iter().zip(&parts);
         let clock = &self.config().environment.clock;
         let taken = clock.wall().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -335,26 +344,25 @@ impl Checkpointer {
                 .map(|((directory, _), part)| CheckpointPart { directory: *directory, bytes: part.bytes })
                 .collect(),
         };
-        if has(Mutation::LateBegins) {
-            run.begins = self.shared.log_begins(None);
-        }
-        if has(Mutation::BeginsAhead) {
-            run.begins.iter_mut().for_each(|begin| begin.durable = self.shared.last_stamp());
-        }
-        reach(Point::Complete);
+        run.begins = faults::begins(run.begins, &self.shared.log);
+        yield_at(Point::Complete);
         // From here on a manifest may name the files, whatever is reported: they stay.
-        if let Some(others) = self.home.commit_checkpoint(&entry, run.begins.clone())? {
-            self.shared.recycle_log(&run.begins, &others);
+        let committed = self.retention.commit_checkpoint(&entry, run.begins.clone());
+        if let Some(failure) = committed.as_ref().err().and_then(faults::device_failure) {
+            self.shared.log.fail(failure);
+        }
+        if let Some(others) = committed? {
+            self.shared.log.recycle(&run.begins, &others);
         }
         self.inherited.is_late = false;
         let report = report(&entry, (self.now() - run.begun).as_secs_f64(), run.waited);
         let bytes_per_pause = report.bytes as f64 / report.seconds * REMOVAL_PAUSE.as_secs_f64();
-        self.removal_bytes = REMOVAL_BYTES.max((REMOVAL_SPEED * bytes_per_pause) as u64);
+        self.removal_bytes = removed_piece_bytes().max((REMOVAL_SPEED * bytes_per_pause) as u64);
         self.end(Ok(report));
         Ok(Step::Again)
     }
 
-    fn end(&mut self, outcome: Outcome) {
+    fn end(&mut self, outcome: CheckpointOutcome) {
         self.stage = Stage::Releases;
         self.control.show(CheckpointState::Releases);
         self.control.answer(outcome, self.now());
@@ -382,7 +390,7 @@ impl Checkpointer {
     fn remove_piece(&mut self) -> Option<Duration> {
         let now = self.now();
         if now >= self.next_removal_at {
-            if !self.home.remove_piece(self.removal_bytes) {
+            if !self.retention.remove_piece(self.removal_bytes) {
                 return None;
             }
             self.next_removal_at = now + REMOVAL_PAUSE;

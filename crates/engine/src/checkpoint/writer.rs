@@ -1,7 +1,7 @@
 //! Writes one part of a checkpoint: rows in, a file out.
 //!
 //! Invariants:
-//! - Rows come in ascending order of (table, key), and lie so in the file.
+//! - Rows come in ascending order of (table, key), and lie so in the file: the loader refuses a part that does not ascend.
 //! - What [`PartWriter::finish`] reports is durable, its directory entry excepted, which [`super::task`] syncs.
 //! - Blocks go to the device directly, in large pieces: a page cache full of them would stall the log's syncs, and push out
 //!   what others keep there.
@@ -13,15 +13,12 @@ use std::sync::Arc;
 
 use osier_memory::AlignedBuffer;
 
-use super::CheckpointError;
+use super::faults;
 use super::format::{self, BlockBuilder, HEADER_BYTES, PartIdentity, Totals};
+use crate::error::CheckpointError;
 use crate::ids::{Stamp, TableId};
-use crate::io::{Disk, File, OpenMode};
-
-/// A block is written when its rows have this many bytes.
-const BLOCK_RAW_BYTES: usize = 256 << 10;
-/// What one write carries.
-const WRITE_BYTES: usize = 1 << 20;
+use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
+use crate::sizes::{checkpoint_block_bytes, checkpoint_write_bytes};
 
 /// A part that is being written.
 pub(crate) struct PartWriter {
@@ -30,9 +27,12 @@ pub(crate) struct PartWriter {
     file: Arc<dyn File>,
     compress: bool,
     /// Mutation `CheckpointBeforeSync`.
-    skip_sync: bool,
     block: BlockBuilder,
     totals: Totals,
+    /// The table and the key of the row that came last, empty before the first one.
+    last: (TableId, Vec<u8>),
+    /// The greatest stamp of a row.
+    max_stamp: Stamp,
     /// The block that was built last.
     out: Vec<u8>,
     /// Blocks that wait to be written, and their bytes.
@@ -48,6 +48,7 @@ pub(crate) struct WrittenPart {
     pub(crate) part: u32,
     pub(crate) bytes: u64,
     pub(crate) totals: Totals,
+    pub(crate) max_stamp: Stamp,
 }
 
 impl PartWriter {
@@ -57,7 +58,6 @@ impl PartWriter {
         path: PathBuf,
         part: PartIdentity,
         compress: bool,
-        skip_sync: bool,
     ) -> Result<PartWriter, CheckpointError> {
         let file = disk.open(&path, OpenMode::Stream).map_err(CheckpointError::io("create", &path))?;
         let mut writer = PartWriter {
@@ -65,11 +65,12 @@ impl PartWriter {
             path,
             file,
             compress,
-            skip_sync,
             block: BlockBuilder::default(),
             totals: Totals::default(),
+            last: (TableId(0), Vec::new()),
+            max_stamp: Stamp::ZERO,
             out: part.encode(),
-            stage: AlignedBuffer::zeroed(WRITE_BYTES),
+            stage: AlignedBuffer::zeroed(checkpoint_write_bytes()),
             staged: 0,
             length: 0,
         };
@@ -80,7 +81,7 @@ impl PartWriter {
 
     /// Whether the next row belongs into a new block: to be followed by [`PartWriter::flush`].
     pub(crate) fn is_full(&self) -> bool {
-        self.block.raw_bytes() >= BLOCK_RAW_BYTES
+        self.block.raw_bytes() >= checkpoint_block_bytes()
     }
 
     /// Whether rows of `table` may join those that wait.
@@ -90,6 +91,13 @@ impl PartWriter {
 
     /// Adds a row to the block that waits.
     pub(crate) fn push(&mut self, table: TableId, key: &[u8], stamp: Stamp, row: &[u8]) {
+        assert!(stamp > Stamp::ZERO && stamp <= Stamp::MAX, "a row in a checkpoint was stamped");
+        let is_first = self.max_stamp == Stamp::ZERO;
+        assert!(is_first || (self.last.0, &self.last.1[..]) < (table, key), "the rows of a part ascend");
+        self.last.0 = table;
+        self.last.1.clear();
+        self.last.1.extend(key);
+        self.max_stamp = self.max_stamp.max(stamp);
         self.block.push(table, key, stamp, row);
     }
 
@@ -109,24 +117,32 @@ impl PartWriter {
     /// Ends the part.
     pub(crate) fn finish(mut self) -> Result<WrittenPart, CheckpointError> {
         self.flush()?;
+        let Totals { rows, blocks, .. } = self.totals;
+        assert!(
+            self.block.is_empty() && blocks <= rows && (blocks > 0) == (rows > 0),
+            "a block has rows: {:?}",
+            self.totals
+        );
         format::footer(&self.part, &self.totals, &mut self.out);
         self.put()?;
         self.write()?;
-        if !self.skip_sync {
-            self.file.sync().map_err(CheckpointError::io("sync", &self.path))?;
-        }
-        Ok(WrittenPart { part: self.part.part, bytes: self.length, totals: self.totals })
+        faults::sync(|| self.file.sync().map_err(CheckpointError::io("sync", &self.path)))?;
+        let least = (HEADER_BYTES + BLOCK_BYTES) as u64 + self.totals.blocks * BLOCK_BYTES as u64;
+        assert!(self.length >= least, "every block, the footer too, has a place in the file");
+        let (part, bytes) = (self.part.part, self.length);
+        Ok(WrittenPart { part, bytes, totals: self.totals, max_stamp: self.max_stamp })
     }
 
     /// Stages the block that was built last, and writes what has become a full piece.
     fn put(&mut self) -> Result<(), CheckpointError> {
+        assert!(!self.out.is_empty() && self.out.len().is_multiple_of(BLOCK_BYTES), "a block is padded");
         let mut taken = 0;
         while taken < self.out.len() {
-            let piece = (self.out.len() - taken).min(WRITE_BYTES - self.staged);
+            let piece = (self.out.len() - taken).min(self.stage.len() - self.staged);
             self.stage[self.staged..self.staged + piece].copy_from_slice(&self.out[taken..taken + piece]);
             self.staged += piece;
             taken += piece;
-            if self.staged == WRITE_BYTES {
+            if self.staged == self.stage.len() {
                 self.write()?;
             }
         }
@@ -134,6 +150,8 @@ impl PartWriter {
     }
 
     fn write(&mut self) -> Result<(), CheckpointError> {
+        assert!(self.staged.is_multiple_of(BLOCK_BYTES), "direct writes are of whole blocks");
+        assert!(self.length.is_multiple_of(BLOCK_BYTES as u64), "and at block boundaries");
         let piece = &self.stage[..self.staged];
         self.file.write_at(piece, self.length).map_err(CheckpointError::io("write", &self.path))?;
         self.length += self.staged as u64;

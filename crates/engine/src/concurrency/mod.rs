@@ -1,12 +1,20 @@
-//! Seam 1: how transactions are kept apart. A [`ConcurrencyControl`] is the state of one transaction; the spine of
-//! `transaction/lifecycle.rs` calls its steps in the order in which they stand here.
+//! Seam 1: how transactions are kept apart. A [`ConcurrencyControl`] is the state of one transaction: its accesses, and then the
+//! steps of its end, which the spine of `transaction/lifecycle.rs` calls in the order in which they stand here.
 
+mod faults;
+#[cfg(feature = "mutations")]
+mod faulty_scheme;
 pub(crate) mod optimistic;
+mod scheme;
+pub(crate) mod write_set;
 
 use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp, Version};
 
-use crate::transaction::TransactionError;
-use crate::transaction::write_set::WriteSet;
+pub(crate) use scheme::{Scheme, with_scheme};
+
+use crate::concurrency::write_set::WriteSet;
+use crate::error::TransactionError;
+use crate::log::format::dependency::Dependency;
 
 /// What a read found.
 pub(crate) enum Found<'a> {
@@ -18,32 +26,46 @@ pub(crate) enum Found<'a> {
     Gone,
 }
 
-/// The steps of one concurrency control scheme, for one transaction at a time.
-pub(crate) trait ConcurrencyControl: Default {
+/// A concurrency control scheme, as the state of one transaction after the other.
+///
+/// Every access may wait for another transaction, and may fail: with a conflict, after which the transaction can only be
+/// rolled back. What it depends on ([`Dependency`]) is gathered by the accesses.
+pub(crate) trait ConcurrencyControl {
+    /// What a transaction depends on, as the protocol wants it.
+    type Dependency: Dependency;
+
     /// Forgets the previous transaction.
     fn begin(&mut self);
 
     /// Observes a record's content or absence.
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Found<'a>;
+    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError>;
 
     /// Observes only that a row exists, for a write that replaces all of it (Poplar's *birth* rule).
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Found<'a>;
+    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError>;
 
     /// Observes an absence or a stretch of a range.
-    fn scan(&mut self, leaf: LeafRead);
+    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError>;
 
     /// Depends on what committed with `stamp`, which the caller validates by other means.
     fn depend(&mut self, stamp: Stamp);
 
-    /// The transaction indexed a placeholder of its own, absent as of `stamp`.
-    fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp);
+    /// The transaction is about to write a record that it may not have read.
+    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<(), TransactionError>;
 
-    /// A write of this record is rolled back. Until now the transaction saw its own write in the record's place, which
-    /// holds only if the record was in its tree all the while.
+    /// The transaction indexed a placeholder of its own, absent as of `stamp`.
+    fn inserted(
+        &mut self,
+        change: &LeafChange,
+        placeholder: Held<Record>,
+        stamp: Stamp,
+    ) -> Result<(), TransactionError>;
+
+    /// A write of this record, made by an operation that succeeded, is rolled back. Until now the transaction saw its own
+    /// write in the record's place, which holds only if the record was in its tree all the while.
     fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>);
 
-    /// The largest stamp observed so far: `raw_dep`.
-    fn observed(&self) -> Stamp;
+    /// Returns what was observed so far.
+    fn dependency(&self) -> &Self::Dependency;
 
     /// Takes the write locks, all or none.
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError>;
@@ -51,7 +73,7 @@ pub(crate) trait ConcurrencyControl: Default {
     /// Checks, after the S-point, that everything observed is still so.
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError>;
 
-    /// The largest stamp that the commit must exceed: of everything observed and overwritten. Locks are held.
+    /// Returns the largest stamp that the commit must exceed: of everything observed and overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp;
 
     /// Makes the writes visible under `stamp` and releases their locks. Old versions of rows that the snapshot before

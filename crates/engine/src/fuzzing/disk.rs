@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::io::{Disk, Environment, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
-use crate::persist::manifest::{self, Manifest, codec};
+use crate::directory::manifest::{self, Manifest, codec};
+use crate::io::{Disk, Environment, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use crate::log::format::segment::is_stream_directory;
 
 /// Where the database lies.
 pub(super) const HOME: &str = "/db";
@@ -49,8 +50,13 @@ impl Disk for ReadOnly {
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        // Every directory is there.
-        Ok(path.extension().is_none() || self.0.contains_key(path))
+        // Every stream has its directory, with a file or without.
+        Ok(is_stream_directory(path) || self.0.keys().any(|known| known.starts_with(path)))
+    }
+
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        let number = self.0.keys().position(|known| known == path).unwrap_or(self.0.len());
+        Ok(FileStatus { id: (0, number as u64), links: 1, is_symbolic_link: false })
     }
 
     fn open(&self, path: &Path, _: OpenMode) -> io::Result<Arc<dyn File>> {

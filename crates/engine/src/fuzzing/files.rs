@@ -10,10 +10,10 @@ use crate::checkpoint::format::{
 };
 use crate::checkpoint::loader::PartReader;
 use crate::config::{CheckpointKind, Protocol};
-use crate::ids::{Epoch, LogOffset, Stamp, TableId};
-use crate::persist::manifest::{
+use crate::directory::manifest::{
     CheckpointEntry, CheckpointPart, FrozenGeneration, FrozenStream, Manifest, NEVER, StreamBegin, codec,
 };
+use crate::ids::{Epoch, LogOffset, Stamp, TableId};
 
 pub(super) fn manifests() -> Vec<Vec<u8>> {
     let new = Manifest::new(DATABASE, Protocol::Poplar, 3, &[PathBuf::from("/a"), PathBuf::from("/b")]);

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use super::disk::{HOME, ReadOnly};
 use super::{DATABASE, put_sum};
 use crate::config::Protocol;
+use crate::directory::manifest::Manifest;
 use crate::ids::{Epoch, Generation, LogOffset, Stamp, StreamId, TableId, WallTime};
-use crate::log::batch::{self, BatchHeader, Certificate};
-use crate::log::bytes::{u16_at, u32_at};
-use crate::log::inspect::{self, Detail};
-use crate::log::record::{self, Entry, LoggedWrite, RecordHeader, RecordReader, RecordWriter};
-use crate::log::{LogIdentity, Seal};
-use crate::persist::manifest::Manifest;
-use crate::persist::segment::{self, SegmentHeader};
+use crate::log::format::batch::{self, BatchHeader, Certificate};
+use crate::log::format::bytes::{u16_at, u32_at};
+use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::record::{self, Entry, RecordHeader, RecordReader};
+use crate::log::format::segment::{self, SegmentHeader};
+use crate::log::format::{LogIdentity, Seal};
+use crate::operate::inspect::{self, Detail};
 
 const OFFSET: LogOffset = LogOffset(0);
 
@@ -26,15 +28,12 @@ fn record_seal() -> Seal {
 
 fn encode_record(header: RecordHeader, writes: &[LoggedWrite<'_>], seal: Seal) -> Vec<u8> {
     let lengths = writes.iter().map(|write| (write.key.len(), write.row.map(<[u8]>::len)));
-    let mut bytes = vec![0; record::encoded_len(lengths)];
-    let mut writer = RecordWriter::new(&mut bytes, header, seal);
-    for LoggedWrite { table, key, row } in writes {
-        match row {
-            Some(row) => writer.put(*table, key, row),
-            None => writer.delete(*table, key),
-        }
-    }
-    writer.finish();
+    let mut bytes = vec![0; record::encoded_len(&header.raw_dep, values::encoded_len(lengths))];
+    record::encode(&mut bytes, &header, PayloadKind::Values, seal, |payload| {
+        let mut writer = ValuesWriter::new(payload);
+        writes.iter().for_each(|write| writer.write(*write));
+        writer.finish()
+    });
     bytes
 }
 
@@ -88,7 +87,7 @@ fn encode_batch(header: &BatchHeader, log: &LogIdentity, certificates: &[Certifi
 fn batch(offset: LogOffset, stamp: u64, records: &[Vec<u8>], reach: LogOffset) -> Vec<u8> {
     let record_bytes = (batch::header_bytes(4) + records.iter().map(Vec::len).sum::<usize>()) as u64;
     let (length, stamp) = (record_bytes.next_multiple_of(4096), Stamp(stamp));
-    let header = BatchHeader { offset, length, record_bytes, stamp, stable: Stamp::ZERO, closed: WallTime(77) };
+    let header = BatchHeader { offset, length, record_bytes, stamp, csn: Stamp::ZERO, closed: WallTime(77) };
     let certificate = |stream| Certificate { stream: StreamId(stream), stamp: Stamp(5), reach };
     let certificates = [0, 3].map(certificate);
     let mut bytes = encode_batch(&header, &log(), &certificates);
@@ -165,7 +164,9 @@ pub(super) fn check_segment(bytes: &[u8]) -> bool {
             "of the present format there is one encoding"
         );
     }
-    let manifest = Manifest::new(DATABASE, Protocol::Poplar, log().streams(), &[PathBuf::from(HOME)]);
+    let mut manifest = Manifest::new(DATABASE, Protocol::Poplar, log().streams(), &[PathBuf::from(HOME)]);
+    // As before there were identities and records of newest segments: there is no other file.
+    (manifest.current.incarnation, manifest.records_newest) = (log().incarnation(), false);
     let directory = segment::stream_directory(Path::new(HOME), log().stream());
     let path = segment::segment_path(&directory, log().generation(), segment::FIRST_SEQUENCE);
     let config = ReadOnly::new(&manifest, &path, bytes).config();

@@ -5,9 +5,14 @@
 //! - A file counts as created only after `create -> write header -> File::sync -> Disk::sync_dir`.
 //! - Bytes written count as durable after [`File::sync`] returned; an error from it is final, never retried.
 
+#[cfg(test)]
+pub(crate) mod disk_for_tests;
+pub(crate) mod error;
+mod faults;
 mod os;
 mod signal;
 pub(crate) mod socket;
+mod system;
 
 pub use os::{OsClock, OsDisk, OsSpawn};
 pub use signal::Signal;
@@ -20,13 +25,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::ids::WallTime;
+
 /// The unit of direct writes, in bytes: file offsets, lengths and buffer addresses given to a file opened with
 /// [`OpenMode::Log`] or [`OpenMode::Stream`] are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// What [`Disk::remove_piece`] is to free at once while transactions go on, where nothing asks for more.
-pub(crate) const REMOVAL_BYTES: u64 = 1 << 20;
-/// The rest between two pieces.
+/// The rest between two pieces of a file that [`Disk::remove_piece`] frees.
 pub(crate) const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
 /// How a file is opened.
@@ -58,6 +63,24 @@ impl OpenMode {
     }
 }
 
+/// What a file or a directory is, however its path is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStatus {
+    /// The device that it lies on, and its number there: two paths with the same pair name the same file.
+    pub id: (u64, u64),
+    /// How many names it has.
+    pub links: u64,
+    /// Whether the path itself is a symbolic link; the other fields are those of what it points to.
+    pub is_symbolic_link: bool,
+}
+
+impl FileStatus {
+    /// Whether bytes written to the file can be seen through no other path.
+    pub fn is_private(&self) -> bool {
+        self.links <= 1 && !self.is_symbolic_link
+    }
+}
+
 /// A file system.
 pub trait Disk: Send + Sync + 'static {
     /// Creates `dir` and its parents; durable after the parents' [`Disk::sync_dir`].
@@ -66,6 +89,8 @@ pub trait Disk: Send + Sync + 'static {
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
     /// Whether there is anything at `path`.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// What lies at `path`; `NotFound` where nothing does.
+    fn status(&self, path: &Path) -> io::Result<FileStatus>;
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Replaces `to` by `from`, atomically; durable after [`Disk::sync_dir`].
@@ -73,7 +98,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Unlinks a file; durable after [`Disk::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Takes up to `bytes` off the end of a file that nobody needs, and unlinks it with the last of them: a file system that
-    /// frees much at once, and tells the device so, keeps syncs waiting meanwhile. Returns whether the file is gone.
+    /// frees much at once, and tells the device so, keeps syncs waiting meanwhile. A file with another name is not cut, it
+    /// only loses this one. Returns whether the file is gone.
     fn remove_piece(&self, path: &Path, bytes: u64) -> io::Result<bool> {
         let _ = bytes;
         self.remove(path).map(|()| true)
@@ -83,6 +109,11 @@ pub trait Disk: Send + Sync + 'static {
     /// Takes the exclusive lock on the file at `path` (created where missing), held until the value is dropped;
     /// `WouldBlock` where another process holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
+    /// The process that holds the lock on the file at `path`, where that can be told.
+    fn lock_holder(&self, path: &Path) -> Option<u32> {
+        let _ = path;
+        None
+    }
 }
 
 /// An open file.
@@ -114,6 +145,13 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep(&self, duration: Duration);
 }
 
+impl WallTime {
+    /// The present.
+    pub fn now(clock: &dyn Clock) -> WallTime {
+        clock.wall().into()
+    }
+}
+
 /// What a background task did in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -134,6 +172,12 @@ pub trait Task: Send + 'static {
 /// The number of this process, as others know it.
 pub(crate) fn process_id() -> u32 {
     std::process::id()
+}
+
+/// Ends this process at once, without unwinding, and says why on standard error.
+pub(crate) fn end_process(why: &str) -> ! {
+    eprintln!("osier: {why}");
+    std::process::abort()
 }
 
 /// Waits for a spawned task.

@@ -12,17 +12,17 @@ use std::any::Any;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{FallocateFlags, OFlags, fallocate, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-use super::{BLOCK_BYTES, Clock, Disk, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use super::{BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task, faults, system};
 
 /// How many zero bytes one write carries where the file system cannot reserve space.
 const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
@@ -56,6 +56,12 @@ impl std::error::Error for PathError {
     }
 }
 
+/// What the system said, where the error names `path`, which the caller names itself, and the operation.
+pub(super) fn said_of<'e>(error: &'e io::Error, path: &Path) -> Option<&'e io::Error> {
+    let error = error.get_ref()?.downcast_ref::<PathError>()?;
+    (error.path == path).then_some(&error.source)
+}
+
 /// Adds the operation and the path to an error.
 fn at(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |source| {
@@ -84,13 +90,25 @@ impl Disk for OsDisk {
         path.try_exists().map_err(at("look for", path))
     }
 
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        let look = || {
+            let is_symbolic_link = fs::symlink_metadata(path)?.is_symlink();
+            let of = fs::metadata(path)?;
+            Ok(FileStatus { id: (of.dev(), of.ino()), links: of.nlink(), is_symbolic_link })
+        };
+        look().map_err(at("look at", path))
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let file = OsFile::open(path, mode).map_err(at(opening(mode), path))?;
+        if mode.is_new() {
+            system::named(path);
+        }
         Ok(Arc::new(file))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to).map_err(at("rename", from))
+        system::rename(from, to).map_err(at("rename", from))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -99,9 +117,11 @@ impl Disk for OsDisk {
 
     fn remove_piece(&self, path: &Path, bytes: u64) -> io::Result<bool> {
         let cut = || {
-            let file = fs::OpenOptions::new().write(true).open(path)?;
-            let length = file.metadata()?.len();
-            if length > bytes {
+            let of = fs::symlink_metadata(path)?;
+            let length = of.len();
+            if length > bytes && of.is_file() && of.nlink() == 1 {
+                let flags = OFlags::NOFOLLOW.bits().cast_signed();
+                let file = fs::OpenOptions::new().write(true).custom_flags(flags).open(path)?;
                 file.set_len(length - bytes).map(|()| false)
             } else {
                 fs::remove_file(path).map(|()| true)
@@ -111,19 +131,49 @@ impl Disk for OsDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(at("sync the directory", dir))
+        fs::File::open(dir).and_then(|file| system::sync_all(&file, dir)).map_err(at("sync the directory", dir))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
         let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = open.map_err(at("open the lock file", path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(file)),
+            Ok(()) => Ok(Box::new((file, lock_directory_of(path)?))),
             Err(fs::TryLockError::Error(error)) => Err(at("lock", path)(error)),
             Err(fs::TryLockError::WouldBlock) => {
                 let held = io::Error::new(io::ErrorKind::WouldBlock, "another opener holds it; close that one first");
                 Err(at("lock", path)(held))
             }
+        }
+    }
+
+    fn lock_holder(&self, path: &Path) -> Option<u32> {
+        let of = fs::metadata(path).ok()?;
+        holder_in(&fs::read_to_string("/proc/locks").ok()?, of.dev(), of.ino())
+    }
+}
+
+/// The holder of a lock in what Linux lists: `1: FLOCK  ADVISORY  WRITE 4711 fd:01:131092 0 EOF`, with the device in hexadecimal.
+fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let file = format!("{:02x}:{:02x}:{inode}", rustix::fs::major(device), rustix::fs::minor(device));
+    let holder = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, "FLOCK", _, _, process, of, ..] if of == file => process.parse().ok(),
+        _ => None,
+    };
+    locks.lines().find_map(holder)
+}
+
+/// Locks the directory of a lock file, too, where the file system lets it: somebody may remove the file.
+fn lock_directory_of(path: &Path) -> io::Result<Option<fs::File>> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(file) = fs::File::open(directory) else { return Ok(None) };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::Error(_)) => Ok(None),
+        Err(fs::TryLockError::WouldBlock) => {
+            let held =
+                io::Error::new(io::ErrorKind::WouldBlock, "another opener holds its directory; close that one first");
+            Err(at("lock", path)(held))
         }
     }
 }
@@ -218,11 +268,12 @@ impl OsFile {
     }
 
     fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        match self.file.write_all_at(bytes, offset) {
+        let write = || system::write(&self.file, bytes, offset, &self.path, self.is_synchronous);
+        match write() {
             // Some file systems take the flag at open and refuse the transfer; another thread may have fallen back.
             Err(error) if self.mode.is_aligned() && is_refused(&error) => {
                 self.fall_back()?;
-                self.file.write_all_at(bytes, offset)
+                write()
             }
             result => result,
         }
@@ -272,7 +323,7 @@ impl File for OsFile {
         }
         self.is_allocated.store(true, Ordering::Relaxed);
         let reserved = loop {
-            match fallocate(&self.file, FallocateFlags::empty(), 0, length) {
+            match system::allocate(&self.file, length, &self.path) {
                 Err(Errno::INTR) => {}
                 result => break result,
             }
@@ -288,10 +339,13 @@ impl File for OsFile {
     fn sync(&self) -> io::Result<()> {
         let is_allocated = self.is_allocated.swap(false, Ordering::Relaxed);
         let result = match self.mode {
-            OpenMode::Log if is_allocated => self.file.sync_all(),
+            _ if faults::is_unsynced(self.mode.is_aligned()) => Ok(()),
+            OpenMode::Log if is_allocated => system::sync_all(&self.file, &self.path),
             OpenMode::Log if self.is_synchronous => Ok(()),
-            OpenMode::Log => self.file.sync_data(),
-            OpenMode::Read | OpenMode::Create | OpenMode::Write | OpenMode::Stream => self.file.sync_all(),
+            OpenMode::Log => system::sync_data(&self.file, &self.path),
+            OpenMode::Read | OpenMode::Create | OpenMode::Write | OpenMode::Stream => {
+                system::sync_all(&self.file, &self.path)
+            }
         };
         result.map_err(at("sync", &self.path))
     }
@@ -378,6 +432,15 @@ impl Joiner for OsJoiner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_its_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fd:01:12 0 EOF\n2: FLOCK  ADVISORY  WRITE 8 fd:01:13 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 9 fd:01:12 0 EOF\n";
+        let device = rustix::fs::makedev(0xfd, 1);
+        assert_eq!(holder_in(locks, device, 12), Some(9));
+        assert_eq!(holder_in(locks, device, 14), None);
+    }
 
     /// An unaligned write is the one refusal that every file system with `O_DIRECT` gives.
     #[test]

@@ -12,8 +12,8 @@
 //!   exchange lowers `listening` before `wait` ends, and the same waker then sets `raised` under the mutex that `wait` checks it
 //!   under. A later value that a waker may load instead is the lowered flag of another waker, whose raise is on its way, or
 //!   that of an ended wait, after which the task looks for work again.
-//! - A raise that arrives after its wait ended makes the next `wait` return at once: waits may end early, never late, so a task looks for
-//!   work whatever ended its sleep.
+//! - A raise that arrives after its wait ended makes the next `wait` return at once: waits may end early, never late, so a
+//!   task looks for work whatever ended its sleep.
 //!
 //! Deliberately absent: more than one sleeper per signal, and counting. A wake says "look again", not how often.
 

@@ -6,20 +6,22 @@
 
 use fastrand::Rng;
 
-use super::world_for_tests::{FoundStream, World, commit_row, is_acknowledged, read_stream};
-use super::*;
+use super::world_for_tests::{FoundStream, World, commit_row, is_acknowledged, read_stream, reader};
+use crate::ids::{Stamp, StreamId};
+use crate::log::CommitLog;
+use crate::log::protocol::Committed;
 
 const KEYS: usize = 5;
 
 struct Run {
     world: World,
-    log: protocol::Poplar,
+    log: CommitLog,
     streams: u32,
     rng: Rng,
     /// Who wrote each key's row.
     keys: [Option<Writer>; KEYS],
     /// Every commit and every reader: what it observed, whom it read, whether it was acknowledged.
-    history: Vec<(Observed, Vec<Writer>, bool)>,
+    history: Vec<(Committed<Stamp>, Vec<Writer>, bool)>,
 }
 
 /// Stamps of two streams may be equal; with the stream they name a transaction.
@@ -42,7 +44,7 @@ impl Run {
         let reads: Vec<Writer> = (0..self.rng.usize(0..3)).filter_map(|_| self.keys[self.rng.usize(0..KEYS)]).collect();
         let raw_dep = reads.iter().map(|read| read.1).max().unwrap_or(Stamp::ZERO);
         if self.rng.u32(0..4) == 0 {
-            let observed = Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep };
+            let observed = reader(raw_dep);
             return self.history.push((observed, reads, false));
         }
         let written = self.rng.usize(0..KEYS);
@@ -139,11 +141,13 @@ fn what_is_acknowledged_is_recovered_with_timed_group_commit() {
 #[cfg(feature = "mutations")]
 mod mutations {
     use super::*;
-    use crate::failpoint::Mutation;
+    use crate::failpoint::{Mutation, simulated};
 
     fn caught(mutation: Mutation) -> usize {
-        let run = |seed| Run::new(seed, |world| world.config.mutations.push(mutation)).crash();
-        (0..500).filter(|seed| run(*seed).is_err()).count()
+        simulated::build_in(&[mutation]);
+        let caught = (0..500).filter(|seed| Run::new(*seed, |_| {}).crash().is_err()).count();
+        simulated::build_in(&[]);
+        caught
     }
 
     #[test]

@@ -3,16 +3,16 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::protocol::Unlogged;
-use super::world_for_tests::{World, commit, commit_row, is_acknowledged};
-use super::*;
-use crate::ids::Epoch;
+use super::world_for_tests::{World, commit, commit_row, draw, is_acknowledged, reader, receipt_of};
+use super::{CommitLog, with_protocol};
+use crate::error::LogError;
+use crate::ids::{Epoch, Stamp, StreamId};
+use crate::log::format::payload::values;
+use crate::log::format::{batch, record};
+use crate::log::persist::StreamMetrics;
+use crate::log::protocol::Committed;
 
-const FIRST_SEGMENT_SYNCS: u64 = 2;
-
-fn reader(raw_dep: Stamp) -> Observed {
-    Observed { stamp: Stamp::ZERO, stream: StreamId(0), raw_dep }
-}
+const FIRST_SEGMENT_SYNCS: u64 = 3;
 
 #[test]
 fn a_commit_is_acknowledged_after_its_sync_and_not_before() {
@@ -66,8 +66,7 @@ fn a_reader_of_an_idle_database_is_acknowledged_without_further_commits() {
             let world = World::new();
             let log = world.poplar(streams);
             let written = commit(&log, 0, 0);
-            let source = log.receipts();
-            let receipt = source.durable(reader(written.stamp), Epoch(1));
+            let receipt = receipt_of(&log, &reader(written.stamp));
             assert!(!receipt.is_acknowledged().unwrap());
             if wait {
                 world.spawn.settle();
@@ -75,14 +74,14 @@ fn a_reader_of_an_idle_database_is_acknowledged_without_further_commits() {
                 world.spawn.settle_for_good();
             }
             assert!(receipt.is_acknowledged().unwrap(), "{streams} streams");
-            let late = source.durable(reader(written.stamp), Epoch(1));
+            let late = receipt_of(&log, &reader(written.stamp));
             assert!(late.is_acknowledged().unwrap());
         }
     }
 }
 
 /// Both streams are in flight at the same time, so neither certifies the other; stream 0 ends up behind.
-fn one_behind_the_other(world: &World) -> (crate::log::protocol::Poplar, Observed) {
+fn one_behind_the_other(world: &World) -> (CommitLog, Committed<Stamp>) {
     let log = world.poplar(2);
     world.spawn.settle_for_good();
     commit(&log, 0, 0);
@@ -101,7 +100,7 @@ fn a_stream_that_fell_behind_writes_a_marker_at_once_when_somebody_waits() {
     let (log, ahead) = one_behind_the_other(&world);
     world.spawn.settle();
     assert!(!is_acknowledged(&log, &reader(ahead.stamp)), "nobody waits, so nothing is hurried");
-    let mut receipt = log.receipts().durable(reader(ahead.stamp), Epoch(1));
+    let mut receipt = receipt_of(&log, &reader(ahead.stamp));
     assert!(poll(&mut receipt).is_pending());
     world.spawn.settle();
     assert!(poll(&mut receipt).is_ready(), "the clock has not moved");
@@ -163,7 +162,7 @@ fn a_blind_write_waits_for_its_own_stream_only() {
 fn serial_lsns_are_positions_above_the_floor() {
     let world = World::new();
     let log = world.serial(1_000_000);
-    let bytes = record::encoded_len([(3, Some(20))]) as u64;
+    let bytes = record::encoded_len(&Stamp::ZERO, values::encoded_len([(3, Some(20))])) as u64;
     let first = commit(&log, 0, 0);
     let second = commit(&log, 0, first.stamp.0);
     assert_eq!(first.stamp, Stamp(1_000_000 + batch::header_bytes(1) as u64 + bytes));
@@ -181,13 +180,14 @@ fn serial_lsns_are_positions_above_the_floor() {
 
 #[test]
 fn without_a_log_everything_is_acknowledged_at_once() {
-    let log = Unlogged;
-    let slot = log.stamp(StreamId(0), Stamp(41), 0).unwrap();
+    let log = CommitLog::unlogged();
+    let slot = draw(&log, StreamId(0), Stamp(41), 0).unwrap();
+    let slot = slot.expect("nothing is ever full");
     assert_eq!(slot.stamp(), Stamp(42));
     slot.fill(|_, _| panic!("there is no log to write to"));
-    let observed = Observed { stamp: Stamp(42), stream: StreamId(0), raw_dep: Stamp(41) };
+    let observed = Committed { stamp: Stamp(42), stream: StreamId(0), epoch: Epoch(3), raw_dep: Stamp(41) };
     assert!(is_acknowledged(&log, &observed));
-    let receipt = log.receipts().durable(observed, Epoch(3));
+    let receipt = receipt_of(&log, &observed);
     assert!(receipt.is_acknowledged().unwrap());
     receipt.wait().unwrap();
     assert_eq!((receipt.stamp(), receipt.epoch()), (Stamp(42), Epoch(3)));
@@ -199,8 +199,10 @@ fn a_relaxed_receipt_is_born_acknowledged() {
     let world = World::new();
     let log = world.poplar(1);
     let observed = commit(&log, 0, 0);
-    assert!(log.receipts().relaxed(observed, Epoch(1)).is_acknowledged().unwrap());
-    assert!(!log.receipts().durable(observed, Epoch(1)).is_acknowledged().unwrap());
+    assert!(
+        log.receipts().relaxed(with_protocol!(log, protocol => observed.outcome(protocol))).is_acknowledged().unwrap()
+    );
+    assert!(!receipt_of(&log, &observed).is_acknowledged().unwrap());
 }
 
 #[test]

@@ -15,14 +15,20 @@ use std::time::{Duration, SystemTime};
 use osier_memory::sync::{Mutex, lock};
 
 use crate::config::{Config, Protocol};
-use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, TableId};
-use crate::io::{Clock, Disk, Environment, File, Joiner, OpenMode, Signal, Spawn, Step, Task};
-use crate::log::batch::{self, BatchHeader, Certificate};
-use crate::log::protocol::{Poplar, Serial};
-use crate::log::record::{self, Entry, RecordHeader, RecordWriter};
-use crate::log::{LogError, LogIdentity, LogLayout, LogProtocol, Observed};
-use crate::persist::disk_for_tests::TestDisk;
-use crate::persist::segment::{self, Segment, SegmentHeader};
+use crate::error::LogError;
+use crate::ids::{DatabaseId, Epoch, Generation, Incarnation, LogOffset, Stamp, StreamId, TableId};
+use crate::io::disk_for_tests::TestDisk;
+use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use crate::log::acknowledge::Receipt;
+use crate::log::format::LogIdentity;
+use crate::log::format::batch::{self, BatchHeader, Certificate};
+use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::record::{self, Entry, RecordHeader};
+use crate::log::format::segment::{self, Segment, SegmentHeader};
+use crate::log::persist::{LogLayout, Slot};
+use crate::log::protocol::{Committed, LogProtocol};
+use crate::log::{CommitLog, with_protocol};
 
 /// Decides about each changing operation, named as in "sync 00000001-00000001.log".
 type Rule = Box<dyn FnMut(&str) -> Option<io::Error> + Send>;
@@ -71,6 +77,10 @@ impl Disk for FaultyDisk {
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.inner.exists(path)
+    }
+
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        self.inner.status(path)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
@@ -348,56 +358,85 @@ impl World {
         for dir in &dirs {
             self.disk.create_dir_all(dir).unwrap();
         }
-        LogLayout { database: World::DATABASE, generation: Generation(generation), floor: Stamp(floor), dirs }
+        let (database, incarnation) = (World::DATABASE, Incarnation::NONE);
+        LogLayout { database, generation: Generation(generation), incarnation, floor: Stamp(floor), dirs }
     }
 
-    pub(crate) fn poplar(&self, streams: u32) -> Poplar {
-        Poplar::start(&self.config, self.layout(1, streams, 0)).unwrap()
+    pub(crate) fn poplar(&self, streams: u32) -> CommitLog {
+        CommitLog::start(&self.config, self.layout(1, streams, 0)).unwrap()
     }
 
-    pub(crate) fn serial(&self, floor: u64) -> Serial {
-        assert_eq!(Protocol::default(), Protocol::Poplar);
-        Serial::start(&self.config, self.layout(1, 1, floor)).unwrap()
+    pub(crate) fn serial(&self, floor: u64) -> CommitLog {
+        let config = self.config.clone().protocol(Protocol::Serial);
+        CommitLog::start(&config, self.layout(1, 1, floor)).unwrap()
     }
+}
+
+/// A transaction that wrote nothing and read up to `raw_dep`.
+pub(crate) fn reader(raw_dep: Stamp) -> Committed<Stamp> {
+    Committed { stamp: Stamp::ZERO, stream: StreamId(0), epoch: Epoch(1), raw_dep }
+}
+
+/// The receipt of a transaction.
+pub(crate) fn receipt_of(log: &CommitLog, committed: &Committed<Stamp>) -> Receipt {
+    log.receipts().durable(with_protocol!(log, protocol => committed.outcome(protocol)))
+}
+
+/// Draws an order number.
+pub(crate) fn draw(
+    log: &CommitLog,
+    stream: StreamId,
+    base: Stamp,
+    record_bytes: usize,
+) -> Result<Option<Slot<'_>>, LogError> {
+    with_protocol!(log, protocol => protocol.stamp(stream, base, record_bytes))
 }
 
 /// Commits one row of `row_bytes` to `stream` over `base`, having read `raw_dep`. Nobody asks about it.
 pub(crate) fn commit_row(
-    log: &dyn LogProtocol,
+    log: &CommitLog,
     stream: u32,
     base: u64,
     raw_dep: u64,
     row_bytes: usize,
-) -> Result<Observed, LogError> {
-    let observed = write_row(log, stream, base, raw_dep, row_bytes)?;
-    drop(log.receipts().durable(observed, Epoch(1)));
-    Ok(observed)
+) -> Result<Committed<Stamp>, LogError> {
+    let committed = write_row(log, stream, base, raw_dep, row_bytes)?;
+    drop(receipt_of(log, &committed));
+    Ok(committed)
 }
 
 /// As [`commit_row`], and leaves it to the caller to ask.
 pub(crate) fn write_row(
-    log: &dyn LogProtocol,
+    log: &CommitLog,
     stream: u32,
     base: u64,
     raw_dep: u64,
     row_bytes: usize,
-) -> Result<Observed, LogError> {
+) -> Result<Committed<Stamp>, LogError> {
     assert!(base >= raw_dep, "what was read is part of the base");
     let row = vec![stream as u8; row_bytes];
-    let bytes = record::encoded_len([(3, Some(row.len()))]);
-    let slot = log.stamp(StreamId(stream), Stamp(base), bytes)?;
-    let (stamp, raw_dep) = (slot.stamp(), Stamp(raw_dep));
+    let raw_dep = Stamp(raw_dep);
+    let bytes = record::encoded_len(&raw_dep, values::encoded_len([(3, Some(row.len()))]));
+    let slot = loop {
+        match draw(log, StreamId(stream), Stamp(base), bytes)? {
+            Some(slot) => break slot,
+            None => log.wait_for_room(StreamId(stream), bytes)?,
+        }
+    };
+    let (stamp, epoch) = (slot.stamp(), Epoch(1));
     slot.fill(|buffer, seal| {
-        let header = RecordHeader { stamp, raw_dep, epoch: Epoch(1), write_count: 1 };
-        let mut writer = RecordWriter::new(buffer, header, seal);
-        writer.put(TableId(16), b"key", &row);
-        writer.finish();
+        let header = RecordHeader { stamp, raw_dep, epoch, write_count: 1 };
+        record::encode(buffer, &header, PayloadKind::Values, seal, |bytes| {
+            let mut writer = ValuesWriter::new(bytes);
+            writer.write(LoggedWrite { table: TableId(16), key: b"key", row: Some(&row) });
+            writer.finish()
+        });
     });
-    Ok(Observed { stamp, stream: StreamId(stream), raw_dep })
+    Ok(Committed { stamp, stream: StreamId(stream), epoch, raw_dep })
 }
 
 /// Commits a small row that read everything it is based on.
-pub(crate) fn commit(log: &dyn LogProtocol, stream: u32, base: u64) -> Observed {
+pub(crate) fn commit(log: &CommitLog, stream: u32, base: u64) -> Committed<Stamp> {
     commit_row(log, stream, base, base, 20).unwrap()
 }
 
@@ -456,6 +495,6 @@ fn read_batch(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Option<Foun
 }
 
 /// Whether the outcome may be told.
-pub(crate) fn is_acknowledged(log: &dyn LogProtocol, observed: &Observed) -> bool {
-    log.receipts().durable(*observed, Epoch(1)).is_acknowledged().unwrap_or(false)
+pub(crate) fn is_acknowledged(log: &CommitLog, committed: &Committed<Stamp>) -> bool {
+    receipt_of(log, committed).is_acknowledged().unwrap_or(false)
 }

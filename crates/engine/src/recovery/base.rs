@@ -16,16 +16,18 @@ use std::sync::{Arc, PoisonError};
 use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Duplicate, Participant, Record, Run};
 
-use super::RecoveryError;
 use super::RecoveryPhase;
-use super::replay_values::version_of;
-use super::report::Pace;
+use super::replay::values::version_of;
+use super::report::ProgressReporter;
 use super::workers::{self, Work};
-use crate::checkpoint::{CheckpointError, files, loader::PartReader};
+use crate::checkpoint::files;
+use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
+use crate::directory::manifest::{CheckpointEntry, Manifest};
+use crate::error::{CheckpointError, RecoveryError};
 use crate::failpoint::is_cut_off;
 use crate::ids::{Epoch, Stamp, TableId};
-use crate::persist::manifest::{CheckpointEntry, Manifest};
+use crate::sizes::loaded_blocks_per_run;
 use crate::table::store::Store;
 
 /// The rows of a block.
@@ -39,7 +41,7 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// Of the newest checkpoint of `manifest`.
+    /// Returns the base that the newest checkpoint of `manifest` is.
     pub(crate) fn of(manifest: &Manifest) -> Base {
         Base { checkpoint: manifest.checkpoints.last().cloned() }
     }
@@ -54,36 +56,47 @@ impl Base {
         self.checkpoint.as_ref().map_or(Stamp::ZERO, |checkpoint| checkpoint.max_seen)
     }
 
-    /// Loads the checkpoint into `store`.
-    pub(crate) fn load(&self, config: &Config, manifest: &Manifest, store: &Store) -> Result<(), RecoveryError> {
-        let Some(entry) = &self.checkpoint else { return Ok(()) };
+    /// Loads the checkpoint into `store`, and returns the greatest stamp of its rows.
+    pub(crate) fn load(&self, config: &Config, manifest: &Manifest, store: &Store) -> Result<Stamp, RecoveryError> {
+        let Some(entry) = &self.checkpoint else { return Ok(Stamp::ZERO) };
         let (disk, home) = (config.environment.disk.clone(), &config.dirs[0]);
         let mut parts = Vec::new();
         for (path, part, length) in files::parts_of(home, manifest, entry) {
             parts.push(Mutex::new(PartReader::open(&*disk, path, part, length)?));
         }
-        let threads = config.effective_recovery_threads();
-        let (next, rows, progress) = (AtomicUsize::new(0), AtomicU64::new(0), Pace::of(config));
-        let load =
-            Load { store: store.clone(), parts, next, rows, total: entry.rows, progress, loaded: Mutex::default() };
-        let load = Arc::new(load);
+        let load = Arc::new(Load {
+            store: store.clone(),
+            parts,
+            next: AtomicUsize::new(0),
+            rows: AtomicU64::new(0),
+            greatest: AtomicU64::new(0),
+            total: entry.rows,
+            progress: ProgressReporter::of(config),
+            loaded: Mutex::default(),
+        });
         let loader = |_| {
             let participant = workers::register(store)?;
             Ok(Loader { load: load.clone(), participant, run: None, loaded: Vec::new() })
         };
-        let loaders = (0..threads).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
+        let loaders = (0..workers::count(config)).map(loader).collect::<Result<Vec<_>, RecoveryError>>()?;
         workers::run(&config.environment, loaders)?;
         let mut load = Arc::into_inner(load).expect("the loaders have ended");
+        assert!(load.next.load(Ordering::Acquire) >= load.parts.len(), "a part was not loaded");
         for part in load.parts.drain(..) {
             part.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         }
         let contradiction = |what| {
-            let path = home.join(crate::persist::manifest::FILE_NAME);
+            let path = home.join(crate::directory::manifest::FILE_NAME);
             RecoveryError::Contradiction { path, what: format!("checkpoint {} {what}", entry.number) }
         };
         let rows = load.rows.load(Ordering::Acquire);
         if rows != entry.rows {
             return Err(contradiction(format!("holds {rows} rows, the manifest says {}", entry.rows)));
+        }
+        let greatest = Stamp(load.greatest.load(Ordering::Acquire));
+        // Without a log, earlier versions noted none.
+        if greatest > entry.max_seen && entry.max_seen != Stamp::ZERO {
+            return Err(contradiction(format!("has a row of stamp {greatest}, the manifest says {}", entry.max_seen)));
         }
         let mut participant = workers::register(store)?;
         let pin = participant.pin();
@@ -91,12 +104,9 @@ impl Base {
             let twice = |Duplicate| contradiction(format!("has a row of table {} twice", table.0));
             store.tree(table).fill(&pin, rows).map_err(twice)?;
         }
-        Ok(())
+        Ok(greatest)
     }
 }
-
-/// Blocks that a thread loads at a time: neighbours in the index for the most part.
-const BLOCKS_PER_RUN: u64 = 64;
 
 /// The parts, shared by the threads that load them.
 struct Load {
@@ -105,25 +115,26 @@ struct Load {
     /// The first one of which not all runs are claimed.
     next: AtomicUsize,
     rows: AtomicU64,
+    greatest: AtomicU64,
     total: u64,
-    progress: Option<Pace>,
+    progress: Option<ProgressReporter>,
     loaded: Mutex<Vec<(TableId, Rows)>>,
 }
 
 impl Load {
-    /// The next run and its part's index.
+    /// Returns the next run and its part's index.
     fn claim(&self) -> Result<Option<(usize, PartReader)>, RecoveryError> {
         loop {
             let at = self.next.load(Ordering::Acquire);
             let Some(part) = self.parts.get(at) else { return Ok(None) };
-            if let Some(run) = lock(part).take_run(BLOCKS_PER_RUN)? {
+            if let Some(run) = lock(part).take_run(loaded_blocks_per_run())? {
                 return Ok(Some((at, run)));
             }
             self.next.fetch_max(at + 1, Ordering::AcqRel);
         }
     }
 
-    /// What was loaded, by table.
+    /// Returns what was loaded, by table.
     fn into_tables(self) -> BTreeMap<TableId, Vec<Rows>> {
         let mut tables: BTreeMap<TableId, Vec<Rows>> = BTreeMap::new();
         let loaded = self.loaded.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -132,6 +143,7 @@ impl Load {
     }
 }
 
+/// One thread that loads.
 struct Loader {
     load: Arc<Load>,
     participant: Participant,
@@ -145,19 +157,22 @@ impl Work for Loader {
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         if self.run.is_none() {
+            assert!(self.loaded.is_empty(), "blocks of a run that ended were not handed over");
             self.run = self.load.claim()?;
         }
         let Some((part, mut run)) = self.run.take() else { return Ok(false) };
         let (pin, before) = (self.participant.pin(), run.totals().rows);
         // All rows of a block are of one table, and most blocks of one range of its keys.
-        let mut loaded = None;
+        let (mut loaded, mut greatest) = (None, Stamp::ZERO);
         let goes_on = run.next_block(|table, row| {
+            greatest = greatest.max(row.stamp);
             let (_, rows) = loaded.get_or_insert_with(|| (table, Run::new(self.load.store.epochs().clone())));
             let record = Record::new_present(row.key, version_of(row.stamp, row.row));
             assert!(rows.push(&pin, record).is_ok(), "the reader hands rows out in ascending order");
         })?;
         self.loaded.extend(loaded);
         drop(pin);
+        self.load.greatest.fetch_max(greatest.0, Ordering::AcqRel);
         let rows = run.totals().rows - before;
         let done = self.load.rows.fetch_add(rows, Ordering::AcqRel) + rows;
         if let Some(progress) = &self.load.progress {

@@ -5,17 +5,20 @@
 //! - Segment i is read up to the base of segment i + 1 and no further. What lies beyond is superseded: a tail that a
 //!   recovery copied to segment i + 1 before it crashed or froze the generation.
 //! - Every segment has a header: it got its name only after the header was durable.
+//! - A stream that is being written records its newest segment: one that is gone is missed, wherever it was in the chain.
 //!
-//! Absent: the batches (scan.rs).
+//! Absent: the batches (log_scan.rs).
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::RecoveryError;
+use super::faults;
+use crate::directory::manifest::{FrozenGeneration, Layout, Manifest};
+use crate::error::RecoveryError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
-use crate::log::LogIdentity;
-use crate::persist::manifest::{FrozenGeneration, Layout, Manifest};
-use crate::persist::segment::{FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, segment_path};
+use crate::log::format::segment::{FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, segment_path};
+use crate::log::format::{LogIdentity, newest};
 
 /// The segments of one stream in one generation.
 #[derive(Debug)]
@@ -27,8 +30,11 @@ pub(crate) struct Chain {
     pub(crate) frozen_end: Option<LogOffset>,
     /// Every stamp before the generation is at or below this.
     generation_floor: Stamp,
-    /// What the manifest says the stream reached durably.
+    /// A stamp that the stream reached durably, by the manifest: a frozen generation was judged, and every one of its streams
+    /// had reached the cut.
     durable: Stamp,
+    /// Whether the stream records its newest segment.
+    records_newest: bool,
 }
 
 /// How far a segment is read.
@@ -55,7 +61,7 @@ impl Chain {
         (0..layout.streams.len()).map(find).collect()
     }
 
-    /// The chain of one stream as far as it is sound, and why it ends there where that is too early.
+    /// Returns the chain of one stream as far as it is sound, and why it ends there where that is too early.
     pub(crate) fn find(
         disk: &dyn Disk,
         home: &Path,
@@ -64,33 +70,51 @@ impl Chain {
         frozen: Option<&FrozenGeneration>,
         index: usize,
     ) -> (Chain, Option<RecoveryError>) {
-        assert!(frozen.is_none_or(|frozen| frozen.layout == *layout));
+        let expected = frozen.map_or(&manifest.current, |frozen| &frozen.layout);
+        assert_eq!(layout, expected, "only the current generation is not frozen");
+        assert!(index < layout.streams.len(), "stream {index} of {layout:?}");
         let stream = StreamId(index as u32);
-        let place = frozen.map(|frozen| frozen.streams[index]);
-        let (first, durable) = match place {
-            Some(place) => (place.first_sequence, layout.floor),
+        let frozen_stream = frozen.map(|frozen| frozen.streams[index]);
+        let (first, durable) = match frozen_stream {
+            Some(stream) => (
+                stream.first_sequence,
+                faults::frozen_durable(frozen.map_or(layout.floor, |frozen| frozen.cut), layout.floor),
+            ),
             None => (manifest.begins[index].sequence, manifest.begins[index].durable),
         };
         let mut chain = Chain {
             log: layout.log(manifest.database, stream),
             directory: manifest.stream_directory(home, layout, stream),
             segments: Vec::new(),
-            frozen_end: place.map(|place| place.end),
+            frozen_end: frozen_stream.map(|stream| stream.end),
             generation_floor: layout.floor,
             durable,
+            records_newest: frozen.is_none() && manifest.records_newest,
         };
         let broken = chain.fill(disk, first, manifest.current.generation).err();
         (chain, broken)
     }
 
+    /// Opens the segments, and checks that none is missing.
     fn fill(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
+        // Before the files are listed: a database that is open begins segments meanwhile.
+        let newest = if self.records_newest { self.newest(disk) } else { Ok(first - 1) };
         let opened = self.open_segments(disk, first, current);
         if let Some(end) = self.frozen_end {
-            while self.segments.last().is_some_and(|last| last.header.base >= end) {
+            let is_beyond = |segments: &[Segment]| {
+                let last = segments.last().map(|last| last.header.base);
+                // One that begins where the stream ends stays if it is the only one.
+                last.is_some_and(|base| base > end || (base == end && segments.len() > 1))
+            };
+            while is_beyond(&self.segments) {
                 self.segments.pop();
             }
         }
         opened?;
+        let last = self.segments.last().map_or(first - 1, |last| last.header.sequence);
+        if newest? > last {
+            return Err(self.missing(last + 1, None));
+        }
         let reach = self.segments.last().map_or(FIRST_OFFSET, |last| last.header.capacity_end());
         match self.frozen_end {
             Some(end) if end > reach => Err(self.missing(first + self.segments.len() as u64, None)),
@@ -98,18 +122,53 @@ impl Chain {
         }
     }
 
+    /// Returns the number of the newest segment that the stream records; one below the first where it has none.
+    fn newest(&self, disk: &dyn Disk) -> Result<u64, RecoveryError> {
+        let path = newest::path(&self.directory);
+        let refuse = |what: String| Err(RecoveryError::Newest { path: path.clone(), what });
+        let records = match newest::read(disk, &self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return refuse("is missing".to_owned()),
+            records => records.map_err(RecoveryError::io("read", &path))?,
+        };
+        let newer = newest::newer_version(disk, &self.directory).map_err(RecoveryError::io("read", &path))?;
+        if let Some(found) = newer {
+            return Err(RecoveryError::NewestVersion { path, found });
+        }
+        let is_of_stream = |log: &LogIdentity| {
+            (log.database(), log.stream()) == (self.log.database(), self.log.stream())
+                && (log.generation() < self.log.generation() || *log == self.log)
+        };
+        match records.iter().find(|record| !is_of_stream(&record.log)) {
+            Some(record) => {
+                let (database, generation) = (record.log.database(), record.log.generation());
+                let stream = record.log.stream();
+                refuse(format!(
+                    "is of database {:032x}, stream {stream}, generation {generation}, or of another copy of this database",
+                    database.0
+                ))
+            }
+            None if records.is_empty() => refuse("is damaged".to_owned()),
+            None => {
+                let current = records.iter().filter(|record| record.log.generation() == self.log.generation());
+                Ok(current.map(|record| record.sequence).max().unwrap_or(FIRST_SEQUENCE - 1))
+            }
+        }
+    }
+
+    /// Opens the segments from number `first` on, as far as they follow each other.
     fn open_segments(&mut self, disk: &dyn Disk, first: u64, current: Generation) -> Result<(), RecoveryError> {
         let all = self.sequences(disk, current)?;
         let (older, sequences) = all.split_at(all.partition_point(|sequence| *sequence < first));
         // Where one seems to be missing the manifest may be another database's: a segment that is there tells.
-        let open = |sequence| Segment::open(disk, &self.directory, &self.log, sequence).map_err(RecoveryError::Segment);
+        let (directory, log) = (self.directory.clone(), self.log);
+        let open = |sequence| Segment::open(disk, &directory, &log, sequence).map_err(RecoveryError::Segment);
         // The manifest names no segment as the first that was not there.
         if sequences.is_empty() && first > FIRST_SEQUENCE && self.frozen_end.is_none() {
             older.last().copied().map(open).transpose()?;
             return Err(self.missing(first, None));
         }
-        let segments = sequences.iter().map(|sequence| open(*sequence)).collect::<Result<Vec<_>, _>>()?;
-        for ((segment, sequence), expected) in segments.into_iter().zip(sequences).zip(first..) {
+        for (sequence, expected) in sequences.iter().zip(first..) {
+            let segment = open(*sequence)?;
             if *sequence != expected {
                 return Err(self.missing(expected, None));
             }
@@ -118,7 +177,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The numbers of the segments there are, ascending.
+    /// Returns the numbers of the segments there are, ascending.
     fn sequences(&self, disk: &dyn Disk, current: Generation) -> Result<Vec<u64>, RecoveryError> {
         let directory = &self.directory;
         if !disk.exists(directory).map_err(RecoveryError::io("look for", directory))? {
@@ -139,6 +198,7 @@ impl Chain {
         Ok(sequences)
     }
 
+    /// Adds the next segment, if its header fits the one before.
     fn push(&mut self, segment: Segment) -> Result<(), RecoveryError> {
         let refuse = |what: String| Err(RecoveryError::Chain { path: segment.path.clone(), what });
         let header = &segment.header;
@@ -162,26 +222,31 @@ impl Chain {
             }
             _ => {}
         }
+        let follows = |last: &Segment| last.header.sequence + 1 == header.sequence;
+        assert!(self.segments.last().is_none_or(follows), "segment {} leaves a gap", header.sequence);
         self.segments.push(segment);
         Ok(())
     }
 
-    /// The error for a segment that is not there; `promised` is how far other streams knew this one to be durable.
+    /// Returns the error for a segment that is not there; `promised` is how far other streams knew this one to be durable.
     pub(crate) fn missing(&self, sequence: u64, promised: Option<LogOffset>) -> RecoveryError {
         let path = segment_path(&self.directory, self.log.generation(), sequence);
         RecoveryError::MissingSegment { path, promised }
     }
 
-    /// How far the segment at `place` is read.
-    pub(crate) fn limit(&self, place: usize) -> Limit {
-        match (self.segments.get(place + 1), self.frozen_end) {
+    /// Returns how far the segment at `index` is read.
+    pub(crate) fn limit(&self, index: usize) -> Limit {
+        let header = &self.segments[index].header;
+        let limit = match (self.segments.get(index + 1), self.frozen_end) {
             (Some(next), _) => Limit { end: next.header.base, exact: true },
             (None, Some(end)) => Limit { end, exact: true },
-            (None, None) => Limit { end: self.segments[place].header.capacity_end(), exact: false },
-        }
+            (None, None) => Limit { end: header.capacity_end(), exact: false },
+        };
+        assert!(header.base <= limit.end, "segment {} ends at {} before it begins", header.sequence, limit.end);
+        limit
     }
 
-    /// A stamp that the stream certainly reached durably: its newest segment's floor, or what the manifest says.
+    /// Returns a stamp that the stream certainly reached durably: its newest segment's floor, or what the manifest says.
     pub(crate) fn floor(&self) -> Stamp {
         self.segments.last().map_or(self.durable, |last| last.header.floor.max(self.durable))
     }
@@ -197,7 +262,7 @@ impl Chain {
         copied.last().map_or(self.durable, |last| last.header.floor.max(self.durable))
     }
 
-    /// The number of the segment that a tail goes to.
+    /// Returns the number of the segment that a tail goes to.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.segments.last().map_or(FIRST_SEQUENCE, |last| last.header.sequence + 1)
     }

@@ -1,6 +1,6 @@
 //! What a recovery would do, before it does anything: [`explain`] reads and judges, and writes nothing.
 //!
-//! Invariant: the plan is made by recovery's own scan and cut over the same files ([`super::examine`]), so that the
+//! Invariant: the plan is made by recovery's own scan and cut over the same files (dry_run.rs), so that the
 //! recovery that follows does what the plan says, if nobody writes to the files in between.
 //!
 //! The estimates are as good as what they rest on, which [`RecoveryPlan`] says in print.
@@ -10,14 +10,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::RecoveryError;
 use super::base::Base;
-use super::examine::{Examined, examine};
-use super::report::bytes;
-use crate::checkpoint::files;
+use super::dry_run::{self, DryRun};
+use crate::checkpoint::{CheckpointStatus, files};
 use crate::config::{Config, Protocol};
-use crate::persist::manifest::NEVER;
-use crate::status::{CheckpointStatus, DatabaseState};
+use crate::directory::manifest::NEVER;
+use crate::directory::{self, DatabaseState, TakenBack};
+use crate::error::RecoveryError;
+use crate::units::bytes;
 
 /// What a row costs beside its key and its bytes: record, version and its share of index nodes. 22 M rows of TPC-C, 3.8 GB with
 /// their keys, took 7.1 GB.
@@ -41,6 +41,8 @@ pub struct RecoveryPlan {
     pub generations: Vec<PlannedGeneration>,
     /// The epoch that the database is taken back to.
     pub until: Option<u64>,
+    /// What it was taken back to before.
+    pub taken_back: Vec<TakenBack>,
     /// Segment files to read.
     pub segments: u64,
     /// Bytes of whole batches in them.
@@ -108,27 +110,29 @@ pub struct PlannedStream {
 /// # Errors
 /// What the recovery would fail with. Only the parts of the checkpoint are not read.
 pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
-    let examined = examine(config, Base::of)?;
-    let (manifest, total) = (&examined.manifest, examined.found.total());
+    let _locks = directory::lock_to_read(config)?;
+    let dry_run = dry_run::run(config, Base::of)?;
+    let (manifest, total) = (&dry_run.manifest, dry_run.scanned.total());
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
     let now = config.environment.clock.wall().into();
     let entry = manifest.checkpoints.last();
     let loaded = entry.map_or(0, |entry| entry.raw_bytes);
     let rows = entry.map_or(0, |entry| entry.rows) + total.writes;
-    let replay = examined.seconds * if total.records > 0 { 2.0 } else { 1.0 };
+    let replay = dry_run.seconds * if total.records > 0 { 2.0 } else { 1.0 };
     Ok(RecoveryPlan {
         database: format!("{:032x}", manifest.database.0),
         state: DatabaseState::of(manifest),
         checkpoint: entry.map(|entry| CheckpointStatus::of(entry, now)),
         unnamed_checkpoints: files::unnamed(disk, home, manifest)?,
-        generations: generations(&examined),
-        until: Some(examined.until).filter(|until| *until != NEVER).map(|until| until.0),
-        segments: examined.found.scan.segments() as u64,
+        generations: generations(&dry_run),
+        taken_back: manifest.taken_back(),
+        until: Some(dry_run.until).filter(|until| *until != NEVER).map(|until| until.0),
+        segments: dry_run.scanned.scan.segments() as u64,
         log_bytes: total.bytes,
         records: total.records,
         replayed: total.replayed,
         covered: total.covered,
-        beyond_cut: total.records - total.replayed - total.covered - total.after,
+        beyond_cut: total.beyond_cut(),
         after: total.after,
         epochs: (total.records > 0).then_some((total.min_epoch.0, total.max_epoch.0)),
         closed: (total.closed.0 > 0).then(|| total.closed.to_string()),
@@ -137,21 +141,24 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
     })
 }
 
-fn generations(examined: &Examined) -> Vec<PlannedGeneration> {
-    let scans = examined.found.scan.generations.iter().zip(&examined.verdicts);
-    let generation = |(scan, verdict): (&super::scan::GenerationScan, &super::cut::Verdict)| PlannedGeneration {
-        generation: scan.layout.generation.0,
-        protocol: scan.layout.protocol,
-        frozen: scan.frozen.is_some(),
-        cut: verdict.cut.0,
-        max_seen: verdict.max_seen.0,
-        max_epoch: verdict.max_epoch.0,
-        streams: scan.streams.iter().zip(&verdict.streams).map(|(scan, verdict)| stream(scan, verdict)).collect(),
-    };
+/// Returns what is known of each generation.
+fn generations(dry_run: &DryRun) -> Vec<PlannedGeneration> {
+    let scans = dry_run.scanned.scan.generations.iter().zip(&dry_run.verdicts);
+    let generation =
+        |(scan, verdict): (&super::generation_scan::GenerationScan, &super::cut::Verdict)| PlannedGeneration {
+            generation: scan.layout.generation.0,
+            protocol: scan.layout.protocol,
+            frozen: scan.frozen.is_some(),
+            cut: verdict.cut.0,
+            max_seen: verdict.max_seen.0,
+            max_epoch: verdict.max_epoch.0,
+            streams: scan.streams.iter().zip(&verdict.streams).map(|(scan, verdict)| stream(scan, verdict)).collect(),
+        };
     scans.map(generation).collect()
 }
 
-fn stream(scan: &super::scan::StreamScan, verdict: &super::cut::StreamVerdict) -> PlannedStream {
+/// Returns what is known of one stream.
+fn stream(scan: &super::generation_scan::StreamScan, verdict: &super::cut::StreamVerdict) -> PlannedStream {
     let torn = verdict.tail.as_ref().and_then(|tail| tail.torn.as_ref().map(|torn| (tail, torn)));
     PlannedStream {
         stream: scan.chain.log.stream().0,
@@ -186,6 +193,7 @@ impl fmt::Display for RecoveryPlan {
                 self.closed.as_deref().map_or(String::new(), |time| format!(", the last batch closed at {time}"));
             writeln!(f, "  epochs   {first} to {last}{closed}")?;
         }
+        self.taken_back.iter().try_for_each(|back| writeln!(f, "  before   {back} for ever"))?;
         if let Some(until) = self.until {
             writeln!(f, "  until    epoch {until}")?;
         }
@@ -211,7 +219,8 @@ impl fmt::Display for RecoveryPlan {
         )?;
         write!(
             f,
-            "  time     about {:.1} s: twice what reading the log just took, and {} of checkpoint rows at {}/s; indexes come on top",
+            "  time     about {:.1} s: twice what reading the log just took, and \
+             {} of checkpoint rows at {}/s; indexes come on top",
             self.seconds,
             bytes(self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.raw_bytes)),
             bytes(CHECKPOINT_BYTES_PER_SECOND as u64),

@@ -7,8 +7,8 @@
 //!    *piece*, and puts it into leaves.
 //!
 //! Invariants:
-//! - Every row is taken by exactly one worker, which the count of rows checks at the end. A worker takes a range under the lock of
-//!   its table and does the rest outside it: several tables keep several workers busy, and so does one large table.
+//! - Every row is taken by exactly one worker, which the count of rows checks at the end. A worker takes a range under the
+//!   lock of its table and does the rest outside it: several tables keep several workers busy, and so does one large table.
 //! - Equal keys are in the same piece, where a unique index finds them.
 //! - Nobody writes the tables meanwhile, and nobody sees the indexes until all are built.
 //! - Rows are as the log held them: they are checked before anything is read from them.
@@ -23,22 +23,15 @@ use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Held, LeafScan, Observed, Participant, Pin, Record, RecordBox, Run, ScanFrom};
 
 use super::RecoveryPhase;
-use super::report::Pace;
+use super::faults;
+use super::report::ProgressReporter;
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::Error;
+use crate::sizes::{indexed_chunk_entries, indexed_range_rows, indexed_sampled_one_in};
 use crate::table::Table;
 use crate::table::store::Store;
 use crate::transaction::{duplicate_entry, index_entry};
-
-/// A range holds at least so many rows, save the last of a table: work that is far longer than taking the range.
-const RANGE_ROWS: usize = 2048;
-
-/// Entries of a chunk: a few megabytes with their keys, so that they are sorted in the cache; a piece has about as many.
-const CHUNK_ENTRIES: usize = 16 << 10;
-
-/// One entry of a chunk in so many says where the keys of the others are.
-const SAMPLED_ONE_IN: usize = 256;
 
 /// How many records ahead a version is asked for; its record twice as many.
 const PREFETCHED_RECORDS: usize = 16;
@@ -52,9 +45,14 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
     let total: u64 = rows.iter().sum();
     let entries = sources.iter().zip(&rows).map(|(source, rows)| rows * source.targets.len() as u64);
     let work = total + entries.sum::<u64>();
-    let build =
-        Arc::new(Build { store: store.clone(), sources, done: AtomicU64::new(0), work, progress: Pace::of(config) });
-    let threads = config.effective_recovery_threads().min(total.div_ceil(RANGE_ROWS as u64) as usize);
+    let build = Arc::new(Build {
+        store: store.clone(),
+        sources,
+        done: AtomicU64::new(0),
+        work,
+        progress: ProgressReporter::of(config),
+    });
+    let threads = config.effective_recovery_threads().min(total.div_ceil(indexed_range_rows() as u64) as usize);
 
     let collector = |_| Collector::new(&build);
     workers::run(&config.environment, (0..threads).map(collector).collect::<Result<Vec<_>, Error>>()?)?;
@@ -64,6 +62,8 @@ pub(crate) fn build(config: &Config, store: &Store, tables: &[Table]) -> Result<
         |_| Ok(Merger { build: build.clone(), participant: workers::register(store)?, pieces: pieces.clone() });
     workers::run(&config.environment, (0..threads).map(merger).collect::<Result<Vec<_>, Error>>()?)?;
 
+    let is_empty = |piece: &Piece| piece.parts.iter().all(Vec::is_empty);
+    assert!(lock(&pieces).iter().all(is_empty), "every entry is merged");
     let pin = participant.pin();
     for source in &build.sources {
         for (target, index) in source.targets.iter().zip(&source.table.indexes) {
@@ -81,7 +81,7 @@ struct Build {
     /// Rows that were collected and entries that were merged, of all.
     done: AtomicU64,
     work: u64,
-    progress: Option<Pace>,
+    progress: Option<ProgressReporter>,
 }
 
 /// A table with indexes to fill.
@@ -119,6 +119,7 @@ struct Piece {
 }
 
 impl Build {
+    /// Counts `work` rows or entries as done.
     fn advance(&self, work: usize) {
         let done = self.done.fetch_add(work as u64, Ordering::AcqRel) + work as u64;
         if let Some(progress) = &self.progress {
@@ -126,6 +127,7 @@ impl Build {
         }
     }
 
+    /// Cuts the chunks of all indexes into pieces.
     fn cut(&self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for (number, source) in self.sources.iter().enumerate() {
@@ -142,21 +144,26 @@ impl Build {
 fn cut(mut chunks: Vec<Vec<Entry>>) -> Vec<Vec<Vec<Entry>>> {
     let mut samples: Vec<Sample> = Vec::new();
     for chunk in &chunks {
-        samples.extend(chunk.iter().step_by(SAMPLED_ONE_IN).map(|entry| (entry.head, entry.record.key().into())));
+        samples.extend(
+            chunk.iter().step_by(indexed_sampled_one_in()).map(|entry| (entry.head, entry.record.key().into())),
+        );
     }
     samples.sort_unstable();
-    let begins = samples.iter().step_by(CHUNK_ENTRIES / SAMPLED_ONE_IN).skip(1).rev();
+    let begins = samples.iter().step_by(indexed_chunk_entries() / indexed_sampled_one_in()).skip(1).rev();
     let behind = |chunk: &mut Vec<Entry>, (head, key): &Sample| {
         let is_before = |entry: &Entry| entry.head.cmp(head).then_with(|| entry.record.key().cmp(key)).is_lt();
         chunk.split_off(chunk.partition_point(is_before))
     };
     let mut pieces: Vec<_> =
         begins.map(|begin| chunks.iter_mut().map(|chunk| behind(chunk, begin)).collect()).collect();
-    pieces.push(chunks);
+    if pieces.is_empty() || faults::builds_last_piece() {
+        pieces.push(chunks);
+    }
     pieces
 }
 
 impl Source {
+    /// Returns a source of which no row was taken.
     fn new(table: &Table) -> Source {
         let targets = table.indexes.iter().map(|_| Target::default()).collect();
         Source { table: table.clone(), next: Mutex::new(Some(Box::default())), targets }
@@ -166,13 +173,14 @@ impl Source {
     fn take(&self, pin: &Pin<'_>) -> Option<Vec<Held<Record>>> {
         let mut next = lock(&self.next);
         let begin = next.take()?;
-        let (mut rows, mut leaf) = (Vec::with_capacity(2 * RANGE_ROWS), LeafScan::new());
+        let (mut rows, mut leaf) = (Vec::with_capacity(2 * indexed_range_rows()), LeafScan::new());
         self.table.primary.scan_leaf(pin, ScanFrom::AtLeast(&begin), &mut leaf);
         rows.extend_from_slice(&leaf.entries);
-        while rows.len() < RANGE_ROWS && self.table.primary.scan_next(pin, &mut leaf) {
+        while rows.len() < indexed_range_rows() && self.table.primary.scan_next(pin, &mut leaf) {
             rows.extend_from_slice(&leaf.entries);
         }
         *next = leaf.next(pin).map(Box::from);
+        assert!(next.as_ref().is_none_or(|next| *next > begin), "ranges of keys ascend");
         Some(rows)
     }
 
@@ -206,6 +214,7 @@ fn prefetch<'r>(soon: impl Fn(usize) -> Option<&'r Record>, bytes: usize) {
 }
 
 impl Target {
+    /// Sorts a chunk and takes it over.
     fn add(&self, chunk: &mut Vec<Entry>) {
         let mut chunk = std::mem::take(chunk);
         chunk.sort_unstable_by(Entry::compare);
@@ -214,6 +223,7 @@ impl Target {
 }
 
 impl Entry {
+    /// Returns the entry of `record`.
     fn new(record: RecordBox) -> Entry {
         let mut head = [0; 16];
         let bytes = record.key().len().min(head.len());
@@ -222,6 +232,7 @@ impl Entry {
         Entry { head: [high, low], record }
     }
 
+    /// Compares the keys.
     fn compare(&self, other: &Entry) -> Order {
         self.head.cmp(&other.head).then_with(|| self.record.key().cmp(other.record.key()))
     }
@@ -236,6 +247,7 @@ struct Collector {
 }
 
 impl Collector {
+    /// Returns a worker that has collected nothing.
     fn new(build: &Arc<Build>) -> Result<Collector, Error> {
         let of = |source: &Source| source.targets.iter().map(|_| Vec::new()).collect();
         let chunks = build.sources.iter().map(of).collect();
@@ -261,12 +273,13 @@ impl Work for Collector {
         let Some((source, chunks, rows)) = taken else {
             drop(pin);
             self.hand_over(1);
+            assert!(self.chunks.iter().flatten().all(Vec::is_empty), "entries were not handed over");
             return Ok(false);
         };
         source.collect(&pin, &rows, chunks)?;
         drop(pin);
         self.build.advance(rows.len());
-        self.hand_over(CHUNK_ENTRIES);
+        self.hand_over(indexed_chunk_entries());
         Ok(true)
     }
 }

@@ -7,13 +7,13 @@
 //!    The checkpoint that it names is loaded ([`base`]); records of the log that it covers are skipped from here on.
 //! 2. **Scan** the valid prefix of every stream of every generation. Damage is told from torn writes: a batch is written
 //!    only after the one before is durable, so only the last batch of a stream that crashed can be torn. Records whose
-//!    fate no other record can change are replayed here, in the same pass ([`check`]).
+//!    fate no other record can change are replayed here, in the same pass ([`first_pass`]).
 //! 3. **Cut**: which transactions of the crashed generation count as committed. It needs the ends of *all* streams.
 //! 4. **Persist**: the tails are written again and synced, then the generation is frozen in the manifest and the next one
 //!    begins. From here on the decision stands, whatever happens ([`freeze`]). Where the database is taken back to an
 //!    epoch ([`until`]), that is a part of the decision: nothing later ever counts again.
-//! 5. **Replay** what waited for the cut, by last writer wins; then purge the tombstones.
-//! 6. **Verify**.
+//! 5. **Replay** what waited for the cut ([`second_pass`]), by last writer wins; then the machines merge.
+//! 6. **Verify** the result ([`postconditions`]).
 //!
 //! Invariants:
 //! - Nothing that is durable is changed or removed before step 4 is durable; a crash at any moment leaves files from
@@ -22,49 +22,53 @@
 //! - The store is used only if `run` succeeds.
 //! - The next generation begins above the greatest stamp seen, discarded records included.
 //!
-//! Absent: secondary indexes (the catalog builds them from the rows), creation of a database
-//! ([`Manifest::create`]).
+//! Absent: secondary indexes ([`Catalog::load`](crate::catalog::Catalog::load) builds them from the rows), creation of a
+//! database ([`Claim::create`]).
 
 mod base;
+mod catalog;
 pub(crate) mod chain;
-pub(crate) mod check;
 mod cut;
-mod error;
-pub(crate) mod examine;
+pub(crate) mod dry_run;
 mod explain;
+mod faults;
+mod first_pass;
 mod freeze;
+mod generation_scan;
 pub(crate) mod indexes;
-mod replay_values;
+mod log_scan;
+mod postconditions;
+pub(crate) mod replay;
 mod report;
-mod scan;
-mod schedule;
+mod second_pass;
+mod tally;
 #[cfg(test)]
 mod tests;
-mod until;
-mod verify;
+pub(crate) mod until;
+pub(crate) mod verify;
 pub(crate) mod workers;
 
 use std::path::Path;
-use std::sync::Arc;
 
-pub use error::RecoveryError;
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
-pub(crate) use report::bytes;
-pub use report::{Progress, RecoveryPhase, RecoveryReport};
-pub use until::Until;
+pub use report::RecoveryReport;
 
-use crate::config::Config;
+use crate::config::{Config, Protocol};
+pub use crate::config::{Progress, RecoveryPhase, Until};
+use crate::directory::Claim;
+use crate::directory::manifest::{self, FrozenGeneration, Layout, Manifest, NEVER};
+use crate::error::RecoveryError;
 use crate::ids::{Epoch, Generation, WallTime};
 use crate::io::Disk;
-use crate::persist::manifest::{FrozenGeneration, Manifest, NEVER};
 use crate::table::store::Store;
 use base::Base;
 use chain::Chain;
-use check::Scanner;
 use cut::Verdict;
-pub(crate) use replay_values::Replayer;
+use first_pass::ScannedLog;
+use generation_scan::GenerationScan;
+use replay::values::ValueMachine;
 use report::Stopwatch;
-use scan::{Deferred, GenerationScan, Scan, Tally};
+use tally::Tally;
 
 /// What recovery ends with. The tables are in the store.
 #[derive(Clone, Debug)]
@@ -76,46 +80,51 @@ pub(crate) struct Recovered {
     pub(crate) report: RecoveryReport,
 }
 
-/// Recovers the database of `manifest`, which was read from the first of the configured directories, into an empty
-/// `store`. The configuration also says how the next generation is laid out.
-pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Result<Recovered, RecoveryError> {
+/// Recovers the database of `manifest`, in the directories of `claim`, into an empty `store`. The configuration also says how the
+/// next generation is laid out.
+pub(crate) fn run(
+    config: &Config,
+    claim: &mut Claim,
+    mut manifest: Manifest,
+    store: &Store,
+) -> Result<Recovered, RecoveryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
     let mut watch = Stopwatch::start(&*config.environment.clock);
     let mut report = RecoveryReport::default();
 
-    manifest.relocate(disk, &config.dirs)?;
     let until = until::resolve(config, &manifest)?;
     let generations = find_generations(disk, home, &manifest, until)?;
     report.manifest_seconds = watch.lap();
 
+    let greatest = Base::of(&manifest).load(config, &manifest, store)?;
+    manifest.note_loaded(greatest);
     let base = Base::of(&manifest);
-    base.load(config, &manifest, store)?;
     report.checkpoint_seconds = watch.lap();
     if let Some(checkpoint) = &base.checkpoint {
         (report.checkpoint, report.checkpoint_rows) = (checkpoint.number, checkpoint.rows);
     }
 
-    let mut found = scan_all(config, generations, base, WallTime(u64::MAX), Some(store))?;
+    let machines = ValueMachine::for_threads(store, config)?;
+    let (mut scanned, machines) = first_pass::run(config, generations, base, WallTime(u64::MAX), machines)?;
     report.scan_seconds = watch.lap();
 
-    let verdicts = judge_all(&found)?;
-    let next = persist(config, &manifest, &found, &verdicts, until)?;
+    let verdicts = judge_all(&scanned)?;
+    let next = persist(config, claim, &manifest, &scanned, &verdicts, until)?;
     report.persist_seconds = watch.lap();
 
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
-    let deferred = std::mem::take(&mut found.deferred);
-    let replayers = std::mem::take(&mut found.replayers);
-    let (late, replayers) = schedule::replay_deferred(config, &found.scan, deferred, crashed, replayers)?;
-    schedule::purge(config, replayers)?;
+    let deferred = std::mem::take(&mut scanned.deferred);
+    let (second, machines) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
+    second_pass::merge(config, machines)?;
     // Nobody is at work: frees all that the threads left behind.
     store.epochs().advance();
     report.replay_seconds = watch.lap();
 
-    found.describe(&mut report, &late);
+    describe(&mut report, config, &scanned, &second);
     report.until = (until != NEVER).then_some(until);
     (report.max_seen, report.clean) = (next.current.floor, manifest.is_closed());
     report.cut = verdicts.last().map_or(next.current.floor, |verdict| verdict.cut);
-    verify::verify(disk, home, &next, &report)?;
+    postconditions::check(disk, home, &next, &report, &scanned.total())?;
     report.verify_seconds = watch.lap();
     report.seconds = watch.total();
     Ok(Recovered { manifest: next, report })
@@ -125,6 +134,7 @@ pub(crate) fn run(config: &Config, mut manifest: Manifest, store: &Store) -> Res
 /// reach the frozen ends. They may have lost what their batches promise. Nothing is decided and nothing written.
 pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Result<RecoveryReport, RecoveryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
+    expect_streams(home, manifest)?;
     let generation = |frozen: &FrozenGeneration| {
         let layout = &frozen.layout;
         let chain = |stream| Chain::find(disk, home, manifest, layout, Some(frozen), stream).0;
@@ -136,12 +146,13 @@ pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Resul
     let generations = manifest.frozen.iter().map(generation).collect();
     let base = Base::of(manifest);
     base.load(config, manifest, store)?;
-    let mut found = scan_all(config, generations, base, WallTime(u64::MAX), Some(store))?;
-    judge_all(&found)?;
-    assert!(found.deferred.is_empty(), "only a generation that crashed defers");
+    let machines = ValueMachine::for_threads(store, config)?;
+    let (scanned, machines) = first_pass::run(config, generations, base, WallTime(u64::MAX), machines)?;
+    judge_all(&scanned)?;
+    assert!(scanned.deferred.is_empty(), "only a generation that crashed defers");
     let mut report = RecoveryReport::default();
-    found.describe(&mut report, &Tally::default());
-    schedule::purge(config, found.replayers.drain(..).flatten().collect())?;
+    describe(&mut report, config, &scanned, &Tally::default());
+    second_pass::merge(config, machines)?;
     store.epochs().advance();
     Ok(report)
 }
@@ -153,6 +164,7 @@ pub(crate) fn find_generations(
     manifest: &Manifest,
     until: Epoch,
 ) -> Result<Vec<GenerationScan>, RecoveryError> {
+    expect_streams(home, manifest)?;
     let mut generations = Vec::new();
     for frozen in &manifest.frozen {
         let chains = Chain::find_all(disk, home, manifest, &frozen.layout, Some(frozen))?;
@@ -165,99 +177,73 @@ pub(crate) fn find_generations(
     Ok(generations)
 }
 
-/// What a scan found.
-struct Found {
-    scan: Arc<Scan>,
-    /// By generation.
-    tallies: Vec<Tally>,
-    deferred: Vec<Deferred>,
-    /// One for each thread, where there is a store.
-    replayers: Vec<Option<Replayer>>,
-    threads: usize,
-}
-
-impl Found {
-    /// Over all generations.
-    fn total(&self) -> Tally {
-        let mut total = Tally::default();
-        self.tallies.iter().for_each(|tally| total.add(tally));
-        total
-    }
-
-    fn describe(&self, report: &mut RecoveryReport, late: &Tally) {
-        let mut total = self.total();
-        total.add(late);
-        report.log_bytes = total.bytes;
-        report.batches = total.batches;
-        report.records = total.records;
-        report.replayed = total.replayed;
-        report.covered = total.covered;
-        report.discarded = total.records - total.replayed - total.covered;
-        report.after = total.after;
-        report.writes = total.writes;
-        report.streams = self.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();
-        report.segments = self.scan.segments() as u32;
-        report.generations = self.scan.generations.len() as u32;
-        report.threads = self.threads as u32;
+/// Refuses a manifest whose generations have other numbers of streams than their protocols write.
+fn expect_streams(home: &Path, manifest: &Manifest) -> Result<(), RecoveryError> {
+    let contradicts = |layout: &&Layout| match layout.protocol {
+        Protocol::None => !layout.streams.is_empty(),
+        Protocol::Serial => layout.streams.len() != 1,
+        Protocol::Poplar => layout.streams.is_empty(),
+    };
+    match manifest.layouts().find(contradicts) {
+        None => Ok(()),
+        Some(Layout { generation, protocol, streams, .. }) => Err(RecoveryError::Contradiction {
+            path: home.join(manifest::FILE_NAME),
+            what: format!("generation {generation} of protocol {protocol} has {} streams", streams.len()),
+        }),
     }
 }
 
-/// Reads everything; into `store`, where there is one, goes what certainly lives.
-fn scan_all(
-    config: &Config,
-    generations: Vec<GenerationScan>,
-    base: Base,
-    time: WallTime,
-    store: Option<&Store>,
-) -> Result<Found, RecoveryError> {
-    let scan = Scan::new(generations, base, time, config);
-    let threads = config.effective_recovery_threads().max(1);
-    let scanner = |_| Ok(Scanner::new(&scan, store.map(|store| Replayer::new(store, config)).transpose()?));
-    let scanners = (0..threads).map(scanner).collect::<Result<Vec<_>, RecoveryError>>()?;
-    workers::run(&config.environment, scanners)?;
-    let tallies = vec![Tally::default(); scan.generations.len()];
-    let mut found = Found { scan, tallies, deferred: Vec::new(), replayers: Vec::new(), threads };
-    let finished = found.scan.take_finished();
-    assert_eq!(finished.len(), threads, "a thread did not hand back what it found");
-    for finished in finished {
-        found.tallies.iter_mut().zip(&finished.tallies).for_each(|(sum, tally)| sum.add(tally));
-        found.deferred.extend(finished.deferred);
-        found.replayers.push(finished.replayer);
-    }
-    Ok(found)
+/// Says in `report` what the passes counted, of which `second` is the second one's part.
+fn describe(report: &mut RecoveryReport, config: &Config, scanned: &ScannedLog, second: &Tally) {
+    let mut total = scanned.total();
+    assert_eq!(second.records, 0, "a record is counted when it is first read");
+    total.add(second);
+    report.log_bytes = total.bytes;
+    report.batches = total.batches;
+    report.records = total.records;
+    report.replayed = total.replayed;
+    report.covered = total.covered;
+    report.discarded = total.beyond_cut() + total.after;
+    report.after = total.after;
+    report.writes = total.writes;
+    report.streams = scanned.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();
+    report.segments = scanned.scan.segments() as u32;
+    report.generations = scanned.scan.generations.len() as u32;
+    report.threads = workers::count(config) as u32;
 }
 
-/// The cut of every generation, oldest first.
-fn judge_all(found: &Found) -> Result<Vec<Verdict>, RecoveryError> {
-    found.tallies.iter().enumerate().map(|(index, tally)| cut::judge(&found.scan, index, tally)).collect()
+/// Returns the cut of every generation, oldest first.
+fn judge_all(scanned: &ScannedLog) -> Result<Vec<Verdict>, RecoveryError> {
+    scanned.tallies.iter().enumerate().map(|(index, tally)| cut::judge(&scanned.scan, index, tally)).collect()
 }
 
 /// Makes the decision durable: tails, manifest, and only then the removal of what is superseded.
 fn persist(
     config: &Config,
+    claim: &mut Claim,
     manifest: &Manifest,
-    found: &Found,
+    scanned: &ScannedLog,
     verdicts: &[Verdict],
     until: Epoch,
 ) -> Result<Manifest, RecoveryError> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
-    let last = found.scan.generations.len().wrapping_sub(1);
+    let last = scanned.scan.generations.len().wrapping_sub(1);
     let crashed = match verdicts.last() {
         Some(verdict) if !manifest.is_closed() => {
-            let ends = match found.tallies[last].records {
+            let ends = match scanned.tallies[last].records {
                 0 => verdict.streams.iter().map(|stream| stream.end).collect(),
-                _ => freeze::persist_tails(disk, &found.scan, last, verdict)?,
+                _ => freeze::persist_tails(disk, &scanned.scan, last, verdict)?,
             };
-            Some((&found.scan.generations[last], verdict, ends))
+            Some((&scanned.scan.generations[last], verdict, ends))
         }
         _ => None,
     };
     let is_empty = |generation: Generation| {
-        let of = found.scan.generations.iter().position(|scan| scan.layout.generation == generation);
-        of.is_none_or(|index| found.tallies[index].records == 0)
+        let of = scanned.scan.generations.iter().position(|scan| scan.layout.generation == generation);
+        of.is_none_or(|index| scanned.tallies[index].records == 0)
     };
     let next = freeze::next_manifest(manifest, config, crashed, is_empty, until);
-    freeze::commit(disk, home, &next)?;
+    claim.store(&next)?;
     freeze::clear_superseded(disk, home, &next, config.segment_bytes)?;
     Ok(next)
 }

@@ -4,67 +4,27 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Config, ProgressCallback};
+use crate::config::{Config, Progress, ProgressCallback, RecoveryPhase};
 use crate::ids::{Epoch, Stamp};
 use crate::io::Clock;
-
-/// A stage of recovery, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RecoveryPhase {
-    /// Reading the manifest.
-    Manifest,
-    /// Loading the checkpoint.
-    Checkpoint,
-    /// Finding the valid prefix of every stream, and installing the rows that are certain to live.
-    Scan,
-    /// Deciding which transactions count as committed.
-    Cut,
-    /// Making the tails durable and freezing the generation.
-    Persist,
-    /// Installing the other rows.
-    Replay,
-    /// Building secondary indexes.
-    Index,
-    /// Checking the result.
-    Verify,
-}
-
-/// How far recovery has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The present stage.
-    pub phase: RecoveryPhase,
-    /// What is done of it, in bytes (scan, replay), rows (checkpoint), or rows and their entries (index).
-    pub done: u64,
-    /// What there is to do in it.
-    pub total: u64,
-    /// Since the stage began.
-    pub elapsed: Duration,
-}
-
-impl Progress {
-    /// How long the rest of the stage takes if it goes on as it did so far; `None` before there is anything to go by.
-    pub fn remaining(&self) -> Option<Duration> {
-        let left = self.total.checked_sub(self.done)? as f64 / self.done.max(1) as f64;
-        (self.done > 0).then(|| self.elapsed.mul_f64(left))
-    }
-}
+use crate::units::bytes;
 
 /// Tells the callback of a configuration how a stage goes on.
-pub(crate) struct Pace {
+pub(crate) struct ProgressReporter {
     callback: ProgressCallback,
     clock: Arc<dyn Clock>,
     begun: Duration,
 }
 
-impl Pace {
-    /// Of a stage that begins now; `None` where nobody wants to know.
-    pub(crate) fn of(config: &Config) -> Option<Pace> {
+impl ProgressReporter {
+    /// Returns the reporter of a stage that begins now; `None` where nobody wants to know.
+    pub(crate) fn of(config: &Config) -> Option<ProgressReporter> {
         let (callback, clock) = (config.progress.clone()?, config.environment.clock.clone());
         let begun = clock.now();
-        Some(Pace { callback, clock, begun })
+        Some(ProgressReporter { callback, clock, begun })
     }
 
+    /// Reports that `done` of `total` units of a phase are done.
     pub(crate) fn report(&self, phase: RecoveryPhase, done: u64, total: u64) {
         let elapsed = self.clock.now().saturating_sub(self.begun);
         (self.callback)(&Progress { phase, done, total, elapsed });
@@ -149,16 +109,16 @@ impl fmt::Display for RecoveryReport {
         if self.checkpoint > 0 {
             writeln!(f, "  base     checkpoint {} with {} rows", self.checkpoint, self.checkpoint_rows)?;
         }
-        let mib = self.log_bytes as f64 / (1 << 20) as f64;
         writeln!(f, "the database {state}; recovered in {:.3} s with {} threads", self.seconds, self.threads)?;
         writeln!(
             f,
-            "  log      {mib:.1} MiB in {} batches of {} segments, {} streams, {} generations ({:.0} MiB/s)",
+            "  log      {} in {} batches of {} segments ({}/s); {} generations, with {} streams together",
+            bytes(self.log_bytes),
             self.batches,
             self.segments,
-            self.streams,
+            bytes(self.log_bytes_per_second() as u64),
             self.generations,
-            self.log_bytes_per_second() / (1 << 20) as f64,
+            self.streams,
         )?;
         writeln!(
             f,
@@ -188,18 +148,6 @@ impl fmt::Display for RecoveryReport {
     }
 }
 
-/// A number of bytes for people: 1.2 GB.
-pub(crate) fn bytes(number: u64) -> String {
-    let mut value = number as f64;
-    for unit in ["bytes", "KB", "MB", "GB"] {
-        if value < 999.5 {
-            return if unit == "bytes" { format!("{number} bytes") } else { format!("{value:.1} {unit}") };
-        }
-        value /= 1000.0;
-    }
-    format!("{value:.1} TB")
-}
-
 /// Measures phases one after the other.
 pub(crate) struct Stopwatch<'c> {
     clock: &'c dyn crate::io::Clock,
@@ -208,6 +156,7 @@ pub(crate) struct Stopwatch<'c> {
 }
 
 impl<'c> Stopwatch<'c> {
+    /// Starts the first lap.
     pub(crate) fn start(clock: &'c dyn crate::io::Clock) -> Stopwatch<'c> {
         let now = clock.now();
         Stopwatch { clock, start: now, lap: now }

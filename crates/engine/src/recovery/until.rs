@@ -6,53 +6,23 @@
 //! - A time means the greatest E such that every record of an epoch up to E is in a batch that was closed by then. Of those that
 //!   only the checkpoint holds that is known of times after a batch was closed that knew all of them to be durable, or after
 //!   the second in which the checkpoint was taken.
-//! - What the log does not reach is refused, at either end: nobody gets another state than the one asked for.
+//! - What the log does not reach is refused, at either end, and what was given up by going back before: nobody gets another
+//!   state than the one asked for.
 //!
 //! Absent: the decision itself, which is the manifest's (freeze.rs): until that is stored nothing has changed, and from then
 //! on later epochs never count again.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::base::Base;
-use super::scan::Tally;
-use super::{RecoveryError, find_generations, scan_all};
-use crate::config::Config;
-use crate::failpoint::{Mutation, has};
-use crate::ids::{Epoch, NoTime, WallTime};
-use crate::persist::manifest::{CheckpointEntry, Manifest, NEVER};
+use super::faults;
+use super::tally::Tally;
+use super::{find_generations, first_pass};
+use crate::config::{Config, Until};
+use crate::directory::TakenBack;
+use crate::directory::manifest::{CheckpointEntry, Manifest, NEVER};
+use crate::error::RecoveryError;
+use crate::ids::{Epoch, WallTime};
 
-/// What to take a database back to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// The end of an epoch.
-    Epoch(Epoch),
-    /// The last epoch that was over, as far as the log knows, at a time.
-    Time(WallTime),
-}
-
-impl FromStr for Until {
-    type Err = NoTime;
-
-    /// A whole number is an epoch, anything else a time.
-    fn from_str(text: &str) -> Result<Until, NoTime> {
-        match text.parse() {
-            Ok(epoch) => Ok(Until::Epoch(Epoch(epoch))),
-            Err(_) => Ok(Until::Time(text.parse()?)),
-        }
-    }
-}
-
-impl fmt::Display for Until {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Until::Epoch(epoch) => write!(f, "epoch {epoch}"),
-            Until::Time(time) => time.fmt(f),
-        }
-    }
-}
-
-/// The epoch that the configuration asks for; [`NEVER`] where it asks for none.
+/// Returns the epoch that the configuration asks for; [`NEVER`] where it asks for none.
 pub(crate) fn resolve(config: &Config, manifest: &Manifest) -> Result<Epoch, RecoveryError> {
     let Some(until) = config.until else { return Ok(NEVER) };
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
@@ -61,27 +31,31 @@ pub(crate) fn resolve(config: &Config, manifest: &Manifest) -> Result<Epoch, Rec
         Until::Time(time) => time,
     };
     let generations = find_generations(disk, home, manifest, NEVER)?;
-    let found = scan_all(config, generations, Base::of(manifest), time, None)?;
+    let (scanned, _) = first_pass::read(config, generations, Base::of(manifest), time)?;
     let refuse = |what| RecoveryError::Until { path: home.to_owned(), until, what };
-    choose(until, manifest, &found.total()).map_err(refuse)
+    choose(until, manifest, &scanned.total()).map_err(refuse)
 }
 
+/// Returns the epoch to go back to, or why there is none.
 fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, String> {
     let base = manifest.checkpoints.last();
     let reached = base.map_or(Epoch(0), |base| if base.max_epoch == NEVER { Epoch(0) } else { base.max_epoch });
     let end = log.max_epoch.max(reached);
+    let taken_back = manifest.taken_back();
+    let given_up = |epoch: Epoch| taken_back.iter().find(|back| back.gave_up(epoch.0)).map(already);
     let too_late = || {
-        Err(format!(
-            "it ends with epoch {end}, and its last batch was closed at {}; to keep all of it ask for no epoch or time",
-            log.closed
-        ))
+        Err(given_up(end).unwrap_or_else(|| {
+            let closed = log.closed;
+            format!(
+                "it ends with epoch {end}, and its last batch was closed at {closed}; to keep all of it ask for no epoch or time"
+            )
+        }))
     };
     let epoch = match until {
         Until::Epoch(epoch) => epoch,
         Until::Time(time) if time > log.closed => return too_late(),
         Until::Time(_) if log.late == NEVER => end,
-        Until::Time(_) if has(Mutation::TimeOvershot) => log.late.min(end),
-        Until::Time(_) => Epoch(log.late.0.saturating_sub(1)),
+        Until::Time(_) => faults::last_epoch(Epoch(log.late.0.saturating_sub(1)), log.late.min(end)),
     };
     if matches!(until, Until::Time(_)) && epoch < log.untimed {
         let untimed = log.untimed;
@@ -91,6 +65,9 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         let certain = log.borne_out.min(WallTime::of_second(base.taken_seconds + 1));
         matches!(until, Until::Time(time) if time < certain)
     };
+    if let Some(what) = given_up(epoch) {
+        return Err(what);
+    }
     match base {
         _ if epoch > end => too_late(),
         Some(base) if base.max_epoch == NEVER => Err(format!(
@@ -102,7 +79,7 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
              an epoch",
             base.number
         )),
-        Some(base) if epoch < base.max_epoch && !has(Mutation::ReachedIgnored) => Err(format!(
+        Some(base) if faults::reaches_beyond(epoch < base.max_epoch) => Err(format!(
             "that is epoch {epoch}, and its checkpoint {} holds everything up to epoch {}; restore a backup from before \
              that was taken",
             base.number, base.max_epoch
@@ -112,4 +89,9 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         }
         _ => Ok(epoch),
     }
+}
+
+/// Why there is no way back to an epoch that was given up.
+fn already(back: &TakenBack) -> String {
+    format!("it was {back} for ever; ask for epoch {} or an earlier one, or for one after {}", back.to, back.last)
 }

@@ -1,13 +1,19 @@
 //! Several threads at one stage of recovery.
 //!
-//! Invariant: the stage is over when [`run`] returns: every thread has ended, and the first error, if any, is the result.
+//! Invariants:
+//! - The stage is over when [`run`] returns: every thread has ended. The result is what each of them did, or the first error.
+//! - The first error ends the stage, and so does a thread that panics: the others take no further step. A panic is an error
+//!   of recovery, whose store is then dropped. Where others would wait for what the thread holds it ends the process instead
+//!   ([`critical`](crate::transaction::critical())).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use osier_memory::Participant;
+use osier_memory::sync::{Mutex, lock};
 
-use super::RecoveryError;
+use crate::config::Config;
+use crate::error::RecoveryError;
 use crate::io::{Environment, Signal, Step, Task};
 use crate::table::store::Store;
 
@@ -20,21 +26,33 @@ pub(crate) trait Work: Send + 'static {
     fn advance(&mut self) -> Result<bool, Self::Error>;
 }
 
-struct Stage<E> {
+/// What the threads of a stage share.
+struct Stage<W: Work> {
     is_over: AtomicBool,
-    failure: Mutex<Option<E>>,
+    failure: Mutex<Option<W::Error>>,
+    /// The parts that are done.
+    finished: Mutex<Vec<W>>,
 }
 
-impl<E> Stage<E> {
-    fn fail(&self, error: E) {
+impl<W: Work> Stage<W> {
+    /// Ends the stage; the first error counts.
+    fn fail(&self, error: W::Error) {
         self.is_over.store(true, Ordering::Release);
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        lock(&self.failure).get_or_insert(error);
     }
 }
 
+impl<W: Work> Default for Stage<W> {
+    fn default() -> Stage<W> {
+        Stage { is_over: AtomicBool::new(false), failure: Mutex::default(), finished: Mutex::default() }
+    }
+}
+
+/// One thread of a stage.
 struct Worker<W: Work> {
-    work: W,
-    stage: Arc<Stage<W::Error>>,
+    /// `None` when nothing is left to do.
+    work: Option<W>,
+    stage: Arc<Stage<W>>,
 }
 
 impl<W: Work> Task for Worker<W> {
@@ -42,9 +60,12 @@ impl<W: Work> Task for Worker<W> {
         if self.stage.is_over.load(Ordering::Acquire) {
             return Step::Done;
         }
-        match self.work.advance() {
+        match self.work.as_mut().expect("a worker that is done takes no step").advance() {
             Ok(true) => Step::Again,
-            Ok(false) => Step::Done,
+            Ok(false) => {
+                lock(&self.stage.finished).extend(self.work.take());
+                Step::Done
+            }
             Err(error) => {
                 self.stage.fail(error);
                 Step::Done
@@ -53,13 +74,25 @@ impl<W: Work> Task for Worker<W> {
     }
 }
 
-/// Runs each of `works` in a thread of its own, to the end.
-pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<(), W::Error> {
-    let stage = Arc::new(Stage { is_over: AtomicBool::new(false), failure: Mutex::new(None) });
+/// A thread that dies before its part is done ends the stage.
+impl<W: Work> Drop for Worker<W> {
+    fn drop(&mut self) {
+        if self.work.is_some() {
+            self.stage.is_over.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Runs each of `works` in a thread of its own, to the end, and returns them, in any order.
+///
+/// # Errors
+/// The first error of a part; [`RecoveryError::Thread`] where a thread could not be started, or panicked.
+pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<Vec<W>, W::Error> {
+    let (stage, threads) = (Arc::new(Stage::default()), works.len());
     let died = |what| RecoveryError::Thread { what }.into();
     let mut joiners = Vec::new();
     for (index, work) in works.into_iter().enumerate() {
-        let task = Box::new(Worker { work, stage: stage.clone() });
+        let task = Box::new(Worker { work: Some(work), stage: stage.clone() });
         match environment.spawn.spawn(format!("osier-recovery-{index}"), task, Arc::new(Signal::new())) {
             Ok(joiner) => joiners.push(joiner),
             Err(error) => stage.fail(died(format!("a thread could not be started: {error}"))),
@@ -70,8 +103,17 @@ pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<(
             stage.fail(died(format!("a thread panicked: {message}")));
         }
     }
-    let failure = stage.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-    failure.map_or(Ok(()), Err)
+    if let Some(failure) = lock(&stage.failure).take() {
+        return Err(failure);
+    }
+    let finished = std::mem::take(&mut *lock(&stage.finished));
+    assert_eq!(finished.len(), threads, "a thread neither failed nor handed back its part");
+    Ok(finished)
+}
+
+/// Returns how many threads replay.
+pub(crate) fn count(config: &Config) -> usize {
+    config.effective_recovery_threads().max(1)
 }
 
 /// One thread's part in the epochs of `store`.
@@ -79,4 +121,38 @@ pub(crate) fn register(store: &Store) -> Result<Participant, RecoveryError> {
     store.epochs().register().ok_or_else(|| RecoveryError::Thread {
         what: "all sessions are taken: raise sessions_max above recovery_threads".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a thread does in every step.
+    enum Part {
+        Works,
+        Fails,
+        Panics,
+    }
+
+    impl Work for Part {
+        type Error = RecoveryError;
+
+        fn advance(&mut self) -> Result<bool, RecoveryError> {
+            match self {
+                Part::Works => Ok(true),
+                Part::Fails => Err(RecoveryError::Thread { what: "it failed".to_owned() }),
+                Part::Panics => panic!("the test kills this thread"),
+            }
+        }
+    }
+
+    /// The others would work for ever.
+    #[test]
+    fn a_thread_that_fails_or_panics_ends_the_stage() {
+        for (part, told) in [(Part::Fails, "it failed"), (Part::Panics, "the test kills this thread")] {
+            let ended = run(&Environment::os(), vec![Part::Works, part, Part::Works]);
+            let error = ended.err().expect("a part has failed").to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! - Every message names the table (or the object being defined) and, where there is one, the column or index.
 //! - Refusals of values say what the column takes; corruption says where the bytes stop making sense.
 
+use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 use super::value::Type;
 
 /// A schema or a value that was refused, or encoded bytes that do not decode.
@@ -18,8 +19,8 @@ pub enum SchemaError {
         /// The name.
         name: String,
     },
-    /// A name of more than [`NAME_BYTES_MAX`](super::NAME_BYTES_MAX) bytes.
-    #[error("{object} name {name:?} has {} bytes; shorten it to {max}", name.len(), max = super::NAME_BYTES_MAX)]
+    /// A name of more than [`NAME_BYTES_MAX`] bytes.
+    #[error("{object} name {name:?} has {} bytes; shorten it to {max}", name.len(), max = NAME_BYTES_MAX)]
     NameTooLong {
         /// What was to be named.
         object: &'static str,
@@ -58,16 +59,16 @@ pub enum SchemaError {
         /// The name or number.
         index: String,
     },
-    /// More columns than [`COLUMNS_MAX`](super::COLUMNS_MAX).
-    #[error("table {table} has {count} columns; {max} are possible: split it", max = super::COLUMNS_MAX)]
+    /// More columns than [`COLUMNS_MAX`].
+    #[error("table {table} has {count} columns; {max} are possible: split it", max = COLUMNS_MAX)]
     TooManyColumns {
         /// The table.
         table: String,
         /// How many were declared.
         count: usize,
     },
-    /// More columns in one key than [`KEY_COLUMNS_MAX`](super::KEY_COLUMNS_MAX).
-    #[error("{key} of table {table} has {count} columns; {max} are possible", max = super::KEY_COLUMNS_MAX)]
+    /// More columns in one key than [`KEY_COLUMNS_MAX`].
+    #[error("{key} of table {table} has {count} columns; {max} are possible", max = KEY_COLUMNS_MAX)]
     TooManyKeyColumns {
         /// The table.
         table: String,
@@ -76,8 +77,8 @@ pub enum SchemaError {
         /// How many were declared.
         count: usize,
     },
-    /// More indexes than [`INDEXES_MAX`](super::INDEXES_MAX), or their numbers are used up.
-    #[error("table {table} cannot have another index; {max} are possible: drop one", max = super::INDEXES_MAX)]
+    /// More indexes than [`INDEXES_MAX`], or their numbers are used up.
+    #[error("table {table} cannot have another index; {max} are possible: drop one", max = INDEXES_MAX)]
     TooManyIndexes {
         /// The table.
         table: String,

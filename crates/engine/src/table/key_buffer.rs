@@ -17,10 +17,10 @@ const _: () = assert!(size_of::<KeyBuf>() == 48);
 
 /// The bytes of a key.
 #[derive(Clone)]
-pub struct KeyBuf(Place);
+pub struct KeyBuf(Storage);
 
 #[derive(Clone)]
-enum Place {
+enum Storage {
     Inline { len: u8, bytes: [u8; KEY_INLINE_BYTES] },
     Heap(Vec<u8>),
 }
@@ -28,15 +28,15 @@ enum Place {
 impl KeyBuf {
     /// The empty key, which precedes all others.
     pub const fn new() -> KeyBuf {
-        KeyBuf(Place::Inline { len: 0, bytes: [0; KEY_INLINE_BYTES] })
+        KeyBuf(Storage::Inline { len: 0, bytes: [0; KEY_INLINE_BYTES] })
     }
 
     /// The bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Place::Inline { len, bytes } => &bytes[..usize::from(*len)],
-            Place::Heap(bytes) => bytes,
+            Storage::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Storage::Heap(bytes) => bytes,
         }
     }
 
@@ -44,7 +44,7 @@ impl KeyBuf {
     #[inline]
     pub fn extend(&mut self, more: &[u8]) {
         match &mut self.0 {
-            Place::Inline { len, bytes } if usize::from(*len) + more.len() <= KEY_INLINE_BYTES => {
+            Storage::Inline { len, bytes } if usize::from(*len) + more.len() <= KEY_INLINE_BYTES => {
                 let start = usize::from(*len);
                 bytes[start..start + more.len()].copy_from_slice(more);
                 *len += more.len() as u8;
@@ -56,7 +56,7 @@ impl KeyBuf {
     /// Adds a few bytes, as many as the type says, at the end.
     #[inline(always)]
     pub(super) fn extend_array<const N: usize>(&mut self, more: [u8; N]) {
-        if let Place::Inline { len, bytes } = &mut self.0
+        if let Storage::Inline { len, bytes } = &mut self.0
             && let Some(place) = bytes.get_mut(usize::from(*len)..usize::from(*len) + N)
         {
             place.copy_from_slice(&more);
@@ -75,14 +75,14 @@ impl KeyBuf {
     #[cold]
     fn extend_heap(&mut self, more: &[u8]) {
         match &mut self.0 {
-            Place::Heap(bytes) => bytes.extend_from_slice(more),
-            Place::Inline { .. } => {
+            Storage::Heap(bytes) => bytes.extend_from_slice(more),
+            Storage::Inline { .. } => {
                 let bytes = self.as_bytes();
                 // Room for an end mark and an integer or two: most keys that outgrow their place grow little further.
                 let mut heap = Vec::with_capacity(bytes.len() + more.len() + KEY_INLINE_BYTES);
                 heap.extend_from_slice(bytes);
                 heap.extend_from_slice(more);
-                self.0 = Place::Heap(heap);
+                self.0 = Storage::Heap(heap);
             }
         }
     }
@@ -90,9 +90,9 @@ impl KeyBuf {
     /// Forgets the bytes from `len` on.
     pub fn truncate(&mut self, len: usize) {
         match &mut self.0 {
-            Place::Inline { len: held, .. } if len < usize::from(*held) => *held = len as u8,
-            Place::Inline { .. } => {}
-            Place::Heap(bytes) => bytes.truncate(len),
+            Storage::Inline { len: held, .. } if len < usize::from(*held) => *held = len as u8,
+            Storage::Inline { .. } => {}
+            Storage::Heap(bytes) => bytes.truncate(len),
         }
     }
 
@@ -101,8 +101,8 @@ impl KeyBuf {
         let last = self.as_bytes().iter().rposition(|byte| *byte != 0xFF)?;
         self.truncate(last + 1);
         match &mut self.0 {
-            Place::Inline { bytes, .. } => bytes[last] += 1,
-            Place::Heap(bytes) => bytes[last] += 1,
+            Storage::Inline { bytes, .. } => bytes[last] += 1,
+            Storage::Heap(bytes) => bytes[last] += 1,
         }
         Some(self)
     }

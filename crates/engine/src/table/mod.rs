@@ -4,6 +4,7 @@
 //! - A schema is immutable and checked when it is built or decoded; the codecs are derived from it once.
 //! - Everything that turns bytes from a disk into rows, keys or schemas is bounds-checked: corrupt bytes are an error.
 
+mod bounds;
 mod error;
 pub(crate) mod handle;
 mod key;
@@ -16,6 +17,7 @@ mod schema_codec;
 pub(crate) mod store;
 mod value;
 
+pub use bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use error::SchemaError;
 pub use handle::Table;
 pub use key::{KeyCodec, KeyValues};
@@ -23,7 +25,5 @@ pub use key_buffer::{KEY_INLINE_BYTES, KeyBuf};
 pub use key_range::{KeyBounds, KeyRange};
 pub use row::Row;
 pub use row_codec::RowCodec;
-pub use schema::{
-    COLUMNS_MAX, Column, ColumnId, INDEXES_MAX, Index, IndexId, KEY_COLUMNS_MAX, NAME_BYTES_MAX, Schema, SchemaBuilder,
-};
+pub use schema::{Column, ColumnId, Index, IndexId, Schema, SchemaBuilder};
 pub use value::{Type, Value};

@@ -21,6 +21,13 @@ pub struct Row<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
+impl RowCodec {
+    /// A view of encoded bytes, which must have passed [`RowCodec::check`] or come from this codec.
+    pub fn row<'a>(&'a self, bytes: impl Into<Cow<'a, [u8]>>) -> Row<'a> {
+        Row::new(self, bytes.into())
+    }
+}
+
 impl<'a> Row<'a> {
     pub(super) fn new(codec: &'a RowCodec, bytes: Cow<'a, [u8]>) -> Row<'a> {
         Row { codec, bytes }

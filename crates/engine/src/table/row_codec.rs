@@ -11,13 +11,12 @@
 //! Deliberately absent: alignment (unaligned loads cost nothing here), compression, a format number per row (rows live in
 //! records of the log, whose segments have one).
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::bounds::COLUMNS_MAX;
 use super::error::SchemaError;
-use super::row::Row;
-use super::schema::{COLUMNS_MAX, ColumnId, Schema, column_id_at};
+use super::schema::{ColumnId, Schema, column_id_at};
 use super::value::{Type, Value, numeric_fits};
 
 /// The width of an end offset, in bytes.
@@ -92,11 +91,6 @@ impl RowCodec {
     /// The schema.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
-    }
-
-    /// A view of encoded bytes, which must have passed [`RowCodec::check`] or come from this codec.
-    pub fn row<'a>(&'a self, bytes: impl Into<Cow<'a, [u8]>>) -> Row<'a> {
-        Row::new(self, bytes.into())
     }
 
     /// Checks one value per column and returns the bytes that the row will take.

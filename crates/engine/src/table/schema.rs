@@ -7,18 +7,10 @@
 //!
 //! Deliberately absent: defaults, checks and foreign keys (statements of SQL), and the table's id (the catalog's).
 
+use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 use super::error::SchemaError;
 use super::value::{Refusal, Type, Value};
 pub use crate::ids::{ColumnId, IndexId};
-
-/// The most columns of a table.
-pub const COLUMNS_MAX: usize = 1600;
-/// The most columns of a primary key or an index.
-pub const KEY_COLUMNS_MAX: usize = 32;
-/// The most secondary indexes of a table.
-pub const INDEXES_MAX: usize = 64;
-/// The most bytes of a name, as in PostgreSQL.
-pub const NAME_BYTES_MAX: usize = 63;
 
 /// How messages call the primary key.
 pub(super) const PRIMARY_KEY: &str = "the primary key";

@@ -3,18 +3,18 @@
 //! Invariants:
 //! - Every outcome that depends on a row's presence, absence or content notes it in the read set first.
 //! - An operation that fails leaves the write set as it was.
-//! - *Blind* operations (upsert, delete_blind) read nothing, so the log may order them without what they overwrite
-//!   (Poplar's `raw_dep = 0`). On a table with secondary indexes nothing is blind: old entries must be found.
+//! - *Blind* operations (upsert, delete_blind) read nothing but the table's definition, so the log may order them without what
+//!   they overwrite (Poplar's Qww). On a table with secondary indexes nothing is blind: old entries must be found.
 
 use std::borrow::Cow;
 
 use osier_memory::{Held, Lookup, Record, Stamp, Version, VersionBox};
 
-use super::write_set::{Place, Write, WriteSet};
-use super::{State, TouchedTable, Transaction, TransactionError};
-use crate::concurrency::{ConcurrencyControl, Found};
+use super::{TouchedTable, Transaction, TransactionState};
+use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
+use crate::concurrency::{ConcurrencyControl, Found, with_scheme};
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, TransactionError};
 use crate::table::store::RecordTree;
 use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
 
@@ -78,7 +78,7 @@ impl<'s> Transaction<'s> {
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
         let found = self.look_up(state, &table.primary, key.as_bytes());
-        Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
+        Ok(found?.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
     }
 
     /// Adds a row.
@@ -87,28 +87,29 @@ impl<'s> Transaction<'s> {
     /// [`TransactionError::DuplicateKey`] where the primary key or a unique index has it.
     pub fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_values(row)?;
         let version = self.encode(table, row)?;
-        self.insert_encoded(state, table, place, &key, version)
+        self.insert_encoded(state, table, tree_ref, &key, version)
     }
 
     pub(super) fn insert_encoded(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         table: &Table,
-        place: Place,
+        tree_ref: TreeRef,
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<(), Error> {
         self.check_key(table, key)?;
-        let ((record, content), is_placeholder) = self.look_up_or_index(state, &table.primary, key.as_bytes());
+        let ((record, content), is_placeholder) =
+            self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes())?;
         if content.is_some() {
             let key = table.keys.describe(key.as_bytes());
             let (table, constraint) = (table.name().to_owned(), "the primary key".to_owned());
             return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
         }
-        let write = Write { record, place, pending: Some(version), birth: None, is_placeholder };
+        let write = Write { record, tree_ref, pending: Some(version), birth: None, is_placeholder };
         self.write(state, table, write, None)
     }
 
@@ -116,17 +117,16 @@ impl<'s> Transaction<'s> {
     /// there, so that it depends on nothing.
     pub fn upsert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_values(row)?;
         self.check_key(table, &key)?;
         let version = self.encode(table, row)?;
         if table.indexes.is_empty() {
-            self.write_blind(state, table, place, &key, Some(version));
-            return Ok(());
+            return self.write_blind(state, table, tree_ref, &key, Some(version));
         }
-        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, key.as_bytes());
+        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes())?;
         let birth = old.as_ref().and_then(Content::birth);
-        let write = Write { record, place, pending: Some(version), birth, is_placeholder };
+        let write = Write { record, tree_ref, pending: Some(version), birth, is_placeholder };
         self.write(state, table, write, old.as_ref().map(Content::bytes))
     }
 
@@ -134,17 +134,17 @@ impl<'s> Transaction<'s> {
     /// read.
     pub fn replace(&self, table: &Table, row: &[Value<'_>]) -> Result<bool, Error> {
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_values(row)?;
         let version = self.encode(table, row)?;
-        self.replace_encoded(state, table, place, &key, version)
+        self.replace_encoded(state, table, tree_ref, &key, version)
     }
 
     pub(super) fn replace_encoded(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         table: &Table,
-        place: Place,
+        tree_ref: TreeRef,
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<bool, Error> {
@@ -152,9 +152,9 @@ impl<'s> Transaction<'s> {
             self.look_up_existence(state, &table.primary, key.as_bytes())
         } else {
             self.look_up(state, &table.primary, key.as_bytes())
-        };
+        }?;
         let Some((record, Some(old))) = looked else { return Ok(false) };
-        let write = Write { record, place, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        let write = Write { record, tree_ref, pending: Some(version), birth: old.birth(), is_placeholder: false };
         self.write(state, table, write, Some(old.bytes()))?;
         Ok(true)
     }
@@ -162,36 +162,49 @@ impl<'s> Transaction<'s> {
     /// Changes some columns of the row with this primary key; `false` where there is none.
     pub fn update(&self, table: &Table, key: &[Value<'_>], changes: &[(ColumnId, Value<'_>)]) -> Result<bool, Error> {
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
-        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
-        self.change(state, table, place, record, &old, changes)?;
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes())? else { return Ok(false) };
+        self.change(state, table, tree_ref, record, &old, changes)?;
         Ok(true)
     }
 
-    /// Changes the row with this primary key by what `decide` makes of it; `false` where there is none.
+    /// Changes the row with this primary key by what `decide` makes of it; `false` where there is none. Where `decide`
+    /// writes that row itself, the changes are made to what it wrote.
     pub fn update_with<E: From<Error>>(
         &self,
         table: &Table,
         key: &[Value<'_>],
         decide: impl for<'r> FnOnce(&'r Row<'r>, &mut Changes<'r>) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let state = &mut **self.state();
-        let place = self.writable(state, table)?;
         let key = table.keys.of_key(key).map_err(Error::from)?;
-        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
+        let look_up = |state: &mut TransactionState| {
+            let tree_ref = self.writable(state, table)?;
+            let looked = self.look_up(state, &table.primary, key.as_bytes())?;
+            Ok::<_, Error>(looked.and_then(|(record, content)| content.map(|old| (tree_ref, record, old))))
+        };
+        let mut state = self.state();
+        let (found, puts) = (look_up(&mut state)?, state.writes.puts());
+        let Some((tree_ref, record, old)) = found else { return Ok(false) };
         let row = table.rows.row(old.bytes());
         let mut changes = Changes::default();
+        drop(state);
         decide(&row, &mut changes)?;
-        self.change(state, table, place, record, &old, &changes.values)?;
+        let mut state = self.state();
+        if state.writes.puts() == puts {
+            self.change(&mut state, table, tree_ref, record, &old, &changes.values)?;
+            return Ok(true);
+        }
+        let Some((tree_ref, record, old)) = look_up(&mut state)? else { return Ok(false) };
+        self.change(&mut state, table, tree_ref, record, &old, &changes.values)?;
         Ok(true)
     }
 
     fn change(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         table: &Table,
-        place: Place,
+        tree_ref: TreeRef,
         record: Held<Record>,
         old: &Content<'_>,
         changes: &[(ColumnId, Value<'_>)],
@@ -202,13 +215,12 @@ impl<'s> Transaction<'s> {
         if table.keys.depends_on(changes) {
             let key = table.keys.of_row(&table.rows.row(version.bytes()));
             if key.as_bytes() != self.pin.get(record).key() {
-                return self.move_row(state, table, place, record, old, &key, version);
+                return self.move_row(state, table, tree_ref, record, old, &key, version);
             }
         }
-        let write = Write { record, place, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        let write = Write { record, tree_ref, pending: Some(version), birth: old.birth(), is_placeholder: false };
         if !table.indexes.iter().any(|index| index.codec.depends_on(changes)) {
-            state.writes.put(write);
-            return Ok(());
+            return self.put(state, write);
         }
         self.write(state, table, write, Some(bytes))
     }
@@ -217,39 +229,41 @@ impl<'s> Transaction<'s> {
     #[expect(clippy::too_many_arguments, reason = "one call, from `change`, with what it has at hand")]
     fn move_row(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         table: &Table,
-        place: Place,
+        tree_ref: TreeRef,
         record: Held<Record>,
         old: &Content<'_>,
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<(), Error> {
-        let mark = state.writes.mark();
-        let write = Write { record, place, pending: None, birth: None, is_placeholder: false };
+        assert_ne!(key.as_bytes(), self.pin.get(record).key(), "a row moves to another key");
+        let attempt = state.writes.begin_attempt();
+        let write = Write { record, tree_ref, pending: None, birth: None, is_placeholder: false };
         let moved = self
             .write(state, table, write, Some(old.bytes()))
-            .and_then(|()| self.insert_encoded(state, table, place, key, version));
-        moved.inspect_err(|_| state.writes.rollback_to(mark))
+            .and_then(|()| self.insert_encoded(state, table, tree_ref, key, version));
+        state.writes.end_attempt(attempt, moved.is_ok());
+        moved
     }
 
     /// Removes the row with this primary key; `false` where there is none.
     pub fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
-        self.delete_encoded(state, table, place, &key)
+        self.delete_encoded(state, table, tree_ref, &key)
     }
 
     pub(super) fn delete_encoded(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         table: &Table,
-        place: Place,
+        tree_ref: TreeRef,
         key: &KeyBuf,
     ) -> Result<bool, Error> {
-        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes()) else { return Ok(false) };
-        let write = Write { record, place, pending: None, birth: None, is_placeholder: false };
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes())? else { return Ok(false) };
+        let write = Write { record, tree_ref, pending: None, birth: None, is_placeholder: false };
         self.write(state, table, write, Some(old.bytes()))?;
         Ok(true)
     }
@@ -260,56 +274,87 @@ impl<'s> Transaction<'s> {
             return self.delete(table, key).map(|_| ());
         }
         let state = &mut **self.state();
-        let place = self.writable(state, table)?;
+        let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
         self.check_key(table, &key)?;
-        self.write_blind(state, table, place, &key, None);
-        Ok(())
+        self.write_blind(state, table, tree_ref, &key, None)
     }
 
-    fn write_blind(&self, state: &mut State, table: &Table, place: Place, key: &KeyBuf, pending: Option<VersionBox>) {
-        let (record, is_placeholder) = self.index_record(state, &table.primary, key.as_bytes(), true);
-        state.writes.put(Write { record, place, pending, birth: None, is_placeholder });
+    fn write_blind(
+        &self,
+        state: &mut TransactionState,
+        table: &Table,
+        tree_ref: TreeRef,
+        key: &KeyBuf,
+        pending: Option<VersionBox>,
+    ) -> Result<(), Error> {
+        let (record, is_placeholder) = self.index_record(state, &table.primary, tree_ref, key.as_bytes(), true)?;
+        self.put(state, Write { record, tree_ref, pending, birth: None, is_placeholder })
     }
 
     /// Adds a write of a row and those of its index entries, all or none.
-    fn write(&self, state: &mut State, table: &Table, write: Write, old: Option<&[u8]>) -> Result<(), Error> {
-        if !table.indexes.is_empty() {
-            let mark = state.writes.mark();
-            let new = write.pending.as_ref().map(VersionBox::bytes);
-            self.maintain_indexes(state, table, write.place, old, new)
-                .inspect_err(|_| state.writes.rollback_to(mark))?;
+    fn write(
+        &self,
+        state: &mut TransactionState,
+        table: &Table,
+        write: Write,
+        old: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        if table.indexes.is_empty() {
+            return self.put(state, write);
         }
+        let attempt = state.writes.begin_attempt();
+        let new = write.pending.as_ref().map(VersionBox::bytes);
+        let written =
+            self.maintain_indexes(state, table, write.tree_ref, old, new).and_then(|()| self.put(state, write));
+        state.writes.end_attempt(attempt, written.is_ok());
+        written
+    }
+
+    /// Adds one write.
+    pub(super) fn put(&self, state: &mut TransactionState, write: Write) -> Result<(), Error> {
+        with_scheme!(&mut state.scheme, control => control.write(&self.pin, write.record))?;
         state.writes.put(write);
         Ok(())
     }
 
     /// Looks a key up, noting the row or its absence as read.
-    pub(super) fn look_up<'a>(&'a self, state: &mut State, tree: &RecordTree, key: &[u8]) -> Option<Looked<'a>> {
+    pub(super) fn look_up<'a>(
+        &'a self,
+        state: &mut TransactionState,
+        tree: &RecordTree,
+        key: &[u8],
+    ) -> Result<Option<Looked<'a>>, TransactionError> {
         loop {
             match tree.get(&self.pin, key) {
                 Lookup::Found(record) => {
-                    if let Some(content) = self.read(state, record) {
-                        return Some((record, content));
+                    debug_assert_eq!(self.pin.get(record).key(), key, "a tree leads to the record of the key");
+                    if let Some(content) = self.read(state, record)? {
+                        return Ok(Some((record, content)));
                     }
                 }
                 Lookup::Absent(leaf) => {
-                    state.control.scan(leaf);
-                    return None;
+                    with_scheme!(&mut state.scheme, control => control.scan(leaf))?;
+                    return Ok(None);
                 }
             }
         }
     }
 
     /// As [`Transaction::look_up`], noting no more of a committed row than that it exists.
-    fn look_up_existence<'a>(&'a self, state: &mut State, tree: &RecordTree, key: &[u8]) -> Option<Looked<'a>> {
+    fn look_up_existence<'a>(
+        &'a self,
+        state: &mut TransactionState,
+        tree: &RecordTree,
+        key: &[u8],
+    ) -> Result<Option<Looked<'a>>, TransactionError> {
         let Lookup::Found(record) = tree.get(&self.pin, key) else { return self.look_up(state, tree, key) };
         if state.writes.find(record).is_some() {
             return self.look_up(state, tree, key);
         }
-        match state.control.read_existence(&self.pin, record) {
-            Found::Present(version) => Some((record, Some(Content::Committed(version)))),
-            Found::Absent => Some((record, None)),
+        match with_scheme!(&mut state.scheme, control => control.read_existence(&self.pin, record))? {
+            Found::Present(version) => Ok(Some((record, Some(Content::Committed(version))))),
+            Found::Absent => Ok(Some((record, None))),
             Found::Gone => self.look_up(state, tree, key),
         }
     }
@@ -317,14 +362,15 @@ impl<'s> Transaction<'s> {
     /// Looks a key up, noting it as read, and indexes a placeholder where there is no record; tells whether it did.
     pub(super) fn look_up_or_index<'a>(
         &'a self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &RecordTree,
+        tree_ref: TreeRef,
         key: &[u8],
-    ) -> (Looked<'a>, bool) {
+    ) -> Result<(Looked<'a>, bool), TransactionError> {
         loop {
-            let (record, is_placeholder) = self.index_record(state, tree, key, false);
-            if let Some(content) = self.read(state, record) {
-                return ((record, content), is_placeholder);
+            let (record, is_placeholder) = self.index_record(state, tree, tree_ref, key, false)?;
+            if let Some(content) = self.read(state, record)? {
+                return Ok(((record, content), is_placeholder));
             }
         }
     }
@@ -332,11 +378,12 @@ impl<'s> Transaction<'s> {
     /// The record of a key, a placeholder where there was none, without reading it. Is one expected?
     pub(super) fn index_record(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &RecordTree,
+        tree_ref: TreeRef,
         key: &[u8],
         is_expected: bool,
-    ) -> (Held<Record>, bool) {
+    ) -> Result<(Held<Record>, bool), TransactionError> {
         let mut stamp = Stamp::ZERO;
         let make = |max_stamp| {
             stamp = max_stamp;
@@ -346,27 +393,34 @@ impl<'s> Transaction<'s> {
             true => tree.get_or_insert(&self.pin, key, make),
             false => tree.insert_or_get(&self.pin, key, make),
         };
+        debug_assert_eq!(self.pin.get(inserted.entry).key(), key, "a tree leads to the record of the key");
         if let Some(change) = &inserted.change {
-            state.control.inserted(change, inserted.entry, stamp);
+            state.writes.note_placeholder(inserted.entry, tree_ref);
+            with_scheme!(&mut state.scheme, control => control.inserted(change, inserted.entry, stamp))?;
         }
-        (inserted.entry, inserted.change.is_some())
+        Ok((inserted.entry, inserted.change.is_some()))
     }
 
     /// The row in a record as this transaction sees it; `None` where the record has left its tree.
-    pub(super) fn read<'a>(&'a self, state: &mut State, record: Held<Record>) -> Option<Option<Content<'a>>> {
+    #[inline]
+    pub(super) fn read<'a>(
+        &'a self,
+        state: &mut TransactionState,
+        record: Held<Record>,
+    ) -> Result<Option<Option<Content<'a>>>, TransactionError> {
         if let Some(write) = state.writes.find(record) {
             let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
-            return Some(write.pending.as_ref().map(own));
+            return Ok(Some(write.pending.as_ref().map(own)));
         }
-        match state.control.read(&self.pin, record) {
+        Ok(match with_scheme!(&mut state.scheme, control => control.read(&self.pin, record))? {
             Found::Present(version) => Some(Some(Content::Committed(version))),
             Found::Absent => Some(None),
             Found::Gone => None,
-        }
+        })
     }
 
     /// [`Transaction::touch`] for a write.
-    fn writable(&self, state: &mut State, table: &Table) -> Result<Place, Error> {
+    fn writable(&self, state: &mut TransactionState, table: &Table) -> Result<TreeRef, Error> {
         if self.options.read_only {
             return Err(TransactionError::ReadOnly { table: table.name().to_owned() }.into());
         }
@@ -377,7 +431,7 @@ impl<'s> Transaction<'s> {
 
     /// The first use of a table in a session reads its catalog row, so that a change of the definition conflicts like any
     /// other. Later transactions rely on the version of the catalog that it was read under.
-    pub(super) fn touch(&self, state: &mut State, table: &Table) -> Result<Place, Error> {
+    pub(super) fn touch(&self, state: &mut TransactionState, table: &Table) -> Result<TreeRef, Error> {
         let at = match state.tables.iter().position(|touched| touched.table.is_same(table)) {
             Some(at) => at,
             None => {
@@ -389,7 +443,7 @@ impl<'s> Transaction<'s> {
         if state.tables[at].sequence != state.sequence {
             let is_committed = state.definitions.is_empty();
             if is_committed && state.tables[at].is_known {
-                state.control.depend(table.catalog_stamp());
+                with_scheme!(&mut state.scheme, control => control.depend(table.catalog_stamp()));
                 state.relies_on_version = true;
                 state.tables[at].relied_on_in = state.sequence;
             } else {
@@ -398,7 +452,7 @@ impl<'s> Transaction<'s> {
             }
             state.tables[at].sequence = state.sequence;
         }
-        Ok(Place { table: at as u32, index: None })
+        Ok(TreeRef { table: at as u32, index: None })
     }
 
     pub(super) fn encode(&self, table: &Table, row: &[Value<'_>]) -> Result<VersionBox, Error> {

@@ -13,13 +13,14 @@ use osier_memory::sync::Backoff;
 use osier_memory::{Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
-use super::write_set::Place;
-use super::{State, Transaction, TransactionError};
+use super::{Transaction, TransactionState};
 use crate::catalog::TableRow;
-use crate::database::Shared;
-use crate::error::Error;
+use crate::concurrency::write_set::TreeRef;
+use crate::error::{Error, TransactionError};
+use crate::ids::TableId;
 use crate::table::handle::OpenIndex;
 use crate::table::{KeyRange, Schema, Table, Value};
+use crate::transaction::shared::Shared;
 
 /// One change of the definitions, by a transaction in progress.
 pub(super) enum Definition {
@@ -74,12 +75,13 @@ impl Transaction<'_> {
     pub fn create_table(&self, schema: Schema) -> Result<Table, Error> {
         let (shared, catalog) = (self.shared, self.shared.catalog.tables());
         let id = shared.catalog.next_table_id();
+        assert!(id >= TableId::FIRST_USER, "{id:?} is one of the catalog's");
         let row = TableRow { id, definition: schema.encode() };
-        self.write_catalog(schema.name(), |state, place| {
+        self.write_catalog(schema.name(), |state, tree_ref| {
             let values = row.values(schema.name());
             let key = catalog.keys.of_values(&values)?;
             let version = self.encode(catalog, &values)?;
-            self.insert_encoded(state, catalog, place, &key, version).map_err(|error| match error {
+            self.insert_encoded(state, catalog, tree_ref, &key, version).map_err(|error| match error {
                 Error::Transaction(TransactionError::DuplicateKey { .. }) => {
                     TransactionError::TableExists { table: schema.name().to_owned() }.into()
                 }
@@ -95,10 +97,10 @@ impl Transaction<'_> {
     pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
-        self.write_catalog(table.name(), |state, place| {
+        self.write_catalog(table.name(), |state, tree_ref| {
             let catalog = self.shared.catalog.tables();
             let key = catalog.keys.of_key(&[Value::Text(table.name())])?;
-            self.delete_encoded(state, catalog, place, &key).map(|_| ())
+            self.delete_encoded(state, catalog, tree_ref, &key).map(|_| ())
         })?;
         let state = &mut **self.state();
         state.definitions.push(Definition::Drop(table.clone()));
@@ -149,12 +151,12 @@ impl Transaction<'_> {
 
     fn define_alter(&self, altered: &Table) -> Result<(), Error> {
         let catalog = self.shared.catalog.tables();
-        self.write_catalog(altered.name(), |state, place| {
+        self.write_catalog(altered.name(), |state, tree_ref| {
             let row = TableRow { id: altered.id, definition: altered.schema.encode() };
             let values = row.values(altered.name());
             let key = catalog.keys.of_values(&values)?;
             let version = self.encode(catalog, &values)?;
-            match self.replace_encoded(state, catalog, place, &key, version)? {
+            match self.replace_encoded(state, catalog, tree_ref, &key, version)? {
                 true => Ok(()),
                 // Dropped since this transaction touched it.
                 false => Err(TransactionError::ROW_CONFLICT.into()),
@@ -169,7 +171,7 @@ impl Transaction<'_> {
     fn write_catalog(
         &self,
         name: &str,
-        write: impl FnOnce(&mut State, Place) -> Result<(), Error>,
+        write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let catalog = self.shared.catalog.tables();
         if self.options.read_only {
@@ -179,8 +181,8 @@ impl Transaction<'_> {
             return Err(TransactionError::TableExists { table: name.to_owned() }.into());
         }
         let state = &mut **self.state();
-        let place = self.touch(state, catalog)?;
-        write(state, place)
+        let tree_ref = self.touch(state, catalog)?;
+        write(state, tree_ref)
     }
 
     /// The catalog's own table is written by definitions only.
@@ -192,7 +194,7 @@ impl Transaction<'_> {
     }
 
     /// Whether `table` is what its name means to this transaction.
-    pub(super) fn check_definition(&self, state: &mut State, table: &Table) -> Result<(), Error> {
+    pub(super) fn check_definition(&self, state: &mut TransactionState, table: &Table) -> Result<(), Error> {
         if table.is_same(self.shared.catalog.tables()) {
             return Ok(());
         }
@@ -208,17 +210,17 @@ impl Transaction<'_> {
     }
 
     /// The stamp of a committed catalog row, noted as read.
-    fn definition_stamp(&self, state: &mut State, name: &str) -> Result<Option<Stamp>, Error> {
+    fn definition_stamp(&self, state: &mut TransactionState, name: &str) -> Result<Option<Stamp>, Error> {
         let catalog = self.shared.catalog.tables();
         let key = catalog.keys.of_key(&[Value::Text(name)])?;
-        Ok(match self.look_up(state, &catalog.primary, key.as_bytes()) {
+        Ok(match self.look_up(state, &catalog.primary, key.as_bytes())? {
             Some((_, Some(Content::Committed(version)))) => Some(version.stamp()),
             _ => None,
         })
     }
 }
 
-impl State {
+impl TransactionState {
     /// Makes the next use of each table check its definition again.
     pub(super) fn forget_checks(&mut self) {
         self.tables.iter_mut().for_each(|touched| touched.sequence = 0);
@@ -226,6 +228,7 @@ impl State {
 
     /// Undoes the definitions after the first `keep`.
     pub(super) fn undo_definitions(&mut self, shared: &Shared, keep: usize) {
+        assert!(keep <= self.definitions.len(), "what is kept was defined");
         if self.definitions.len() > keep {
             for definition in self.definitions.drain(keep..) {
                 if let Definition::Create(table) = definition {
@@ -238,6 +241,7 @@ impl State {
 
     /// The transaction has committed: its definitions become everybody's.
     pub(super) fn publish_definitions(&mut self, shared: &Shared, stamp: Stamp) {
+        assert!(stamp > Stamp::ZERO, "a definition is a write of the catalog");
         let mut settled = Vec::new();
         for definition in self.definitions.drain(..).rev() {
             let id = definition.table().id;

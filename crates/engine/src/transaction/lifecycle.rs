@@ -1,32 +1,36 @@
 //! **The spine**: how a transaction commits, one call per step of the design's life of a transaction.
 //!
 //! ```text
-//! lock -> S-point (epoch) -> validate -> stamp + reserve -> fill -> install + unlock -> receipt
+//! lock -> S-point (epoch) -> validate, stamp + reserve -> fill -> install + unlock -> receipt
 //! ```
 //!
 //! The order is the correctness argument (docs/protocols.md):
 //! - The epoch is drawn after every write lock is held and before any read is validated, so that `{T : epoch <= E}` is
 //!   closed under all dependencies.
-//! - Validation precedes the stamp: no log space is reserved for a transaction that will not commit.
+//! - Whether validation or the stamp comes first is the protocol's choice ([`StampOrder`]). Where the stamp does, a skip takes
+//!   the place of the record of a transaction that does not commit.
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
-//! - From the reservation on nothing can fail: a transaction that reserved is in the log.
+//! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
+//!   locks ends the process ([`critical`](super::critical)).
+//! - Nobody waits for a device with locks held: where the log has no room they are given back, and it begins again.
 //! - What is overwritten or deleted beyond the boundary of a snapshot is kept for it; the epoch says so, hence the
 //!   announcement is read after it.
 //! - Locks are released with the install, before anything is durable; who reads the new rows inherits the stamp as
 //!   `raw_dep` and is acknowledged no earlier.
 
-use osier_memory::{Interval, Pin, Snapshots};
+use osier_memory::{Pin, Snapshots};
 
-use super::error::TransactionError;
-use super::write_set::WriteSet;
+use super::faults;
+use super::payload::Payload;
 use crate::concurrency::ConcurrencyControl;
-use crate::error::Error;
-use crate::failpoint::{Mutation, Point, has, reach};
-use crate::ids::{Epoch, Stamp, StreamId, TableId};
-use crate::limits::MemoryLimit;
-use crate::log::record::{self, RecordHeader, RecordWriter};
-use crate::log::{LogProtocol, Observed};
-use crate::transaction::write_set::Place;
+use crate::concurrency::write_set::WriteSet;
+use crate::error::{Error, TransactionError};
+use crate::failpoint::{Point, yield_at};
+use crate::ids::{Epoch, Stamp, StreamId};
+use crate::log::format::record::{self, RecordHeader};
+use crate::log::persist::Slot;
+use crate::log::protocol::{Committed, LogProtocol, StampOrder};
+use crate::transaction::memory_limit::MemoryLimit;
 
 /// Where and under which limits a transaction commits.
 pub(crate) struct Commit<'c, 'p> {
@@ -37,103 +41,136 @@ pub(crate) struct Commit<'c, 'p> {
     pub(crate) memory: &'c MemoryLimit,
 }
 
-/// A transaction that has committed, and what must be durable before that may be told.
-pub(crate) struct Committed {
-    pub(crate) observed: Observed,
-    pub(crate) epoch: Epoch,
-}
-
 impl Commit<'_, '_> {
-    /// Commits the writes; where there are none, validates what was read.
-    pub(crate) fn run<C: ConcurrencyControl, P: LogProtocol>(
+    /// Commits the writes. `None`: the log has no room for them just now, and nothing took effect.
+    pub(crate) fn run<C: ConcurrencyControl, P: LogProtocol<Dependency = C::Dependency>>(
         &self,
         control: &mut C,
         protocol: &P,
         writes: &mut WriteSet,
-        table_id: impl Fn(Place) -> Option<TableId>,
+        payload: &impl Payload,
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
-    ) -> Result<Committed, Error> {
-        let record_bytes = self.record_bytes(writes, &table_id)?;
-        self.memory.admit(self.pin, writes)?;
-        let is_stale = has(Mutation::StaleAnnouncement) && !self.snapshots.is_active(self.pin);
-        let stale = is_stale.then(|| self.snapshots.interval(self.pin, Epoch(u64::MAX)));
+        record_bytes: usize,
+    ) -> Result<Option<Committed<C::Dependency>>, Error> {
+        assert!(!writes.is_empty(), "a transaction without writes only observes");
+        let early_interval = faults::early_interval(self.snapshots, self.pin);
+
         control.lock(self.pin, writes)?;
-        reach(Point::Locked);
+        yield_at(Point::Locked);
+
         let epoch = self.pin.current_epoch();
-        reach(Point::Ordered);
-        let validated = control.validate(self.pin, writes).and_then(|()| definitions_hold());
-        if let (Err(conflict), false) = (validated, writes.is_empty() && has(Mutation::AbortNotValidated)) {
-            control.abort(self.pin, writes);
-            return Err(conflict.into());
-        }
-        reach(Point::Validated);
-        let epoch = if has(Mutation::LateEpoch) { self.pin.current_epoch() } else { epoch };
-        let raw_dep = control.observed();
-        if writes.is_empty() {
-            return Ok(Committed { observed: Observed { stamp: Stamp::ZERO, stream: self.stream, raw_dep }, epoch });
-        }
-        let slot = match protocol.stamp(self.stream, control.base(self.pin, writes), record_bytes) {
-            Ok(slot) => slot,
-            Err(closed) => {
+        assert!(epoch >= self.pin.epoch(), "epochs only rise");
+        yield_at(Point::Ordered);
+
+        let give_up = |slot| faults::give_up(slot, |slot| self.write_record(slot, control, writes, payload, epoch));
+        let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes, give_up) {
+            Ok(Some(slot)) => slot,
+            otherwise => {
                 control.abort(self.pin, writes);
-                return Err(closed.into());
+                return otherwise.map(|_no_room| None);
             }
         };
+        let epoch = faults::epoch(self.pin, epoch);
         let stamp = slot.stamp();
-        reach(Point::Reserved);
-        let interval = stale.unwrap_or_else(|| self.interval(epoch));
-        let rows = writes.iter().filter(|write| write.place.index.is_none());
+        yield_at(Point::Reserved);
+
+        let overwritten_in = faults::overwritten_in(epoch);
+        let interval = early_interval.unwrap_or_else(|| self.snapshots.interval(self.pin, overwritten_in));
+        let rows = writes.iter().filter(|write| write.tree_ref.index.is_none());
         interval.expect(rows.map(|write| self.pin.get(write.record)));
-        slot.fill(|buffer, seal| {
-            let write_count = writes.iter().filter(|write| table_id(write.place).is_some()).count() as u32;
-            let header = RecordHeader { stamp, raw_dep, epoch, write_count };
-            self.write_record(&mut RecordWriter::new(buffer, header, seal), writes, &table_id);
-        });
-        reach(Point::Filled);
+
+        self.write_record(slot, control, writes, payload, epoch);
+        yield_at(Point::Filled);
+
         control.install(self.pin, writes, stamp, &interval);
-        Ok(Committed { observed: Observed { stamp, stream: self.stream, raw_dep }, epoch })
+        Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.dependency().clone() }))
     }
 
-    fn interval(&self, epoch: Epoch) -> Interval<'_> {
-        let epoch = match epoch {
-            _ if has(Mutation::NotRetained) => Epoch(0),
-            Epoch(epoch) if has(Mutation::RetainedForAnother) => Epoch(epoch + 1),
-            epoch => epoch,
-        };
-        self.snapshots.interval(self.pin, epoch)
-    }
-
-    /// The size of the log record, checked against the limit before anything is locked.
-    fn record_bytes(
+    fn write_record<C: ConcurrencyControl, L: Payload>(
         &self,
+        slot: Slot<'_>,
+        control: &C,
         writes: &WriteSet,
-        table_id: &impl Fn(Place) -> Option<TableId>,
+        payload: &L,
+        epoch: Epoch,
+    ) {
+        let (stamp, raw_dep) = (slot.stamp(), control.dependency().clone());
+        slot.fill(|buffer, seal| {
+            let header = RecordHeader { stamp, raw_dep, epoch, write_count: payload.write_count(writes) };
+            record::encode(buffer, &header, L::KIND, seal, |bytes| payload.encode(self.pin, writes, bytes));
+        });
+    }
+
+    /// Validates what was read and draws the order number, in the order that the protocol asks for. `None`: the log has no room.
+    /// `give_up` takes a number that was drawn in vain.
+    fn order<'l, C: ConcurrencyControl, P: LogProtocol>(
+        &self,
+        control: &C,
+        protocol: &'l P,
+        writes: &WriteSet,
+        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
+        record_bytes: usize,
+        give_up: impl FnOnce(Slot<'l>),
+    ) -> Result<Option<Slot<'l>>, Error> {
+        let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
+        let stamp = || {
+            let base = control.base(self.pin, writes);
+            let slot = protocol.stamp(self.stream, base, record_bytes)?;
+            assert!(
+                slot.as_ref().is_none_or(|slot| slot.stamp() > base),
+                "a stamp follows all that was read or overwritten"
+            );
+            Ok::<_, Error>(slot)
+        };
+        match protocol.stamp_order() {
+            StampOrder::AfterValidation => {
+                validate()?;
+                yield_at(Point::Validated);
+                stamp()
+            }
+            StampOrder::BeforeValidation => {
+                let Some(slot) = stamp()? else { return Ok(None) };
+                yield_at(Point::Validated);
+                match validate() {
+                    Ok(()) => Ok(Some(slot)),
+                    Err(conflict) => {
+                        give_up(slot);
+                        Err(conflict.into())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a transaction without writes: validates what it read.
+    pub(crate) fn observe<C: ConcurrencyControl>(
+        &self,
+        control: &C,
+        writes: &WriteSet,
+        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
+    ) -> Result<Committed<C::Dependency>, Error> {
+        assert!(writes.is_empty(), "writes are committed");
+        let epoch = self.pin.current_epoch();
+        yield_at(Point::Ordered);
+        control.validate(self.pin, writes).and_then(|()| definitions_hold())?;
+        yield_at(Point::Validated);
+        let epoch = faults::epoch(self.pin, epoch);
+        Ok(Committed { stamp: Stamp::ZERO, stream: self.stream, epoch, raw_dep: control.dependency().clone() })
+    }
+
+    /// Checks, before anything is locked, that the writes are within the limits; returns the size of their log record.
+    pub(crate) fn admit<C: ConcurrencyControl>(
+        &self,
+        control: &C,
+        writes: &WriteSet,
+        payload: &impl Payload,
     ) -> Result<usize, TransactionError> {
-        let logged = writes.iter().filter(|write| table_id(write.place).is_some());
-        let bytes = record::encoded_len(logged.map(|write| {
-            (self.pin.get(write.record).key().len(), write.pending.as_ref().map(|version| version.bytes().len()))
-        }));
+        let bytes = record::encoded_len(control.dependency(), payload.encoded_len(self.pin, writes));
         let limit = self.transaction_log_bytes_max;
         if bytes > limit {
             return Err(TransactionError::TransactionTooLarge { bytes, limit });
         }
+        self.memory.admit(self.pin, writes)?;
         Ok(bytes)
-    }
-
-    fn write_record(
-        &self,
-        record: &mut RecordWriter<'_>,
-        writes: &WriteSet,
-        table_id: &impl Fn(Place) -> Option<TableId>,
-    ) {
-        for write in writes.iter() {
-            let Some(table) = table_id(write.place) else { continue };
-            let key = self.pin.get(write.record).key();
-            match &write.pending {
-                Some(version) => record.put(table, key, version.bytes()),
-                None => record.delete(table, key),
-            }
-        }
-        record.finish();
     }
 }

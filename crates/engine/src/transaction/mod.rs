@@ -7,16 +7,20 @@
 //!   session begins the next one.
 
 mod access;
+mod counters;
+mod critical;
 mod definition;
-mod error;
+mod faults;
 mod index_maintenance;
 pub(crate) mod lifecycle;
+pub(crate) mod memory_limit;
+mod payload;
 mod purge;
-pub(crate) mod read_set;
 mod savepoint;
 mod scan;
 mod session;
-pub(crate) mod write_set;
+pub(crate) mod shared;
+pub(crate) mod ticker;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
@@ -26,25 +30,24 @@ use osier_memory::Pin;
 
 pub use access::Changes;
 pub(crate) use definition::{duplicate_entry, index_entry};
-pub use error::{Contended, TransactionError};
 pub(crate) use purge::Purge;
 pub use savepoint::Savepoint;
 pub use scan::Scan;
 pub use session::Session;
 
-use crate::acknowledge::{Receipt, ReceiptSource};
 use crate::catalog::Catalog;
-use crate::concurrency::ConcurrencyControl;
-use crate::concurrency::optimistic::Optimistic;
-use crate::database::Shared;
-use crate::error::Error;
-use crate::failpoint::{Mutation, has};
+use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
+use crate::concurrency::{ConcurrencyControl, Scheme, with_scheme};
+use crate::error::{Error, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
-use crate::log::LogProtocol;
+use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
+use crate::log::{CommitLog, with_protocol};
 use crate::table::Table;
 use crate::table::store::RecordTree;
-use lifecycle::{Commit, Committed};
-use write_set::{Mark, Place, WriteSet};
+use crate::transaction::shared::Shared;
+pub(crate) use critical::critical;
+use lifecycle::Commit;
+use payload::Values;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,15 +76,14 @@ pub struct Transaction<'s> {
     stream: StreamId,
     receipts: &'s ReceiptSource,
     options: TransactionOptions,
-    state: RefCell<&'s mut State>,
+    state: RefCell<&'s mut TransactionState>,
 }
 
 /// The memory of a transaction, kept by its session from one to the next.
-#[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct TransactionState {
     /// Distinguishes this session's transactions.
     sequence: u64,
-    control: Optimistic,
+    scheme: Scheme,
     writes: WriteSet,
     tables: Vec<TouchedTable>,
     /// Version of the catalog that `tables` was filled under.
@@ -112,10 +114,12 @@ impl<'s> Transaction<'s> {
         stream: StreamId,
         receipts: &'s ReceiptSource,
         options: TransactionOptions,
-        state: &'s mut State,
+        state: &'s mut TransactionState,
     ) -> Transaction<'s> {
+        let is_over = state.writes.is_clear() && state.definitions.is_empty();
+        assert!(is_over, "a session runs one transaction after the other");
         state.sequence += 1;
-        state.control.begin();
+        with_scheme!(&mut state.scheme, control => control.begin());
         state.writes.clear();
         state.savepoints.clear();
         state.definitions.clear();
@@ -134,9 +138,14 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// [`TransactionError::Conflict`] where another transaction changed what this one read: nothing took effect, run it
-    /// again. [`TransactionError::TransactionTooLarge`]. Any error of the log, once the database is closed or poisoned.
+    /// again. [`TransactionError::TransactionTooLarge`] and [`TransactionError::MemoryLimit`], which tell of what it read: they
+    /// are returned when that was valid and, unless the transaction is relaxed, is durable. Any error of the log, once the
+    /// database is closed or poisoned.
     pub fn commit(self) -> Result<Receipt, Error> {
-        self.finish()
+        match self.finish() {
+            Err(refusal) if refusal.is_refusal() => self.refuse(refusal),
+            outcome => self.counted(outcome),
+        }
     }
 
     /// Gives the transaction up, as its own decision: what it observed is validated first, so that the reason for
@@ -146,14 +155,36 @@ impl<'s> Transaction<'s> {
     /// [`TransactionError::Conflict`] where what was observed no longer holds: the reason is void, run it again.
     pub fn abort(self) -> Result<Receipt, Error> {
         self.roll_back();
+        self.shared.counters.aborted(self.stream);
         self.finish()
     }
 
-    fn finish(self) -> Result<Receipt, Error> {
-        let committed = self.shared.commit(&self.pin, self.stream, &mut self.state())?;
+    /// Gives the transaction up because its writes are beyond a limit, which may follow from what it read.
+    fn refuse(self, refusal: Error) -> Result<Receipt, Error> {
+        self.roll_back();
+        let observed = self.finish();
+        self.shared.counters.aborted(self.stream);
+        // The wait is for a device: no memory waits for this pin meanwhile.
+        drop(self);
+        wait_until_durable(&observed?)?;
+        Err(refusal)
+    }
+
+    fn counted(&self, outcome: Result<Receipt, Error>) -> Result<Receipt, Error> {
+        match &outcome {
+            Ok(_) => self.shared.counters.committed(self.stream),
+            Err(_) => self.shared.counters.aborted(self.stream),
+        }
+        outcome
+    }
+
+    fn finish(&self) -> Result<Receipt, Error> {
+        let state = &mut self.state();
+        assert!(!self.options.read_only || state.writes.is_clear(), "a transaction that may not write has written");
+        let outcome = self.shared.commit(&self.pin, self.stream, state)?;
         Ok(match self.options.durability {
-            Durability::Durable => self.receipts.durable(committed.observed, committed.epoch),
-            Durability::Relaxed => self.receipts.relaxed(committed.observed, committed.epoch),
+            Durability::Durable => self.receipts.durable(outcome),
+            Durability::Relaxed => self.receipts.relaxed(outcome),
         })
     }
 
@@ -163,9 +194,14 @@ impl<'s> Transaction<'s> {
         purge::roll_back(&self.pin, state);
     }
 
-    fn state(&self) -> RefMut<'_, &'s mut State> {
+    fn state(&self) -> RefMut<'_, &'s mut TransactionState> {
         self.state.borrow_mut()
     }
+}
+
+/// Waits until what was observed is durable, before an error that rests on it is returned: no crash undoes its reason then.
+fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
+    if faults::waits_for_errors() { Ok(observed.wait()?) } else { Ok(()) }
 }
 
 impl Drop for Transaction<'_> {
@@ -174,47 +210,49 @@ impl Drop for Transaction<'_> {
     }
 }
 
-impl State {
-    /// Runs the spine on this transaction.
-    pub(crate) fn commit<P: LogProtocol>(
+impl TransactionState {
+    /// Runs the spine on this transaction, again where the log had no room.
+    pub(crate) fn commit(
         &mut self,
         commit: &Commit<'_, '_>,
-        protocol: &P,
+        log: &CommitLog,
         catalog: &Catalog,
-    ) -> Result<Committed, Error> {
-        let own_change = !self.definitions.is_empty();
-        if own_change {
-            catalog.begin_change();
-        }
-        let State { control, writes, tables, .. } = self;
-        let logged_table = |place: Place| {
-            let id = place.index.is_none().then(|| tables[place.table as usize].table.id);
-            id.filter(|id| *id >= TableId::FIRST_USER || !has(Mutation::CatalogUnlogged))
+    ) -> Result<Outcome, Error> {
+        let used = UsedDefinitions {
+            catalog,
+            tables: &self.tables,
+            version: self.catalog_version,
+            relies_on_version: self.relies_on_version,
+            sequence: self.sequence,
+            changes_own: !self.definitions.is_empty(),
         };
-        let (version, sequence, own) = (self.catalog_version, self.sequence, u64::from(own_change));
-        let definitions_hold = || {
-            let relied_on = |touched: &&TouchedTable| touched.relied_on_in == sequence;
-            let is_current = |touched: &TouchedTable| catalog.is_current(&touched.table, own);
-            if !self.relies_on_version
-                || has(Mutation::DefinitionUnchecked)
-                || catalog.is_unchanged(version, own)
-                || tables.iter().filter(relied_on).all(is_current)
-            {
-                return Ok(());
+        let payload = Values { table_id: |tree_ref| logged_table(used.tables, tree_ref) };
+        let writes = &mut self.writes;
+        with_scheme!(&mut self.scheme, control => {
+            if writes.is_empty() {
+                let committed = commit.observe(control, writes, || used.hold())?;
+                return Ok(with_protocol!(log, protocol => committed.outcome(protocol)));
             }
-            Err(TransactionError::ROW_CONFLICT)
-        };
-        let committed = commit.run(control, protocol, writes, logged_table, definitions_hold);
-        if own_change && committed.is_err() {
-            catalog.end_change(false);
-        }
-        committed
+            let record_bytes = commit.admit(control, writes, &payload)?;
+            loop {
+                let outcome = with_protocol!(log, protocol => {
+                    let run = || commit.run(control, protocol, writes, &payload, || used.hold(), record_bytes);
+                    let committed = critical(|| used.announcing(run))?;
+                    committed.map(|committed| committed.outcome(protocol))
+                });
+                match outcome {
+                    Some(outcome) => return Ok(outcome),
+                    None => log.wait_for_room(commit.stream, record_bytes)?,
+                }
+            }
+        })
     }
 
     /// Tidies up after a commit with this stamp, [`Stamp::ZERO`] where nothing was written.
     pub(crate) fn settle(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
+        assert_eq!(stamp == Stamp::ZERO, self.writes.is_empty(), "who writes has a stamp, and nobody else");
         if !self.definitions.is_empty() {
-            self.publish_definitions(shared, stamp);
+            critical(|| self.publish_definitions(shared, stamp));
         }
         purge::note_absent(pin, self);
         self.writes.clear();
@@ -227,13 +265,24 @@ impl State {
     /// To be called before the writes since `mark` are dropped: a commit would meet their dead records when it locks them,
     /// this leaves them to validation.
     fn observe_discarded(&mut self, pin: &Pin<'_>, mark: Mark) {
-        let State { control, writes, .. } = self;
-        writes.records_since(mark).for_each(|record| control.discarded(pin, record));
+        let TransactionState { scheme, writes, .. } = self;
+        with_scheme!(scheme, control => writes.records_since(mark).for_each(|record| control.discarded(pin, record)));
     }
 
     /// The state of a new session, with the purges that an earlier one left behind.
-    fn adopting(purges: Vec<Purge>) -> State {
-        State { purges: purges.into(), ..State::default() }
+    fn new(scheme: Scheme, purges: Vec<Purge>) -> TransactionState {
+        TransactionState {
+            sequence: 0,
+            scheme,
+            writes: WriteSet::default(),
+            tables: Vec::new(),
+            catalog_version: 0,
+            relies_on_version: false,
+            definitions: Vec::new(),
+            savepoints: Vec::new(),
+            savepoints_made: 0,
+            purges: purges.into(),
+        }
     }
 
     fn take_purges(&mut self) -> VecDeque<Purge> {
@@ -241,10 +290,56 @@ impl State {
     }
 }
 
+/// The definitions that a transaction relies on, and whether it changes some.
+struct UsedDefinitions<'s> {
+    catalog: &'s Catalog,
+    tables: &'s [TouchedTable],
+    /// Of the catalog when the session looked at it.
+    version: u64,
+    relies_on_version: bool,
+    /// The transaction's.
+    sequence: u64,
+    changes_own: bool,
+}
+
+impl UsedDefinitions<'_> {
+    /// Checks that the definitions are as they were.
+    fn hold(&self) -> Result<(), TransactionError> {
+        let own = u64::from(self.changes_own);
+        let relied_on = |touched: &&TouchedTable| touched.relied_on_in == self.sequence;
+        let is_current = |touched: &TouchedTable| self.catalog.is_current(&touched.table, own);
+        let hold = !self.relies_on_version
+            || self.catalog.is_unchanged(self.version, own)
+            || self.tables.iter().filter(relied_on).all(is_current);
+        if faults::definitions_hold(hold) { Ok(()) } else { Err(TransactionError::ROW_CONFLICT) }
+    }
+
+    /// Runs a commit. Where it changes definitions, others that commit see that while it does.
+    fn announcing<T>(&self, run: impl FnOnce() -> Result<Option<T>, Error>) -> Result<Option<T>, Error> {
+        if !self.changes_own {
+            return run();
+        }
+        self.catalog.begin_change();
+        let committed = run();
+        if !matches!(committed, Ok(Some(_))) {
+            self.catalog.end_change(false);
+        }
+        committed
+    }
+}
+
+/// The table under whose id a write is logged; `None` where it is not.
+fn logged_table(tables: &[TouchedTable], tree_ref: TreeRef) -> Option<TableId> {
+    if tree_ref.index.is_some() {
+        return None;
+    }
+    faults::logged(tables[tree_ref.table as usize].table.id)
+}
+
 /// The tree that a write's record is in.
-fn tree(tables: &[TouchedTable], place: Place) -> &Arc<RecordTree> {
-    let table = &tables[place.table as usize].table;
-    match place.index {
+fn tree(tables: &[TouchedTable], tree_ref: TreeRef) -> &Arc<RecordTree> {
+    let table = &tables[tree_ref.table as usize].table;
+    match tree_ref.index {
         None => &table.primary,
         Some(at) => &table.indexes[usize::from(at)].tree,
     }

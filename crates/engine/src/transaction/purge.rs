@@ -2,7 +2,8 @@
 //!
 //! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
-//! still depend on the delete. The record is marked dead under its lock and the leaf's: nobody can commit to it.
+//! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
+//! The record is marked dead under its lock and the leaf's: nobody can commit to it.
 //!
 //! What an active snapshot needs of a row that was deleted is kept by its record's address: it is moved before the record goes.
 
@@ -11,12 +12,13 @@ use std::sync::Arc;
 
 use osier_memory::{Held, Pin, Record, Snapshots, Stamp};
 
-use super::write_set::{Mark, Place, Write};
-use super::{State, TouchedTable, tree};
-use crate::database::Shared;
-use crate::failpoint::{Mutation, has};
+use super::critical::critical;
+use super::{TouchedTable, TransactionState, faults, tree};
+use crate::concurrency::write_set::{Mark, TreeRef, Write};
 use crate::ids::TableId;
+use crate::sizes::purges_per_begin;
 use crate::table::store::RecordTree;
+use crate::transaction::shared::Shared;
 
 /// A key that had no row when it was noted.
 pub(crate) struct Purge {
@@ -27,37 +29,34 @@ pub(crate) struct Purge {
     stamp: Stamp,
 }
 
-/// Keys purged at the begin of one transaction: more than a usual transaction leaves behind, few enough not to be felt.
-const PURGES_PER_BEGIN: usize = 16;
-
 impl Purge {
-    fn new(pin: &Pin<'_>, tables: &[TouchedTable], record: Held<Record>, place: Place) -> Purge {
+    fn new(pin: &Pin<'_>, tables: &[TouchedTable], record: Held<Record>, tree_ref: TreeRef) -> Purge {
         let record = pin.get(record);
-        let table = place.index.is_none().then(|| tables[place.table as usize].table.id);
-        Purge { tree: tree(tables, place).clone(), table, key: record.key().into(), stamp: record.word().stamp() }
+        assert!((tree_ref.table as usize) < tables.len(), "the tables of a transaction are known until it has ended");
+        let table = tree_ref.index.is_none().then(|| tables[tree_ref.table as usize].table.id);
+        Purge { tree: tree(tables, tree_ref).clone(), table, key: record.key().into(), stamp: record.word().stamp() }
     }
 
     /// Whether it may happen while everything up to `stable` is durable.
     fn is_due(&self, stable: Stamp) -> bool {
-        self.stamp <= stable || has(Mutation::EarlyPurge)
+        faults::is_due(self.stamp, stable)
     }
 
     /// Removes the record unless its key is in use again.
     fn run(&self, pin: &Pin<'_>, snapshots: &Snapshots) {
-        self.tree.remove_if(pin, &self.key, |record| {
+        let purge = |record: &Record| {
             let word = record.try_lock().ok()?;
-            if record.is_absent() && word.stamp() == self.stamp {
-                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table)
-                    && !has(Mutation::OrphansForgotten)
-                {
-                    snapshot.orphan(record, table.0);
+            if record.is_absent() && faults::is_noted(word.stamp() == self.stamp) {
+                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table) {
+                    faults::keep(|| snapshot.orphan(record, table.0));
                 }
                 record.kill();
-                return Some(if has(Mutation::EarlyPurge) { Stamp::ZERO } else { self.stamp });
+                return Some(faults::left_behind(self.stamp));
             }
             record.unlock();
             None
-        });
+        };
+        self.tree.remove_if(pin, &self.key, |record| critical(|| purge(record)));
     }
 }
 
@@ -69,9 +68,9 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     if queue.is_empty() {
         return;
     }
-    let stable = shared.stable();
-    let budget =
-        if shared.memory.is_tight() { queue.len() } else { PURGES_PER_BEGIN.max(queue.len() / PURGES_PER_BEGIN) };
+    let stable = shared.log.stable();
+    let usual = purges_per_begin();
+    let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(queue.len() / usual) };
     for _ in 0..budget {
         match queue.front() {
             Some(purge) if purge.is_due(stable) => purge.run(pin, &shared.snapshots),
@@ -82,17 +81,17 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
 }
 
 /// Notes every record that a finished transaction left without a row.
-pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut State) {
-    let State { writes, tables, purges, .. } = state;
+pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
+    let TransactionState { writes, tables, purges, .. } = state;
     let is_absent = |write: &&Write| pin.get(write.record).is_absent();
-    let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.place));
-    let purge = |(record, place)| Purge::new(pin, tables, record, place);
+    let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.tree_ref));
+    let purge = |(record, tree_ref)| Purge::new(pin, tables, record, tree_ref);
     purges.extend(writes.abandoned().chain(absent).map(purge));
     writes.forget_abandoned();
 }
 
 /// Drops the pending writes; their placeholders are purged later.
-pub(crate) fn roll_back(pin: &Pin<'_>, state: &mut State) {
+pub(crate) fn roll_back(pin: &Pin<'_>, state: &mut TransactionState) {
     if state.writes.is_clear() {
         return;
     }

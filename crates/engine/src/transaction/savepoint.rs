@@ -3,8 +3,9 @@
 //! Invariant: what was read since the savepoint stays read. The transaction goes on knowing it, so it must still hold at
 //! commit.
 
-use super::write_set::Mark;
-use super::{Transaction, TransactionError};
+use super::Transaction;
+use crate::concurrency::write_set::Mark;
+use crate::error::TransactionError;
 
 /// A moment within a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,7 @@ impl Transaction<'_> {
         state.savepoints_made += 1;
         let (number, definitions) = (state.savepoints_made, state.definitions.len());
         let writes = state.writes.mark();
+        assert!(state.savepoints.last().is_none_or(|last| last.number < number), "savepoints follow each other");
         state.savepoints.push(Active { number, writes, definitions });
         Savepoint { transaction: state.sequence, number }
     }
@@ -47,6 +49,7 @@ impl Transaction<'_> {
         state.observe_discarded(&self.pin, writes);
         state.writes.rollback_to(writes);
         state.undo_definitions(self.shared, definitions);
+        assert_eq!(state.definitions.len(), definitions, "what was defined since is undone");
         Ok(())
     }
 }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use osier_memory::{Held, LeafScan, Record, ScanFrom};
 
 use super::access::Content;
-use super::{State, Transaction};
-use crate::concurrency::ConcurrencyControl;
-use crate::error::Error;
+use super::{Transaction, TransactionState, faults};
+use crate::concurrency::{ConcurrencyControl, with_scheme};
+use crate::error::{Error, TransactionError};
+use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
 use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
 
@@ -34,7 +35,7 @@ impl<'s> Transaction<'s> {
     pub fn scan<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
         self.touch(&mut self.state(), table)?;
         let bounds = range.encode(&table.keys)?;
-        Ok(self.start_scan(table, table.primary.clone(), false, bounds))
+        self.start_scan(table, table.primary.clone(), false, bounds)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
@@ -42,7 +43,7 @@ impl<'s> Transaction<'s> {
         self.touch(&mut self.state(), table)?;
         let index = table.open_index(index)?;
         let bounds = range.encode(&index.codec)?;
-        Ok(self.start_scan(table, index.tree.clone(), true, bounds))
+        self.start_scan(table, index.tree.clone(), true, bounds)
     }
 
     /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
@@ -61,7 +62,7 @@ impl<'s> Transaction<'s> {
         tree: Arc<RecordTree>,
         is_index: bool,
         bounds: KeyBounds,
-    ) -> Scan<'t, 's> {
+    ) -> Result<Scan<'t, 's>, Error> {
         let mut scan = Scan {
             transaction: self,
             table,
@@ -72,67 +73,97 @@ impl<'s> Transaction<'s> {
             next_entry: 0,
             is_over: false,
         };
-        scan.first_leaf(&mut self.state());
-        scan
+        scan.first_leaf(&mut self.state())?;
+        Ok(scan)
     }
 }
 
 impl<'t> Scan<'t, '_> {
-    fn first_leaf(&mut self, state: &mut State) {
+    fn first_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         let from = match (self.bounds.is_reversed, &self.bounds.high) {
             (false, _) => ScanFrom::AtLeast(self.bounds.low.as_bytes()),
             (true, Some(high)) => ScanFrom::Below(high.as_bytes()),
             (true, None) => ScanFrom::Last,
         };
         self.tree.scan_leaf(&self.transaction.pin, from, &mut self.leaf);
-        self.enter_leaf(state);
+        self.enter_leaf(state)
     }
 
     /// Goes on to the next leaf of the range; `false` where there is none.
-    fn next_leaf(&mut self, state: &mut State) -> bool {
+    fn next_leaf(&mut self, state: &mut TransactionState) -> Result<bool, TransactionError> {
         let within = match self.leaf.next(&self.transaction.pin) {
             None => false,
             Some(fence) if self.bounds.is_reversed => fence > self.bounds.low.as_bytes(),
             Some(fence) => self.bounds.high.as_ref().is_none_or(|high| fence < high.as_bytes()),
         };
         if within {
+            yield_at(Point::Scanning);
             self.tree.scan_next(&self.transaction.pin, &mut self.leaf);
-            self.enter_leaf(state);
+            self.next_entry = 0;
+            if faults::observes_later_leaves() {
+                self.enter_leaf(state)?;
+            }
         }
-        within
+        Ok(within)
     }
 
-    fn enter_leaf(&mut self, state: &mut State) {
-        state.control.scan(self.leaf.read());
+    fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         self.next_entry = 0;
+        with_scheme!(&mut state.scheme, control => control.scan(self.leaf.read()))
     }
 
     /// The next record of the range.
-    fn next_record(&mut self, state: &mut State) -> Option<Held<Record>> {
+    fn next_record(&mut self, state: &mut TransactionState) -> Result<Option<Held<Record>>, TransactionError> {
         loop {
             if let Some(record) = self.leaf.entries.get(self.next_entry).copied() {
                 self.next_entry += 1;
                 let key = self.transaction.pin.get(record).key();
+                debug_assert!(
+                    self.next_entry < 2 || {
+                        let before = self.transaction.pin.get(self.leaf.entries[self.next_entry - 2]).key();
+                        if self.bounds.is_reversed { before > key } else { before < key }
+                    },
+                    "a leaf is walked in the order of its keys"
+                );
                 if !self.bounds.contains(key) {
                     self.is_over = true;
-                    return None;
+                    return Ok(None);
                 }
-                return Some(record);
+                return Ok(Some(record));
             }
-            if !self.next_leaf(state) {
+            if !self.next_leaf(state)? {
                 self.is_over = true;
-                return None;
+                return Ok(None);
             }
         }
     }
 
     /// The row behind the content of a record; an index entry leads to it.
-    fn resolve(&self, state: &mut State, content: Content<'t>) -> Option<Content<'t>> {
+    fn resolve(
+        &self,
+        state: &mut TransactionState,
+        content: Content<'t>,
+    ) -> Result<Option<Content<'t>>, TransactionError> {
         if !self.is_index {
-            return Some(content);
+            return Ok(Some(content));
         }
         // Both are in the read set: where the row has just moved away, validation will tell.
-        self.transaction.look_up(state, &self.table.primary, content.bytes()).and_then(|(_, row)| row)
+        let looked = self.transaction.look_up(state, &self.table.primary, content.bytes())?;
+        Ok(looked.and_then(|(_, row)| row))
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row<'t>>, TransactionError> {
+        let transaction = self.transaction;
+        let state = &mut **transaction.state();
+        while !self.is_over {
+            let Some(record) = self.next_record(state)? else { break };
+            // A record that has left the tree had no row: its leaf has changed, and validation will tell.
+            let Some(Some(content)) = transaction.read(state, record)? else { continue };
+            if let Some(row) = self.resolve(state, content)? {
+                return Ok(Some(self.table.rows.row(row.into_cow())));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -140,16 +171,8 @@ impl<'t> Iterator for Scan<'t, '_> {
     type Item = Result<Row<'t>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let transaction = self.transaction;
-        let state = &mut **transaction.state();
-        while !self.is_over {
-            let record = self.next_record(state)?;
-            // A record that has left the tree had no row: its leaf has changed, and validation will tell.
-            let Some(Some(content)) = transaction.read(state, record) else { continue };
-            if let Some(row) = self.resolve(state, content) {
-                return Some(Ok(self.table.rows.row(row.into_cow())));
-            }
-        }
-        None
+        let row = self.next_row();
+        self.is_over |= row.is_err();
+        row.map_err(Error::from).transpose()
     }
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use osier_memory::Participant;
 
-use super::{State, Transaction, TransactionError, TransactionOptions};
-use crate::acknowledge::{Receipt, ReceiptSource};
-use crate::database::Shared;
-use crate::error::Error;
+use super::{Transaction, TransactionOptions, TransactionState, wait_until_durable};
+use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
+use crate::log::acknowledge::{Receipt, ReceiptSource};
+use crate::transaction::shared::Shared;
 
 /// Runs transactions, one at a time. Make one per thread; it can move between threads.
 pub struct Session {
     participant: Participant,
     stream: StreamId,
     receipts: ReceiptSource,
-    state: Box<State>,
+    state: Box<TransactionState>,
     shared: Arc<Shared>,
 }
 
@@ -26,8 +26,9 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Session, TransactionError> {
         let limit = shared.config.sessions_max;
         let participant = shared.store.epochs().register().ok_or(TransactionError::TooManySessions { limit })?;
-        let (stream, receipts) = (shared.next_stream(), shared.receipts());
-        let state = Box::new(State::adopting(shared.take_orphans()));
+        let (stream, receipts) = (shared.next_stream(), shared.log.receipts());
+        assert!(stream.0 < shared.config.streams, "a session commits to a stream that there is");
+        let state = Box::new(TransactionState::new(shared.scheme(), shared.take_orphans()));
         Ok(Session { participant, stream, receipts, state, shared })
     }
 
@@ -52,7 +53,8 @@ impl Session {
     /// growing pauses.
     ///
     /// An error of `body` aborts the transaction. It is reported only when what `body` had observed was valid and is
-    /// durable, so that an error never tells of something that a crash could undo; otherwise `body` runs again.
+    /// durable, so that an error never tells of something that a crash could undo; otherwise `body` runs again. A relaxed
+    /// transaction waits for no device, so its errors may tell of that.
     ///
     /// # Errors
     /// What `body` returned, [`TransactionError::RetriesExhausted`], or an error of the log.
@@ -75,7 +77,9 @@ impl Session {
             let transaction = self.begin_with(options);
             let outcome = match body(&transaction) {
                 Ok(value) => transaction.commit().map(|receipt| Ok((value, receipt))),
-                Err(error) => transaction.abort().and_then(|receipt| Ok(receipt.wait()?)).map(|()| Err(error)),
+                Err(error) => {
+                    transaction.abort().and_then(|observed| wait_until_durable(&observed)).map(|()| Err(error))
+                }
             };
             match outcome {
                 Ok(result) => return result,

@@ -137,6 +137,34 @@ fn a_tag_is_read_after_the_unlink() {
     });
 }
 
+/// What a pin retired before it was renewed belongs to the epoch that it announces then, in which others may have begun since.
+#[test]
+fn a_renewed_pin_frees_after_its_readers() {
+    explore(2, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let (mut reader, mut writer) = (epochs.register().expect("a slot"), epochs.register().expect("a slot"));
+        let mut pin = writer.pin();
+        epochs.advance();
+        let reading = {
+            let perch = Arc::clone(&perch);
+            thread::spawn(move || {
+                let pin = reader.pin();
+                pin.get(perch.find(&pin).expect("a canary")).number();
+                drop(pin);
+                reader
+            })
+        };
+        perch.replace(&pin, 2);
+        pin.renew();
+        epochs.advance();
+        pin.renew();
+        drop(pin);
+        drop(reading.join().expect("the reader is content"));
+    });
+}
+
 /// E1: whatever `safe()` says while a pin is active is less than what the pin announces.
 #[test]
 fn the_clock_does_not_pass_a_pin() {

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, thread};
-use crate::testing::Perch;
-use crate::{Epoch, Epochs, Participant};
+use crate::testing::{Perch, Place};
+use crate::{Epoch, Epochs, Observed, Participant, Pin, Record, Stamp};
 
 fn setting(participants: usize) -> (Arc<Epochs>, Perch, Arc<AtomicUsize>) {
     let freed = Arc::new(AtomicUsize::new(0));
@@ -97,6 +97,47 @@ fn a_retired_value_lives_as_long_as_a_pin() {
     epochs.advance();
     assert_eq!(writer.reclaim(), 0);
     assert_eq!(freed.load(Ordering::Relaxed), 1);
+}
+
+/// A reader that begins between the pin of who replaces a value and its renewal announces a later epoch than that pin, and
+/// may hold the value: what was retired before a renewal belongs to the epoch after it.
+#[test]
+fn a_renewed_pin_frees_nothing_that_a_later_reader_holds() {
+    let (epochs, perch, freed) = setting(2);
+    let place = Place::new(Record::new_absent(b"key", Stamp(1)), &epochs);
+    let (mut writer, mut reader) = (epochs.register().unwrap(), epochs.register().unwrap());
+    let write = |pin: &Pin<'_>, stamp: Stamp| {
+        let mut version = pin.new_version(64);
+        version.bytes_mut().fill(stamp.0 as u8);
+        version.set_order(stamp, stamp);
+        let record = pin.get(place.find(pin));
+        record.lock().unwrap();
+        record.install(pin, Some(version), stamp);
+    };
+    let mut pin = writer.pin();
+    write(&pin, Stamp(2));
+    epochs.advance();
+    let later = reader.pin();
+    assert!(later.epoch() > pin.epoch());
+    let held = perch.find(&later).unwrap();
+    let Observed::Present(row) = later.get(place.find(&later)).read(&later) else { panic!("there is a row") };
+    perch.replace(&pin, 1);
+    write(&pin, Stamp(3));
+    for stamp in 4..10 {
+        pin.renew();
+        epochs.advance();
+        // Takes the memory of what was replaced, if it may.
+        write(&pin, Stamp(stamp));
+        assert_eq!(freed.load(Ordering::Relaxed), 0);
+        assert_eq!(later.get(held).number(), 0);
+        assert_eq!((row.stamp(), row.bytes()), (Stamp(2), &[2; 64][..]));
+    }
+    drop(later);
+    for _ in 0..2 {
+        epochs.advance();
+        pin.renew();
+    }
+    assert_eq!(freed.load(Ordering::Relaxed), 1, "it is freed when the reader has gone");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -43,6 +45,38 @@ fn a_version_keeps_its_bytes_and_order() {
 #[should_panic(expected = "born no later")]
 fn a_row_is_not_written_before_its_birth() {
     VersionBox::new(0).set_order(Stamp(1), Stamp(2));
+}
+
+/// What the calling thread has used of a processor, where the system tells.
+#[cfg(target_os = "linux")]
+fn processor_time() -> Option<Duration> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    told.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+}
+
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn who_waits_for_a_lock_for_long_leaves_the_processor() {
+    let epochs = Epochs::new(2);
+    let place = Place::new(Record::new_absent(b"key", Stamp(4)), &epochs);
+    let (mut holder, mut waiter) = (epochs.register().unwrap(), epochs.register().unwrap());
+    let pin = holder.pin();
+    let record = pin.get(place.find(&pin));
+    record.lock().unwrap();
+    let used = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let (pin, before) = (waiter.pin(), processor_time());
+            let record = pin.get(place.find(&pin));
+            record.lock().unwrap();
+            let used = processor_time().zip(before).map(|(after, before)| after - before);
+            record.unlock();
+            used
+        });
+        thread::sleep(Duration::from_millis(600));
+        record.unlock();
+        waiting.join().unwrap()
+    });
+    assert!(used.is_none_or(|used| used < Duration::from_millis(120)), "{used:?} of 600 ms");
 }
 
 #[test]
@@ -166,7 +200,11 @@ fn two_installers_retire_each_version_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Replaying writes in any order leaves what the greatest stamp wrote.
     #[test]

@@ -32,6 +32,7 @@ use crate::Entry;
 use crate::epoch::Pin;
 use crate::limbo::Retired;
 use crate::prefetch::prefetch;
+use crate::simulated::hinted_leaves_min;
 use crate::sync::RaceCell;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::usage::{Kind, Tally};
@@ -41,9 +42,6 @@ use super::search::compare;
 
 /// Hints in one cache line. A model has fewer words to look at in every order.
 const BUCKET: usize = if cfg!(loom) { 1 } else { 8 };
-
-/// Smaller trees have no hints: their way down is short and warm.
-const LEAVES_MIN: usize = if cfg!(test) { 2 } else { 8 };
 
 /// An address has fewer bits than this where hints are used; those above hold a part of the hash.
 const ADDRESS_BITS: u32 = 48;
@@ -173,7 +171,7 @@ impl Hints {
     fn fit(&self, pin: &Pin<'_>, leaves: usize, slots: usize) {
         let entries = Hints::entries(leaves, slots);
         let present = self.table(pin).map_or(0, |table| table.buckets.len());
-        let wanted = if leaves < LEAVES_MIN { 0 } else { (2 * entries).div_ceil(BUCKET) };
+        let wanted = if leaves < hinted_leaves_min() { 0 } else { (2 * entries).div_ceil(BUCKET) };
         if wanted * 2 <= present * 3 && present <= wanted * 4 {
             return;
         }

@@ -122,7 +122,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             Place::Gap(slot) => slot,
         };
         let guard = leaf.header.lock.try_lock(word)?;
-        if leaf.count() == L || !leaf.header.covers(key) {
+        if leaf.count() >= Self::slots(LEAF_LEVEL) || !leaf.header.covers(key) {
             return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make);
         }
         let make = make.take().expect("an entry is made once");
@@ -164,7 +164,8 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let mut entries: Vec<Raw> = leaf.entries().collect();
         let separator_of = |split| separator_at::<T>(&entries, slot, key, split);
         let is_run = leaf.is_behind_last(slot);
-        let split = (entries.len() == L).then(|| split_point(slot, L, is_run, |split| separator_of(split).len()));
+        let is_full_leaf = entries.len() >= Self::slots(LEAF_LEVEL);
+        let split = is_full_leaf.then(|| split_point(slot, entries.len(), is_run, |split| separator_of(split).len()));
         let separator = split.map(separator_of);
         let is_full = |separator| parent.as_ref().is_some_and(|parent| !parent.has_room_for(separator));
         if let Some(separator) = separator.filter(|separator| is_full(separator)) {

@@ -6,14 +6,17 @@
 //! Deliberately absent: counting entries. Nodes of one level are about equally full.
 
 use crate::epoch::Pin;
+use crate::simulated::inner_slots;
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
 use super::descend::{Bound, header};
 use super::{INNER_SLOTS, Tree};
 
-/// Of an inner node, on average.
-const CHILDREN: usize = INNER_SLOTS * 2 / 3;
+/// Children of an inner node, on average.
+fn children() -> usize {
+    inner_slots(INNER_SLOTS) * 2 / 3
+}
 
 impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
     /// At most `parts - 1` keys between which about equally many entries lie; fewer where the tree is small.
@@ -42,7 +45,7 @@ impl<T: Entry + ?Sized, const N: usize> Tree<T, N> {
         match header(pin, self.root()).level {
             0 => 1,
             1 => self.fences(pin, 0).len() + 1,
-            _ => (self.fences(pin, 1).len() + 1) * CHILDREN,
+            _ => (self.fences(pin, 1).len() + 1) * children(),
         }
     }
 

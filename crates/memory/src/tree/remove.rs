@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 
 use crate::epoch::Pin;
 use crate::ids::Stamp;
+use crate::simulated::{inner_slots, leaf_slots};
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
@@ -47,8 +48,8 @@ struct Neighbours<'p, const I: usize> {
 
 impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     /// The slots of a node of `level`.
-    pub(super) const fn slots(level: u8) -> usize {
-        if level == LEAF_LEVEL { L } else { I }
+    pub(super) fn slots(level: u8) -> usize {
+        if level == LEAF_LEVEL { leaf_slots(L) } else { inner_slots(I) }
     }
 
     /// The fewest slots that a node of `level` which is not the root uses when nobody is at work.

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 
 use crate::epoch::Pin;
 use crate::limbo::Retired;
+use crate::simulated::inner_slots;
 use crate::sync::Backoff;
 use crate::sync::atomic::Ordering;
 use crate::thin::Entry;
@@ -41,7 +42,7 @@ impl<'p, const I: usize> Above<'p, I> {
 impl<const I: usize> LockedAbove<'_, I> {
     /// Whether a child can be added behind this separator.
     pub(super) fn has_room_for(&self, separator: &[u8]) -> bool {
-        self.inner.count() < I && self.inner.header.covers(separator)
+        self.inner.count() < inner_slots(I) && self.inner.header.covers(separator)
     }
 }
 
@@ -146,17 +147,17 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let inner = as_inner::<I>(pin, node);
         let guard = inner.header.lock.try_lock(word)?;
-        if inner.count() < I && inner.header.covers(separator) {
+        if inner.count() < inner_slots(I) && inner.header.covers(separator) {
             return Ok(());
         }
         let parent = parent.map(|above| above.lock()).transpose()?;
         let branches: Vec<Branch> = inner.branches().collect();
         assert_eq!(branches.len(), inner.count(), "a locked node has no holes");
-        let replacement = if branches.len() < I {
+        let replacement = if branches.len() < inner_slots(I) {
             let fences = Fences::new(inner.header.low(), inner.header.high());
             Replacement { left: Inner::<I>::build(fences, level, &branches, Some(separator)).cast(), right: None }
         } else {
-            let split = if is_for_last(inner, key) { I - 2 } else { split_point(&branches) };
+            let split = if is_for_last(inner, key) { branches.len() - 2 } else { split_point(&branches) };
             let middle = branches[split].separator.expect("only slot 0 has no separator");
             // SAFETY: the node that owns the separator is locked.
             let middle_key = unsafe { middle.as_ref() }.key();

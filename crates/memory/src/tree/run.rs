@@ -1,7 +1,7 @@
 //! A whole tree out of sorted runs: nobody looks for the place of a key, and nothing is built twice.
 //!
-//! Several threads make runs; [`Tree::fill`] orders them and puts inner nodes on top. Of runs that lie within each other it takes as
-//! many as it can and inserts the entries of the others.
+//! Several threads make runs; [`Tree::fill`] orders them and puts inner nodes on top. Of runs that lie within each other it
+//! takes as many as it can and inserts the entries of the others.
 //!
 //! Invariants:
 //! - The keys of a run ascend. Its leaves are full, save the last, which is built when it is known where the next run begins;
@@ -17,6 +17,7 @@ use std::ops::Range;
 use crate::epoch::{Epochs, Pin};
 use crate::ids::Stamp;
 use crate::prefetch::prefetch;
+use crate::simulated::{inner_slots, leaf_slots};
 use crate::sync::{Arc, Backoff};
 use crate::thin::Entry;
 use crate::usage::{Kind, Tally};
@@ -74,7 +75,7 @@ impl<T: Entry + ?Sized, const L: usize> Run<T, L> {
             self.low = key.into();
         } else if !is_below(&self.last, key) {
             return Err(entry);
-        } else if self.rest.len() == L {
+        } else if self.rest.len() >= leaf_slots(L) {
             let boundary = Box::<[u8]>::from(shortest_separator(&self.last, key));
             self.end_leaf(pin, Some(&boundary));
             self.low = boundary;
@@ -223,7 +224,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             if nodes.len() == 1 {
                 break;
             }
-            nodes = evenly(nodes.len(), I * 3 / 4).map(|range| self.parent(pin, level, &nodes, range)).collect();
+            nodes = evenly(nodes.len(), inner_slots(I) * 3 / 4)
+                .map(|range| self.parent(pin, level, &nodes, range))
+                .collect();
         }
         self.set_root(old, nodes[0].child);
         guard.unlock_obsolete();

@@ -125,7 +125,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         for unused in &heads[keys.len()..] {
             assert_eq!(unused.load(Ordering::Relaxed), UNUSED, "an unused slot never counts as below");
         }
-        let slots = Self::slots(header.level);
+        let slots = if header.level == LEAF_LEVEL { L } else { I };
         for (index, sample) in header.samples().iter().enumerate() {
             let stands_for = heads.get((index + 1) * stride(slots)).map_or(UNUSED, |head| head.load(Ordering::Relaxed));
             assert_eq!(sample.load(Ordering::Relaxed), stands_for, "samples are the heads they stand for");

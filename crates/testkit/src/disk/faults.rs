@@ -16,12 +16,18 @@ pub struct Faults {
     pub read_error_at: Option<u64>,
     /// This sync of a file fails with EIO, once.
     pub sync_error_at: Option<u64>,
+    /// Only syncs of files in directories below this one count, where there is one.
+    pub sync_error_below: Option<&'static str>,
     /// This sync of a directory fails with EIO, once.
     pub dir_sync_error_at: Option<u64>,
     /// The power fails in the middle of this operation of this kind.
     pub crash_in: Option<(Kind, u64)>,
     /// From this changing operation on, whatever needs space fails with ENOSPC.
     pub full_at: Option<u64>,
+    /// Nothing is overwritten in place: writes and removals need space, allocated or not.
+    pub copies_on_write: bool,
+    /// What would fail with EIO fails with ENOSPC instead, and loses as much.
+    pub errors_are_full: bool,
 }
 
 /// A changing operation that a fault can pick out.
@@ -51,6 +57,21 @@ impl Counts {
     }
 }
 
+/// Whether an operation needs space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    Nothing,
+    /// Where nothing is overwritten in place.
+    Copy,
+    Always,
+}
+
+impl Need {
+    fn counts_with(self, faults: &Faults) -> bool {
+        self == Need::Always || self == Need::Copy && faults.copies_on_write
+    }
+}
+
 /// What becomes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -62,7 +83,7 @@ pub(super) enum Verdict {
 
 impl Faults {
     /// Judges the next changing operation, which is of this kind.
-    pub(super) fn judge(&self, counts: &mut Counts, kind: Kind, needs_space: bool) -> Verdict {
+    pub(super) fn judge(&self, counts: &mut Counts, kind: Kind, needs: Need) -> Verdict {
         counts.add(kind);
         let (position, of_kind) = (counts.changes, counts.of[kind as usize]);
         if self.crash_at.is_some_and(|at| position >= at) || self.crash_in == Some((kind, of_kind)) {
@@ -70,7 +91,7 @@ impl Faults {
         } else if self.io_error_at == Some(position) || kind == Kind::DirSync && self.dir_sync_error_at == Some(of_kind)
         {
             Verdict::IoError
-        } else if needs_space && self.full_at.is_some_and(|at| position >= at) {
+        } else if needs.counts_with(self) && self.full_at.is_some_and(|at| position >= at) {
             Verdict::Full
         } else {
             Verdict::Proceed

@@ -24,12 +24,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
-use osier::io::{BLOCK_BYTES, Disk, File, OpenMode};
+use osier::io::{BLOCK_BYTES, Disk, File, FileStatus, OpenMode};
 
 use content::Content;
 pub use content::SECTOR_BYTES;
 use directory::{Directory, NodeId};
-use faults::{Counts, Verdict, crash, full, io_error};
+use faults::{Counts, Need, Verdict, crash, full, io_error};
 pub use faults::{Faults, Kind, is_simulated_crash};
 
 const ROOT: NodeId = NodeId(0);
@@ -86,6 +86,8 @@ enum Node {
 struct SimFile {
     shared: Arc<Shared>,
     node: NodeId,
+    /// As it was opened.
+    path: PathBuf,
     mode: OpenMode,
 }
 
@@ -184,6 +186,67 @@ impl SimDisk {
         SimDisk::with_nodes(nodes, last_node, seed, self.shared.log_writes)
     }
 
+    /// Copies a directory and everything in it, as somebody does who copies a database; the copy is durable.
+    ///
+    /// # Panics
+    /// Where `from` is not there, or `to` is.
+    pub fn copy_tree(&self, from: &Path, to: &Path) {
+        let mut state = self.shared.state();
+        let copied = state.lookup(from).map(|node| state.copy_node(node));
+        state.graft(to, copied.expect("a directory to copy"));
+    }
+
+    /// Moves a directory, durably.
+    ///
+    /// # Panics
+    /// Where `from` is not there, or `to` is.
+    pub fn move_tree(&self, from: &Path, to: &Path) {
+        let mut state = self.shared.state();
+        let node = state.lookup(from).expect("a directory to move");
+        state.graft(to, node);
+        let (parent, name) = split(from).expect("a directory in another one");
+        let parent = state.directory(parent).expect("it was found there");
+        parent.unlink(name);
+        parent.sync();
+    }
+
+    /// Every file below `path`, with its content.
+    ///
+    /// # Panics
+    /// Where there is no directory at `path`.
+    pub fn content(&self, path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        for entry in self.list(path).expect("a directory") {
+            let state = self.shared.state();
+            let node = state.lookup(&entry).expect("it is listed");
+            match &state.nodes[&node] {
+                Node::Directory(_) => {
+                    drop(state);
+                    found.extend(self.content(&entry));
+                }
+                Node::File(content) => {
+                    let mut bytes = vec![0; content.len()];
+                    content.read(&mut bytes, 0);
+                    found.insert(entry, bytes);
+                }
+            }
+        }
+        found
+    }
+
+    /// Puts a file there, durably, behind everybody's back.
+    ///
+    /// # Panics
+    /// Where its directory is not there.
+    pub fn put(&self, path: &Path, bytes: &[u8]) {
+        let mut state = self.shared.state();
+        let mut content = Content::default();
+        content.replace(|there| there.extend(bytes));
+        state.create(path, Node::File(content)).expect("a directory for the file");
+        let (parent, _) = split(path).expect("a file in a directory");
+        state.directory(parent).expect("it was found there").sync();
+    }
+
     /// Changes bytes of a file behind everybody's back, durably: corruption.
     ///
     /// # Panics
@@ -249,7 +312,7 @@ impl Shared {
     fn change(
         &self,
         kind: Kind,
-        needs_space: bool,
+        need: Need,
         name: impl Fn() -> String,
     ) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
         let mut state = self.state();
@@ -257,7 +320,7 @@ impl Shared {
             return Err(crash());
         }
         let faults = state.faults;
-        let verdict = faults.judge(&mut state.counts, kind, needs_space);
+        let verdict = faults.judge(&mut state.counts, kind, need);
         if verdict == Verdict::Crash {
             state.crashed_in = Some((kind, name()));
         }
@@ -280,7 +343,7 @@ impl State {
             }
             Verdict::IoError => {
                 self.fault_met = true;
-                Err(io_error())
+                Err(if self.faults.errors_are_full { full() } else { io_error() })
             }
             Verdict::Full => {
                 self.fault_met = true;
@@ -323,6 +386,47 @@ impl State {
         }
     }
 
+    /// A copy of a file, or of a directory with everything in it.
+    fn copy_node(&mut self, node: NodeId) -> NodeId {
+        let copy = match &self.nodes[&node] {
+            Node::File(content) => {
+                let mut copy = content.clone();
+                copy.replace(|_| ());
+                Node::File(copy)
+            }
+            Node::Directory(directory) => {
+                let entries: Vec<_> = directory.entries().map(|(name, node)| (name.clone(), node)).collect();
+                let mut copy = Directory::default();
+                for (name, node) in entries {
+                    let node = self.copy_node(node);
+                    copy.link(name, node);
+                }
+                copy.sync();
+                Node::Directory(copy)
+            }
+        };
+        self.last_node = NodeId(self.last_node.0 + 1);
+        self.nodes.insert(self.last_node, copy);
+        self.last_node
+    }
+
+    /// Gives a node the name `path`, and creates what is missing above it, durably.
+    fn graft(&mut self, path: &Path, node: NodeId) {
+        let above: Vec<PathBuf> = path.ancestors().skip(1).map(Path::to_owned).collect();
+        for directory in above.iter().rev().filter(|directory| directory.file_name().is_some()) {
+            if self.lookup(directory).is_err() {
+                self.create(directory, Node::Directory(Directory::default())).expect("its parent was made");
+                let (parent, _) = split(directory).expect("a directory in another one");
+                self.directory(parent).expect("it was made").sync();
+            }
+        }
+        assert!(self.lookup(path).is_err(), "{} is there already", path.display());
+        let (parent, name) = split(path).expect("a directory in another one");
+        let parent = self.directory(parent).expect("it was made");
+        parent.link(name, node);
+        parent.sync();
+    }
+
     /// Adds `node` at `path`, whose parent exists.
     fn create(&mut self, path: &Path, node: Node) -> io::Result<NodeId> {
         let (parent, name) = split(path)?;
@@ -334,11 +438,17 @@ impl State {
     }
 }
 
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
-    path.components().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        _ => None,
-    })
+/// The names on the way to `path`, however it is spelled.
+fn names(path: &Path) -> Vec<OsString> {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(name.to_owned()),
+            Component::ParentDir => drop(names.pop()),
+            _ => {}
+        }
+    }
+    names
 }
 
 fn split(path: &Path) -> io::Result<(&Path, OsString)> {
@@ -354,7 +464,8 @@ impl Disk for SimDisk {
             if self.exists(&path)? {
                 continue;
             }
-            let (mut state, verdict) = self.shared.change(Kind::Other, true, || format!("mkdir {}", path.display()))?;
+            let (mut state, verdict) =
+                self.shared.change(Kind::Other, Need::Always, || format!("mkdir {}", path.display()))?;
             if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
                 state.create(&path, Node::Directory(Directory::default()))?;
             }
@@ -376,10 +487,15 @@ impl Disk for SimDisk {
         }
     }
 
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        let node = self.shared.look()?.lookup(path)?;
+        Ok(FileStatus { id: (0, node.0 as u64), links: 1, is_symbolic_link: false })
+    }
+
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let node = if mode.is_new() {
             let (mut state, verdict) =
-                self.shared.change(Kind::Other, true, || format!("create {}", path.display()))?;
+                self.shared.change(Kind::Other, Need::Always, || format!("create {}", path.display()))?;
             if state.lookup(path).is_ok() {
                 return Err(ErrorKind::AlreadyExists.into());
             }
@@ -392,14 +508,14 @@ impl Disk for SimDisk {
         } else {
             self.shared.look()?.lookup_file(path)?
         };
-        Ok(Arc::new(SimFile { shared: Arc::clone(&self.shared), node, mode }))
+        Ok(Arc::new(SimFile { shared: Arc::clone(&self.shared), node, path: path.to_owned(), mode }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let becomes_spare = to.file_name().is_some_and(|name| name.to_string_lossy().starts_with("prepared-"));
         let kind = if becomes_spare { Kind::Removal } else { Kind::Other };
         let (mut state, verdict) =
-            self.shared.change(kind, false, || format!("rename {} {}", from.display(), to.display()))?;
+            self.shared.change(kind, Need::Nothing, || format!("rename {} {}", from.display(), to.display()))?;
         let node = state.lookup_file(from)?;
         let ((parent, from), (to_parent, to)) = (split(from)?, split(to)?);
         if parent != to_parent {
@@ -412,10 +528,11 @@ impl Disk for SimDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let (mut state, verdict) = self.shared.change(Kind::Removal, false, || format!("unlink {}", path.display()))?;
+        let (mut state, verdict) =
+            self.shared.change(Kind::Removal, Need::Copy, || format!("unlink {}", path.display()))?;
         state.lookup_file(path)?;
         let (parent, name) = split(path)?;
-        if verdict != Verdict::IoError {
+        if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
             state.directory(parent)?.unlink(name);
         }
         state.end(verdict)
@@ -423,10 +540,11 @@ impl Disk for SimDisk {
 
     /// Now and then half of the file is cut off, however short it is: at once and for good.
     fn remove_piece(&self, path: &Path, _: u64) -> io::Result<bool> {
-        let (mut state, verdict) = self.shared.change(Kind::Removal, false, || format!("cut {}", path.display()))?;
+        let (mut state, verdict) =
+            self.shared.change(Kind::Removal, Need::Copy, || format!("cut {}", path.display()))?;
         let node = state.lookup_file(path)?;
         let is_gone = state.rng.bool();
-        if verdict != Verdict::IoError {
+        if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
             if is_gone {
                 let (parent, name) = split(path)?;
                 state.directory(parent)?.unlink(name);
@@ -438,7 +556,8 @@ impl Disk for SimDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut state, verdict) = self.shared.change(Kind::DirSync, false, || format!("syncdir {}", dir.display()))?;
+        let (mut state, verdict) =
+            self.shared.change(Kind::DirSync, Need::Nothing, || format!("syncdir {}", dir.display()))?;
         let directory = state.directory(dir)?;
         if verdict == Verdict::Proceed {
             directory.sync();
@@ -452,7 +571,7 @@ impl Disk for SimDisk {
             Ok(node) => node,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let (mut state, verdict) =
-                    self.shared.change(Kind::Other, true, || format!("create {}", path.display()))?;
+                    self.shared.change(Kind::Other, Need::Always, || format!("create {}", path.display()))?;
                 let node = state.create(path, Node::File(Content::default()))?;
                 state.end(verdict)?;
                 node
@@ -506,9 +625,10 @@ impl File for SimFile {
         self.check_alignment(bytes, offset)?;
         let offset = position(offset)?;
         let extends = offset + bytes.len() > self.shared.look()?.file(self.node).len();
+        let need = if extends { Need::Always } else { Need::Copy };
         let name = || format!("write node {} at {offset} length {}", self.node.0, bytes.len());
         let kind = if self.mode == OpenMode::Log { Kind::LogWrite } else { Kind::Other };
-        let (mut state, verdict) = self.shared.change(kind, extends, name)?;
+        let (mut state, verdict) = self.shared.change(kind, need, name)?;
         let mut rng = state.rng.fork();
         let content = state.file(self.node);
         match verdict {
@@ -525,8 +645,9 @@ impl File for SimFile {
             return Err(ErrorKind::PermissionDenied.into());
         }
         let length = position(length)?;
-        let (mut state, verdict) =
-            self.shared.change(Kind::Other, true, || format!("allocate node {} length {length}", self.node.0))?;
+        let (mut state, verdict) = self
+            .shared
+            .change(Kind::Other, Need::Always, || format!("allocate node {} length {length}", self.node.0))?;
         if matches!(verdict, Verdict::Proceed | Verdict::Crash) {
             state.file(self.node).extend(length);
         }
@@ -535,8 +656,8 @@ impl File for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let (mut state, mut verdict) =
-            self.shared.change(Kind::Other, false, || format!("sync node {}", self.node.0))?;
-        state.syncs += 1;
+            self.shared.change(Kind::Other, Need::Nothing, || format!("sync node {}", self.node.0))?;
+        state.syncs += u64::from(state.faults.sync_error_below.is_none_or(|below| self.path.starts_with(below)));
         if state.faults.sync_error_at == Some(state.syncs) && verdict == Verdict::Proceed {
             verdict = Verdict::IoError;
         }

@@ -17,8 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use osier::ids::Epoch;
+use osier::inspect::verify;
 use osier::io::{Clock, Disk};
-use osier::{BackupError, BackupReport, Config, Database, DirectoryError, Error, Protocol, Until, restore};
+use osier::{BackupError, BackupReport, Config, Database, DirectoryError, Error, Protocol, Until};
+use osier::{backup_closed, explain, restore};
 
 use super::executor::pause;
 use super::oracle::{Finished, Oracle, Recovered, Violation};
@@ -247,16 +249,28 @@ impl Simulation<'_> {
         }
         let disk = self.power_fails(&disk);
         let directory = self.on(&disk, home, |config| config.dirs[0].clone());
-        if disk.list(&directory).unwrap_or_default().is_empty() {
+        // A lock alone is nothing of a database.
+        if disk.list(&directory).unwrap_or_default().iter().all(|entry| entry.ends_with("LOCK")) {
             return Ok(disk);
         }
         match self.on(&disk, home, |config| look(Database::open(config))) {
-            Err(Error::Directory(DirectoryError::Unfinished { .. })) => {}
+            Err(Error::Directory(DirectoryError::Unfinished { .. })) => self.is_trusted_nowhere(&disk, home)?,
             Err(error) => return Err(unrestorable(&error).into()),
             // Only that the mark is gone may not have been durable.
             Ok(found) => drop(self.judge_restored(target, 0, &found)?),
         }
         Ok(self.power_fails(&disk))
+    }
+
+    /// A directory that does not open is not backed up, and nobody calls it sound.
+    fn is_trusted_nowhere(&self, disk: &SimDisk, home: u32) -> Result<(), Violation> {
+        let trusted = |what: &str| Violation::Unrestorable { what: format!("an unfinished restore is {what}") };
+        let target = PathBuf::from(format!("/backups/unfinished-{home}"));
+        if self.on(disk, home, |config| backup_closed(&config, &target)).is_ok() {
+            return Err(trusted("backed up"));
+        }
+        let sound = self.on(disk, home, |config| verify(&config).is_ok() || explain(&config).is_ok());
+        if sound { Err(trusted("sound")) } else { Ok(()) }
     }
 
     /// Restores to an epoch that is drawn; `None` where that is refused, as it must be.
@@ -267,10 +281,12 @@ impl Simulation<'_> {
         let epoch = self.rng.borrow_mut().u64(first.saturating_sub(1)..=report.epoch.max(first) + 1);
         self.trace.line(|| format!("-- restores {} to restored-{home}, up to epoch {epoch}", target.path.display()));
         let until = |config: Config| config.until(Until::Epoch(Epoch(epoch)));
+        let is_given_up = report.taken_back.iter().any(|back| back.gave_up(epoch));
+        let is_there = (first..=report.epoch).contains(&epoch) && !is_given_up;
         let disk = whole.disk.clone();
         match self.on(&disk, home, |config| restore(until(config), &target.path)) {
             Ok(_) => self.note(What::EpochsGoneBackTo),
-            Err(error) if self.is_refused(&error) && !(first..=report.epoch).contains(&epoch) => return Ok(None),
+            Err(error) if self.is_refused(&error) && !is_there => return Ok(None),
             Err(error) => return Err(unrestorable(&error).into()),
         }
         let (disk, found) = self.reopen(&disk, home)?;
@@ -311,7 +327,7 @@ fn unrestorable(error: &Error) -> Violation {
 }
 
 /// Everything in a database, which is closed then.
-fn look(database: Result<Database, Error>) -> Result<Recovered, Error> {
+pub(super) fn look(database: Result<Database, Error>) -> Result<Recovered, Error> {
     let database = database?;
     let found = tables::recovered(&database)?;
     database.close()?;

@@ -10,6 +10,7 @@
 
 mod backups;
 mod checkpoints;
+mod directories;
 pub mod executor;
 pub mod model;
 pub mod mutations;

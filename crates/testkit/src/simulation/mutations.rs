@@ -1,6 +1,7 @@
 //! The faults that the simulation must find, and within how many seeds.
 //!
-//! Invariant: every [`Mutation`] that exists is listed here once; `docs/testing.md` shows the table that [`table`] makes.
+//! Invariant: every [`Mutation`] that exists is listed here once, or has a directed test; `docs/testing.md` shows the table that
+//! [`table`] makes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,8 +32,8 @@ pub struct Case {
     pub checkpoints: Option<CheckpointKind>,
     /// What seeds concentrate on that show it best; otherwise drawn.
     pub profile: Option<Profile>,
-    /// What it breaks is that the database opens, or that a wait ends: recovery has a check of its own against it. Of all
-    /// others it is a promise to a transaction, and only the oracle's verdict counts.
+    /// What it breaks is that the database opens, that a wait ends or that the engine goes on: there is a check of its own
+    /// against it. Of all others it is a promise to a transaction, and only the oracle's verdict counts.
     pub is_refused: bool,
 }
 
@@ -75,6 +76,14 @@ impl Case {
         self.profile(Profile::Backup)
     }
 
+    const fn moved(self) -> Case {
+        self.profile(Profile::Moved)
+    }
+
+    const fn large(self) -> Case {
+        self.profile(Profile::Large)
+    }
+
     const fn refused(self) -> Case {
         Case { is_refused: true, ..self }
     }
@@ -113,10 +122,27 @@ pub const CASES: &[Case] = &[
         .streams(4)
         .refused(),
     case(Mutation::CloseOutsideLatch, "a batch's stamp is read after its close", "P2: no record is behind its batch"),
-    case(Mutation::DirectoryNotSynced, "a new segment's directory is not synced", "P2: segments keep their names"),
+    case(Mutation::DirectoryNotSynced, "a new segment's directory is not synced", "P2: segments keep their names")
+        .refused(),
     case(Mutation::ManifestNotSynced, "the manifest is renamed before its sync", "a manifest is old or new").refused(),
     case(Mutation::NoFloor, "a segment's header says nothing of the stamps before", "a rotation loses no frontier")
         .refused(),
+    // Directories.
+    case(Mutation::IncarnationIgnored, "identities do not tell copies apart", "directories of two copies do not mix")
+        .moved(),
+    case(Mutation::DirectoryTwice, "two names of a directory are two directories", "a directory is named once")
+        .moved()
+        .refused(),
+    case(Mutation::IdentityUnsynced, "an identity is renamed before its sync", "an identity is old or new")
+        .moved()
+        .refused(),
+    case(Mutation::IdentityLate, "identities follow their manifest", "directories belong to their manifest")
+        .moved()
+        .refused(),
+    case(Mutation::DeepDirectoryUnsynced, "of new directories only three are synced", "a database has a place").moved(),
+    case(Mutation::HeaderUnread, "files go by their names alone", "only our own files go").moved(),
+    case(Mutation::NewestUnrecorded, "nobody records the newest segment", "a segment that is gone is missed").moved(),
+    case(Mutation::NewestRecordedFirst, "a segment is recorded before it is there", "a sound database opens").refused(),
     // Isolation.
     case(Mutation::UnlockBeforeInstall, "locks are released before the install", "serializability"),
     case(Mutation::LateIndexInsert, "new keys go in after their locks are released", "serializability"),
@@ -128,7 +154,22 @@ pub const CASES: &[Case] = &[
         "a unique index has no duplicates",
     ),
     case(Mutation::SavepointKeepsEntries, "a savepoint's rollback leaves index entries", "an index says what rows say"),
+    case(Mutation::AbortedLogged, "a transaction that did not validate is logged", "only what commits is logged"),
     case(Mutation::AbortNotValidated, "aborts and readers are not validated", "an abort tells what holds"),
+    // Trees of many leaves, and large write sets.
+    case(Mutation::SplitHalfForgotten, "one half of a leaf that was read and split is observed", "1.1: phantoms")
+        .large(),
+    case(
+        Mutation::LaterLeavesUnobserved,
+        "a scan observes only the leaf that it begins in",
+        "serializability: phantoms",
+    )
+    .large(),
+    case(Mutation::StaleParentScanned, "a scan goes on in a parent that has changed", "a scan has no gap").large(),
+    case(Mutation::StalePlaces, "a rollback leaves places of writes that it took out", "a rollback restores the set")
+        .large()
+        .refused(),
+    case(Mutation::BisectionTrusted, "all locks count as one's own, in large sets", "serializability").large(),
     // Definitions.
     case(Mutation::CatalogUnlogged, "definitions are not logged", "a definition is a write like any other")
         .profile(Profile::Defining),
@@ -138,25 +179,37 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Defining),
     // Dependencies.
     case(Mutation::AbsencesIgnored, "`raw_dep` leaves out absent rows", "P3 for absences"),
-    case(Mutation::BirthIgnored, "`raw_dep` leaves out the birth of a replaced row", "P3 for existence"),
+    case(Mutation::BirthIgnored, "`raw_dep` leaves out the birth of a replaced row", "P3 for existence")
+        .profile(Profile::Absent),
     case(Mutation::EarlyPurge, "tombstones go, stamp and all, before they are stable", "P1 for absent keys"),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),
-    case(Mutation::GapSkipped, "what follows an unsound record is replayed", "reading stops at the first gap")
-        .profile(Profile::Torn),
+    case(
+        Mutation::BoundForgotten,
+        "what waits for the cut is judged by another bound",
+        "one pass or the other replays it",
+    )
+    .profile(Profile::Hot)
+    .streams(4),
     case(Mutation::RecordUnchecked, "checksums of records are not looked at", "a record is whole or not there")
         .profile(Profile::Torn),
     case(Mutation::UnboundSeal, "checksums say nothing of the place", "L2: a recycled segment is blank")
         .epoch()
         .profile(Profile::Recycling)
         .refused(),
-    case(Mutation::TailNotPersisted, "recovery does not write tails again", "what was recovered is durable").refused(),
+    case(Mutation::TailNotPersisted, "recovery does not write tails again", "what was recovered is durable")
+        .profile(Profile::Torn)
+        .refused(),
     case(Mutation::TailNamedFirst, "a tail is named before the one before it durably is", "a chain has no gaps")
         .profile(Profile::Relapsing)
         .refused(),
     case(Mutation::StampsIgnored, "replay keeps the image that comes first", "last writer wins"),
     case(Mutation::TombstonesNotReplayed, "a delete that comes before its row is ignored", "last writer wins"),
+    case(Mutation::ChunkEndsSegment, "the end of a chunk counts as that of its segment", "the valid prefix is whole"),
+    case(Mutation::IndexPieceLost, "one piece of an index is left out", "an index says what rows say")
+        .large()
+        .refused(),
     // Epochs and their checkpoints.
     case(Mutation::LateEpoch, "the epoch is drawn after the validation", "1.1: an epoch cuts no dependency").epoch(),
     case(Mutation::EarlyScan, "the scan begins before its epoch has ended", "K1").epoch(),
@@ -166,6 +219,8 @@ pub const CASES: &[Case] = &[
     case(Mutation::OrphansForgotten, "what a snapshot has of purged records is not kept", "K1, N5").epoch().refused(),
     case(Mutation::EpochReused, "a generation's epochs begin at the floor", "K4").epoch(),
     case(Mutation::EpochFloorForgotten, "the floor leaves out the checkpoint's epoch", "K4").epoch(),
+    case(Mutation::ScanPlaceLost, "a step does not go on where the one before stopped", "K1").epoch().large(),
+    case(Mutation::BlockEndsRange, "a full block is taken for the end of its range", "K1").epoch().large(),
     // Fuzzy checkpoints.
     case(Mutation::LateReplayStart, "RSN is read after the tuples", "K1").fuzzy(),
     case(Mutation::NoTupleLock, "records are read although they are locked", "K1").fuzzy(),
@@ -199,12 +254,14 @@ pub const CASES: &[Case] = &[
         .refused(),
     case(Mutation::RestoreUnsynced, "what is copied back is not synced", "a restore is durable").backup(),
     case(Mutation::RestoreUnmarked, "its directory is not marked", "nothing opens in part").backup(),
+    case(Mutation::UnfinishedBackedUp, "a part of a database is backed up", "nothing opens in part").backup(),
     // Back to an epoch or a time.
     case(Mutation::UntilForgotten, "the manifest does not say so", "M10: the dead stay dead").backup(),
     case(Mutation::UntilIgnored, "records are judged by the cut alone", "M10").backup(),
     case(Mutation::LateUntilIgnored, "records that waited for the cut are judged by it alone", "M10")
-        .backup()
-        .streams(8),
+        .profile(Profile::Returning)
+        .epoch()
+        .refused(),
     case(Mutation::ReachedIgnored, "a checkpoint of later epochs is the base", "M10: `reached`").backup(),
     case(Mutation::TimeOvershot, "a time means the epoch after", "M10: closed by then").backup(),
 ];

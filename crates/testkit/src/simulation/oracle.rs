@@ -1,4 +1,4 @@
-//! Judges a crash: correctness 1.4 (a) to (d), over any number of generations.
+//! Judges a crash by four promises, over any number of generations.
 //!
 //! - (a) What was acknowledged is recovered, acknowledged reads and aborts included: what they saw stays explained.
 //! - (b) The recovered transactions, executed one after another in their true order, see again what they saw.
@@ -350,7 +350,8 @@ impl fmt::Display for Violation {
             Violation::State { found, expected } => {
                 write!(
                     f,
-                    "the recovered rows are not those of the recovered transactions\n  found    {found:?}\n  expected {expected:?}"
+                    "the recovered rows are not those of the recovered transactions\n  found    {found:?}\
+                     \n  expected {expected:?}"
                 )
             }
         }

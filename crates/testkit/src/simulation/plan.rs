@@ -10,6 +10,7 @@ use fastrand::Rng;
 use osier::Protocol;
 use osier::config::{CheckpointKind, Compression};
 use osier::failpoint::Mutation;
+use osier::failpoint::simulated::Variant;
 
 pub use self::copies::Copies;
 pub use self::profile::Profile;
@@ -18,6 +19,7 @@ use crate::disk::LogWrites;
 
 mod copies;
 mod profile;
+mod variant;
 
 /// How many kinds of operation a weight is drawn for.
 const KINDS: usize = 16;
@@ -134,8 +136,10 @@ pub struct Plan {
     pub checkpoints: Option<Checkpoints>,
     /// How backups are written and epochs gone back to, if they are.
     pub copies: Option<Copies>,
-    /// Faults built into the engine.
-    pub mutations: Vec<Mutation>,
+    /// Whether its directories are moved, copied, respelled and mixed up between generations.
+    pub is_moved: bool,
+    /// How the engine differs from the one that ships.
+    pub variant: Variant,
     /// Sessions at a time.
     pub sessions: usize,
     /// Generations before the last look.
@@ -154,6 +158,8 @@ pub struct Plan {
     is_restless: bool,
     savepoint_share: f64,
     keys: u16,
+    /// Keys that neighbouring transactions mostly work on, where they do not on all.
+    window: Option<u16>,
     codes: i32,
     operations_max: usize,
     payload_bytes_max: usize,
@@ -185,7 +191,16 @@ impl Plan {
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
         let plan = Plan::draw_any(rng, choices);
         let profile = Profile::draw(rng);
-        plan.concentrate(choices.profile.unwrap_or(profile), choices)
+        let plan = plan.concentrate(choices.profile.unwrap_or(profile), choices);
+        plan.varied(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(19)))
+    }
+
+    /// The plan with an engine of its own.
+    fn varied(self, rng: &mut Rng) -> Plan {
+        let is_alone = self.sessions == 1 && self.preempted_share == 0.0;
+        let variant = variant::draw(rng, is_alone);
+        let trees = if self.profile == Profile::Large { variant::trees(rng) } else { variant.trees };
+        Plan { variant: Variant { trees, ..variant }, ..self }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
@@ -212,8 +227,9 @@ impl Plan {
             recovery_buffer_bytes: [0, 20_000, 1 << 30][rng.usize(0..3)],
             // From numbers of its own: the rest of a seed's plan does not depend on it.
             checkpoints: Checkpoints::draw(&mut Rng::with_seed(rng.clone().u64(..)), protocol, choices),
+            is_moved: copies::is_moved(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(29)), choices),
             copies: Copies::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(13)), choices),
-            mutations: choices.mutations.clone(),
+            variant: Variant::SHIPPED,
             sessions: rng.usize(1..=8),
             generations: if is_restless { rng.usize(4..=10) } else { rng.usize(2..=4) },
             steps_max: [60, 250, 800][rng.usize(0..3)],
@@ -232,6 +248,7 @@ impl Plan {
             is_restless,
             savepoint_share: [0.0, 0.1, 0.3][rng.usize(0..3)],
             keys: [2, 5, 12, 24][rng.usize(0..4)],
+            window: None,
             codes: rng.i32(1..12),
             operations_max,
             payload_bytes_max,
@@ -292,7 +309,7 @@ impl Plan {
         let kinds = if read_only { 5 } else { KINDS };
         let total: u32 = self.weights[..kinds].iter().sum();
         if total == 0 {
-            return Operation::Get(self.table(rng), self.key(rng));
+            return Operation::Get(self.table(rng), self.key(rng, id));
         }
         let mut at = rng.u32(0..total);
         let drawn = self.weights.iter().position(|&weight| {
@@ -304,10 +321,10 @@ impl Plan {
     }
 
     fn operation_of_kind(&self, rng: &mut Rng, id: TransactionId, kind: usize) -> Operation {
-        let (table, key) = (self.table(rng), self.key(rng));
+        let (table, key) = (self.table(rng), self.key(rng, id));
         match kind {
             0 => Operation::Get(table, key),
-            1 => Operation::Scan(table, range(rng, |rng| self.key(rng))),
+            1 => Operation::Scan(table, range(rng, |rng| self.key(rng, id))),
             2 => Operation::GetByCode(self.code(rng)),
             3 => Operation::ScanCodes(self.table_with_index(rng), range(rng, |rng| self.code(rng))),
             4 => Operation::ScanTeams(self.table_with_index(rng), range(rng, team)),
@@ -349,8 +366,17 @@ impl Plan {
         if rng.f64() < self.indexed_share { TableName::Indexed } else { TableName::Plain }
     }
 
-    fn key(&self, rng: &mut Rng) -> Key {
-        Key(rng.u16(0..self.keys))
+    fn key(&self, rng: &mut Rng, id: TransactionId) -> Key {
+        /// So many transactions have a window in common, and it moves on by so many keys.
+        const NEIGHBOURS: u64 = 16;
+        const STRIDE: u64 = 37;
+        match self.window {
+            Some(window) if rng.u8(0..8) > 0 => {
+                let low = id.0 / NEIGHBOURS * STRIDE % u64::from(self.keys);
+                Key(low as u16 + rng.u16(0..window))
+            }
+            _ => Key(rng.u16(0..self.keys)),
+        }
     }
 
     fn code(&self, rng: &mut Rng) -> i32 {

@@ -51,10 +51,14 @@ pub enum What {
     TimesGoneBackTo,
     WaysBackRefused,
     WaysBackInterrupted,
+    Moves,
+    MixturesRefused,
+    RobbedRefused,
+    LogsChanged,
 }
 
 /// In the order of their declaration.
-const ALL: [What; 39] = [
+const ALL: [What; 43] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -94,6 +98,10 @@ const ALL: [What; 39] = [
     What::TimesGoneBackTo,
     What::WaysBackRefused,
     What::WaysBackInterrupted,
+    What::Moves,
+    What::MixturesRefused,
+    What::RobbedRefused,
+    What::LogsChanged,
 ];
 
 /// The counts.

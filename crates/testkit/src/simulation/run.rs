@@ -11,7 +11,6 @@ use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -24,6 +23,7 @@ use osier::{CheckpointError, Config, Database, Error, Protocol};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
+use super::directories::Moved;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
@@ -165,6 +165,7 @@ pub(super) struct Simulation<'s> {
     pub(super) trace: &'s Trace,
     summary: Cell<Summary>,
     pub(super) copied: Copied,
+    pub(super) moved: Moved,
 }
 
 /// Runs a seed. Its trace goes to standard output where `prints` is set.
@@ -173,6 +174,7 @@ pub fn run(seed: u64, choices: &Choices, prints: bool) -> Result<Summary, Failur
     fastrand::seed(seed);
     let trace = Trace::new(prints);
     let result = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, choices, &trace).run()));
+    fiber::stop();
     result.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -185,7 +187,8 @@ impl<'s> Simulation<'s> {
         let mut rng = Rng::with_seed(seed);
         let plan = Plan::draw(&mut rng, choices);
         trace.line(|| format!("{plan:#?}"));
-        fiber::start(rng.clone().u64(..), plan.preempted_share, &choices.mutations);
+        fiber::start(rng.clone().u64(..), plan.preempted_share, plan.variant, &choices.mutations);
+        let moved = Moved::new(seed, plan.is_moved);
         Simulation {
             plan,
             rng: RefCell::new(rng),
@@ -194,6 +197,7 @@ impl<'s> Simulation<'s> {
             trace,
             summary: Cell::default(),
             copied: Copied::default(),
+            moved,
         }
     }
 
@@ -223,6 +227,7 @@ impl<'s> Simulation<'s> {
             self.trace.line(|| format!("-- generation {generation} ends with {ending:?}"));
             disk = self.generation(disk, ending)?;
             disk = fiber::spared(|| self.restore_some(disk))?;
+            disk = fiber::spared(|| self.move_about(disk))?;
         }
         for _ in 0..2 {
             self.trace.line(|| "-- last look".to_owned());
@@ -234,6 +239,7 @@ impl<'s> Simulation<'s> {
 
     /// Opens, uses and breaks the database once; returns what is left on the disk.
     fn generation(&self, disk: SimDisk, ending: Ending) -> Result<SimDisk, Failure> {
+        self.change_log();
         self.trace.observe(&disk);
         disk.set_faults(faults(ending));
         fiber::strike(if let Ending::TaskDiesAt(step) = ending { step } else { 0 });
@@ -296,9 +302,8 @@ impl<'s> Simulation<'s> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
-        let home = self.copied.home();
-        let dirs = (0..plan.streams.min(2)).map(|dir| PathBuf::from(format!("/disk{dir}/{home}")));
-        let mut config = Config::new("/").dirs(dirs).protocol(plan.protocol).streams(plan.streams);
+        let (protocol, streams) = self.moved.log.get().unwrap_or((plan.protocol, plan.streams));
+        let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams);
         config.ring_bytes = plan.ring_bytes;
         config.segment_bytes = plan.segment_bytes;
         config.transaction_log_bytes_max = plan.transaction_log_bytes_max;
@@ -312,7 +317,6 @@ impl<'s> Simulation<'s> {
             config.checkpoint_compression = checkpoints.compression;
             config.checkpoint_at_close = checkpoints.at_close;
         }
-        config.mutations.clone_from(&plan.mutations);
         config.environment(Environment { disk, clock, spawn })
     }
 
@@ -546,13 +550,14 @@ fn faults(ending: Ending) -> Faults {
     match ending {
         Ending::PowerLossAt(at) => Faults { crash_at: Some(at), ..none },
         Ending::IoErrorAt(at) => Faults { io_error_at: Some(at), ..none },
-        Ending::SyncErrorAt(at) => Faults { sync_error_at: Some(at), ..none },
+        // Some find that the device is full only now.
+        Ending::SyncErrorAt(at) => Faults { sync_error_at: Some(at), errors_are_full: at.is_multiple_of(3), ..none },
         Ending::PowerLossAtLogWrite(at) => Faults { crash_in: Some((Kind::LogWrite, at)), ..none },
         Ending::PowerLossAtRemoval(at) => Faults { crash_in: Some((Kind::Removal, at)), ..none },
         Ending::DirSyncErrorAt(at) => Faults { dir_sync_error_at: Some(at), ..none },
         Ending::PowerLossAtDirSync(at) => Faults { crash_in: Some((Kind::DirSync, at)), ..none },
         Ending::ReadErrorAt(at) => Faults { read_error_at: Some(at), ..none },
-        Ending::FullAt(at) => Faults { full_at: Some(at), ..none },
+        Ending::FullAt(at) => Faults { full_at: Some(at), copies_on_write: at.is_multiple_of(2), ..none },
         Ending::PowerLoss | Ending::PowerLossAtCheckpoint(_) | Ending::Kill | Ending::Close | Ending::TaskDiesAt(_) => {
             none
         }

@@ -96,7 +96,8 @@ impl Simulation<'_> {
         };
         let is_fuzzy = plan.checkpoint.is_some_and(|checkpoint| checkpoint.kind == CheckpointKind::Fuzzy);
         // What an epoch before the first one gives can only be wrong, which the oracle sees.
-        if time.is_none() && !is_fuzzy && epoch >= first && (epoch <= last) != planned.is_some() {
+        let is_there = epoch <= last && !plan.taken_back.iter().any(|back| back.gave_up(epoch));
+        if time.is_none() && !is_fuzzy && epoch >= first && is_there != planned.is_some() {
             return Err(Failure::Engine(format!("epoch {epoch} of {first} to {last} is taken for {planned:?}")));
         }
         Ok(Some(WayBack { until, time, planned }))

@@ -4,6 +4,7 @@
 //! Invariant: a seed decides the crash and what each thread tries, not how the threads interleave; a failure need not
 //! repeat, so the history that broke the promise is in its message. Threads that wait for each other end the process.
 
+pub mod faults;
 pub mod history;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,7 @@ use osier::table::{ColumnId, KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Receipt, Session, Table};
 
 use crate::disk::{Faults, LogWrites, SimDisk};
+use faults::with_faults;
 use history::{Committed, Found, Id, check};
 
 const THREADS: usize = 4;
@@ -92,8 +94,8 @@ fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutatio
     config.ring_bytes = 64 << 10;
     config.segment_bytes = 96 << 10;
     config.transaction_log_bytes_max = 16 << 10;
-    config.mutations = mutations.to_vec();
-    config.environment(Environment { disk: Arc::new(disk.clone()), ..Environment::os() })
+    let environment = Environment { disk: Arc::new(disk.clone()), ..Environment::os() };
+    config.environment(with_faults(environment, mutations))
 }
 
 /// Creates the tables and a row for every key, durably.

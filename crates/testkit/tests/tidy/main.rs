@@ -2,8 +2,14 @@
 //!
 //! Every rule is a function from text to findings, and has a test below that shows it a violation.
 
+mod commits;
+mod dependencies;
 mod documents;
+mod floors;
+mod links;
 mod rules;
+mod spelling;
+mod widths;
 
 use std::fmt;
 use std::fs;
@@ -113,6 +119,22 @@ fn unsafe_code_is_in_one_crate_and_argued() {
 #[test]
 fn the_world_is_reached_through_the_seams_only() {
     check_sources(rules::banned_paths);
+}
+
+#[test]
+fn steps_read_without_the_switches_of_tests() {
+    check_sources(rules::deliberate_faults);
+}
+
+#[test]
+fn the_engines_folders_are_floors() {
+    let parse = |path: String| Source::parse(&path, &read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let sources: Vec<Source> = files("crates/engine/src", &[".rs"]).into_iter().map(parse).collect();
+    let mut report = Report::default();
+    for (path, finding) in floors::House::new(&sources, floors::FLOORS, floors::LEFT).check() {
+        report.add(&path, vec![finding]);
+    }
+    report.assert_empty();
 }
 
 #[test]

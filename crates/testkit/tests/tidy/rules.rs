@@ -47,9 +47,9 @@ struct Ban {
 
 /// A Rust file.
 pub struct Source {
-    path: String,
+    pub path: String,
     text: String,
-    file: syn::File,
+    pub file: syn::File,
 }
 
 impl Source {
@@ -57,7 +57,8 @@ impl Source {
         Ok(Source { path: path.to_owned(), text: text.to_owned(), file: syn::parse_file(text)? })
     }
 
-    fn is_test(&self) -> bool {
+    /// Whether nothing of the file ships.
+    pub fn is_test(&self) -> bool {
         self.path.contains("/tests/")
             || ["/tests.rs", "_tests.rs", "/models.rs"].iter().any(|end| self.path.ends_with(end))
     }
@@ -189,7 +190,39 @@ pub fn banned_paths(source: &Source) -> Vec<Finding> {
     findings
 }
 
-fn is_cfg_test(item: &syn::Item) -> bool {
+/// Deliberate faults of the engine: only in hooks with names, beside the steps, and in wrappers of the seams, so that the
+/// steps read without them.
+pub fn deliberate_faults(source: &Source) -> Vec<Finding> {
+    let is_hook = ["/faults.rs", "/faulty_scheme.rs", "/failpoint.rs"].iter().any(|name| source.path.ends_with(name));
+    if !source.path.starts_with("crates/engine/src/") || is_hook || source.is_test() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    fault_switches(source.file.to_token_stream(), &mut found);
+    let finding = |line| Finding::new(line, "a step asks for a `Mutation`; move that into a hook in `faults.rs`");
+    found.into_iter().map(finding).collect()
+}
+
+/// The lines of `has(Mutation ...)` and `unless(Mutation ...)`.
+fn fault_switches(tokens: TokenStream, found: &mut Vec<usize>) {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match &token {
+            TokenTree::Group(group) => fault_switches(group.stream(), found),
+            TokenTree::Ident(ident) if ident == "has" || ident == "unless" => {
+                let Some(TokenTree::Group(group)) = tokens.peek() else { continue };
+                let mut words = group.stream().into_iter().filter(|token| matches!(token, TokenTree::Ident(_)));
+                if words.any(|word| word.to_string() == "Mutation") {
+                    found.push(ident.span().start().line);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether an item is built for tests only.
+pub fn is_cfg_test(item: &syn::Item) -> bool {
     let attributes = match item {
         syn::Item::Mod(item) => &item.attrs,
         syn::Item::Fn(item) => &item.attrs,
@@ -255,7 +288,8 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 }
 
-fn flatten(tree: &syn::UseTree, prefix: String, named: &mut Vec<(usize, String)>) {
+/// The paths that a `use` names, with their lines.
+pub fn flatten(tree: &syn::UseTree, prefix: String, named: &mut Vec<(usize, String)>) {
     let join = |name: &syn::Ident| if prefix.is_empty() { name.to_string() } else { format!("{prefix}::{name}") };
     match tree {
         syn::UseTree::Path(path) => flatten(&path.tree, join(&path.ident), named),
@@ -334,6 +368,16 @@ mod tests {
         let atomics = "use std::sync::atomic::AtomicU64;";
         assert_eq!(banned_paths(&source("crates/memory/src/a.rs", atomics)).len(), 1);
         assert!(banned_paths(&source("crates/memory/src/sync.rs", atomics)).is_empty());
+    }
+
+    #[test]
+    fn switches_of_faults_are_found() {
+        let text = "fn f() {\n if has(Mutation::A) {}\n m!(!has(crate::failpoint::Mutation::B));\n unless(Mutation::C, g);\n\
+                    other(Mutation::D);\n set.has(x);\n}";
+        assert_eq!(lines(&deliberate_faults(&source("crates/engine/src/a.rs", text))), [2, 3, 4]);
+        assert!(deliberate_faults(&source("crates/engine/src/log/faults.rs", text)).is_empty());
+        assert!(deliberate_faults(&source("crates/engine/src/failpoint.rs", text)).is_empty());
+        assert!(deliberate_faults(&source("crates/testkit/src/a.rs", text)).is_empty());
     }
 
     #[test]

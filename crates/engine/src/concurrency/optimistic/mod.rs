@@ -15,68 +15,77 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp};
+mod read_set;
+
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Word};
+
+pub(super) use read_set::{ReadSet, RowRead, Seen};
 
 use super::{ConcurrencyControl, Found};
-use crate::failpoint::{Mutation, Point, has, reach};
-use crate::transaction::TransactionError;
-use crate::transaction::read_set::{ReadSet, RowRead, Seen};
-use crate::transaction::write_set::{Write, WriteSet};
+use crate::concurrency::write_set::{Write, WriteSet};
+use crate::error::TransactionError;
+use crate::failpoint::{Point, yield_at};
+use crate::log::format::dependency::Dependency;
 
 /// The reads of one optimistic transaction.
 #[derive(Default)]
-pub(crate) struct Optimistic {
-    reads: ReadSet,
+pub(crate) struct Optimistic<D> {
+    pub(super) reads: ReadSet<D>,
 }
 
-impl ConcurrencyControl for Optimistic {
+impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
+    type Dependency = D;
+
     fn begin(&mut self) {
         self.reads.clear();
     }
 
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Found<'a> {
-        match pin.get(record).read(pin) {
+    #[inline]
+    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+        Ok(match pin.get(record).read(pin) {
             Observed::Present(version) => {
                 self.reads.row(record, Seen::Stamp(version.stamp()));
                 Found::Present(version)
             }
-            Observed::Absent(_) if has(Mutation::PlaceholderUnobserved) => Found::Absent,
             Observed::Absent(stamp) => {
-                if has(Mutation::AbsencesIgnored) {
-                    self.reads.rows.push(RowRead { record, seen: Seen::Stamp(stamp) });
-                    return Found::Absent;
-                }
                 self.reads.row(record, Seen::Stamp(stamp));
                 Found::Absent
             }
             Observed::Dead => Found::Gone,
-        }
+        })
     }
 
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Found<'a> {
-        match pin.get(record).read(pin) {
-            Observed::Present(version) => {
-                let seen = Seen::Existence(version.birth());
-                match has(Mutation::BirthIgnored) {
-                    true => self.reads.rows.push(RowRead { record, seen }),
-                    false => self.reads.row(record, seen),
-                }
-                Found::Present(version)
-            }
-            _ => self.read(pin, record),
-        }
+    #[inline]
+    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+        let Observed::Present(version) = pin.get(record).read(pin) else { return self.read(pin, record) };
+        self.reads.row(record, Seen::Existence(version.birth()));
+        Ok(Found::Present(version))
     }
 
-    fn scan(&mut self, leaf: LeafRead) {
+    #[inline]
+    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
         self.reads.leaf(leaf);
+        Ok(())
     }
 
+    #[inline]
     fn depend(&mut self, stamp: Stamp) {
-        self.reads.raw_dep = self.reads.raw_dep.max(stamp);
+        self.reads.raw_dep.add(stamp);
     }
 
-    fn inserted(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
+    #[inline]
+    fn write(&mut self, _pin: &Pin<'_>, _record: Held<Record>) -> Result<(), TransactionError> {
+        Ok(())
+    }
+
+    fn inserted(
+        &mut self,
+        change: &LeafChange,
+        placeholder: Held<Record>,
+        stamp: Stamp,
+    ) -> Result<(), TransactionError> {
         self.reads.own_insert(change, placeholder, stamp);
+        Ok(())
     }
 
     fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>) {
@@ -86,8 +95,8 @@ impl ConcurrencyControl for Optimistic {
         }
     }
 
-    fn observed(&self) -> Stamp {
-        self.reads.raw_dep
+    fn dependency(&self) -> &D {
+        &self.reads.raw_dep
     }
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -107,37 +116,19 @@ impl ConcurrencyControl for Optimistic {
         if !self.reads.rows.iter().all(|read| is_unchanged(pin, read, writes)) {
             return Err(TransactionError::ROW_CONFLICT);
         }
-        if !has(Mutation::NoLeafValidation) && !self.reads.leaves_unchanged(pin) {
+        if !self.reads.leaves_unchanged(pin) {
             return Err(TransactionError::RANGE_CONFLICT);
         }
         Ok(())
     }
 
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
-        writes.iter().map(|write| pin.get(write.record).word().stamp()).fold(self.reads.raw_dep, Stamp::max)
+        writes.iter().map(|write| pin.get(write.record).word().stamp()).fold(self.reads.raw_dep.greatest(), Stamp::max)
     }
 
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
-        let is_early = |write: &Write| {
-            has(Mutation::UnlockBeforeInstall) || has(Mutation::LateIndexInsert) && write.is_placeholder
-        };
-        writes.iter().filter(|write| is_early(write)).for_each(|write| pin.get(write.record).unlock());
-        for write in writes.iter_mut().filter(|write| !is_early(write)) {
-            let record = pin.get(write.record);
-            assert!(record.word().stamp() < stamp, "stamps of one key strictly increase");
-            let version = write.pending.take().map(|mut version| {
-                version.set_order(stamp, write.birth.unwrap_or(stamp));
-                version
-            });
-            write.is_placeholder &= version.is_none();
-            match write.place.index {
-                None => record.install_in(pin, version, stamp, interval),
-                Some(_) => record.install(pin, version, stamp),
-            }
-            reach(Point::Installed);
-        }
-        for write in writes.iter_mut().filter(|write| is_early(write)) {
-            Optimistic::install_unlocked(pin, write, stamp);
+        for write in writes.iter_mut() {
+            install(pin, write, stamp, interval);
         }
     }
 
@@ -146,27 +137,36 @@ impl ConcurrencyControl for Optimistic {
     }
 }
 
-impl Optimistic {
-    /// The deliberate fault: others get in between.
-    fn install_unlocked(pin: &Pin<'_>, write: &mut Write, stamp: Stamp) {
-        reach(Point::Installed);
-        let version = write.pending.take().map(|mut version| {
-            version.set_order(stamp, write.birth.unwrap_or(stamp));
-            version
-        });
-        write.is_placeholder &= version.is_none();
-        pin.get(write.record).replay(pin, stamp, version);
+/// Makes one write visible and releases its lock.
+#[inline]
+pub(super) fn install(pin: &Pin<'_>, write: &mut Write, stamp: Stamp, interval: &Interval<'_>) {
+    let record = pin.get(write.record);
+    assert!(record.word().stamp() < stamp, "stamps of one key strictly increase");
+    let version = write.take_version(stamp);
+    match write.tree_ref.index {
+        None => record.install_in(pin, version, stamp, interval),
+        Some(_) => record.install(pin, version, stamp),
     }
+    yield_at(Point::Installed);
 }
 
 fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> bool {
     let record = pin.get(read.record);
-    let word = record.word();
-    if word.is_dead() || (word.is_locked() && !writes.contains_sorted(read.record)) {
-        return false;
-    }
     match read.seen {
-        Seen::Stamp(stamp) => word.stamp() == stamp,
-        Seen::Existence(birth) => record.version(pin).is_some_and(|version| version.birth() == birth),
+        Seen::Stamp(stamp) => {
+            let word = record.word();
+            !may_change(pin, read, word, writes) && word.stamp() == stamp
+        }
+        // The word comes first: a committer whose lock is seen no more has installed what it did, so that the row shows it.
+        Seen::Existence(birth) => {
+            let may_change = may_change(pin, read, record.word(), writes);
+            yield_at(Point::HalfChecked);
+            !may_change && record.version(pin).is_some_and(|version| version.birth() == birth)
+        }
     }
+}
+
+/// Whether somebody else is committing a change of a record, or it has left its tree.
+pub(super) fn may_change(pin: &Pin<'_>, read: &RowRead, word: Word, writes: &WriteSet) -> bool {
+    word.is_dead() || (word.is_locked() && !writes.contains_sorted(pin, read.record))
 }

@@ -3,11 +3,12 @@
 
 use super::world::{Rows, World, put};
 use crate::config::Protocol;
-use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
+use crate::directory::Claim;
+use crate::directory::manifest::{FILE_NAME, Manifest, ManifestError, StreamEnd, freeze_clean};
+use crate::error::RecoveryError;
+use crate::ids::{Epoch, Incarnation, LogOffset, Stamp, StreamId};
 use crate::io::BLOCK_BYTES;
-use crate::persist::manifest::{FILE_NAME, ManifestError, StreamEnd, freeze_clean};
-use crate::persist::segment::{self, HeaderError, SegmentError};
-use crate::recovery::RecoveryError;
+use crate::log::format::segment::{self, HeaderError, SegmentError};
 
 /// Two streams, three segments in the first.
 fn sample() -> World {
@@ -253,6 +254,19 @@ fn durable_bytes_that_were_lost() {
 }
 
 #[test]
+fn a_manifest_with_streams_that_its_protocol_does_not_write() {
+    for protocol in [Protocol::None, Protocol::Serial] {
+        let world = World::new(Protocol::Poplar, 2);
+        world.writer(0).batch(&[put(1, 0, "a", "1")]).flush();
+        let mut manifest = world.manifest();
+        manifest.current.protocol = protocol;
+        Claim::take(&world.config).unwrap().0.store(&manifest).unwrap();
+        let error = world.refused();
+        assert!(matches!(&error, RecoveryError::Contradiction { what, .. } if what.contains("2 streams")), "{error}");
+    }
+}
+
+#[test]
 fn an_old_manifest() {
     let world = sample();
     let old = world.disk.bytes(&world.home().join(FILE_NAME));
@@ -260,7 +274,14 @@ fn an_old_manifest() {
     world.writer(0).batch(&[put(20, 0, "x", "new")]).flush();
     world.disk.put(&world.home().join(FILE_NAME), &old);
     let error = world.refused();
-    assert!(matches!(error, RecoveryError::ManifestTooOld { .. }));
+    assert_names(&error, &["/db/IDENTITY does not fit /db/MANIFEST", "an earlier or later state"]);
+    // Before there were identities only the log could tell.
+    let mut manifest = Manifest::from_bytes(world.home(), &old).unwrap();
+    manifest.current.incarnation = Incarnation::NONE;
+    manifest.store(&world.disk, world.home()).unwrap();
+    world.disk.delete(&world.home().join("IDENTITY"));
+    let error = world.refused();
+    assert!(matches!(error, RecoveryError::ManifestTooOld { .. }), "{error}");
     assert_names(&error, &["00000002-00000001.log", "manifest is old"]);
 }
 

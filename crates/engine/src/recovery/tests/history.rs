@@ -13,9 +13,9 @@ use super::world::{Rows, TABLE, Txn, World};
 use crate::config::Protocol;
 use crate::ids::Stamp;
 use crate::io::BLOCK_BYTES;
-use crate::log::batch::header_bytes;
-use crate::log::record::{RecordHeader, encoded_len};
-use crate::recovery::check::lives;
+use crate::log::format::batch::header_bytes;
+use crate::log::format::payload::values;
+use crate::log::format::record::encoded_len;
 
 const SECTOR_BYTES: usize = 512;
 
@@ -30,7 +30,7 @@ struct Committed {
 struct Batch {
     txns: Vec<Committed>,
     stamp: u64,
-    stable: u64,
+    csn: u64,
     certificates: Vec<(u32, u64)>,
     rotate: bool,
 }
@@ -61,7 +61,7 @@ impl Model {
         Model { streams, last, acknowledged: Vec::new(), pending: Vec::new() }
     }
 
-    fn stable(&self) -> u64 {
+    fn csn(&self) -> u64 {
         self.streams.iter().map(|stream| stream.durable).min().unwrap()
     }
 
@@ -93,7 +93,7 @@ impl Model {
         }
         let highest = self.streams.iter().map(|stream| stream.stamp).max().unwrap();
         let stamp = if rng.bool() { highest } else { self.streams[at].stamp };
-        let mut batch = Batch { stamp, stable: self.stable(), rotate: rng.u8(..8) == 0, ..Batch::default() };
+        let mut batch = Batch { stamp, csn: self.csn(), rotate: rng.u8(..8) == 0, ..Batch::default() };
         self.streams[at].stamp = stamp;
         batch.txns = std::mem::take(&mut self.streams[at].open);
         for other in 0..self.streams.len() {
@@ -114,10 +114,10 @@ impl Model {
             other.durable = other.durable.max(*stamp);
         }
         self.streams[at].written.push(batch);
-        let stable = self.stable();
+        let csn = self.csn();
         let streams = &self.streams;
         let (done, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(stream, committed)| {
-            streams[*stream].durable >= committed.txn.stamp && stable >= committed.txn.raw_dep
+            streams[*stream].durable >= committed.txn.stamp && csn >= committed.txn.raw_dep
         });
         self.pending = pending;
         let done: Vec<(usize, Committed)> = done;
@@ -178,7 +178,7 @@ fn model_streams(world: &World) -> u32 {
 
 fn write(writer: &mut super::world::Writer, batch: &Batch) {
     let txns: Vec<_> = batch.txns.iter().map(|committed| committed.txn.clone()).collect();
-    writer.batch_with(&txns, batch.stamp, batch.stable, &batch.certificates);
+    writer.batch_with(&txns, batch.stamp, batch.csn, &batch.certificates);
 }
 
 /// What is left of a batch without the sectors in `lost`.
@@ -191,7 +191,7 @@ fn valid_prefix(streams: u32, mut batch: Batch, lost: &[usize]) -> Option<Batch>
     }
     for (index, committed) in batch.txns.iter().enumerate() {
         let writes = committed.txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
-        let length = encoded_len(writes);
+        let length = encoded_len(&Stamp::ZERO, values::encoded_len(writes));
         if !is_whole(at, at + length) {
             batch.stamp = 0;
             batch.txns.truncate(index);
@@ -216,7 +216,7 @@ fn judge(floor: u64, readable: &[Vec<Batch>]) -> (u64, Vec<Committed>) {
     let all = readable.iter().flatten().flat_map(|batch| batch.txns.iter().cloned());
     let live = all.filter(|committed| {
         let (stamp, raw_dep) = (Stamp(committed.txn.stamp), Stamp(committed.txn.raw_dep));
-        lives(&RecordHeader { stamp, raw_dep, epoch: Default::default(), write_count: 0 }, Stamp(cut))
+        stamp <= Stamp(cut) || raw_dep <= Stamp(cut)
     });
     (cut, live.collect())
 }

@@ -2,10 +2,10 @@
 
 use super::world::{World, delete, put};
 use crate::config::Protocol;
+use crate::error::RecoveryError;
 use crate::ids::{Generation, Stamp};
 use crate::io::BLOCK_BYTES;
-use crate::log::inspect::{Detail, dump, verify};
-use crate::recovery::RecoveryError;
+use crate::operate::inspect::{Detail, dump, verify};
 
 fn crashed() -> World {
     let world = World::new(Protocol::Poplar, 2);
@@ -57,7 +57,7 @@ fn a_dump_shows_everything() {
         "    segment 1: base 0, floor 0, 12288 bytes, /db/stream-0/00000001-00000001.log",
         "    segment 2: base 4096, floor 5, 36864 bytes, /db/stream-0/00000001-00000002.log",
         "      the log ends at 4096: there is no batch: the bytes are zero",
-        "      batch 4096: 4096 bytes, 208 used, stamp 13, stable 2, certifies 5 at stream 0, stream 0 reaches 4096",
+        "      batch 4096: 4096 bytes, 208 used, stamp 13, csn 2, certifies 5 at stream 0, stream 0 reaches 4096",
         "stamp 5, raw_dep 1, epoch 1, 1 writes",
         "          put table 16 key 62: 4 bytes",
         "          delete table 16 key 64",
@@ -82,6 +82,10 @@ fn a_dump_says_where_it_stops() {
     world.disk.edit(&path, |bytes| bytes.truncate(BLOCK_BYTES));
     let text = printed(&world, Detail::Records);
     assert!(text.contains("  ! log segment /db/stream-0/00000001-00000001.log has 4096 bytes"), "{text}");
+    assert!(
+        text.contains("    segment 1: base 0, floor 0") && text.contains("stamp 12, raw_dep 11"),
+        "stream 1: {text}"
+    );
     world.disk.delete(world.home());
     assert!(matches!(verify(&world.config), Err(RecoveryError::NoDatabase { .. })));
 }

@@ -3,6 +3,7 @@
 mod damage;
 mod history;
 mod inspect;
+mod law;
 mod until;
 mod world;
 
@@ -12,11 +13,12 @@ use std::sync::{Arc, Mutex};
 use world::{Rows, World, delete, plain, put};
 
 use crate::config::Protocol;
-use crate::ids::{Epoch, Generation, Stamp, StreamId};
+use crate::directory::manifest::{StreamEnd, freeze_clean};
+use crate::error::RecoveryError;
+use crate::ids::{Epoch, Generation, Incarnation, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Disk};
-use crate::persist::manifest::{StreamEnd, freeze_clean};
-use crate::persist::segment::prepared_path;
-use crate::recovery::{RecoveryError, RecoveryPhase};
+use crate::log::format::segment::prepared_path;
+use crate::recovery::RecoveryPhase;
 
 fn stamps(rows: &Rows) -> Vec<u64> {
     rows.values().map(|(stamp, _)| stamp.0).collect()
@@ -273,6 +275,18 @@ fn progress_is_told_and_reaches_its_end() {
 }
 
 #[test]
+fn a_thread_that_panics_fails_recovery_and_harms_nothing() {
+    let world = World::new(Protocol::Poplar, 2);
+    world.writer(0).batch(&[put(1, 0, "a", "1")]).rotate().batch(&[put(7, 0, "a", "7")]).flush();
+    world.writer(1).batch(&[put(3, 0, "b", "3")]).flush();
+    let mut dying = world.clone();
+    dying.config = dying.config.progress(|_| panic!("the listener died"));
+    let error = dying.refused();
+    assert!(matches!(&error, RecoveryError::Thread { what } if what.contains("the listener died")), "{error}");
+    assert_eq!(plain(&world.recover().unwrap().1), [("a", "7"), ("b", "3")]);
+}
+
+#[test]
 fn spare_files_are_not_read_and_left_overs_go() {
     let world = World::new(Protocol::Poplar, 1);
     let mut log = world.writer(0);
@@ -336,20 +350,47 @@ fn empty_generations_leave_their_files_as_spares() {
     assert!(!world.disk.exists(&prepared_path(&world.directory(1), 0)).unwrap(), "it has another length");
 }
 
+/// A database from before directories had identities, moved.
 #[test]
-fn directories_may_move() {
+fn directories_without_identities_are_upgraded() {
     let mut world = World::new(Protocol::Poplar, 1);
     world.config = world.config.dirs(["/db", "/old/two"]).streams(2);
     world.recover().unwrap();
+    let mut manifest = world.manifest();
+    (manifest.current.incarnation, manifest.records_newest) = (Incarnation::NONE, false);
+    manifest.store(&world.disk, world.home()).unwrap();
     world.writer(0).batch_with(&[put(1, 0, "a", "1")], 1, 0, &[(1, 1)]).flush();
-    assert!(world.disk.exists(Path::new("/old/two/stream-1")).unwrap());
-    world.disk.delete(Path::new("/old"));
-    assert!(matches!(world.refused(), RecoveryError::MissingDirectory { .. }));
-    world.disk.create_dir_all(Path::new("/new/stream-1")).unwrap();
+    for directory in ["/db", "/old/two"] {
+        world.disk.delete(&Path::new(directory).join("IDENTITY"));
+    }
+    world.disk.delete(Path::new("/db/stream-0/NEWEST"));
+    let unmoved = world.fork();
+    assert_eq!(plain(&unmoved.recover().unwrap().1), [("a", "1")]);
+    let manifest = unmoved.manifest();
+    assert!(manifest.incarnation() != Incarnation::NONE && manifest.records_newest);
+    assert_eq!(plain(&unmoved.recover().unwrap().1), [("a", "1")]);
     world.config = world.config.dirs(["/db", "/new"]);
+    assert!(matches!(world.refused(), RecoveryError::Directory(_)), "where it was is not looked at");
+    world.disk.create_dir_all(Path::new("/new/stream-1")).unwrap();
+    world.disk.put(Path::new("/new/stream-1/prepared-1.log"), &[0; 4096]);
     assert_eq!(plain(&world.recover().unwrap().1), [("a", "1")]);
-    assert_eq!(world.manifest().directories, [Path::new(""), Path::new("/new")]);
-    // Later the manifest knows; only home has to be named.
+    assert_eq!(world.manifest().directories[1].path, Path::new("/new"));
     world.config = world.config.dirs(["/db"]);
-    assert_eq!(plain(&world.recover().unwrap().1), [("a", "1")]);
+    assert!(matches!(world.refused(), RecoveryError::Directory(_)), "it is not named");
+}
+
+/// A checkpoint gave up the segments of stream 1 and the certificates about it in those of stream 0; what they said is in the
+/// begins of the manifest alone. It must count in every later recovery, not only in the next one.
+#[test]
+fn what_the_begins_knew_outlives_the_freeze() {
+    let world = World::new(Protocol::Poplar, 2);
+    let mut manifest = world.manifest();
+    manifest.begins[1].durable = Stamp(31);
+    manifest.store(&world.disk, world.home()).unwrap();
+    world.writer(0).batch_with(&[put(40, 0, "a", "1")], 40, 31, &[]).flush();
+    for _ in 0..3 {
+        let (report, rows) = world.recover().unwrap();
+        assert_eq!(plain(&rows), [("a", "1")]);
+        assert!(report.max_seen >= Stamp(40));
+    }
 }

@@ -4,8 +4,9 @@
 
 use super::world::{World, delete, plain, put};
 use crate::config::Protocol;
+use crate::error::RecoveryError;
 use crate::ids::{Epoch, WallTime};
-use crate::recovery::{RecoveryError, Until, explain};
+use crate::recovery::{Until, explain};
 
 /// Four epochs over two streams, of which the last one deletes.
 fn world() -> World {
@@ -53,10 +54,49 @@ fn an_epoch_is_a_state_and_what_came_later_never_comes_back() {
             expected.extend((round > 0).then_some(("z", "new")));
             assert_eq!((plain(&rows), report.until), (expected, None), "epoch {epoch}, round {round}");
         }
-        // Later epochs that are dead do not come back when a later one is asked for.
-        let (_, rows) = back(&world, "3").recover().unwrap();
-        assert_eq!(plain(&rows), STATES[epoch.min(3) as usize - 1]);
+        // Later epochs that are dead do not come back when a later one is asked for: that would be another state.
+        match back(&world, "3").recover() {
+            Ok((_, rows)) => assert_eq!((plain(&rows), epoch >= 3), (STATES[2].to_vec(), true)),
+            Err(error) => {
+                let says =
+                    format!("it was taken back to epoch {epoch}: what later epochs up to 4 held is gone for ever");
+                assert!(error.to_string().contains(&says) && epoch < 3, "{error}");
+            }
+        }
     }
+}
+
+#[test]
+fn what_was_given_up_is_refused_and_named() {
+    let mut world = back(&world(), "2");
+    world.recover().unwrap();
+    for until in ["3", "4", "9", "@25", "@35", "@36"] {
+        let error = back(&world, until).refused().to_string();
+        assert!(error.contains("it was taken back to epoch 2: what later epochs up to 4"), "{until}: {error}");
+        assert!(error.contains("ask for epoch 2 or an earlier one, or for one after 4"), "{until}: {error}");
+    }
+    for (until, epoch) in [("2", 2), ("@24", 2), ("1", 1), ("@13", 1)] {
+        assert_eq!(plain(&back(&world, until).recover().unwrap().1), STATES[epoch - 1], "{until}");
+    }
+    world.config.until = None;
+    let text = explain(&world.config).unwrap().to_string();
+    assert!(text.contains("before   taken back to epoch 2: what later epochs up to 4 held is gone for ever"), "{text}");
+
+    // What comes later is of later epochs, and can be gone back to.
+    let base = world.manifest().current.floor.0.next_multiple_of(10);
+    world.writer(0).batch(&[put(base + 1, 0, "y", "5")]).batch(&[put(base + 11, 0, "z", "6")]).flush();
+    world.writer(1).batch_with(&[], base + 11, 0, &[]).flush();
+    let later = (base + 1) / 10 + 1;
+    let rows = back(&world, &later.to_string()).recover().unwrap().1;
+    assert_eq!(plain(&rows), [("a", "2"), ("b", "1"), ("c", "2"), ("y", "5")]);
+    let error = back(&world, "4").refused().to_string();
+    assert!(error.contains("it was taken back to epoch 2"), "{error}");
+
+    // Further back than before: what both decisions gave up is one gap.
+    let world = back(&world, "1");
+    world.recover().unwrap();
+    let error = back(&world, &later.to_string()).refused().to_string();
+    assert!(error.contains(&format!("taken back to epoch 1: what later epochs up to {}", later + 1)), "{error}");
 }
 
 #[test]

@@ -7,15 +7,19 @@ use std::sync::Arc;
 use osier_memory::{Epochs, LeafScan, Observed, ScanFrom};
 
 use crate::config::{Config, Protocol};
+use crate::directory::Claim;
+use crate::directory::manifest::Manifest;
+use crate::error::RecoveryError;
 use crate::ids::{DatabaseId, Epoch, LogOffset, Stamp, StreamId, TableId, WallTime};
+use crate::io::disk_for_tests::TestDisk;
 use crate::io::{BLOCK_BYTES, Environment};
-use crate::log::LogIdentity;
-use crate::log::batch::{BatchHeader, Certificate, header_bytes};
-use crate::log::record::{RecordHeader, RecordWriter, encoded_len};
-use crate::persist::disk_for_tests::TestDisk;
-use crate::persist::manifest::Manifest;
-use crate::persist::segment::{self, FIRST_SEQUENCE, HEADER_BYTES, SegmentHeader, segment_path};
-use crate::recovery::{RecoveryError, RecoveryReport, run};
+use crate::log::format::LogIdentity;
+use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::record::{RecordHeader, encode, encoded_len};
+use crate::log::format::segment::{self, FIRST_SEQUENCE, HEADER_BYTES, SegmentHeader, segment_path};
+use crate::recovery::{RecoveryReport, run};
 use crate::table::store::Store;
 
 pub(super) const TABLE: TableId = TableId(16);
@@ -58,7 +62,8 @@ impl World {
         config.recovery_threads = 2;
         let world = World { disk, config };
         let manifest = Manifest::new(DatabaseId(77), protocol, streams, &world.config.dirs);
-        manifest.create(&world.disk, world.home()).unwrap();
+        let (mut claim, _) = Claim::take(&world.config).unwrap();
+        claim.store(&manifest).unwrap();
         world
     }
 
@@ -106,8 +111,8 @@ impl World {
     /// Recovers; everything that recovery says, and the rows.
     pub(super) fn recover(&self) -> Result<(RecoveryReport, Rows), RecoveryError> {
         let store = Store::new(Epochs::new(16));
-        let manifest = Manifest::load(&self.disk, self.home(), &self.config.dirs)?.expect("a database");
-        let recovered = run(&self.config, manifest, &store)?;
+        let (mut claim, manifest) = Claim::take(&self.config)?;
+        let recovered = run(&self.config, &mut claim, manifest.expect("a database"), &store)?;
         assert_eq!(recovered.manifest, self.manifest());
         assert_eq!(recovered.manifest.current.floor, recovered.report.max_seen);
         Ok((recovered.report, rows(&store)))
@@ -122,7 +127,8 @@ impl World {
     }
 }
 
-fn rows(store: &Store) -> Rows {
+/// The rows of a store in which every tombstone was purged.
+pub(super) fn rows(store: &Store) -> Rows {
     let mut rows = Rows::new();
     let mut participant = store.epochs().register().unwrap();
     let pin = participant.pin();
@@ -184,19 +190,19 @@ impl Writer {
         self
     }
 
-    /// A batch with `txns`, closed at `stamp` with the frontier `stable`, certifying (stream, stamp).
+    /// A batch with `txns`, closed at `stamp` with the frontier `csn`, certifying (stream, stamp).
     pub(super) fn batch_with(
         &mut self,
         txns: &[Txn],
         stamp: u64,
-        stable: u64,
+        csn: u64,
         certificates: &[(u32, u64)],
     ) -> &mut Writer {
         let offset = self.end();
         let mut bytes = vec![0; header_bytes(self.log.streams())];
         for txn in txns {
             let at = LogOffset(offset.0 + bytes.len() as u64);
-            bytes.extend(self.record(txn, at));
+            bytes.extend(encoded(txn, &self.log, at));
         }
         let record_bytes = bytes.len() as u64;
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0xee);
@@ -205,7 +211,7 @@ impl Writer {
             length: bytes.len() as u64,
             record_bytes,
             stamp: Stamp(stamp),
-            stable: Stamp(stable),
+            csn: Stamp(csn),
             closed: WallTime(stamp * 1_000_000),
         };
         let word = |(stream, reach): (u32, &u64)| {
@@ -218,26 +224,6 @@ impl Writer {
         self.bytes.extend(bytes);
         self.stamp = Stamp(stamp);
         self
-    }
-
-    fn record(&self, txn: &Txn, offset: LogOffset) -> Vec<u8> {
-        let shapes = txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
-        let mut bytes = vec![0; encoded_len(shapes)];
-        let header = RecordHeader {
-            stamp: Stamp(txn.stamp),
-            raw_dep: Stamp(txn.raw_dep),
-            epoch: Epoch(txn.stamp / 10 + 1),
-            write_count: txn.writes.len() as u32,
-        };
-        let mut writer = RecordWriter::new(&mut bytes, header, self.log.seal(offset));
-        for (key, row) in &txn.writes {
-            match row {
-                Some(row) => writer.put(TABLE, key, row),
-                None => writer.delete(TABLE, key),
-            }
-        }
-        writer.finish();
-        bytes
     }
 
     /// The end of the log so far.
@@ -283,4 +269,25 @@ impl Writer {
         self.bytes.clear();
         self
     }
+}
+
+/// The record of `txn` at `offset` of `log`.
+pub(super) fn encoded(txn: &Txn, log: &LogIdentity, offset: LogOffset) -> Vec<u8> {
+    let shapes = txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
+    let raw_dep = Stamp(txn.raw_dep);
+    let mut bytes = vec![0; encoded_len(&raw_dep, values::encoded_len(shapes))];
+    let header = RecordHeader {
+        stamp: Stamp(txn.stamp),
+        raw_dep,
+        epoch: Epoch(txn.stamp / 10 + 1),
+        write_count: txn.writes.len() as u32,
+    };
+    encode(&mut bytes, &header, PayloadKind::Values, log.seal(offset), |payload| {
+        let mut writer = ValuesWriter::new(payload);
+        for (key, row) in &txn.writes {
+            writer.write(LoggedWrite { table: TABLE, key, row: row.as_deref() });
+        }
+        writer.finish()
+    });
+    bytes
 }

@@ -8,6 +8,8 @@ mod keys;
 mod model;
 #[cfg(not(any(loom, shuttle)))]
 mod runs;
+#[cfg(all(feature = "simulated", not(any(loom, shuttle))))]
+mod small;
 #[cfg(not(any(loom, shuttle)))]
 mod stress;
 

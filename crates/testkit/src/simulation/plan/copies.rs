@@ -38,6 +38,16 @@ impl Copies {
             interrupted_share: [0.0, 0.3][rng.usize(0..2)],
         };
         let is_drawn = rng.u8(0..12) == 0 && choices.mutations.is_empty() && choices.profile.is_none();
-        (is_drawn || choices.profile == Some(Profile::Backup)).then_some(copies)
+        match choices.profile {
+            Some(Profile::Returning) => Some(Copies { share: 0.0, restored_share: 0.0, until_share: 0.8, ..copies }),
+            Some(Profile::Backup) => Some(copies),
+            _ => is_drawn.then_some(copies),
+        }
     }
+}
+
+/// Draws whether the directories of a database are moved, copied and mixed up.
+pub(super) fn is_moved(rng: &mut Rng, choices: &Choices) -> bool {
+    let is_drawn = rng.u8(0..12) == 0 && choices.mutations.is_empty() && choices.profile.is_none();
+    is_drawn || choices.profile == Some(Profile::Moved)
 }

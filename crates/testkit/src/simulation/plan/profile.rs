@@ -31,8 +31,15 @@ pub enum Profile {
     Defining,
     /// Recoveries that fail where they name what they have copied, one after the other.
     Relapsing,
+    /// Trees of many leaves, in which transactions scan, delete, split leaves that they have read, and roll back to savepoints in
+    /// large write sets, beside checkpoints of many steps.
+    Large,
     /// Backups, restores, and ways back to epochs and times.
     Backup,
+    /// As hot, with ways back to the last epochs before the power failed: to records that wait for the cut.
+    Returning,
+    /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
+    Moved,
 }
 
 impl Profile {
@@ -45,6 +52,7 @@ impl Profile {
             6 => Profile::Recycling,
             7 => Profile::Relapsing,
             8 => Profile::Defining,
+            9 => Profile::Large,
             _ => Profile::Any,
         }
     }
@@ -53,7 +61,7 @@ impl Profile {
     pub(super) fn ending(self, rng: &mut Rng) -> Option<Ending> {
         let drawn = rng.u8(0..8);
         match self {
-            Profile::Hot | Profile::Absent if drawn < 4 => Some(Ending::PowerLoss),
+            Profile::Hot | Profile::Absent | Profile::Returning if drawn < 4 => Some(Ending::PowerLoss),
             Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..20))),
             Profile::Quiet if drawn < 6 => Some(Ending::PowerLossAtCheckpoint(rng.u64(1..4))),
             Profile::Recycling if drawn < 4 => Some(Ending::PowerLoss),
@@ -77,7 +85,10 @@ impl Plan {
             Profile::Quiet => self.quiet(),
             Profile::Recycling => self.recycling(),
             Profile::Defining => self.defining(),
+            Profile::Large => self.large(),
             Profile::Backup => self.backup(),
+            Profile::Returning => self.returning(choices),
+            Profile::Moved => self.moved(),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
         Plan { profile, ..plan }
@@ -152,10 +163,45 @@ impl Plan {
         Plan { weights, extra_share: 0.8, operations_max: 6, generations, ..self }
     }
 
+    fn large(self) -> Plan {
+        const RING_BYTES: usize = 64 << 10;
+        let mut weights = [1; KINDS];
+        (weights[1], weights[5], weights[6], weights[12], weights[15]) = (4, 4, 4, 3, 0);
+        let shares = Shares { read_only: 0.05, abort: 0.05, dropped: 0.05, ..self.shares };
+        Plan {
+            keys: 8 * self.keys.max(5),
+            window: Some(self.keys.clamp(5, 12)),
+            codes: 400,
+            ring_bytes: RING_BYTES,
+            segment_bytes: RING_BYTES as u64 + (16 << 10),
+            transaction_log_bytes_max: RING_BYTES / 4,
+            operations_max: 4 * self.operations_max.min(4),
+            payload_bytes_max: self.payload_bytes_max.min(40),
+            savepoint_share: self.savepoint_share.max(0.1),
+            sessions: self.sessions.clamp(2, 4),
+            steps_max: 2000,
+            preempted_share: self.preempted_share.max(0.1),
+            generations: self.generations.min(3),
+            extra_share: 0.0,
+            weights,
+            shares,
+            ..self
+        }
+    }
+
     fn backup(self) -> Plan {
         let generations = self.generations.clamp(3, 5);
         let preempted_share = self.preempted_share.max(0.1);
         Plan { generations, steps_max: 800, preempted_share, ..self }
+    }
+
+    fn returning(self, choices: &Choices) -> Plan {
+        let plan = self.hot(choices);
+        Plan { generations: plan.generations.max(4), ..plan }
+    }
+
+    fn moved(self) -> Plan {
+        Plan { generations: self.generations.clamp(2, 4), steps_max: 500, ..self }
     }
 
     fn recycling(self) -> Plan {

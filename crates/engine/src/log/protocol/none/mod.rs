@@ -2,9 +2,28 @@
 //!
 //! Invariant: nothing is shared between workers, and every receipt is born acknowledged.
 
-mod frontier;
+pub(super) mod cut;
+pub(super) mod replay_order;
 mod stamp;
+
+use crate::error::LogError;
+use crate::ids::{Stamp, StreamId};
+use crate::log::acknowledge::Requirement;
+use crate::log::persist::Slot;
+use crate::log::protocol::{Committed, LogProtocol};
 
 /// The protocol without a log.
 #[derive(Debug)]
 pub(crate) struct Unlogged;
+
+impl LogProtocol for Unlogged {
+    type Dependency = Stamp;
+
+    fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
+        Ok(Some(stamp::draw(base)))
+    }
+
+    fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
+        Requirement::none(committed.stream)
+    }
+}

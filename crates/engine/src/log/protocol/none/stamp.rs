@@ -3,7 +3,7 @@
 //! That is P1 per key, which validation needs, and nothing more: two transactions without a conflict may share a stamp.
 
 use crate::ids::Stamp;
-use crate::log::Slot;
+use crate::log::persist::Slot;
 
 /// The slot of a commit over `base`.
 pub(super) fn draw<'l>(base: Stamp) -> Slot<'l> {

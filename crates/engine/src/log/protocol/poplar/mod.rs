@@ -3,33 +3,76 @@
 //! An SSN orders a commit after everything it read or overwrote, and nothing else. A commit is durable when its own
 //! stream is durable up to it and every stream up to what it read (`raw_dep`).
 
+pub(super) mod cut;
 mod frontier;
+pub(super) mod replay_order;
 mod stamp;
+
+use std::sync::Arc;
 
 pub(crate) use frontier::PoplarFrontier;
 
-use crate::config::Config;
+use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
-use crate::log::{LogError, LogLayout, LogProtocol, RunningLog, Slot};
+use crate::log::acknowledge::Requirement;
+use crate::log::persist::{Log, Slot};
+use crate::log::protocol::{Committed, LogProtocol};
 
 /// The Poplar protocol.
 pub(crate) struct Poplar {
-    log: RunningLog,
+    log: Arc<Log>,
 }
 
 impl Poplar {
-    /// Starts a generation.
-    pub(crate) fn start(config: &Config, layout: LogLayout) -> Result<Poplar, LogError> {
-        Ok(Poplar { log: RunningLog::start::<PoplarFrontier>(config, layout)? })
+    /// Orders the commits of a log.
+    pub(crate) fn new(log: Arc<Log>) -> Poplar {
+        Poplar { log }
     }
 }
 
 impl LogProtocol for Poplar {
-    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError> {
-        stamp::draw(self.log.log(), stream, base, record_bytes)
+    type Dependency = Stamp;
+
+    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
+        stamp::draw(&self.log, stream, base, record_bytes)
     }
 
-    fn running(&self) -> Option<&RunningLog> {
-        Some(&self.log)
+    /// The one rule in place of the paper's two queues: the own record is durable, and so is everything read. A blind
+    /// write reads nothing (the paper's Qww).
+    #[inline]
+    fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
+        Requirement { stream: committed.stream, dsn: committed.stamp, csn: committed.raw_dep }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Epoch;
+    use crate::log::acknowledge::Watermark;
+    use crate::log::world_for_tests::World;
+
+    #[test]
+    fn an_acknowledgement_needs_the_own_record_and_everything_read() {
+        let log = World::new().poplar(2);
+        let watermark = Watermark::new(2, Stamp::ZERO);
+        let may = |stamp: u64, stream: u32, raw_dep: u64| {
+            let (stamp, raw_dep) = (Stamp(stamp), Stamp(raw_dep));
+            let committed = Committed { stamp, stream: StreamId(stream), epoch: Epoch(1), raw_dep };
+            let outcome = crate::log::with_protocol!(log, protocol => committed.outcome(protocol));
+            outcome.requirement.unmet(&watermark).is_none()
+        };
+        watermark.raise(StreamId(0), Stamp(7));
+        watermark.settle();
+        assert!(may(7, 0, 0), "a blind write needs only its own stream");
+        assert!(!may(8, 0, 0));
+        assert!(!may(7, 0, 3), "what it read may sit on stream 1");
+        assert!(!may(0, 0, 3), "a reader waits too");
+        assert!(may(0, 1, 0), "nothing written, nothing read");
+        watermark.raise(StreamId(1), Stamp(3));
+        watermark.settle();
+        assert!(may(7, 0, 3));
+        assert!(may(0, 0, 3));
+        assert!(!may(0, 0, 4));
     }
 }

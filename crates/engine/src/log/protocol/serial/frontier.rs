@@ -3,20 +3,15 @@
 //! With one stream `CSN = DSN`, nothing can lag behind anything, and there is nobody to certify. A batch's stamp is the LSN
 //! of its last record; raising it would tear LSNs off from positions.
 
-use crate::acknowledge::Watermark;
 use crate::ids::{Stamp, StreamId};
-use crate::log::batch::Certificate;
-use crate::log::protocol::{Frontier, Lag};
-use crate::log::{Log, Observed};
+use crate::log::format::batch::Certificate;
+use crate::log::persist::Log;
+use crate::log::persist::frontier::{Frontier, Lag};
 
 /// The serial frontier.
 pub(crate) enum SerialFrontier {}
 
 impl Frontier for SerialFrontier {
-    fn may_acknowledge(watermark: &Watermark, observed: &Observed) -> bool {
-        watermark.durable(StreamId(0)) >= observed.stamp.max(observed.raw_dep)
-    }
-
     fn raise(_log: &Log) -> Stamp {
         Stamp::ZERO
     }

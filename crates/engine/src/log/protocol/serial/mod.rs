@@ -3,38 +3,47 @@
 //! A commit is durable when the log is durable up to it. What it read has smaller LSNs in the same stream, so its own
 //! LSN says it all; a reader waits for the greatest LSN it read.
 
+pub(super) mod cut;
 mod frontier;
+pub(super) mod replay_order;
 mod stamp;
+
+use std::sync::Arc;
 
 pub(crate) use frontier::SerialFrontier;
 
-use crate::config::Config;
+use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
-use crate::log::{LogError, LogLayout, LogProtocol, RunningLog, Slot};
+use crate::log::acknowledge::Requirement;
+use crate::log::persist::{Log, Slot};
+use crate::log::protocol::{Committed, LogProtocol};
 
 /// The serial protocol.
 pub(crate) struct Serial {
-    log: RunningLog,
+    log: Arc<Log>,
     /// LSNs count on from here: the greatest stamp of earlier generations.
     floor: Stamp,
 }
 
 impl Serial {
-    /// Starts a generation.
-    pub(crate) fn start(config: &Config, layout: LogLayout) -> Result<Serial, LogError> {
-        assert_eq!(layout.dirs.len(), 1, "a total order has one stream");
-        let floor = layout.floor;
-        Ok(Serial { log: RunningLog::start::<SerialFrontier>(config, layout)?, floor })
+    /// Orders the commits of a log whose stamps are to be above `floor`.
+    pub(crate) fn new(log: Arc<Log>, floor: Stamp) -> Serial {
+        assert_eq!(log.streams.len(), 1, "a total order has one stream");
+        Serial { log, floor }
     }
 }
 
 impl LogProtocol for Serial {
-    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Slot<'_>, LogError> {
+    type Dependency = Stamp;
+
+    fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         assert_eq!(stream, StreamId(0), "a total order has one stream");
-        stamp::draw(self.log.log(), self.floor, base, record_bytes)
+        stamp::draw(&self.log, self.floor, base, record_bytes)
     }
 
-    fn running(&self) -> Option<&RunningLog> {
-        Some(&self.log)
+    #[inline]
+    fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
+        let dsn = committed.stamp.max(committed.raw_dep);
+        Requirement { dsn, ..Requirement::none(committed.stream) }
     }
 }

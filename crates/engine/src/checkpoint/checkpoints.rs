@@ -1,0 +1,69 @@
+//! The checkpoints of an open database: the task is started, asked and stopped here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_memory::sync::{Mutex, lock};
+
+use super::CheckpointMetrics;
+use super::control::{CheckpointControl, CheckpointOutcome};
+use super::retention::Retention;
+use super::task::{Checkpointer, Inherited};
+use crate::error::{CheckpointError, Error};
+use crate::io::Joiner;
+use crate::transaction::shared::Shared;
+
+/// The checkpointer of an open database.
+pub(crate) struct Checkpoints {
+    control: Arc<CheckpointControl>,
+    /// `None` once stopped.
+    joiner: Mutex<Option<Box<dyn Joiner>>>,
+    takes_one_more: bool,
+}
+
+impl Checkpoints {
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        retention: &Arc<Retention>,
+        inherited: Inherited,
+    ) -> Result<Checkpoints, Error> {
+        let control = Arc::<CheckpointControl>::default();
+        let task =
+            Checkpointer::new(shared.clone(), retention.clone(), control.clone(), inherited).map_err(Arc::new)?;
+        let spawn = &shared.config.environment.spawn;
+        let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
+        let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;
+        let takes_one_more = shared.config.checkpoint_at_close;
+        Ok(Checkpoints { control, joiner: Mutex::new(Some(joiner)), takes_one_more })
+    }
+
+    /// See [`CheckpointControl::request`].
+    pub(crate) fn request(&self) -> u64 {
+        self.control.request()
+    }
+
+    /// See [`CheckpointControl::wait`].
+    pub(crate) fn wait(&self, request: u64) -> CheckpointOutcome {
+        self.control.wait(request)
+    }
+
+    /// There are files to be removed.
+    pub(crate) fn wake(&self) {
+        self.control.signal.wake();
+    }
+
+    pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
+        self.control.metrics(now)
+    }
+
+    /// Ends the task, after a last checkpoint where the configuration wants one; fails where that one does.
+    pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
+        let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
+        self.control.request_stop(self.takes_one_more);
+        let _ = joiner.join();
+        match self.control.last_outcome() {
+            Some(Err(error)) if self.takes_one_more => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

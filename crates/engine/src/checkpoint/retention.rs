@@ -1,0 +1,317 @@
+//! What the files of an open database are kept for: the owner of its manifest, from the end of recovery to the close.
+//!
+//! Invariants:
+//! - The manifest has one owner, [`Retention`]: checkpoints and the close replace it one after the other.
+//! - What no durable manifest needs any more is removed in pieces, later, and the rest of it by the next checkpoint, at the
+//!   close or by the next open.
+//! - Nothing is removed while a backup may read it.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::faults::{self, Early};
+use super::files;
+use crate::config::Config;
+use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manifest, StreamBegin, StreamEnd};
+use crate::directory::{Claim, DirectoryError, create_below};
+use crate::error::{BackupError, CheckpointError, Error};
+use crate::ids::{DatabaseId, Epoch, StreamId};
+use crate::io::Disk;
+use crate::log::format::segment::{self, FileName};
+
+/// A database's files, held for as long as it is open.
+pub(crate) struct OpenFiles {
+    disk: Arc<dyn Disk>,
+    home: PathBuf,
+    manifest: Manifest,
+    next_checkpoint: u64,
+    /// The backups that are being written: meanwhile nothing is removed.
+    holds: Vec<PathBuf>,
+    /// What waits for their end.
+    held: Vec<(Manifest, Vec<FrozenGeneration>)>,
+    /// Files that nobody needs, to be removed piece by piece.
+    doomed: VecDeque<PathBuf>,
+    /// The device failed while the manifest was replaced. Nothing is tried again, and nothing is removed that either of the two
+    /// may need.
+    is_in_doubt: bool,
+    _claim: Claim,
+}
+
+impl OpenFiles {
+    /// The files of the database of `manifest`, which is stored, in the directories of `claim`. Removes what checkpoints that
+    /// were cut off have left behind.
+    pub(crate) fn new(config: &Config, claim: Claim, manifest: Manifest) -> Result<OpenFiles, CheckpointError> {
+        let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
+        let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest)?;
+        let (holds, held, doomed, is_in_doubt) = Default::default();
+        Ok(OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, _claim: claim })
+    }
+
+    /// Creates the directories of a database that runs without them.
+    fn create(config: &Config) -> Result<OpenFiles, CheckpointError> {
+        let (mut claim, found) = Claim::take(config)?;
+        if found.is_some() {
+            return Err(DirectoryError::Exists { home: config.dirs[0].clone() }.into());
+        }
+        let manifest = claim.create(config)?;
+        OpenFiles::new(config, claim, manifest)
+    }
+
+    /// Names the files of a new checkpoint, dealt over the configured directories, and creates those directories.
+    fn begin_checkpoint(&mut self, config: &Config) -> Result<NewCheckpoint, CheckpointError> {
+        if self.is_in_doubt {
+            return Err(CheckpointError::InDoubt { home: self.home.clone() });
+        }
+        let number = self.next_checkpoint;
+        self.next_checkpoint += 1;
+        let mut parts = Vec::new();
+        for (part, dir) in (0..config.checkpoint_parts()).zip(config.dirs.iter().cycle()) {
+            let index = self.manifest.directory_index(&self.home, dir);
+            let dir = self.manifest.directory(&self.home, index);
+            create_below(&*self.disk, &files::part_directory(&dir))?;
+            parts.push((index, files::part_path(&dir, number, part)));
+        }
+        Ok(NewCheckpoint { database: self.manifest.database, number, parts })
+    }
+
+    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then dooms
+    /// what it needs no more: the checkpoint before, and the logs of earlier generations, of which it returns the segments that
+    /// the present streams can use. `None`: a backup is written, so that the log may not be cut. What was doomed before is
+    /// removed by then.
+    fn commit_checkpoint(
+        &mut self,
+        entry: &CheckpointEntry,
+        begins: Vec<StreamBegin>,
+    ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
+        assert!(!self.is_in_doubt, "nothing follows a manifest that is in doubt");
+        let mut next = self.manifest.clone();
+        let superseded = next.supersede(entry.clone(), begins);
+        self.remove_early(&superseded);
+        let stored = next.store(&*self.disk, &self.home);
+        self.is_in_doubt |= stored.as_ref().is_err_and(|error| error.device_failure().is_some());
+        stored?;
+        self.remove_doomed();
+        let before = std::mem::replace(&mut self.manifest, next);
+        if !self.holds.is_empty() {
+            self.held.push((before, superseded));
+            return Ok(None);
+        }
+        self.doom(&before, &[]);
+        let used = self.manifest.current_directories(&self.home);
+        let segments = superseded.iter().flat_map(|generation| self.segments_of(generation));
+        let is_usable = |path: &PathBuf| path.parent().is_some_and(|parent| used.iter().any(|used| used == parent));
+        let (usable, others): (Vec<_>, Vec<_>) = segments.partition(is_usable);
+        self.doomed.extend(others);
+        Ok(Some(usable))
+    }
+
+    /// The checkpoints of a manifest, and generations, are to be removed. What stays is removed by the next open.
+    fn doom(&mut self, before: &Manifest, generations: &[FrozenGeneration]) {
+        for generation in generations {
+            self.doomed.extend(self.segments_of(generation));
+        }
+        for old in &before.checkpoints {
+            self.doomed.extend(files::parts_of(&self.home, before, old).into_iter().map(|(path, ..)| path));
+        }
+    }
+
+    /// Removes a piece of what is to be removed; whether there is more.
+    fn remove_piece(&mut self, bytes: u64) -> bool {
+        if self.is_in_doubt {
+            return false;
+        }
+        if let Some(path) = self.doomed.front()
+            && self.disk.remove_piece(path, bytes).unwrap_or(true)
+        {
+            self.doomed.pop_front();
+        }
+        !self.doomed.is_empty()
+    }
+
+    /// Removes what a deliberate fault has removed too early: nothing in what ships.
+    fn remove_early(&mut self, superseded: &[FrozenGeneration]) {
+        let generations = match faults::removed_early() {
+            Early::Nothing => return,
+            Early::Checkpoint => &[],
+            Early::Log => superseded,
+        };
+        self.doom(&self.manifest.clone(), generations);
+        self.remove_doomed();
+    }
+
+    /// Removes all of it.
+    fn remove_doomed(&mut self) {
+        for path in self.doomed.drain(..) {
+            let _ = self.disk.remove(&path);
+        }
+    }
+
+    /// What is left of a generation's log.
+    fn segments_of(&self, superseded: &FrozenGeneration) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for stream in (0..superseded.streams.len() as u32).map(StreamId) {
+            let directory = self.manifest.stream_directory(&self.home, &superseded.layout, stream);
+            let is_superseded = |path: &PathBuf| {
+                matches!(FileName::parse(path), Some(FileName::Segment { generation, .. })
+                    if generation == superseded.layout.generation)
+            };
+            let is_ours = |path: &PathBuf| {
+                let owner = segment::owner(&*self.disk, path, FileName::parse(path));
+                owner.is_ok_and(|owner| owner.may_go(self.manifest.database, &directory))
+            };
+            let files = self.disk.list(&directory).unwrap_or_default().into_iter();
+            found.extend(files.filter(is_superseded).filter(is_ours));
+        }
+        found
+    }
+
+    /// The log is closed: everything up to `ends` counts.
+    pub(crate) fn freeze(mut self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), Error> {
+        if self.is_in_doubt {
+            return Err(Arc::new(CheckpointError::InDoubt { home: self.home }).into());
+        }
+        self.remove_doomed();
+        manifest::freeze_clean(&self.manifest, &*self.disk, &self.home, ends, epoch).map_err(DirectoryError::from)?;
+        Ok(())
+    }
+}
+
+/// The files of a checkpoint that is being taken.
+pub(crate) struct NewCheckpoint {
+    pub(crate) database: DatabaseId,
+    pub(crate) number: u64,
+    /// The index of the directory, and the path.
+    pub(crate) parts: Vec<(u32, PathBuf)>,
+}
+
+impl NewCheckpoint {
+    /// Makes the names of the files durable.
+    pub(crate) fn sync_directories(&self, disk: &dyn Disk) -> Result<(), CheckpointError> {
+        let mut directories: Vec<&Path> = self.parts.iter().filter_map(|(_, path)| path.parent()).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        let sync = |dir| disk.sync_dir(dir).map_err(CheckpointError::io("sync the directory", dir));
+        directories.into_iter().try_for_each(sync)
+    }
+
+    /// Removes what was written, as far as that goes; the next open removes the rest.
+    pub(crate) fn remove(&self, disk: &dyn Disk) {
+        for (_, path) in &self.parts {
+            if disk.exists(path).unwrap_or(false) {
+                let _ = disk.remove(path);
+            }
+        }
+    }
+}
+
+/// The files of an open database, shared by whoever needs its manifest.
+pub(crate) struct Retention {
+    state: Mutex<Files>,
+}
+
+enum Files {
+    /// Nothing is logged, and no checkpoint was taken yet: nothing is on disk.
+    Nowhere,
+    Open(Box<OpenFiles>),
+    Closed,
+}
+
+impl Retention {
+    pub(crate) fn new(open: Option<OpenFiles>) -> Retention {
+        let state = open.map_or(Files::Nowhere, |open| Files::Open(Box::new(open)));
+        Retention { state: Mutex::new(state) }
+    }
+
+    /// Prepares a checkpoint; the first one of a database without a log creates the directories.
+    pub(crate) fn begin_checkpoint(&self, config: &Config) -> Result<NewCheckpoint, CheckpointError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, Files::Nowhere) {
+            *state = Files::Open(Box::new(OpenFiles::create(config)?));
+        }
+        match &mut *state {
+            Files::Open(directory) => directory.begin_checkpoint(config),
+            Files::Nowhere | Files::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// Makes a checkpoint valid. Returns what `Shared::recycle_log` is to get; where it is
+    /// `None` that waits for [`Retention::release`].
+    pub(crate) fn commit_checkpoint(
+        &self,
+        entry: &CheckpointEntry,
+        begins: Vec<StreamBegin>,
+    ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
+        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            Files::Open(directory) => directory.commit_checkpoint(entry, begins),
+            Files::Nowhere | Files::Closed => Err(CheckpointError::Closed),
+        }
+    }
+
+    /// Removes a piece of what nobody needs any more; whether there is more.
+    pub(crate) fn remove_piece(&self, bytes: u64) -> bool {
+        self.directory(|directory| directory.remove_piece(bytes)).unwrap_or(false)
+    }
+
+    /// Whether there is a valid checkpoint.
+    pub(crate) fn has_checkpoint(&self) -> bool {
+        self.directory(|directory| !directory.manifest.checkpoints.is_empty()).unwrap_or(false)
+    }
+
+    /// Whether the files were given out, to be closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), Files::Closed)
+    }
+
+    /// Keeps everything that the manifest speaks of, for the backup to `target`, and returns the manifest.
+    pub(crate) fn hold(&self, target: &Path) -> Result<Manifest, BackupError> {
+        let hold = |directory: &mut OpenFiles| {
+            faults::hold(|| directory.holds.push(target.to_owned()));
+            directory.manifest.clone()
+        };
+        self.directory(hold).ok_or_else(|| BackupError::Closed { target: target.to_owned() })
+    }
+
+    /// The backup to `target` has ended. Where it was the last one, what waited for that is removed, and the log may be cut
+    /// to the begins that are returned.
+    pub(crate) fn release(&self, target: &Path) -> Option<Vec<StreamBegin>> {
+        let release = |directory: &mut OpenFiles| {
+            let place = directory.holds.iter().position(|held| held == target)?;
+            directory.holds.swap_remove(place);
+            if !directory.holds.is_empty() || directory.held.is_empty() {
+                return None;
+            }
+            for (before, generations) in std::mem::take(&mut directory.held) {
+                directory.doom(&before, &generations);
+            }
+            Some(directory.manifest.begins.clone())
+        };
+        self.directory(release).flatten()
+    }
+
+    /// Where backups are being written to.
+    pub(crate) fn holds(&self) -> Vec<PathBuf> {
+        self.directory(|directory| directory.holds.clone()).unwrap_or_default()
+    }
+
+    fn directory<T>(&self, with: impl FnOnce(&mut OpenFiles) -> T) -> Option<T> {
+        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            Files::Open(directory) => Some(with(directory)),
+            Files::Nowhere | Files::Closed => None,
+        }
+    }
+
+    /// Has `read` look at the files while no checkpoint changes them; `None` where none are there or they were given out.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&dyn Disk, &Path, &Manifest) -> T) -> Option<T> {
+        self.directory(|files| read(&*files.disk, &files.home, &files.manifest))
+    }
+
+    /// Ends the life of the manifest; the files are given out once.
+    pub(crate) fn close(&self) -> Option<OpenFiles> {
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(state, Files::Closed) {
+            Files::Open(directory) => Some(*directory),
+            Files::Nowhere | Files::Closed => None,
+        }
+    }
+}

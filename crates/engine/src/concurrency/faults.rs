@@ -1,0 +1,23 @@
+//! Where the simulation makes the write set wrong. What ships gets back what it gave.
+
+use crate::failpoint::{Mutation, has};
+
+/// Whether a write goes when a savepoint is rolled back to ([`Mutation::SavepointKeepsEntries`]).
+#[inline(always)]
+pub(super) fn goes(index: Option<u16>) -> bool {
+    index.is_none() || !has(Mutation::SavepointKeepsEntries)
+}
+
+/// Forgets the place of a write that goes ([`Mutation::StalePlaces`]).
+#[inline(always)]
+pub(super) fn forget<T>(forget: impl FnOnce() -> T) {
+    if !has(Mutation::StalePlaces) {
+        forget();
+    }
+}
+
+/// Whether the bisection of a large write set has found a record ([`Mutation::BisectionTrusted`]).
+#[inline(always)]
+pub(super) fn is_found(is_found: bool) -> bool {
+    is_found || has(Mutation::BisectionTrusted)
+}

@@ -1,0 +1,77 @@
+//! What a transaction has observed: rows by their stamps, ranges and absences by their leaves' versions.
+//!
+//! Invariant: every observation that could change the transaction's outcome is in here before its value is returned,
+//! and `raw_dep` is at least the stamp of each (Poplar's read-after-write dependency, absences included).
+
+use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
+
+use crate::log::format::dependency::Dependency;
+
+/// One observed record.
+#[derive(Clone, Copy)]
+pub(crate) struct RowRead {
+    pub(crate) record: Held<Record>,
+    pub(crate) seen: Seen,
+}
+
+/// What was learnt about a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Its content, or its absence, as of this stamp.
+    Stamp(Stamp),
+    /// Only that the row born at this stamp exists; its content may change.
+    Existence(Stamp),
+}
+
+/// The reads of one transaction.
+#[derive(Default)]
+pub(crate) struct ReadSet<D> {
+    pub(crate) rows: Vec<RowRead>,
+    pub(crate) leaves: Vec<LeafRead>,
+    /// Everything observed.
+    pub(crate) raw_dep: D,
+}
+
+impl<D: Dependency> ReadSet<D> {
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.leaves.clear();
+        self.raw_dep = D::default();
+    }
+
+    pub(crate) fn row(&mut self, record: Held<Record>, seen: Seen) {
+        let (Seen::Stamp(stamp) | Seen::Existence(stamp)) = seen;
+        self.raw_dep.add(stamp);
+        self.rows.push(RowRead { record, seen });
+    }
+
+    /// Notes an absence or a scanned leaf. Repeats are common (a range walked twice, neighbouring absences), so the last
+    /// one is remembered once.
+    pub(crate) fn leaf(&mut self, leaf: LeafRead) {
+        self.raw_dep.add(leaf.max_stamp());
+        if self.leaves.last() != Some(&leaf) {
+            self.leaves.push(leaf);
+        }
+    }
+
+    /// The transaction itself changed a leaf: what it observed there before stays observed, under the new version. A
+    /// version that somebody else changed in between does not match and fails validation.
+    ///
+    /// Where the leaf had been observed, so had the absence of the placeholder's key. From now on the leaf does not tell
+    /// that absence from a row that somebody else installs in the placeholder, so the placeholder is observed itself.
+    pub(crate) fn own_insert(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
+        let mut was_observed = false;
+        while let Some(at) = self.leaves.iter().position(|leaf| *leaf == change.before) {
+            self.leaves.swap_remove(at);
+            self.leaves.extend(change.after());
+            was_observed = true;
+        }
+        if was_observed {
+            self.row(placeholder, Seen::Stamp(stamp));
+        }
+    }
+
+    pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {
+        self.leaves.iter().all(|leaf| leaf.is_unchanged(pin))
+    }
+}

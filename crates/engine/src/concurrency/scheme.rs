@@ -1,0 +1,41 @@
+//! The scheme of an open database, erased: sessions and transactions are not generic.
+//!
+//! An access pays one match, which a scheme that is the same in every transaction makes predictable; a commit pays one.
+
+use osier_memory::Stamp;
+
+#[cfg(feature = "mutations")]
+use super::faulty_scheme::Built;
+use super::optimistic::Optimistic;
+use crate::config::{ConcurrencyControlKind, Protocol};
+
+/// A scheme as it is.
+#[cfg(not(feature = "mutations"))]
+type Built<C> = C;
+
+/// A scheme over what a protocol's transactions depend on.
+pub(crate) enum Scheme {
+    /// Optimistic control over scalar stamps.
+    Optimistic(Built<Optimistic<Stamp>>),
+}
+
+impl Scheme {
+    /// Returns the state of a first transaction.
+    pub(crate) fn new(kind: ConcurrencyControlKind, protocol: Protocol) -> Scheme {
+        match (kind, protocol) {
+            (ConcurrencyControlKind::Optimistic, Protocol::None | Protocol::Serial | Protocol::Poplar) => {
+                Scheme::Optimistic(Built::default())
+            }
+        }
+    }
+}
+
+/// Evaluates `$body` with `$control` bound to whichever [`ConcurrencyControl`](super::ConcurrencyControl) there is.
+macro_rules! with_scheme {
+    ($scheme:expr, $control:ident => $body:expr) => {
+        match $scheme {
+            $crate::concurrency::Scheme::Optimistic($control) => $body,
+        }
+    };
+}
+pub(crate) use with_scheme;

@@ -1,0 +1,312 @@
+//! What a transaction will write: per record the version to install, in the order of the first write.
+//!
+//! Invariants:
+//! - A record is in the set once; a later write of the same row replaces the pending version.
+//! - Nothing in the set is visible to others before it is installed, except that the record of a new key is already
+//!   indexed, absent, as a placeholder.
+//! - Rolling back to a savepoint restores the set exactly.
+//! - Every placeholder that the transaction indexed is in a write or remembered for the purge, whatever fails in between.
+
+use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
+
+use super::faults;
+use crate::failpoint::locks_by_key;
+use crate::sizes::linear_writes_max;
+
+/// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
+/// count is touched per write: handles are shared by all threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TreeRef {
+    pub(crate) table: u32,
+    /// Position among the table's secondary indexes; `None` for the primary one. Entries of secondary indexes are
+    /// derived from rows and never logged.
+    pub(crate) index: Option<u16>,
+}
+
+/// One record to write.
+pub(crate) struct Write {
+    pub(crate) record: Held<Record>,
+    pub(crate) tree_ref: TreeRef,
+    /// The content to install; `None` deletes.
+    pub(crate) pending: Option<VersionBox>,
+    /// When the row came to exist; `None`: with this transaction.
+    pub(crate) birth: Option<Stamp>,
+    /// This transaction indexed the record.
+    pub(crate) is_placeholder: bool,
+}
+
+impl Write {
+    /// Takes the version to install under `stamp`; `None` where the write deletes.
+    #[inline]
+    pub(crate) fn take_version(&mut self, stamp: Stamp) -> Option<VersionBox> {
+        let mut version = self.pending.take();
+        if let Some(version) = &mut version {
+            assert!(self.birth.is_none_or(|birth| birth < stamp), "a row is born before it is replaced");
+            version.set_order(stamp, self.birth.unwrap_or(stamp));
+        }
+        self.is_placeholder &= version.is_none();
+        version
+    }
+}
+
+/// Where to roll back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    writes: usize,
+    undo: usize,
+}
+
+impl Mark {
+    /// Before the first write.
+    pub(crate) const START: Mark = Mark { writes: 0, undo: 0 };
+}
+
+/// Where to roll back to if an operation fails half way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    mark: Mark,
+    protected: usize,
+}
+
+/// What a write set takes of memory when it is installed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Balance {
+    /// What its rows take; the keys of new ones are there already.
+    pub(crate) needed: u64,
+    /// What remains when everything that is replaced or deleted is freed.
+    pub(crate) growth: i64,
+}
+
+struct Undo {
+    at: usize,
+    pending: Option<VersionBox>,
+    birth: Option<Stamp>,
+}
+
+/// The writes of one transaction.
+#[derive(Default)]
+pub(crate) struct WriteSet {
+    writes: Vec<Write>,
+    by_record: AddressMap<usize>,
+    /// What replaced versions were, since the first savepoint.
+    undo: Vec<Undo>,
+    /// Length of `writes` at the latest savepoint: writes before it need undo.
+    protected: usize,
+    /// Placeholders that no write holds: not yet, or no more.
+    abandoned: Vec<(Held<Record>, TreeRef)>,
+    /// What `writes` and `undo` take of memory.
+    memory_bytes: usize,
+    /// How often it has changed, over all transactions.
+    puts: u64,
+}
+
+/// What records are locked in the order of: their addresses. Where a run must not depend on addresses, their keys first.
+#[inline(always)]
+fn lock_order<'p>(pin: &'p Pin<'_>, record: Held<Record>) -> (&'p [u8], usize) {
+    let key: &[u8] = if locks_by_key() { pin.get(record).key() } else { &[] };
+    (key, record.address())
+}
+
+fn memory_bytes(pending: &Option<VersionBox>) -> usize {
+    pending.as_ref().map_or(0, VersionBox::memory_bytes)
+}
+
+impl WriteSet {
+    pub(crate) fn clear(&mut self) {
+        self.writes.clear();
+        self.by_record.clear();
+        self.undo.clear();
+        self.abandoned.clear();
+        self.protected = 0;
+        self.memory_bytes = 0;
+    }
+
+    /// How many records are to be written.
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// What the set takes of memory, what savepoints keep included.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    /// What installing the set does to memory.
+    pub(crate) fn balance(&self, pin: &Pin<'_>) -> Balance {
+        let mut balance = Balance::default();
+        for write in &self.writes {
+            let record = pin.get(write.record);
+            let row = memory_bytes(&write.pending);
+            let key = if write.is_placeholder && row > 0 { record.memory_bytes() } else { 0 };
+            let replaced = record.version(pin).map_or(0, Version::memory_bytes);
+            balance.needed += row as u64;
+            balance.growth += (key + row) as i64 - replaced as i64;
+        }
+        assert!(balance.needed <= self.memory_bytes as u64, "{balance:?} of {} bytes", self.memory_bytes);
+        balance
+    }
+
+    /// Whether there is nothing to forget.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.writes.is_empty() && self.abandoned.is_empty()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Write> {
+        self.writes.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Write> {
+        self.writes.iter_mut()
+    }
+
+    pub(crate) fn find(&self, record: Held<Record>) -> Option<&Write> {
+        self.position(record).map(|at| &self.writes[at])
+    }
+
+    fn position(&self, record: Held<Record>) -> Option<usize> {
+        if self.writes.len() <= linear_writes_max() {
+            return self.writes.iter().position(|write| write.record == record);
+        }
+        self.by_record.get(&record.address()).copied()
+    }
+
+    /// Remembers a placeholder that was indexed, until a write of it is added.
+    pub(crate) fn note_placeholder(&mut self, record: Held<Record>, tree_ref: TreeRef) {
+        assert!(self.position(record).is_none(), "a record that was just made is not written yet");
+        self.abandoned.push((record, tree_ref));
+    }
+
+    /// Adds a write, or replaces the content of the one that is there.
+    pub(crate) fn put(&mut self, write: Write) {
+        self.puts += 1;
+        if write.is_placeholder {
+            let at = self.abandoned.iter().rposition(|(record, _)| *record == write.record);
+            self.abandoned.swap_remove(at.expect("a placeholder is noted when it is indexed"));
+        }
+        match self.position(write.record) {
+            Some(at) => self.replace(at, write.pending, write.birth),
+            None => self.push(write),
+        }
+    }
+
+    fn replace(&mut self, at: usize, pending: Option<VersionBox>, birth: Option<Stamp>) {
+        self.memory_bytes += memory_bytes(&pending);
+        let write = &mut self.writes[at];
+        let old = Undo {
+            at,
+            pending: std::mem::replace(&mut write.pending, pending),
+            birth: std::mem::replace(&mut write.birth, birth),
+        };
+        if at < self.protected {
+            self.memory_bytes += size_of::<Undo>();
+            self.undo.push(old);
+        } else {
+            self.memory_bytes -= memory_bytes(&old.pending);
+        }
+    }
+
+    fn push(&mut self, write: Write) {
+        self.memory_bytes += size_of::<Write>() + memory_bytes(&write.pending);
+        self.writes.push(write);
+        let len = self.writes.len();
+        if len == linear_writes_max() + 1 {
+            self.by_record.extend(self.writes.iter().enumerate().map(|(at, write)| (write.record.address(), at)));
+        } else if len > linear_writes_max() {
+            self.by_record.insert(self.writes[len - 1].record.address(), len - 1);
+        }
+    }
+
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.protected = self.writes.len();
+        Mark { writes: self.writes.len(), undo: self.undo.len() }
+    }
+
+    /// Returns a number that changes with every write that is added, replaced or rolled back.
+    pub(crate) fn puts(&self) -> u64 {
+        self.puts
+    }
+
+    /// Begins an operation of several writes.
+    pub(crate) fn begin_attempt(&mut self) -> Attempt {
+        let protected = self.protected;
+        Attempt { mark: self.mark(), protected }
+    }
+
+    /// Ends the operation: undoes its writes where it has failed, else forgets what no savepoint needs.
+    pub(crate) fn end_attempt(&mut self, attempt: Attempt, has_succeeded: bool) {
+        let Attempt { mark, protected } = attempt;
+        if !has_succeeded {
+            self.rollback_to(mark);
+        }
+        for undo in self.undo.extract_if(mark.undo.., |undo| undo.at >= protected) {
+            self.memory_bytes -= size_of::<Undo>() + memory_bytes(&undo.pending);
+        }
+        self.protected = protected;
+    }
+
+    /// Whether `mark` still lies in the past of this set.
+    pub(crate) fn contains(&self, mark: Mark) -> bool {
+        mark.writes <= self.writes.len() && mark.undo <= self.undo.len()
+    }
+
+    /// The records first written since `mark`.
+    pub(crate) fn records_since(&self, mark: Mark) -> impl Iterator<Item = Held<Record>> {
+        self.writes[mark.writes..].iter().map(|write| write.record)
+    }
+
+    pub(crate) fn rollback_to(&mut self, mark: Mark) {
+        assert!(self.contains(mark), "a savepoint is rolled back at most once");
+        self.puts += 1;
+        for undo in self.undo.drain(mark.undo..).rev() {
+            let write = &mut self.writes[undo.at];
+            self.memory_bytes -= size_of::<Undo>() + memory_bytes(&write.pending);
+            (write.pending, write.birth) = (undo.pending, undo.birth);
+        }
+        for write in self.writes.extract_if(mark.writes.., |write| faults::goes(write.tree_ref.index)) {
+            self.memory_bytes -= size_of::<Write>() + memory_bytes(&write.pending);
+            faults::forget(|| self.by_record.remove(&write.record.address()));
+            if write.is_placeholder {
+                self.abandoned.push((write.record, write.tree_ref));
+            }
+        }
+        if self.writes.len() <= linear_writes_max() {
+            self.by_record.clear();
+        }
+        self.protected = mark.writes;
+        assert!(self.writes.len() >= mark.writes && self.undo.len() == mark.undo, "the set is as it was at the mark");
+    }
+
+    /// Puts the writes into the order in which records are locked, the same in every transaction.
+    pub(crate) fn sort_for_locking(&mut self, pin: &Pin<'_>) {
+        self.writes.sort_unstable_by(|a, b| lock_order(pin, a.record).cmp(&lock_order(pin, b.record)));
+        let is_once = |pair: &[Write]| pair[0].record != pair[1].record;
+        assert!(self.writes.windows(2).all(is_once), "a record is locked once");
+        self.by_record.clear();
+    }
+
+    /// Whether the record is to be written, once the set is sorted.
+    pub(crate) fn contains_sorted(&self, pin: &Pin<'_>, record: Held<Record>) -> bool {
+        if self.writes.len() <= linear_writes_max() {
+            return self.writes.iter().any(|write| write.record == record);
+        }
+        let wanted = lock_order(pin, record);
+        let found = self.writes.binary_search_by(|write| lock_order(pin, write.record).cmp(&wanted));
+        faults::is_found(found.is_ok())
+    }
+
+    pub(crate) fn abandoned(&self) -> impl Iterator<Item = (Held<Record>, TreeRef)> {
+        self.abandoned.iter().copied()
+    }
+
+    pub(crate) fn forget_abandoned(&mut self) {
+        self.abandoned.clear();
+    }
+}
+
+#[cfg(test)]
+#[path = "write_set_tests.rs"]
+mod tests;

@@ -1,0 +1,45 @@
+//! What the callback of a configuration is told while recovery goes on.
+
+use std::time::Duration;
+
+/// A stage of recovery, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecoveryPhase {
+    /// Reading the manifest.
+    Manifest,
+    /// Loading the checkpoint.
+    Checkpoint,
+    /// Finding the valid prefix of every stream, and installing the rows that are certain to live.
+    Scan,
+    /// Deciding which transactions count as committed.
+    Cut,
+    /// Making the tails durable and freezing the generation.
+    Persist,
+    /// Installing the other rows.
+    Replay,
+    /// Building secondary indexes.
+    Index,
+    /// Checking the result.
+    Verify,
+}
+
+/// How far recovery has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The present stage.
+    pub phase: RecoveryPhase,
+    /// What is done of it, in bytes (scan, replay), rows (checkpoint), or rows and their entries (index).
+    pub done: u64,
+    /// What there is to do in it.
+    pub total: u64,
+    /// Since the stage began.
+    pub elapsed: Duration,
+}
+
+impl Progress {
+    /// How long the rest of the stage takes if it goes on as it did so far; `None` before there is anything to go by.
+    pub fn remaining(&self) -> Option<Duration> {
+        let left = self.total.checked_sub(self.done)? as f64 / self.done.max(1) as f64;
+        (self.done > 0).then(|| self.elapsed.mul_f64(left))
+    }
+}

@@ -1,0 +1,343 @@
+//! The registry of settings: each is written down once, with what it does, its unit, its default and its range.
+//!
+//! The macro turns an entry into a field of [`Config`], the one method that sets it, and a [`Setting`] of [`SETTINGS`], by which
+//! the command line and reports find it under its name. Invariant: a field, its method and its name mean the same value.
+//!
+//! Absent: what two settings must have in common, which is [`Config::check`].
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Until;
+use super::{
+    CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Logged, ProgressCallback, Protocol,
+};
+use crate::io::Environment;
+
+/// One setting, as it is known by name.
+pub struct Setting {
+    /// Its name; on the command line dashes may stand for underscores.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// The unit of its number; empty for a choice.
+    pub unit: &'static str,
+    /// The smallest and the largest number that it takes; `None` for a choice.
+    pub range: Option<(u64, u64)>,
+    /// The values that a choice takes; empty for a number.
+    pub choices: &'static [&'static str],
+    /// Returns the present value.
+    pub get: fn(&Config) -> String,
+    /// Sets the value and tells whether the text was one, in its range or not.
+    set: fn(&mut Config, &str) -> bool,
+    /// Copies the value with the setting's method.
+    #[cfg(test)]
+    pub(super) copy: fn(Config, &Config) -> Config,
+}
+
+/// What the three kinds of settings differ in: `number(unit, low, high)`, `micros(low, high)`, `choice("name" => value, ...)`.
+macro_rules! kind {
+    (default number $_:tt $default:expr) => { $default };
+    (default micros $_:tt $default:expr) => { Duration::from_micros($default) };
+    (default choice $_:tt $default:expr) => { $default };
+
+    (unit number ($unit:literal, $low:expr, $high:expr)) => { $unit };
+    (unit micros $_:tt) => { "us" };
+    (unit choice $_:tt) => { "" };
+
+    (range number ($unit:literal, $low:expr, $high:expr)) => { Some(($low, $high)) };
+    (range micros ($low:expr, $high:expr)) => { Some(($low, $high)) };
+    (range choice $_:tt) => { None };
+
+    (choices choice ($($text:literal => $value:expr),+)) => { &[$($text),+] };
+    (choices $_:ident $__:tt) => { &[] };
+
+    (text micros $_:tt $value:expr) => { $value.as_micros().to_string() };
+    (text number $_:tt $value:expr) => { $value.to_string() };
+    (text choice ($($text:literal => $choice:expr),+) $value:expr) => {
+        match $value { $(value if value == $choice => $text,)+ _ => "?" }.to_owned()
+    };
+
+    (parse micros $_:tt $text:expr) => { $text.parse().ok().map(Duration::from_micros) };
+    (parse number $_:tt $text:expr) => { $text.parse().ok() };
+    (parse choice ($($name:literal => $choice:expr),+) $text:expr) => {
+        match $text { $($name => Some($choice),)+ _ => None }
+    };
+
+    (doc number ($unit:literal, $low:expr, $high:expr) $default:expr) => {
+        concat!(
+            "Unit: ", $unit, ". Default: `", stringify!($default),
+            "`. Range: `", stringify!($low), "` to `", stringify!($high), "`."
+        )
+    };
+    (doc micros ($low:expr, $high:expr) $default:expr) => {
+        concat!("Default: `", stringify!($default), "` us. Range: `", stringify!($low), "` to `", stringify!($high), "` us.")
+    };
+    (doc choice ($($text:literal => $value:expr),+) $default:expr) => {
+        concat!("Default: `", stringify!($default), "`. By name:", $(" `", $text, "`",)+ ".")
+    };
+}
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty, $name:literal, $kind:ident $of:tt, default $default:expr;)+) => {
+        /// Everything that can be chosen about a database. Build it with [`Config::new`] and the methods below.
+        ///
+        /// The fields are for reading. A method takes any value; [`Config::check`], and with it
+        /// [`Database::open`](crate::Database::open), refuses one that is out of range.
+        #[derive(Clone)]
+        pub struct Config {
+            /// The directories; see [`Config::dirs`](method@Config::dirs).
+            pub dirs: Vec<PathBuf>,
+            /// The directories to leave; see [`Config::leaving`](method@Config::leaving).
+            pub leaving: Vec<PathBuf>,
+            /// What to do about a directory without a database; see [`Config::create`](method@Config::create).
+            pub create: Create,
+            /// Where to take the database back to; see [`Config::until`](method@Config::until).
+            pub until: Option<Until>,
+            /// Who hears of recovery's progress; see [`Config::progress`](method@Config::progress).
+            pub progress: Option<ProgressCallback>,
+            /// The world to run in; see [`Config::environment`](method@Config::environment).
+            pub environment: Environment,
+            $(
+                #[doc = concat!("The setting `", $name, "`; see")]
+                #[doc = concat!("[`Config::", stringify!($field), "`](method@Config::", stringify!($field), ").")]
+                pub $field: $type,
+            )+
+        }
+
+        /// The registry of settings.
+        pub const SETTINGS: &[Setting] = &[$(
+            Setting {
+                name: $name,
+                doc: concat!($($doc),+).trim_ascii(),
+                unit: kind!(unit $kind $of),
+                range: kind!(range $kind $of),
+                choices: kind!(choices $kind $of),
+                get: |config| kind!(text $kind $of config.$field),
+                set: |config, text| kind!(parse $kind $of text).map(|value| config.$field = value).is_some(),
+                #[cfg(test)]
+                copy: |config, from| config.$field(from.$field),
+            },
+        )+];
+
+        impl Config {
+            /// Returns the defaults, with the database in `dir`.
+            pub fn new(dir: impl Into<PathBuf>) -> Config {
+                Config {
+                    dirs: vec![dir.into()],
+                    leaving: Vec::new(),
+                    create: Create::default(),
+                    until: None,
+                    progress: None,
+                    environment: Environment::os(),
+                    $($field: kind!(default $kind $of $default),)+
+                }
+            }
+
+            $(
+                $(#[doc = $doc])+
+                ///
+                #[doc = kind!(doc $kind $of $default)]
+                #[doc = concat!("[`Config::check`] refuses any other value with [`ConfigError::BadValue`] of `", $name, "`.")]
+                pub fn $field(mut self, value: $type) -> Config {
+                    self.$field = value;
+                    self
+                }
+            )+
+        }
+    };
+}
+
+settings! {
+    /// Sets how the log is ordered, and with it when a commit is durable.
+    protocol: Protocol, "protocol",
+        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar), default Protocol::Poplar;
+
+    /// Sets how transactions are isolated.
+    concurrency_control: ConcurrencyControlKind, "cc",
+        choice("optimistic" => ConcurrencyControlKind::Optimistic), default ConcurrencyControlKind::Optimistic;
+
+    /// Sets what a log record holds. Not every protocol can replay commands; an open refuses what it cannot.
+    logged: Logged, "logged", choice("values" => Logged::Values, "commands" => Logged::Commands), default Logged::Values;
+
+    /// Sets how many log streams work in parallel. The number may change from one open to the next; protocol `serial` takes 1.
+    streams: u32, "streams", number("streams", 1, 64), default 1;
+
+    /// Sets how long a logger gathers commits before it writes. 0 writes whenever the device is idle and work is pending.
+    group_commit_interval: Duration, "group_commit_interval_us", micros(0, 1_000_000), default 0;
+
+    /// Sets how often the global epoch advances.
+    epoch_interval: Duration, "epoch_interval_us", micros(100, 1_000_000), default 10_000;
+
+    /// Sets the memory of one stream's log ring: a power of two, at least four times `transaction_log_bytes_max`.
+    ring_bytes: usize, "ring_bytes", number("bytes", 16 << 10, 1 << 30), default 8 << 20;
+
+    /// Sets the length of one log segment file: a multiple of 4096, larger than `ring_bytes` + 4096.
+    segment_bytes: u64, "segment_bytes", number("bytes", 16 << 10, 1 << 32), default 64 << 20;
+
+    /// Sets how many sessions can be open at once.
+    sessions_max: usize, "sessions_max", number("sessions", 1, 65_536), default 1024;
+
+    /// Sets the largest log record of one transaction. A larger transaction fails before anything is logged.
+    transaction_log_bytes_max: usize, "transaction_log_bytes_max", number("bytes", 4096, 256 << 20), default 1 << 20;
+
+    /// Sets how much memory one transaction's pending writes may take, with those of indexes and what savepoints keep. The write
+    /// that would take more fails.
+    transaction_bytes_max: usize, "transaction_bytes_max", number("bytes", 4096, 1 << 36), default 64 << 20;
+
+    /// Sets how many rows and index entries one transaction may write.
+    transaction_writes_max: usize, "transaction_writes_max", number("writes", 1, 1 << 32), default 1 << 20;
+
+    /// Sets how much memory rows, keys and indexes may take. At the limit, transactions that need more fail; reads, deletes and
+    /// updates in place go on. 0 sets no limit.
+    memory_limit: u64, "memory_limit", number("bytes", 0, 1 << 50), default 0;
+
+    /// Sets the largest encoded key.
+    key_bytes_max: usize, "key_bytes_max", number("bytes", 16, 32_768), default 1024;
+
+    /// Sets the largest encoded row.
+    row_bytes_max: usize, "row_bytes_max", number("bytes", 64, 64 << 20), default 256 << 10;
+
+    /// Sets how often `Database::run` and `Session::run` retry a transaction that met a conflict.
+    conflict_retries_max: u32, "conflict_retries_max", number("attempts", 0, 4_294_967_295), default 1000;
+
+    /// Sets how many threads scan and replay the log in a recovery. 0 takes one per core.
+    recovery_threads: usize, "recovery_threads", number("threads", 0, 1024), default 0;
+
+    /// Sets how much scanned log recovery keeps in memory between scan and replay. It reads what is beyond twice.
+    recovery_buffer_bytes: u64, "recovery_buffer_bytes", number("bytes", 0, 1 << 44), default 4 << 30;
+
+    /// Sets which state a checkpoint holds: one that the database was in, or (protocol `poplar` only) a fuzzy one that the log
+    /// completes.
+    checkpoint_kind: CheckpointKind, "checkpoint_kind",
+        choice("epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy), default CheckpointKind::Epoch;
+
+    /// Sets after how much log a checkpoint is due: when a recovery would have to read so much. It is spread over most of the
+    /// log until the next one. 0 takes none for that reason.
+    checkpoint_log_bytes: u64, "checkpoint_log_bytes", number("bytes", 0, 1 << 50), default 4 << 30;
+
+    /// Sets after how much time a checkpoint is due, if something was logged since the last one; where recovery had to read log,
+    /// one is due at once. It is spread over most of the time until the next one. 0 takes none for that reason.
+    checkpoint_interval: Duration, "checkpoint_interval_us", micros(0, 1 << 42), default 0;
+
+    /// Sets whether closing the database takes a checkpoint.
+    checkpoint_at_close: bool, "checkpoint_at_close", choice("no" => false, "yes" => true), default false;
+
+    /// Sets how many threads write a checkpoint; each writes one file.
+    checkpoint_threads: usize, "checkpoint_threads", number("threads", 1, 64), default 1;
+
+    /// Sets how many bytes a second a checkpoint may write, all threads together. 0 writes as fast as transactions leave room.
+    checkpoint_bytes_per_second: u64, "checkpoint_bytes_per_second", number("bytes", 0, 1 << 50), default 0;
+
+    /// Sets how the blocks of a checkpoint are compressed.
+    checkpoint_compression: Compression, "checkpoint_compression",
+        choice("none" => Compression::None, "lz4" => Compression::Lz4), default Compression::None;
+
+    /// Sets whether the process listens on the socket `CONTROL` in the first directory, over which `osier status`, `checkpoint`
+    /// and `backup` ask it.
+    control_socket: bool, "control_socket", choice("no" => false, "yes" => true), default false;
+}
+
+impl Config {
+    /// Sets the directories that the streams are spread over. The first one also holds the manifest.
+    pub fn dirs(mut self, dirs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Config {
+        self.dirs = dirs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Directories of the database that it is to leave: what lies in them is read, and nothing new is written there. Once a
+    /// checkpoint has superseded all of it, they need not be named any more;
+    /// [`Database::status`](crate::Database::status) says which directories hold what. The open fails with
+    /// [`DirectoryError::NotPart`](crate::DirectoryError::NotPart) where one of them is no directory of the database.
+    pub fn leaving(mut self, dirs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Config {
+        self.leaving = dirs.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets what to do about a directory without a database. Default: [`Create::IfMissing`].
+    pub fn create(mut self, create: Create) -> Config {
+        self.create = create;
+        self
+    }
+
+    /// Takes the database back to an epoch or a time when it is opened: what came later is gone for ever. An open that cannot
+    /// do exactly that fails and changes nothing. The database must exist. docs/operations.md says more.
+    pub fn until(mut self, until: Until) -> Config {
+        self.until = Some(until);
+        self
+    }
+
+    /// Sets a function that is called with recovery's progress. Default: none.
+    pub fn progress(mut self, callback: impl Fn(&super::Progress) + Send + Sync + 'static) -> Config {
+        self.progress = Some(Arc::new(callback));
+        self
+    }
+
+    /// Sets the disk, the clock and the threads that the database uses. Default: those of the operating system.
+    pub fn environment(mut self, environment: Environment) -> Config {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets any setting of [`SETTINGS`] by its name; dashes may stand for underscores.
+    ///
+    /// Fails with [`ConfigError::UnknownSetting`] or, for a value out of range, [`ConfigError::BadValue`].
+    pub fn set(mut self, name: &str, value: &str) -> Result<Config, ConfigError> {
+        let setting = Setting::find(name)?;
+        if !(setting.set)(&mut self, value) {
+            return Err(setting.bad(value));
+        }
+        setting.check(&self)?;
+        Ok(self)
+    }
+}
+
+impl Setting {
+    /// Returns the setting of this name; dashes may stand for underscores.
+    pub fn find(name: &str) -> Result<&'static Setting, ConfigError> {
+        let wanted = name.replace('-', "_");
+        SETTINGS.iter().find(|setting| setting.name == wanted).ok_or_else(|| {
+            let known = SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+            ConfigError::UnknownSetting { name: name.to_owned(), known }
+        })
+    }
+
+    /// Returns the default value.
+    pub fn default_value(&self) -> String {
+        (self.get)(&Config::new(""))
+    }
+
+    /// Returns what values it takes, as the end of a sentence that begins with "takes".
+    pub fn values(&self) -> String {
+        match self.range {
+            Some((low, high)) => format!("a whole number of {} from {low} to {high}", self.unit),
+            None => format!("one of: {}", self.choices.join(", ")),
+        }
+    }
+
+    pub(super) fn bad(&self, value: &str) -> ConfigError {
+        ConfigError::BadValue { name: self.name, value: value.to_owned(), expected: format!("takes {}", self.values()) }
+    }
+
+    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let Some((low, high)) = self.range else { return Ok(()) };
+        let value = (self.get)(config);
+        match value.parse::<u64>() {
+            Ok(number) if (low..=high).contains(&number) => Ok(()),
+            _ => Err(self.bad(&value)),
+        }
+    }
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Config");
+        debug.field("dirs", &self.dirs).field("leaving", &self.leaving);
+        for setting in SETTINGS {
+            debug.field(setting.name, &(setting.get)(self));
+        }
+        debug.finish()
+    }
+}

@@ -1,0 +1,559 @@
+//! The claim on a database's directories: each is locked and known for what it is, before anything in it is read or written.
+//!
+//! ```text
+//! each directory:  create -> compare with the others -> lock -> read its identity
+//! then:            manifest -> find each of its directories among those named
+//! store:           write identities with the next incarnation -> store the manifest -> write identities with that alone
+//! ```
+//!
+//! Invariants:
+//! - The directories that the caller names are the truth. Where the manifest remembers them serves messages only; no file is
+//!   opened through a remembered path.
+//! - Directories are compared by device and number, never by their paths; each is named once.
+//! - A directory that is new to the database holds nothing.
+//! - A directory is left out only if nothing in it is needed; its index is not given again.
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::create::on_the_way_to;
+use super::identity::{self, Identity};
+use super::{
+    CHECKPOINTS_NAME, DirectoryError, LOCK_NAME, SOCKET_NAME, UNFINISHED_NAME, create_durably, create_streams,
+};
+use crate::config::{Config, Create};
+use crate::directory::faults;
+use crate::directory::manifest::{self, Layout, Manifest, ManifestError};
+use crate::ids::{DatabaseId, Incarnation};
+use crate::io::{Disk, FileStatus};
+use crate::log::format::segment::{self, FileName, is_stream_directory};
+
+/// The directories of one database, held until this is dropped.
+pub(crate) struct Claim {
+    disk: Arc<dyn Disk>,
+    /// The database in them; the name of the one to be created where there is none.
+    database: DatabaseId,
+    /// That of its manifest; [`Incarnation::NONE`] where there is none.
+    incarnation: Incarnation,
+    directories: Vec<Claimed>,
+    _locks: Vec<Lock>,
+}
+
+/// A lock on a directory, held until it is dropped.
+pub(crate) type Lock = Box<dyn Any + Send + Sync>;
+
+struct Claimed {
+    path: PathBuf,
+    /// Its index in the manifest.
+    index: u32,
+}
+
+impl Claim {
+    /// Creates, locks and identifies the directories of `config`. Returns the manifest of the database in them with its
+    /// directories where they lie now; `None` where there is no database, and every directory is fit for a new one.
+    pub(crate) fn take(config: &Config) -> Result<(Claim, Option<Manifest>), DirectoryError> {
+        let disk = &*config.environment.disk;
+        let (mut seen, mut locks) = (Vec::new(), Vec::new());
+        for path in named(config) {
+            prepare(disk, path, config.create)?;
+            let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
+            refuse_twice(&seen, path, status)?;
+            locks.push(lock(disk, path)?);
+            seen.push(Seen::look(disk, path, status)?);
+        }
+        refuse_other_home(&seen[0])?;
+        let mut manifest = Manifest::load(disk, &config.dirs[0], &config.dirs)?;
+        let indexes = match &mut manifest {
+            Some(manifest) => Matching { disk, manifest, seen: &seen }.open(config.dirs.len())?,
+            None => {
+                refuse_occupied(disk, &seen)?;
+                (0..seen.len() as u32).collect()
+            }
+        };
+        assert!(indexes.len() == seen.len() && indexes[0] == 0, "the first directory holds the manifest");
+        let (incarnation, database) = match &manifest {
+            Some(manifest) => (manifest.incarnation(), manifest.database),
+            // A creation that is begun again has the same name.
+            None => (Incarnation::NONE, seen[0].identity.map_or(DatabaseId(fastrand::u128(1..)), |home| home.database)),
+        };
+        let claimed = seen.into_iter().zip(indexes).map(|(Seen { path, .. }, index)| Claimed { path, index });
+        let (disk, directories) = (config.environment.disk.clone(), claimed.collect());
+        Ok((Claim { disk, database, incarnation, directories, _locks: locks }, manifest))
+    }
+
+    /// Any file in the directories, beside what the claim itself created.
+    pub(crate) fn occupant(&self) -> Result<Option<PathBuf>, DirectoryError> {
+        let on_the_way = on_the_way_to(self.directories.iter().map(|claimed| claimed.path.as_path()));
+        for Claimed { path, .. } in &self.directories {
+            let entries = self.disk.list(path).map_err(DirectoryError::io("list", path))?;
+            let is_ours = |entry: &PathBuf| entry.ends_with(LOCK_NAME) || on_the_way.contains(entry);
+            if let Some(entry) = entries.into_iter().find(|entry| !is_ours(entry)) {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Creates a database in the directories, which are empty; returns its manifest, which is stored.
+    pub(crate) fn create(&mut self, config: &Config) -> Result<Manifest, DirectoryError> {
+        assert_eq!(self.incarnation, Incarnation::NONE, "there is a database already");
+        let manifest = Manifest::new(self.database, config.protocol, config.streams, &config.dirs);
+        self.store(&manifest)?;
+        Ok(manifest)
+    }
+
+    /// Makes `manifest` the database's. Should this be cut off, the directories belong to the manifest before or to this one.
+    pub(crate) fn store(&mut self, manifest: &Manifest) -> Result<(), DirectoryError> {
+        let (incarnation, next) = (manifest.incarnation(), Incarnation::NONE);
+        let is_listed = |claimed: &Claimed| (claimed.index as usize) < manifest.directories.len();
+        assert!(self.directories.iter().all(is_listed), "a manifest lists every directory of its database");
+        let identity =
+            Identity { database: manifest.database, index: 0, incarnation: self.incarnation, next: incarnation };
+        let home = &self.directories[0].path;
+        let store = || {
+            create_streams(&*self.disk, home, manifest)?;
+            Ok(manifest.store(&*self.disk, home)?)
+        };
+        faults::identify_then_store(|| self.identify(&identity), store)?;
+        self.identify(&Identity { incarnation, next, ..identity })?;
+        (self.database, self.incarnation) = (manifest.database, incarnation);
+        Ok(())
+    }
+
+    /// Writes the identity of every directory, with its own index.
+    fn identify(&self, identity: &Identity) -> Result<(), DirectoryError> {
+        let of = |claimed: &Claimed| Identity { index: claimed.index, ..*identity };
+        self.directories.iter().try_for_each(|claimed| of(claimed).store(&*self.disk, &claimed.path))?;
+        self.confirm(identity)
+    }
+
+    /// Reads the identity of every directory again: another mount of one directory may look like another directory.
+    fn confirm(&self, identity: &Identity) -> Result<(), DirectoryError> {
+        for claimed in &self.directories {
+            let Some(found) = Identity::load(&*self.disk, &claimed.path)? else {
+                return Err(DirectoryError::Vanished { path: claimed.path.clone() });
+            };
+            if found != (Identity { index: claimed.index, ..*identity }) {
+                let other =
+                    self.directories.iter().find(|other| other.index == found.index && other.index != claimed.index);
+                let second = other.map_or_else(|| claimed.path.join(identity::FILE_NAME), |other| other.path.clone());
+                return Err(DirectoryError::SameDirectory { first: claimed.path.clone(), second });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the manifest of the database in the directories of `config`, with its directories where they lie now; `None` where
+/// there is none. Nothing is created, locked or written.
+pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> {
+    let disk = &*config.environment.disk;
+    if !disk.exists(&config.dirs[0]).map_err(DirectoryError::io("look for", &config.dirs[0]))? {
+        return Ok(None);
+    }
+    let seen = look_at_all(config, Seen::look)?;
+    refuse_other_home(&seen[0])?;
+    let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
+    Matching { disk, manifest: &mut manifest, seen: &seen }.read()?;
+    Ok(Some(manifest))
+}
+
+/// As [`find`], for whoever reads a damaged database: what contradicts is left out. Says which directories are missing.
+pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<String>)>, DirectoryError> {
+    let disk = &*config.environment.disk;
+    let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
+    let seen = look_at_all(config, |disk, path, status| {
+        let identity = Identity::load(disk, path).unwrap_or(None);
+        Ok(Seen { path: path.to_owned(), status, identity })
+    })?;
+    let missing = Matching { disk, manifest: &mut manifest, seen: &seen }.salvage();
+    Ok(Some((manifest, missing)))
+}
+
+fn look_at_all(
+    config: &Config,
+    look: impl Fn(&dyn Disk, &Path, FileStatus) -> Result<Seen, DirectoryError>,
+) -> Result<Vec<Seen>, DirectoryError> {
+    let disk = &*config.environment.disk;
+    let mut seen = Vec::new();
+    for path in named(config) {
+        let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
+        refuse_twice(&seen, path, status)?;
+        seen.push(look(disk, path, status)?);
+    }
+    Ok(seen)
+}
+
+/// Locks a directory.
+pub(crate) fn lock(disk: &dyn Disk, directory: &Path) -> Result<Lock, DirectoryError> {
+    let path = directory.join(LOCK_NAME);
+    disk.lock(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            DirectoryError::InUse { path: directory.to_owned(), process: disk.lock_holder(&path) }
+        }
+        _ => DirectoryError::Io { action: "lock", path, source: error },
+    })
+}
+
+/// Locks the directories of a database that is only read: nothing is created there. Where nobody can write, nobody has it open.
+pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
+    let disk = &*config.environment.disk;
+    let mut locks = Vec::new();
+    for directory in named(config) {
+        let path = directory.join(LOCK_NAME);
+        if disk.exists(&path).map_err(DirectoryError::io("look for", &path))? {
+            match lock(disk, directory) {
+                Err(DirectoryError::Io { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+                lock => locks.push(lock?),
+            }
+        }
+    }
+    Ok(locks)
+}
+
+/// Every directory that `config` names.
+fn named(config: &Config) -> impl Iterator<Item = &PathBuf> {
+    config.dirs.iter().chain(&config.leaving)
+}
+
+/// Creates a directory, durably, unless nothing is to be created.
+fn prepare(disk: &dyn Disk, path: &Path, create: Create) -> Result<(), DirectoryError> {
+    let identity = path.join(identity::FILE_NAME);
+    if disk.exists(&identity).map_err(DirectoryError::io("look for", &identity))? {
+        return Ok(());
+    }
+    if create == Create::Never && !disk.exists(path).map_err(DirectoryError::io("look for", path))? {
+        return Err(DirectoryError::NotThere { path: path.to_owned() });
+    }
+    create_durably(disk, path)
+}
+
+/// What was found at a path that the caller named.
+struct Seen {
+    path: PathBuf,
+    status: FileStatus,
+    identity: Option<Identity>,
+}
+
+impl Seen {
+    fn look(disk: &dyn Disk, path: &Path, status: FileStatus) -> Result<Seen, DirectoryError> {
+        for entry in disk.list(path).map_err(DirectoryError::io("list", path))? {
+            let is_ours = is_stream_directory(&entry) || entry.ends_with(CHECKPOINTS_NAME);
+            if is_ours && disk.status(&entry).map_err(DirectoryError::io("look at", &entry))?.is_symbolic_link {
+                return Err(DirectoryError::Link { path: entry });
+            }
+        }
+        Ok(Seen { path: path.to_owned(), status, identity: Identity::load(disk, path)? })
+    }
+}
+
+fn refuse_twice(seen: &[Seen], path: &Path, status: FileStatus) -> Result<(), DirectoryError> {
+    match faults::twice(seen.iter().find(|other| other.status.id == status.id)) {
+        Some(first) => Err(DirectoryError::SameDirectory { first: first.path.clone(), second: path.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Every directory is fit for a new database.
+fn refuse_occupied(disk: &dyn Disk, seen: &[Seen]) -> Result<(), DirectoryError> {
+    for (position, one) in seen.iter().enumerate() {
+        match &one.identity {
+            // A creation of the same database was begun, home first, and did not come to its manifest.
+            Some(identity)
+                if identity.incarnation == Incarnation::NONE
+                    && seen[0].identity.is_some_and(|home| home.database == identity.database) => {}
+            Some(_) if position == 0 => {
+                let log = one.path.join(identity::FILE_NAME);
+                return Err(ManifestError::Missing { path: one.path.join(manifest::FILE_NAME), log }.into());
+            }
+            Some(_) => return Err(foreign(one, one.path.join(identity::FILE_NAME))),
+            None => {}
+        }
+        refuse_file(disk, one, seen)?;
+    }
+    Ok(())
+}
+
+/// The first directory is the one that holds the manifest.
+fn refuse_other_home(home: &Seen) -> Result<(), DirectoryError> {
+    match home.identity {
+        Some(Identity { index, database, .. }) if index > 0 => {
+            Err(DirectoryError::NotHome { path: home.path.clone(), index, database })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn foreign(seen: &Seen, file: PathBuf) -> DirectoryError {
+    DirectoryError::ForeignFile { path: seen.path.clone(), file }
+}
+
+/// A directory that is new holds nothing but what an open that did not end left behind, and the way to other directories.
+fn refuse_file(disk: &dyn Disk, seen: &Seen, all: &[Seen]) -> Result<(), DirectoryError> {
+    let on_the_way = on_the_way_to(all.iter().map(|one| one.path.as_path()));
+    let on_the_way: Vec<_> =
+        on_the_way.iter().filter_map(|path| disk.status(path).ok()).map(|found| found.id).collect();
+    for entry in disk.list(&seen.path).map_err(DirectoryError::io("list", &seen.path))? {
+        let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if NAMES_OF_NEW.contains(&name) {
+            continue;
+        }
+        let status = disk.status(&entry).map_err(DirectoryError::io("look at", &entry))?;
+        if !status.is_symbolic_link && on_the_way.contains(&status.id) {
+            continue;
+        }
+        if !is_stream_directory(&entry) {
+            return Err(foreign(seen, entry));
+        }
+        let files = disk.list(&entry).map_err(DirectoryError::io("list", &entry))?;
+        if let Some(file) = files.into_iter().find(|file| FileName::parse(file).is_some()) {
+            return Err(foreign(seen, file));
+        }
+    }
+    Ok(())
+}
+
+/// What a directory may hold that is none of a database yet.
+const NAMES_OF_NEW: [&str; 7] = [
+    LOCK_NAME,
+    UNFINISHED_NAME,
+    SOCKET_NAME,
+    identity::FILE_NAME,
+    identity::TEMPORARY_NAME,
+    manifest::TEMPORARY_NAME,
+    "lost+found",
+];
+
+/// Finds the directories of a manifest among those that the caller named, of which the first is home.
+struct Matching<'m> {
+    disk: &'m dyn Disk,
+    manifest: &'m mut Manifest,
+    seen: &'m [Seen],
+}
+
+impl Matching<'_> {
+    /// The index of every named directory; new ones get the next ones, except behind the first `places`: they are leaving.
+    fn open(&mut self, places: usize) -> Result<Vec<u32>, DirectoryError> {
+        let found = self.assign()?;
+        assert!(places <= found.len(), "who leaves is named last");
+        self.leave_out(&found)?;
+        let mut indexes = Vec::with_capacity(found.len());
+        for (position, (seen, index)) in self.seen.iter().zip(found).enumerate() {
+            indexes.push(match index {
+                Some(index) => index,
+                None if position >= places => {
+                    return Err(DirectoryError::NotPart { path: seen.path.clone(), home: self.home().to_owned() });
+                }
+                None => {
+                    refuse_file(self.disk, seen, self.seen)?;
+                    self.manifest.add_directory(&self.seen[0].path, &seen.path)
+                }
+            });
+        }
+        Ok(indexes)
+    }
+
+    /// Where the directories lie, for whoever only reads.
+    fn read(&mut self) -> Result<(), DirectoryError> {
+        let found = self.assign()?;
+        self.leave_out(&found)
+    }
+
+    /// The index of every named directory; `None` for one that is new.
+    fn assign(&mut self) -> Result<Vec<Option<u32>>, DirectoryError> {
+        let mut found: Vec<Option<u32>> = Vec::with_capacity(self.seen.len());
+        for (position, seen) in self.seen.iter().enumerate() {
+            let index = match &seen.identity {
+                Some(identity) => self.identified(seen, identity)?,
+                None if self.manifest.incarnation() == Incarnation::NONE => {
+                    self.unidentified(position, seen, &found)?
+                }
+                None if position == 0 => {
+                    return Err(DirectoryError::IdentityMissing { path: seen.path.join(identity::FILE_NAME) });
+                }
+                None if self.holds_files(seen)? => {
+                    return Err(DirectoryError::IdentityMissing { path: seen.path.join(identity::FILE_NAME) });
+                }
+                None => None,
+            };
+            if let Some(first) = index.and_then(|_| found.iter().position(|other| *other == index)) {
+                let (first, second) = (self.seen[first].path.clone(), seen.path.clone());
+                return Err(DirectoryError::SameIdentity { first, second, index: index.unwrap_or_default() });
+            }
+            found.push(index);
+        }
+        for (seen, index) in self.seen.iter().zip(&found) {
+            if let Some(index) = index {
+                self.manifest.locate(*index, &self.seen[0].path, &seen.path);
+            }
+        }
+        Ok(found)
+    }
+
+    fn home(&self) -> &Path {
+        &self.seen[0].path
+    }
+
+    fn identified(&self, seen: &Seen, identity: &Identity) -> Result<Option<u32>, DirectoryError> {
+        let (path, home) = (seen.path.clone(), self.home().to_owned());
+        let (found, expected) = (identity.database, self.manifest.database);
+        if found != expected {
+            return Err(DirectoryError::OtherDatabase { path, home, found, expected });
+        }
+        let entry = self.manifest.directories.get(identity.index as usize);
+        match entry {
+            Some(entry) if entry.is_retired => Err(DirectoryError::Retired { path, home }),
+            Some(_) if identity.fits(self.manifest.incarnation()) => Ok(Some(identity.index)),
+            // An open that was to add it did not end.
+            None if identity.incarnation == self.manifest.incarnation() => Ok(None),
+            _ => Err(DirectoryError::OtherCopy { path, home }),
+        }
+    }
+
+    /// The index of a directory of a database from before there were identities: the one that it has where the manifest
+    /// remembers it, else the one at its place in the list. What it holds must be of this database.
+    fn unidentified(&self, position: usize, seen: &Seen, found: &[Option<u32>]) -> Result<Option<u32>, DirectoryError> {
+        if position == 0 {
+            return Ok(Some(0));
+        }
+        let is_it = |path: &Path| self.disk.status(path).is_ok_and(|status| status.id == seen.status.id);
+        let known = 1..self.manifest.directories.len() as u32;
+        let mut remembered = known.clone().filter(|index| is_it(&self.manifest.directory(self.home(), *index)));
+        let at_its_place = u32::try_from(position).ok().filter(|index| known.contains(index));
+        let index = remembered.next().or(at_its_place).filter(|index| !found.contains(&Some(*index)));
+        if refuse_file(self.disk, seen, self.seen).is_ok() {
+            return Ok(index.filter(|index| is_it(&self.manifest.directory(self.home(), *index))));
+        }
+        match first_segment(self.disk, &seen.path)? {
+            Some((_, database)) if database != self.manifest.database => Err(DirectoryError::OtherDatabase {
+                path: seen.path.clone(),
+                home: self.home().to_owned(),
+                found: database,
+                expected: self.manifest.database,
+            }),
+            _ if index.is_some() && self.holds_files(seen)? => Ok(index),
+            _ => refuse_file(self.disk, seen, self.seen).map(|()| None),
+        }
+    }
+
+    /// Whether a directory looks like one of a database.
+    fn holds_files(&self, seen: &Seen) -> Result<bool, DirectoryError> {
+        let entries = self.disk.list(&seen.path).map_err(DirectoryError::io("list", &seen.path))?;
+        let is_ours = |entry: &PathBuf| is_stream_directory(entry) || entry.ends_with(CHECKPOINTS_NAME);
+        Ok(entries.iter().any(is_ours))
+    }
+
+    /// Retires the directories that were not named, if nothing in them is needed.
+    fn leave_out(&mut self, found: &[Option<u32>]) -> Result<(), DirectoryError> {
+        for index in 0..self.manifest.directories.len() as u32 {
+            if found.contains(&Some(index)) || self.manifest.directories[index as usize].is_retired {
+                continue;
+            }
+            if let Some(what) = needs(self.manifest, index) {
+                let (home, last) = (self.home().to_owned(), self.manifest.directory(self.home(), index));
+                return Err(DirectoryError::Missing { home, index, last, what });
+            }
+            assert_ne!(index, 0, "the first directory is needed as long as there is a database");
+            self.manifest.directories[index as usize].is_retired = true;
+        }
+        Ok(())
+    }
+
+    /// Puts what fits in its place. Says which directories are missing; none of them is looked for elsewhere.
+    fn salvage(&mut self) -> Vec<String> {
+        let count = self.manifest.directories.len() as u32;
+        let mut places: Vec<Option<&Path>> = vec![None; count as usize];
+        for (position, seen) in self.seen.iter().enumerate() {
+            let index = match &seen.identity {
+                _ if position == 0 => Some(0),
+                Some(identity) if identity.database == self.manifest.database => {
+                    Some(identity.index as usize).filter(|_| identity.fits(self.manifest.incarnation()))
+                }
+                Some(_) => None,
+                None => Some(position),
+            };
+            if let Some(place) = index.and_then(|index| places.get_mut(index))
+                && place.is_none()
+            {
+                *place = Some(&seen.path);
+            }
+        }
+        let home = self.seen[0].path.clone();
+        let mut missing = Vec::new();
+        for (index, place) in (0..count).zip(places) {
+            match place {
+                Some(path) => self.manifest.locate(index, &home, path),
+                None => {
+                    let last = self.manifest.directory(&home, index);
+                    if let Some(what) = needs(self.manifest, index) {
+                        missing.push(format!(
+                            "directory {index} is not among those named, and {what}; it was last at {}",
+                            last.display()
+                        ));
+                    }
+                    self.manifest.directories[index as usize].path = format!("directory-{index}-was-not-named").into();
+                }
+            }
+        }
+        missing
+    }
+}
+
+/// What of the database lies in a directory; `None` if nothing does.
+fn needs(manifest: &Manifest, index: u32) -> Option<String> {
+    let log = |layout: &Layout| {
+        let stream = layout.streams.iter().position(|directory| *directory == index)?;
+        Some(format!("holds stream {stream} of generation {}", layout.generation))
+    };
+    let current = Some(&manifest.current).filter(|_| !manifest.is_closed());
+    let layouts = manifest.frozen.iter().map(|frozen| &frozen.layout).chain(current);
+    let part = |entry: &manifest::CheckpointEntry| {
+        let holds = entry.parts.iter().any(|part| part.directory == index);
+        holds.then(|| format!("holds a part of checkpoint {}", entry.number))
+    };
+    let home = (index == 0).then(|| "is the first one".to_owned());
+    home.or_else(|| manifest.checkpoints.iter().find_map(part)).or_else(|| layouts.into_iter().find_map(log))
+}
+
+/// Any segment below `directory` whose header can be read, and the database that it says it is of.
+fn first_segment(disk: &dyn Disk, directory: &Path) -> Result<Option<(PathBuf, DatabaseId)>, DirectoryError> {
+    for stream in disk.list(directory).map_err(DirectoryError::io("list", directory))? {
+        if !is_stream_directory(&stream) {
+            continue;
+        }
+        for file in disk.list(&stream).map_err(DirectoryError::io("list", &stream))? {
+            if let Some(FileName::Segment { .. }) = FileName::parse(&file)
+                && let Ok((header, _)) = segment::read_header(disk, &file)
+            {
+                return Ok(Some((file, header.log.database())));
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::disk_for_tests::TestDisk;
+
+    #[test]
+    fn a_directory_that_goes_away_is_no_other_one() {
+        let (disk, paths) = (Arc::new(TestDisk::new()), ["/db", "/more"].map(PathBuf::from));
+        paths.iter().for_each(|path| disk.create_dir_all(path).unwrap());
+        let directories = (0..).zip(paths.clone()).map(|(index, path)| Claimed { path, index }).collect();
+        let (database, incarnation) = (DatabaseId(7), Incarnation(8));
+        let claim = Claim { disk: disk.clone(), database, incarnation, directories, _locks: Vec::new() };
+        let identity = Identity { database, index: 0, incarnation, next: Incarnation::NONE };
+        claim.identify(&identity).unwrap();
+        // What a mount of the first one would show.
+        identity.store(&*disk, &paths[1]).unwrap();
+        let error = claim.confirm(&identity).unwrap_err().to_string();
+        assert!(error.starts_with("/more and /db are the same directory"), "{error}");
+        disk.remove(&paths[1].join(identity::FILE_NAME)).unwrap();
+        let error = claim.confirm(&identity).unwrap_err().to_string();
+        assert!(error.starts_with("what was just written to /more is gone"), "{error}");
+    }
+}

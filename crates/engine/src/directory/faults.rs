@@ -1,0 +1,62 @@
+//! Where the simulation makes directories and manifests wrong. What ships gets back what it gave, and does what it meant to.
+
+use osier_memory::Stamp;
+
+use crate::failpoint::{Mutation, has, unless};
+use crate::ids::Epoch;
+
+/// Syncs an identity before it is renamed ([`Mutation::IdentityUnsynced`]).
+#[inline(always)]
+pub(super) fn sync_identity<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::IdentityUnsynced, sync)
+}
+
+/// Syncs a manifest before it is renamed ([`Mutation::ManifestNotSynced`]).
+#[inline(always)]
+pub(super) fn sync_manifest<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::ManifestNotSynced, sync)
+}
+
+/// Writes the identities, and then stores the manifest ([`Mutation::IdentityLate`]).
+#[inline(always)]
+pub(super) fn identify_then_store<E>(
+    identify: impl FnOnce() -> Result<(), E>,
+    store: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    if has(Mutation::IdentityLate) {
+        store()?;
+        return identify();
+    }
+    identify()?;
+    store()
+}
+
+/// Whether an identity fits a manifest ([`Mutation::IncarnationIgnored`]).
+#[inline(always)]
+pub(super) fn fits(fits: bool) -> bool {
+    fits || has(Mutation::IncarnationIgnored)
+}
+
+/// The directory that is there under another name ([`Mutation::DirectoryTwice`]).
+#[inline(always)]
+pub(super) fn twice<T>(first: Option<T>) -> Option<T> {
+    first.filter(|_| !has(Mutation::DirectoryTwice))
+}
+
+/// How many of the directories above a new one are synced ([`Mutation::DeepDirectoryUnsynced`]).
+#[inline(always)]
+pub(super) fn depth_max() -> usize {
+    if has(Mutation::DeepDirectoryUnsynced) { 3 } else { usize::MAX }
+}
+
+/// The greatest stamp in a checkpoint that was loaded ([`Mutation::RowStampsUnseen`]).
+#[inline(always)]
+pub(super) fn loaded(greatest: Stamp) -> Stamp {
+    if has(Mutation::RowStampsUnseen) { Stamp::ZERO } else { greatest }
+}
+
+/// The greatest epoch that a checkpoint makes recovery skip ([`Mutation::EpochFloorForgotten`]).
+#[inline(always)]
+pub(super) fn skipped(epoch: Epoch) -> Epoch {
+    if has(Mutation::EpochFloorForgotten) { Epoch(0) } else { epoch }
+}

@@ -1,0 +1,131 @@
+//! Why a backup or a restore failed. Every variant names the file and says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ids::Stamp;
+use crate::io::error::{cause, io_cure, io_sqlstate};
+
+/// A backup that was not written, or cannot be restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), io_cure(source))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The target holds something else.
+    #[error("{} is in the way; name a directory that is empty, or holds a backup of this database", path.display())]
+    Foreign {
+        /// What is in the target.
+        path: PathBuf,
+    },
+    /// What is written through a link falls into another place.
+    #[error(
+        "{} is a symbolic link; a backup is written to one place: put what it points to there, or name another directory",
+        path.display())]
+    Link {
+        /// What is in the target.
+        path: PathBuf,
+    },
+    /// The target holds a backup of another database.
+    #[error("{} holds a backup of database {found}, not of {expected}; name another directory", target.display())]
+    OtherDatabase {
+        /// The target.
+        target: PathBuf,
+        /// Of the backup.
+        found: String,
+        /// Of the database.
+        expected: String,
+    },
+    /// The target holds a backup of the same database as it was elsewhere: of a copy, or of what was restored from another
+    /// backup.
+    #[error(
+        "{} holds a backup of another copy of this database, in which other transactions followed; name another directory, or \
+         remove it first if it is not needed", target.display())]
+    OtherCopy {
+        /// The target.
+        target: PathBuf,
+    },
+    /// There is no whole backup.
+    #[error(
+        "{} holds no whole backup: {} is missing; name another one, or remove what is there and write it again",
+        path.display(), index
+    )]
+    NotWhole {
+        /// The directory.
+        path: PathBuf,
+        /// The file that is missing.
+        index: &'static str,
+    },
+    /// Bytes that are not what was written.
+    #[error("{} is damaged: {what}; use another backup, or remove this one and write it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Written by a newer program.
+    #[error(
+        "{} has format version {found}, this program reads up to {}: use a newer osier",
+        path.display(), newest
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this program reads.
+        newest: u32,
+    },
+    /// What is durable did not show up in the files.
+    #[error("the log in {} does not reach stamp {stamp}, which is durable; try again", home.display())]
+    Unsettled {
+        /// The database.
+        home: PathBuf,
+        /// What was waited for.
+        stamp: Stamp,
+    },
+    /// A restore goes to empty directories only.
+    #[error("{} is not empty; restore to a new directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The database was closed meanwhile.
+    #[error("the database was closed before the backup in {} was whole; write it again", target.display())]
+    Closed {
+        /// The target.
+        target: PathBuf,
+    },
+}
+
+impl BackupError {
+    pub(crate) fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> BackupError + 'a {
+        move |source| BackupError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            BackupError::Io { source, .. } => io_sqlstate(source),
+            BackupError::Foreign { .. }
+            | BackupError::Link { .. }
+            | BackupError::OtherDatabase { .. }
+            | BackupError::OtherCopy { .. }
+            | BackupError::NotEmpty { .. } => "42P04",
+            BackupError::NotWhole { .. } => "58P01",
+            BackupError::Damaged { .. } => "XX001",
+            BackupError::Version { .. } => "0A000",
+            BackupError::Unsettled { .. } => "55000",
+            BackupError::Closed { .. } => "57P01",
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What stops recovery. Every variant names the file and says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::config::Until;
+use crate::directory::DirectoryError;
+use crate::directory::manifest::ManifestError;
+use crate::error::CheckpointError;
+use crate::ids::{Generation, LogOffset, Stamp, StreamId};
+use crate::io::error::{cause, io_cure, io_sqlstate};
+use crate::log::format::newest;
+use crate::log::format::segment::SegmentError;
+
+/// Why a database could not be recovered. Nothing was acknowledged, nothing removed: once the cause is mended, opening it
+/// again finds what there was.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum RecoveryError {
+    /// The manifest could not be read or replaced.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The checkpoint that the manifest names cannot be loaded.
+    #[error(transparent)]
+    Checkpoint(Box<CheckpointError>),
+    /// A segment could not be opened, is damaged in its header, truncated, or of another database.
+    #[error("{0}; restore the file from a copy of this database")]
+    Segment(SegmentError),
+    /// A segment could not be created or written.
+    #[error("{0}{cure}", cure = cure(.0))]
+    Write(SegmentError),
+    /// The operating system refused.
+    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), io_cure(source))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is nothing to inspect.
+    #[error("{} holds no database; check the path", path.display())]
+    NoDatabase {
+        /// The first directory.
+        path: PathBuf,
+    },
+    /// The directory of a stream is gone.
+    #[error(
+        "the directory {} of log stream {stream} is missing: mount its device, or restore it from a copy of this database",
+        path.display())]
+    MissingDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// The stream.
+        stream: StreamId,
+    },
+    /// The directories are not those of one database.
+    #[error(transparent)]
+    Directory(Box<DirectoryError>),
+    /// The record of a stream's newest segment cannot be used.
+    #[error("{} {what}; restore a backup, or make a new database of what is left with osier salvage", path.display())]
+    Newest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The record of a stream's newest segment was written by a newer program.
+    #[error("{} has format version {found}, this program reads up to {}: use a newer osier", path.display(), newest::VERSION)]
+    NewestVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// A file of the chain is gone.
+    #[error("log segment {} is missing{}: restore it from a copy of this database", path.display(), known(.promised))]
+    MissingSegment {
+        /// The file.
+        path: PathBuf,
+        /// How far other streams knew its stream to be durable, where that is what tells.
+        promised: Option<LogOffset>,
+    },
+    /// A log is newer than the manifest.
+    #[error(
+        "log segment {} is of a later generation than {generation}, the manifest's: the manifest is old; restore the one \
+         that was last written", path.display())]
+    ManifestTooOld {
+        /// The file.
+        path: PathBuf,
+        /// The manifest's generation.
+        generation: Generation,
+    },
+    /// Segments that do not follow each other.
+    #[error("log segment {} does not continue its stream: {what}; restore it from a copy of this database", path.display())]
+    Chain {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Bytes that were durable and are not what was written.
+    #[error(
+        "log segment {} is damaged at byte {position} (log offset {offset}): {what}; restore the file from a copy of this \
+         database", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        position: u64,
+        /// Where in the log.
+        offset: LogOffset,
+        /// What is wrong.
+        what: String,
+    },
+    /// Less than what was known to be durable.
+    #[error(
+        "the log in {} ends at stamp {found}, but {promised} was known to be durable: its device lost writes it had \
+         confirmed, or files are missing; restore the directory from a copy", path.display())]
+    LostDurable {
+        /// The stream's directory.
+        path: PathBuf,
+        /// The stream's last durable stamp.
+        found: Stamp,
+        /// The frontier that another batch recorded.
+        promised: Stamp,
+    },
+    /// A log that contradicts the manifest.
+    #[error("the log in {} contradicts the manifest: {what}; restore both from one copy", path.display())]
+    Contradiction {
+        /// The stream's directory.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// What the database is to be taken back to cannot be reached.
+    #[error("{} cannot be taken back to {until}: {what}", path.display())]
+    Until {
+        /// The first directory.
+        path: PathBuf,
+        /// What was asked for.
+        until: Until,
+        /// Why not, and what to ask for instead.
+        what: String,
+    },
+    /// A thread of recovery could not be started or died.
+    #[error("recovery could not go on: {what}")]
+    Thread {
+        /// What happened.
+        what: String,
+    },
+}
+
+impl From<DirectoryError> for RecoveryError {
+    fn from(error: DirectoryError) -> RecoveryError {
+        match error {
+            DirectoryError::Manifest(error) => RecoveryError::Manifest(error),
+            error => RecoveryError::Directory(Box::new(error)),
+        }
+    }
+}
+
+impl RecoveryError {
+    pub(crate) fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> RecoveryError + 'a {
+        move |source| RecoveryError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            RecoveryError::Manifest(error) => error.sqlstate(),
+            RecoveryError::Checkpoint(error) => error.sqlstate(),
+            RecoveryError::Directory(error) => error.sqlstate(),
+            RecoveryError::Segment(error) | RecoveryError::Write(error) => error.sqlstate(),
+            RecoveryError::Io { source, .. } => io_sqlstate(source),
+            RecoveryError::NoDatabase { .. } => "3D000",
+            RecoveryError::MissingDirectory { .. } | RecoveryError::MissingSegment { .. } => "58P01",
+            RecoveryError::Until { .. } => "22023",
+            RecoveryError::Thread { .. } => "53000",
+            RecoveryError::NewestVersion { .. } => "0A000",
+            _ => "XX001",
+        }
+    }
+}
+
+fn known(promised: &Option<LogOffset>) -> String {
+    promised.map_or_else(String::new, |end| {
+        format!(" (other streams knew its stream to be durable up to log offset {end})")
+    })
+}
+
+fn cure(error: &SegmentError) -> &'static str {
+    match error {
+        SegmentError::Io { source, .. } => io_cure(source),
+        _ => "",
+    }
+}

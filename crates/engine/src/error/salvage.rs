@@ -1,0 +1,60 @@
+//! Why nothing was salvaged. Every variant names the object and says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::io::error::{cause, io_cure, io_sqlstate};
+
+/// A salvage that wrote nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SalvageError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), io_cure(source))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Rows may be left, but no consistent state.
+    #[error(
+        "no consistent state of the database in {} is proven: {what}; restore a backup, or ask for the rows that can still be \
+         read, which promise no consistency (--rows)", path.display())]
+    NothingProven {
+        /// The first directory.
+        path: PathBuf,
+        /// Why not.
+        what: String,
+    },
+    /// Nothing of a database is there.
+    #[error("{} holds no file of a database that can be read; check the path", path.display())]
+    NothingFound {
+        /// The first directory.
+        path: PathBuf,
+    },
+    /// A salvage goes to empty directories only.
+    #[error("{} is not empty; salvage to a new directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl SalvageError {
+    pub(crate) fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> SalvageError + 'a {
+        move |source| SalvageError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            SalvageError::Io { source, .. } => io_sqlstate(source),
+            SalvageError::NothingProven { .. } => "XX001",
+            SalvageError::NothingFound { .. } => "3D000",
+            SalvageError::NotEmpty { .. } => "42P04",
+        }
+    }
+}

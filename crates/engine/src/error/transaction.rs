@@ -1,0 +1,183 @@
+//! What can go wrong within a transaction. Conflicts are retried by [`Session::run`](crate::Session::run); the rest is
+//! reported.
+
+/// Why an operation or a commit did not happen. Unless said otherwise the transaction can go on; its earlier operations
+/// stand.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactionError {
+    /// Another transaction changed what this one read, before this one committed. Nothing of it took effect: run it
+    /// again.
+    #[error("the transaction conflicts with another one on {what}; nothing of it took effect, run it again")]
+    Conflict {
+        /// What the two met on.
+        what: Contended,
+    },
+    /// [`Session::run`](crate::Session::run) gave up.
+    #[error(
+        "the transaction met conflicts in all of {attempts} attempts; raise conflict_retries_max or make it smaller"
+    )]
+    RetriesExhausted {
+        /// How often it was run.
+        attempts: u32,
+    },
+    /// A row with this primary or unique key exists.
+    #[error("duplicate key {key} in {constraint} of table `{table}`")]
+    DuplicateKey {
+        /// The table.
+        table: String,
+        /// "the primary key" or "unique index `name`".
+        constraint: String,
+        /// The key's values.
+        key: String,
+    },
+    /// A write in a transaction that was begun read-only.
+    #[error("table `{table}` cannot be written by a read-only transaction; begin one without read_only")]
+    ReadOnly {
+        /// The table.
+        table: String,
+    },
+    /// There is no such table.
+    #[error("table `{table}` does not exist")]
+    UnknownTable {
+        /// As given.
+        table: String,
+    },
+    /// There is a table of this name.
+    #[error("table `{table}` exists already")]
+    TableExists {
+        /// The table.
+        table: String,
+    },
+    /// The table was altered or dropped since the handle was made, or its creation was rolled back.
+    #[error("the definition of table `{table}` has changed since this handle was made; look the table up again")]
+    TableChanged {
+        /// The table.
+        table: String,
+    },
+    /// A key longer than `key_bytes_max`.
+    #[error("a key of table `{table}` takes {bytes} bytes, the limit key_bytes_max is {limit}")]
+    KeyTooLarge {
+        /// The table.
+        table: String,
+        /// Its encoded size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A row longer than `row_bytes_max`.
+    #[error("a row of table `{table}` takes {bytes} bytes, the limit row_bytes_max is {limit}")]
+    RowTooLarge {
+        /// The table.
+        table: String,
+        /// Its encoded size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction's log record would be longer than `transaction_log_bytes_max`. Nothing of it took effect.
+    #[error(
+        "the transaction writes {bytes} bytes of log, the limit transaction_log_bytes_max is {limit}; split it or raise \
+         the limit"
+    )]
+    TransactionTooLarge {
+        /// The record's size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction's pending writes take more memory than `transaction_bytes_max`: it can be committed as it is or rolled
+    /// back, and takes no further write.
+    #[error(
+        "the writes of the transaction take {bytes} bytes of memory, the limit transaction_bytes_max is {limit}; split it \
+         or raise the limit"
+    )]
+    TransactionBytes {
+        /// What they take.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction has `transaction_writes_max` writes: it can be committed as it is or rolled back.
+    #[error(
+        "the transaction has {writes} writes of rows and index entries, the limit transaction_writes_max is {limit}; \
+         split it or raise the limit"
+    )]
+    TransactionWrites {
+        /// How many there are.
+        writes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transaction would leave more behind than `memory_limit` allows. Nothing of it took effect.
+    #[error(
+        "the transaction needs {needed} bytes more, and {used} bytes of memory are in use where memory_limit is {limit}; \
+         delete rows, or raise memory_limit"
+    )]
+    MemoryLimit {
+        /// What its rows take.
+        needed: u64,
+        /// What is in use.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// All `sessions_max` sessions are in use.
+    #[error("all {limit} sessions are in use; drop one or raise sessions_max")]
+    TooManySessions {
+        /// The limit.
+        limit: usize,
+    },
+    /// A savepoint of another transaction, or one that was rolled back already.
+    #[error("the savepoint does not belong to this transaction or was rolled back already")]
+    UnknownSavepoint,
+}
+
+/// What two transactions met on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Contended {
+    /// A row that this transaction read was changed.
+    Row,
+    /// A row appeared or vanished in a range that this transaction read.
+    Range,
+}
+
+impl std::fmt::Display for Contended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Contended::Row => "a row that it read",
+            Contended::Range => "a range that it read",
+        })
+    }
+}
+
+impl TransactionError {
+    pub(crate) const ROW_CONFLICT: TransactionError = TransactionError::Conflict { what: Contended::Row };
+    pub(crate) const RANGE_CONFLICT: TransactionError = TransactionError::Conflict { what: Contended::Range };
+
+    /// Whether a commit was refused because its writes are beyond a limit.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, TransactionError::TransactionTooLarge { .. } | TransactionError::MemoryLimit { .. })
+    }
+
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
+            TransactionError::DuplicateKey { .. } => "23505",
+            TransactionError::ReadOnly { .. } => "25006",
+            TransactionError::UnknownTable { .. } => "42P01",
+            TransactionError::TableExists { .. } => "42P07",
+            TransactionError::TableChanged { .. } => "0A000",
+            TransactionError::KeyTooLarge { .. }
+            | TransactionError::RowTooLarge { .. }
+            | TransactionError::TransactionTooLarge { .. }
+            | TransactionError::TransactionBytes { .. }
+            | TransactionError::TransactionWrites { .. } => "54000",
+            TransactionError::MemoryLimit { .. } => "53200",
+            TransactionError::TooManySessions { .. } => "53300",
+            TransactionError::UnknownSavepoint => "3B001",
+        }
+    }
+}

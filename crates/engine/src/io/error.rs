@@ -1,0 +1,60 @@
+//! What a failed file operation means to people: its SQLSTATE, and what to do about it.
+
+use std::io;
+use std::path::Path;
+
+use super::os::said_of;
+
+/// What the system said, for a message that names `path` and what was tried.
+pub(crate) fn cause<'e>(error: &'e io::Error, path: &Path) -> &'e io::Error {
+    said_of(error, path).unwrap_or(error)
+}
+
+/// The SQLSTATE of a failed file operation.
+pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "53100",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "42501",
+        io::ErrorKind::NotFound => "58P01",
+        _ => "58030",
+    }
+}
+
+/// Whether the device failed, and did not only refuse: what it had taken before may be lost as well.
+pub(crate) fn is_device_failure(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotFound
+    )
+}
+
+/// What to do about a failed write; begins with the punctuation that appends it to a message.
+pub(crate) fn io_cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room on the device and open the database again, nothing is lost"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; opening a database writes to its directories: make them writable, or open a copy"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::directory::DirectoryError;
+    use crate::io::{Disk, OsDisk};
+
+    #[test]
+    fn a_path_is_named_once() {
+        let path = std::env::temp_dir().join("osier-is-not-here");
+        let error = OsDisk.status(&path).map_err(DirectoryError::io("look at", &path)).unwrap_err().to_string();
+        assert_eq!(error.matches("osier-is-not-here").count(), 1, "{error}");
+        assert!(error.starts_with("cannot look at ") && error.contains("No such file"), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Where the tests make the real disk wrong. What ships does what it meant to.
+
+use crate::failpoint::{Mutation, has};
+
+/// Whether the sync of a file is left out ([`Mutation::DirectUnsynced`]).
+#[inline(always)]
+pub(super) fn is_unsynced(is_direct: bool) -> bool {
+    is_direct && has(Mutation::DirectUnsynced)
+}

@@ -1,0 +1,62 @@
+//! What must be durable before the outcome of a transaction may be told: thresholds on the frontier.
+//!
+//! Every protocol's rule of acknowledgement is such thresholds (its frontier.rs gives them), so that receipts and queues
+//! know no protocol.
+
+use super::Watermark;
+use crate::ids::{Epoch, Stamp, StreamId};
+
+/// What must be durable before an outcome may be told. Zero is met by everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Requirement {
+    /// The stream of the transaction's session.
+    pub(crate) stream: StreamId,
+    /// `DSN` of that stream.
+    pub(crate) dsn: Stamp,
+    /// `CSN`: every stream is durable up to it.
+    pub(crate) csn: Stamp,
+}
+
+/// A threshold that the frontier has not reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unmet {
+    /// `DSN` of the own stream is to come up to here.
+    Dsn(Stamp),
+    /// `CSN` is to come up to here.
+    Csn(Stamp),
+}
+
+impl Requirement {
+    /// Returns what is always met.
+    pub(crate) fn none(stream: StreamId) -> Requirement {
+        Requirement { stream, dsn: Stamp::ZERO, csn: Stamp::ZERO }
+    }
+
+    /// Returns the first threshold that the frontier has not reached: one load or two.
+    #[inline]
+    pub(crate) fn unmet(&self, watermark: &Watermark) -> Option<Unmet> {
+        if self.dsn > Stamp::ZERO && watermark.dsn(self.stream) < self.dsn {
+            return Some(Unmet::Dsn(self.dsn));
+        }
+        (self.csn > Stamp::ZERO && watermark.csn() < self.csn).then_some(Unmet::Csn(self.csn))
+    }
+}
+
+/// How a transaction ended, as its receipt knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Its order number; zero where it logged nothing.
+    pub(crate) stamp: Stamp,
+    /// The epoch of its serialization point.
+    pub(crate) epoch: Epoch,
+    /// When it may be told.
+    pub(crate) requirement: Requirement,
+}
+
+impl Outcome {
+    /// Returns the outcome of a reader of everything up to `stamp`, on every stream.
+    pub(crate) fn stable(stamp: Stamp) -> Outcome {
+        let requirement = Requirement { csn: stamp, ..Requirement::none(StreamId(0)) };
+        Outcome { stamp: Stamp::ZERO, epoch: Epoch(0), requirement }
+    }
+}

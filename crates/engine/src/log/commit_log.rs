@@ -1,0 +1,145 @@
+//! The commit log of an open database: its protocol and, unless nothing is logged, the streams that run under it.
+//!
+//! What depends on the protocol is [`LogProtocol`](super::protocol::LogProtocol); all else is here, the same for every one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::{Config, Protocol};
+use crate::directory::manifest::{StreamBegin, StreamEnd};
+use crate::error::{LogError, LogFailure};
+use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::log::acknowledge::ReceiptSource;
+use crate::log::persist::{LogLayout, LogMetrics, RunningLog};
+use crate::log::protocol::faults::{Built, BuiltFrontier, build};
+use crate::log::protocol::none::Unlogged;
+use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
+use crate::log::protocol::serial::{Serial, SerialFrontier};
+
+/// The protocol of an open database, erased; [`with_protocol`] gives it its type again.
+pub(crate) enum ActiveProtocol {
+    None(Built<Unlogged>),
+    Serial(Built<Serial>),
+    Poplar(Built<Poplar>),
+}
+
+/// Evaluates `$body` with `$protocol` bound to whichever [`LogProtocol`](super::protocol::LogProtocol) there is: one match
+/// for each commit.
+macro_rules! with_protocol {
+    ($log:expr, $protocol:ident => $body:expr) => {
+        match $log.protocol() {
+            $crate::log::ActiveProtocol::None($protocol) => $body,
+            $crate::log::ActiveProtocol::Serial($protocol) => $body,
+            $crate::log::ActiveProtocol::Poplar($protocol) => $body,
+        }
+    };
+}
+pub(crate) use with_protocol;
+
+/// The commit log of an open database.
+pub(crate) struct CommitLog {
+    protocol: ActiveProtocol,
+    /// `None` where nothing is logged.
+    running: Option<RunningLog>,
+}
+
+impl CommitLog {
+    /// Returns the log of a database that logs nothing.
+    pub(crate) fn unlogged() -> CommitLog {
+        CommitLog { protocol: ActiveProtocol::None(build(Unlogged)), running: None }
+    }
+
+    /// Starts a generation with the protocol of `config`.
+    pub(crate) fn start(config: &Config, layout: LogLayout) -> Result<CommitLog, LogError> {
+        let floor = layout.floor;
+        let running = match config.protocol {
+            Protocol::None => return Ok(CommitLog::unlogged()),
+            Protocol::Serial => RunningLog::start::<BuiltFrontier<SerialFrontier>>(config, layout)?,
+            Protocol::Poplar => RunningLog::start::<BuiltFrontier<PoplarFrontier>>(config, layout)?,
+        };
+        let log = Arc::clone(running.log());
+        let protocol = match config.protocol {
+            Protocol::None => unreachable!("it has no log"),
+            Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor))),
+            Protocol::Poplar => ActiveProtocol::Poplar(build(Poplar::new(log))),
+        };
+        Ok(CommitLog { protocol, running: Some(running) })
+    }
+
+    /// Returns the protocol, for [`with_protocol`].
+    #[inline]
+    pub(crate) fn protocol(&self) -> &ActiveProtocol {
+        &self.protocol
+    }
+
+    /// Blocks until there is room for a record of this size; when the caller comes to take it, another one may have. The
+    /// caller holds no locks: the wait is for a device.
+    pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
+        self.running.as_ref().map_or(Ok(()), |running| running.log().wait_for_room(stream, record_bytes))
+    }
+
+    /// Returns the stamp up to which everything is durable whatever happens, and which every later stamp exceeds. Without a
+    /// log it is the greatest one: nothing waits for what is never durable.
+    pub(crate) fn stable(&self) -> Stamp {
+        self.running.as_ref().map_or(Stamp::MAX, RunningLog::stable)
+    }
+
+    /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without
+    /// a log.
+    pub(crate) fn last_stamp(&self) -> Stamp {
+        self.running.as_ref().map_or(Stamp::ZERO, RunningLog::last_stamp)
+    }
+
+    /// Returns where in each stream there are all records above `floor`, or without one all that are stamped from now on.
+    pub(crate) fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
+        self.running.as_ref().map_or_else(Vec::new, |running| running.begins(floor))
+    }
+
+    /// Returns where what is durable ends in each stream.
+    pub(crate) fn durable_ends(&self) -> Vec<LogOffset> {
+        self.running.as_ref().map_or_else(Vec::new, RunningLog::durable_ends)
+    }
+
+    /// Takes back the segments before `begins`, and those of earlier generations, `others`: a durable manifest says that
+    /// recovery does not need them.
+    pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
+        if let Some(running) = &self.running {
+            running.log().pool.recycle(begins, others);
+        }
+    }
+
+    /// Makes the receipts of one session.
+    pub(crate) fn receipts(&self) -> ReceiptSource {
+        self.running.as_ref().map_or_else(ReceiptSource::unlogged, RunningLog::receipts)
+    }
+
+    /// Has records written that nobody asked about so far.
+    pub(crate) fn nudge(&self) {
+        if let Some(running) = &self.running {
+            running.log().nudge();
+        }
+    }
+
+    /// Returns what ended the log, if anything did.
+    pub(crate) fn failure(&self) -> Option<LogError> {
+        self.running.as_ref().and_then(RunningLog::failure)
+    }
+
+    /// Ends the log: nothing is acknowledged from now on.
+    pub(crate) fn fail(&self, failure: LogFailure) {
+        if let Some(running) = &self.running {
+            running.log().fail(failure);
+        }
+    }
+
+    /// Drains the streams, stops the background tasks and returns where each stream ends. New commits fail with
+    /// [`LogError::Closed`]; those that were stamped are durable when this returns.
+    pub(crate) fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
+        self.running.as_ref().map_or_else(|| Ok(Vec::new()), RunningLog::close)
+    }
+
+    /// Returns what was written so far.
+    pub(crate) fn metrics(&self) -> LogMetrics {
+        self.running.as_ref().map_or_else(LogMetrics::default, |running| running.log().metrics())
+    }
+}

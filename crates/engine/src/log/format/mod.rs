@@ -1,0 +1,16 @@
+//! What a log is on disk: payloads in records, records in batches, batches in segments, each sealed for its place
+//! (docs/log-format.md).
+//!
+//! Absent: who writes them (log/persist/), who reads them (recovery/), and which segments count (directory/).
+
+pub mod batch;
+pub(crate) mod bytes;
+pub mod dependency;
+mod faults;
+pub(crate) mod newest;
+pub mod payload;
+pub mod record;
+mod seal;
+pub mod segment;
+
+pub use seal::{LogIdentity, Seal};

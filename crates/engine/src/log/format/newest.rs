@@ -1,0 +1,178 @@
+//! Which segment of a stream is the newest: the file `NEWEST` in its directory (docs/log-format.md, section 9). Without it nobody
+//! could tell a segment that was removed from one that never was.
+//!
+//! Invariants:
+//! - A segment is recorded after it has its name and before it gets its first batch. So the newest segment there is may be one
+//!   newer than the record says, and is empty then; one that is older shows that a segment is gone.
+//! - The file is there before the manifest of the stream's generation is. Every life of the database replaces it, so that no
+//!   other name of the old file sees what this one records.
+//! - Of its two slots the one is written that does not hold the last record: a torn write leaves that.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::segment::FIRST_SEQUENCE;
+use crate::ids::{DatabaseId, Generation, Incarnation, StreamId};
+use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
+use crate::log::format::batch::STREAMS_MAX;
+use crate::log::format::bytes::{u32_at, u64_at};
+use crate::log::format::{LogIdentity, faults};
+
+const NAME: &str = "NEWEST";
+const TEMPORARY_NAME: &str = "NEWEST.tmp";
+const MAGIC: [u8; 8] = *b"OSIERNEW";
+/// The format that this program writes.
+pub(crate) const VERSION: u32 = 1;
+/// The fields of a slot; zeros follow.
+const FIELDS_BYTES: usize = 64;
+const SLOTS: usize = 2;
+
+/// What a slot says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Whose newest segment it is.
+    pub(crate) log: LogIdentity,
+    /// Its number; one below [`FIRST_SEQUENCE`] where there is none.
+    pub(crate) sequence: u64,
+}
+
+/// The file, open for the one logger that writes it.
+pub(crate) struct Newest {
+    file: Arc<dyn File>,
+    log: LogIdentity,
+    slot: usize,
+}
+
+/// Where the record of the stream in `directory` lies.
+pub(crate) fn path(directory: &Path) -> PathBuf {
+    directory.join(NAME)
+}
+
+/// Creates the record of a stream that has none; durable when this returns. One that another creation of a database left behind
+/// is replaced.
+pub(crate) fn ensure(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::Result<()> {
+    let is_of_stream = |record: &Record| {
+        let is_earlier = record.log.generation() < log.generation();
+        is_earlier && (record.log.database(), record.log.stream()) == (log.database(), log.stream())
+    };
+    let is_there = disk.exists(&path(directory))? && read(disk, directory)?.iter().any(is_of_stream);
+    match is_there {
+        // Its name may be that of an attempt that was cut off.
+        true => faults::sync_earlier_name(|| disk.sync_dir(directory)),
+        false => Newest::replace(disk, directory, log, FIRST_SEQUENCE - 1).map(drop),
+    }
+}
+
+/// The sound records of the stream in `directory`; `NotFound` where the file is not there.
+pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<Record>> {
+    Ok(slots(disk, directory)?.chunks_exact(BLOCK_BYTES).filter_map(decode).collect())
+}
+
+/// The version of a record in `directory` that a newer program wrote; `None` where there is none.
+pub(crate) fn newer_version(disk: &dyn Disk, directory: &Path) -> io::Result<Option<u32>> {
+    let version = |slot: &[u8]| Some(u32_at(slot, 8)).filter(|version| *version > VERSION && is_whole(slot));
+    Ok(slots(disk, directory)?.chunks_exact(BLOCK_BYTES).find_map(version))
+}
+
+fn slots(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(&path(directory), OpenMode::Read)?;
+    let mut bytes = vec![0; SLOTS * BLOCK_BYTES];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+impl Newest {
+    /// Replaces the record of a stream by that of the newest segment of `log`; durable when this returns.
+    pub(crate) fn replace(disk: &dyn Disk, directory: &Path, log: LogIdentity, sequence: u64) -> io::Result<Newest> {
+        let (temporary, path) = (directory.join(TEMPORARY_NAME), path(directory));
+        if disk.exists(&temporary)? {
+            disk.remove(&temporary)?;
+        }
+        let file = disk.open(&temporary, OpenMode::Create)?;
+        let mut bytes = vec![0; SLOTS * BLOCK_BYTES];
+        encode(&mut bytes[..BLOCK_BYTES], &Record { log, sequence });
+        file.write_at(&bytes, 0)?;
+        file.sync()?;
+        disk.rename(&temporary, &path)?;
+        disk.sync_dir(directory)?;
+        Ok(Newest { file, log, slot: 1 })
+    }
+
+    /// Records that the stream has the segment `sequence`; durable when this returns.
+    pub(crate) fn record(&mut self, sequence: u64) -> io::Result<()> {
+        let mut block = vec![0; BLOCK_BYTES];
+        encode(&mut block, &Record { log: self.log, sequence });
+        self.file.write_at(&block, (self.slot * BLOCK_BYTES) as u64)?;
+        self.slot = (self.slot + 1) % SLOTS;
+        self.file.sync()
+    }
+}
+
+fn encode(block: &mut [u8], record: &Record) {
+    block.fill(0);
+    block[..8].copy_from_slice(&MAGIC);
+    block[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    block[16..32].copy_from_slice(&record.log.database().0.to_le_bytes());
+    block[32..36].copy_from_slice(&record.log.stream().0.to_le_bytes());
+    block[36..40].copy_from_slice(&record.log.streams().to_le_bytes());
+    block[40..48].copy_from_slice(&record.log.generation().0.to_le_bytes());
+    block[48..56].copy_from_slice(&record.sequence.to_le_bytes());
+    block[56..64].copy_from_slice(&record.log.incarnation().0.to_le_bytes());
+    let checksum = checksum(block);
+    block[12..16].copy_from_slice(&checksum.to_le_bytes());
+    assert_eq!(decode(block).as_ref(), Some(record), "a record that cannot be read again");
+}
+
+fn checksum(block: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(&block[16..]) ^ u32_at(block, 8)
+}
+
+/// Of any version: the magic number, the version and the checksum stay where they are.
+fn is_whole(block: &[u8]) -> bool {
+    block[..8] == MAGIC && u32_at(block, 12) == checksum(block)
+}
+
+fn decode(block: &[u8]) -> Option<Record> {
+    let is_sound = is_whole(block) && u32_at(block, 8) == VERSION;
+    let (stream, streams) = (u32_at(block, 32), u32_at(block, 36));
+    if !is_sound || stream >= streams || streams > STREAMS_MAX || block[FIELDS_BYTES..].iter().any(|byte| *byte != 0) {
+        return None;
+    }
+    let database = DatabaseId(u128::from(u64_at(block, 16)) | u128::from(u64_at(block, 24)) << 64);
+    let log = LogIdentity::new(database, Generation(u64_at(block, 40)), StreamId(stream), streams);
+    Some(Record { log: log.begun_by(Incarnation(u64_at(block, 56))), sequence: u64_at(block, 48) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::disk_for_tests::TestDisk;
+
+    #[test]
+    fn the_last_record_counts_and_a_torn_one_leaves_the_one_before() {
+        let (disk, directory) = (TestDisk::new(), Path::new("/db/stream-1"));
+        disk.create_dir_all(directory).unwrap();
+        assert_eq!(read(&disk, directory).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let log = LogIdentity::new(DatabaseId(5 << 90 | 7), Generation(3), StreamId(1), 2).begun_by(Incarnation(9));
+        let mut newest = Newest::replace(&disk, directory, log, 0).unwrap();
+        let greatest = || read(&disk, directory).unwrap().into_iter().max_by_key(|record| record.sequence).unwrap();
+        for sequence in 0..5 {
+            disk.crash();
+            assert_eq!(greatest(), Record { log, sequence });
+            newest.record(sequence + 1).unwrap();
+        }
+        // Slots are written in turn: the fifth record is in the second one.
+        disk.edit(&path(directory), |bytes| bytes[BLOCK_BYTES + 20] ^= 1);
+        assert_eq!(greatest(), Record { log, sequence: 4 });
+        disk.edit(&path(directory), |bytes| bytes[20] ^= 1);
+        assert_eq!(read(&disk, directory).unwrap(), []);
+        // A damaged version is none; one that fits its checksum is a newer program's.
+        disk.edit(&path(directory), |bytes| bytes[20] ^= 1);
+        disk.edit(&path(directory), |bytes| bytes[8] = 2);
+        assert_eq!(newer_version(&disk, directory).unwrap(), None);
+        disk.edit(&path(directory), |bytes| bytes[12] ^= VERSION as u8 ^ 2);
+        assert_eq!((read(&disk, directory).unwrap(), newer_version(&disk, directory).unwrap()), (vec![], Some(2)));
+    }
+}

@@ -1,0 +1,256 @@
+//! The log record of one transaction: its order numbers, what it depends on, and a payload.
+//!
+//! Invariants:
+//! - A record is a multiple of [`ALIGNMENT`] long, starts at such an offset and is contiguous.
+//! - A record that [`parse`] accepts is well formed to its last byte: reading its payload cannot fail.
+//! - Whatever takes the place of a record without being one, a *skip*, is zero but for its length.
+//!
+//! Absent: the order numbers' meaning (the log protocol), payloads (payload/).
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::ids::{Epoch, Stamp};
+use crate::log::format::bytes::{u32_at, u64_at};
+use crate::log::format::dependency::Dependency;
+use crate::log::format::faults;
+use crate::log::format::payload::values::{self, Writes};
+use crate::log::format::payload::{PayloadError, PayloadKind};
+use crate::log::format::seal::Seal;
+
+/// Records start at multiples of this, in bytes.
+pub const ALIGNMENT: usize = 8;
+/// The bit of the length that marks a skip.
+pub const SKIP: u32 = 1 << 31;
+
+/// Length, checksum and stamp.
+const DEPENDENCY_AT: usize = 16;
+/// Epoch, count of writes and kind of payload.
+const REST_BYTES: usize = 16;
+
+/// What stands before the payload of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordHeader<D = Stamp> {
+    /// The transaction's order number.
+    pub stamp: Stamp,
+    /// What the transaction depends on (docs/protocols.md).
+    pub raw_dep: D,
+    /// The epoch at the serialization point.
+    pub epoch: Epoch,
+    /// How many writes the payload holds.
+    pub write_count: u32,
+}
+
+/// Why bytes are not a record.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The length is no record's.
+    #[error("a record cannot be {length} bytes long")]
+    Length {
+        /// The length found.
+        length: u32,
+    },
+    /// The record reaches beyond the bytes at hand.
+    #[error("a record of {length} bytes does not fit in the {room} bytes left")]
+    Room {
+        /// The record's length.
+        length: u32,
+        /// The bytes left.
+        room: usize,
+    },
+    /// Damaged, or written at another place.
+    #[error("the checksum is {found:08x} and should be {expected:08x}")]
+    Checksum {
+        /// The checksum in the record.
+        found: u32,
+        /// The checksum of its bytes at this place.
+        expected: u32,
+    },
+    /// A skip holds something.
+    #[error("a skipped range of {length} bytes is not empty")]
+    Skip {
+        /// The skip's length.
+        length: u32,
+    },
+    /// The checksum holds but the content makes no sense.
+    #[error("the record is malformed: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl From<PayloadError> for RecordError {
+    fn from(PayloadError { what }: PayloadError) -> RecordError {
+        RecordError::Malformed { what }
+    }
+}
+
+/// Returns how many bytes stand before the payload.
+#[inline]
+pub fn header_bytes<D: Dependency>(raw_dep: &D) -> usize {
+    DEPENDENCY_AT + raw_dep.encoded_len() + REST_BYTES
+}
+
+/// Returns the length of a record with a payload of so many bytes.
+#[inline]
+pub fn encoded_len<D: Dependency>(raw_dep: &D, payload_bytes: usize) -> usize {
+    (header_bytes(raw_dep) + payload_bytes).next_multiple_of(ALIGNMENT)
+}
+
+/// Writes a record that fills `buffer` exactly and is sealed for its place; `payload` writes into the bytes that it is given
+/// and returns how many of them it took.
+#[inline]
+pub fn encode<D: Dependency>(
+    buffer: &mut [u8],
+    header: &RecordHeader<D>,
+    kind: PayloadKind,
+    seal: Seal,
+    payload: impl FnOnce(&mut [u8]) -> usize,
+) {
+    let header_bytes = header_bytes(&header.raw_dep);
+    assert!(buffer.len() >= header_bytes && buffer.len().is_multiple_of(ALIGNMENT), "{} bytes", buffer.len());
+    assert!(buffer.len() < SKIP as usize, "{} bytes", buffer.len());
+    assert!(header.stamp > Stamp::ZERO && header.stamp <= Stamp::MAX, "stamp {}", header.stamp);
+    let greatest = header.raw_dep.greatest();
+    assert!(greatest < header.stamp, "stamp {} depends on {greatest}", header.stamp);
+    let length = buffer.len() as u32;
+    buffer[..4].copy_from_slice(&length.to_le_bytes());
+    buffer[8..16].copy_from_slice(&header.stamp.0.to_le_bytes());
+    let (dependency, rest) =
+        buffer[DEPENDENCY_AT..header_bytes].split_at_mut(header_bytes - DEPENDENCY_AT - REST_BYTES);
+    header.raw_dep.encode(dependency);
+    rest[..8].copy_from_slice(&header.epoch.0.to_le_bytes());
+    rest[8..12].copy_from_slice(&header.write_count.to_le_bytes());
+    rest[12..].copy_from_slice(&kind.tag().to_le_bytes());
+    let written = payload(&mut buffer[header_bytes..]);
+    let padding = &mut buffer[header_bytes + written..];
+    assert!(padding.len() < ALIGNMENT, "{} bytes left over", padding.len());
+    padding.fill(0);
+    let checksum = seal.checksum(&buffer[8..]);
+    buffer[4..8].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Marks `buffer` as holding no record.
+pub fn write_skip(buffer: &mut [u8]) {
+    assert!(!buffer.is_empty() && buffer.len().is_multiple_of(ALIGNMENT), "{} bytes", buffer.len());
+    buffer.fill(0);
+    let length = u32::try_from(buffer.len()).ok().filter(|length| length & SKIP == 0).expect("a skip below 2 GiB");
+    buffer[..4].copy_from_slice(&(length | SKIP).to_le_bytes());
+}
+
+/// What stands at one place of a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a, D: Dependency = Stamp> {
+    /// A transaction.
+    Record(RecordReader<'a, D>),
+    /// Nothing, for so many bytes.
+    Skip(usize),
+}
+
+impl<D: Dependency> Entry<'_, D> {
+    /// How many bytes it takes.
+    pub fn len(&self) -> usize {
+        match self {
+            Entry::Record(record) => record.bytes.len(),
+            Entry::Skip(length) => *length,
+        }
+    }
+
+    /// Never: an entry has a length.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Reads the entry at the start of `bytes`, which may go on behind it, and checks it wholly.
+pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal) -> Result<Entry<'_, D>, RecordError> {
+    let word = match bytes.get(..4) {
+        Some(word) => u32_at(word, 0),
+        None => return Err(RecordError::Room { length: 4, room: bytes.len() }),
+    };
+    let length = word & !SKIP;
+    if length == 0 || !(length as usize).is_multiple_of(ALIGNMENT) {
+        return Err(RecordError::Length { length: word });
+    }
+    let bytes = bytes.get(..length as usize).ok_or(RecordError::Room { length, room: bytes.len() })?;
+    if word & SKIP != 0 {
+        // A flipped bit must not turn a record into a skip: a record has a stamp, a skip holds nothing.
+        let empty = bytes[4..].iter().all(|byte| *byte == 0);
+        return if empty { Ok(Entry::Skip(bytes.len())) } else { Err(RecordError::Skip { length }) };
+    }
+    if bytes.len() < DEPENDENCY_AT + REST_BYTES {
+        return Err(RecordError::Length { length });
+    }
+    let (found, expected) = (u32_at(bytes, 4), seal.checksum(&bytes[8..]));
+    if faults::is_unsound(found != expected) {
+        return faults::unsound(RecordError::Checksum { found, expected }, Entry::Skip(bytes.len()));
+    }
+    let record = RecordReader { bytes, dependency: PhantomData };
+    record.check()?;
+    Ok(Entry::Record(record))
+}
+
+/// A valid record.
+#[derive(Clone, Copy)]
+pub struct RecordReader<'a, D: Dependency = Stamp> {
+    bytes: &'a [u8],
+    dependency: PhantomData<D>,
+}
+
+impl<'a, D: Dependency> RecordReader<'a, D> {
+    /// Returns the order numbers.
+    pub fn header(&self) -> RecordHeader<D> {
+        self.decode().expect("parse checked the header").0
+    }
+
+    /// Returns the writes, in the order in which they were encoded.
+    pub fn writes(&self) -> Writes<'a> {
+        let (header, payload_at) = self.decode().expect("parse checked the header");
+        Writes::new(&self.bytes[payload_at..], header.write_count)
+    }
+
+    /// The header, and where the payload begins; `None` where the record is too short.
+    #[inline]
+    fn decode(&self) -> Option<(RecordHeader<D>, usize)> {
+        let raw_dep = D::decode(&self.bytes[DEPENDENCY_AT..])?;
+        let payload_at = header_bytes(&raw_dep);
+        let rest = self.bytes.get(payload_at - REST_BYTES..payload_at)?;
+        let (epoch, write_count) = (Epoch(u64_at(rest, 0)), u32_at(rest, 8));
+        Some((RecordHeader { stamp: Stamp(u64_at(self.bytes, 8)), raw_dep, epoch, write_count }, payload_at))
+    }
+
+    fn check(&self) -> Result<(), RecordError> {
+        let malformed = |what| Err(RecordError::Malformed { what });
+        let Some((header, payload_at)) = self.decode() else { return malformed("its header is cut short") };
+        if header.stamp == Stamp::ZERO || header.stamp > Stamp::MAX {
+            return malformed("the stamp is out of range");
+        }
+        if header.raw_dep.greatest() >= header.stamp {
+            return malformed("it depends on what came after it");
+        }
+        let payload = &self.bytes[payload_at..];
+        let padding = match PayloadKind::of(u32_at(self.bytes, payload_at - 4)) {
+            Some(PayloadKind::Values) => &payload[values::check(payload, header.write_count)?..],
+            None => return malformed("its payload is of an unknown kind"),
+        };
+        if padding.len() >= ALIGNMENT {
+            return malformed("it is longer than its payload");
+        }
+        if padding.iter().any(|byte| *byte != 0) {
+            return malformed("its padding is not empty");
+        }
+        Ok(())
+    }
+}
+
+impl<D: Dependency> fmt::Debug for RecordReader<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordReader").field("bytes", &self.bytes.len()).field("header", &self.header()).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

@@ -1,0 +1,28 @@
+//! What a protocol says to the loggers: how streams keep up with each other.
+
+use super::Log;
+use crate::ids::{Stamp, StreamId};
+use crate::log::format::batch::Certificate;
+
+/// How far a stream with nothing to write is behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lag {
+    /// Nothing that is durable elsewhere waits for this stream.
+    None,
+    /// Other streams are durable further; nobody waits for it yet.
+    Behind,
+    /// Somebody waits for this stream to catch up.
+    Demanded,
+}
+
+/// How the durable frontier moves: the part of a logger that differs between protocols.
+pub(crate) trait Frontier: Send + 'static {
+    /// The stamp to which closing a batch raises its stream: the heartbeat.
+    fn raise(log: &Log) -> Stamp;
+
+    /// Raises streams other than `own` that have nothing in flight to `stamp`, and says of all how far they are durable.
+    fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>);
+
+    /// Whether `own`, which has nothing to write, is to write a marker.
+    fn lag(log: &Log, own: StreamId) -> Lag;
+}

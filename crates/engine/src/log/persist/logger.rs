@@ -1,0 +1,333 @@
+//! The logger of one stream: what makes commits durable.
+//!
+//! One flush, in this order: close the batch (the stream's stamp rises to the heartbeat), certify idle streams, write
+//! header and records, sync, publish `DSN` and `CSN`, release the ring's space, wake whom that covers. A flush starts
+//! as soon as records are pending and the last flush is over; only a positive `group_commit_interval` makes it wait.
+//!
+//! Invariants:
+//! - Nothing is published before the batch that says it is durable (P2), heartbeats and certificates included.
+//! - A batch lies within one segment; batch n + 1 is written only after batch n is durable.
+//! - The first error is final: the log fails and the logger ends. A logger that ends in any other way than it should,
+//!   by a panic, fails the log too.
+//!
+//! Each stage of a flush is a step of the task, so that a simulator can interleave two loggers within their flushes.
+//! Absent: what raises a stamp and who is certified (the protocol's [`Frontier`]), waiting (acknowledge/).
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_memory::Batch;
+
+use super::device::Device;
+use super::faults;
+use crate::error::LogFailure;
+use crate::failpoint::{Point, yield_at};
+use crate::ids::{LogOffset, Stamp, StreamId, WallTime};
+use crate::io::{Step, Task};
+use crate::log::acknowledge::queue::{Waiter, wake_all};
+use crate::log::format::batch::{self, BatchHeader, Certificate};
+use crate::log::format::newest::{self, Newest};
+use crate::log::format::segment::{self, SegmentHeader};
+use crate::log::persist::frontier::{Frontier, Lag};
+use crate::log::persist::{Log, Stream};
+
+/// How long a stream may stay behind the others, with nobody waiting for it, before it writes a marker.
+const LAG_MAX: Duration = Duration::from_millis(1);
+
+/// The task of one stream.
+pub(crate) struct Logger<F> {
+    log: Arc<Log>,
+    id: StreamId,
+    stage: Stage,
+    device: Option<Device>,
+    next_sequence: u64,
+    /// Where the newest segment is recorded; `None` before the first one.
+    newest: Option<Newest>,
+    /// Since when the stream is behind.
+    lag_since: Option<Duration>,
+    /// When the last flush began.
+    flushed_at: Duration,
+    /// What the batch at hand says of the other streams.
+    certificates: Vec<Certificate>,
+    /// Kept for their memory.
+    certified: Vec<StreamId>,
+    covered: Vec<Arc<Waiter>>,
+    finished: bool,
+    frontier: PhantomData<F>,
+}
+
+enum Stage {
+    /// No batch at hand.
+    Gathering,
+    /// Closed, not written.
+    Closed(Batch),
+    /// Written, not known durable.
+    Written(Batch),
+}
+
+/// What to do with no batch at hand.
+enum Move {
+    Flush,
+    Wait(Option<Duration>),
+    End,
+}
+
+impl<F: Frontier> Logger<F> {
+    /// The logger of stream `id`.
+    pub(crate) fn new(log: Arc<Log>, id: StreamId) -> Logger<F> {
+        let streams = log.streams.len();
+        Logger {
+            log,
+            id,
+            stage: Stage::Gathering,
+            device: None,
+            next_sequence: segment::FIRST_SEQUENCE,
+            newest: None,
+            lag_since: None,
+            flushed_at: Duration::ZERO,
+            certificates: Vec::with_capacity(streams),
+            certified: Vec::with_capacity(streams),
+            covered: Vec::new(),
+            finished: false,
+            frontier: PhantomData,
+        }
+    }
+
+    /// The task's name.
+    pub(crate) fn name(&self) -> String {
+        format!("osier-logger-{}", self.id)
+    }
+
+    fn stream(&self) -> &Stream {
+        self.log.stream(self.id)
+    }
+
+    /// One stage of a flush, or the decision to begin one.
+    fn advance(&mut self) -> Result<Step, LogFailure> {
+        match std::mem::replace(&mut self.stage, Stage::Gathering) {
+            Stage::Gathering => match self.decide() {
+                Move::Flush => {
+                    self.stage = Stage::Closed(self.close_batch());
+                    Ok(Step::Again)
+                }
+                Move::Wait(timeout) => Ok(Step::Idle(timeout)),
+                Move::End => Ok(Step::Done),
+            },
+            Stage::Closed(mut batch) => {
+                if !self.make_room(&batch)? {
+                    self.stage = Stage::Closed(batch);
+                    return Ok(Step::Idle(None));
+                }
+                self.write(&mut batch)?;
+                self.stage = Stage::Written(batch);
+                Ok(Step::Again)
+            }
+            Stage::Written(batch) => {
+                self.sync()?;
+                self.publish(batch);
+                Ok(Step::Again)
+            }
+        }
+    }
+
+    fn decide(&mut self) -> Move {
+        let acknowledger = Arc::clone(&self.log.acknowledger);
+        let interval = self.log.settings.group_commit_interval;
+        if self.stream().ring.has_work() {
+            let early = self.early();
+            return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
+        }
+        let lag = F::lag(&self.log, self.id);
+        if lag != Lag::None && faults::beats_in_memory() {
+            self.beat_in_memory_only();
+        }
+        match lag {
+            Lag::Demanded => Move::Flush,
+            _ if self.log.is_closing() && acknowledger.watermark().csn() >= acknowledger.demand() => Move::End,
+            Lag::None => {
+                self.lag_since = None;
+                // Workers do not wake a timed logger.
+                Move::Wait((!interval.is_zero()).then_some(interval))
+            }
+            Lag::Behind => {
+                let now = self.log.environment.clock.now();
+                let since = *self.lag_since.get_or_insert(now);
+                let left = (since + LAG_MAX.max(interval)).saturating_sub(now);
+                if left.is_zero() { Move::Flush } else { Move::Wait(Some(left)) }
+            }
+        }
+    }
+
+    /// How long a batch with records is still to wait: not at all unless group commits are timed.
+    fn early(&self) -> Duration {
+        let interval = self.log.settings.group_commit_interval;
+        let stream = self.stream();
+        if interval.is_zero() || self.log.is_closing() || stream.ring.pending_bytes() > stream.wake_bytes {
+            return Duration::ZERO;
+        }
+        (self.flushed_at + interval).saturating_sub(self.log.environment.clock.now())
+    }
+
+    /// Ends the open batch, with the stream's stamp raised: the heartbeat.
+    fn close_batch(&mut self) -> Batch {
+        if !self.log.settings.group_commit_interval.is_zero() {
+            self.flushed_at = self.log.environment.clock.now();
+        }
+        self.lag_since = None;
+        let stamp = F::raise(&self.log);
+        yield_at(Point::Beat);
+        let batch = self.stream().ring.close_batch(stamp);
+        self.stream().ring.wait_filled(&batch);
+        batch
+    }
+
+    /// Whether the segment has room for `batch`; begins the next segment where not. `false`: there is no blank yet, and
+    /// the preparer wakes this task when there is.
+    fn make_room(&mut self, batch: &Batch) -> Result<bool, LogFailure> {
+        if self.device.as_ref().is_some_and(|device| device.has_room(LogOffset(batch.end()))) {
+            return Ok(true);
+        }
+        let Some(blank) = self.log.pool.take(self.id) else { return Ok(false) };
+        let header = SegmentHeader {
+            log: self.stream().identity,
+            sequence: self.next_sequence,
+            base: LogOffset(batch.start()),
+            floor: faults::floor(self.log.acknowledger.watermark().dsn(self.id)),
+            bytes: self.log.settings.segment_bytes,
+        };
+        let install = |logger: &Self| {
+            let directory = logger.log.pool.directory(logger.id);
+            Device::install(&*logger.log.environment.disk, directory, blank, header, faults::open_mode())
+        };
+        let device = faults::install_and_record(self, install, Self::record_newest)?;
+        assert!(device.has_room(LogOffset(batch.end())), "a batch larger than a segment");
+        self.device = Some(device);
+        self.log.pool.began(self.id, header);
+        self.next_sequence += 1;
+        self.stream().counters.segments.add(1);
+        self.stream().counters.syncs.add(3);
+        Ok(true)
+    }
+
+    /// Records, before anything is written to it, that there is a segment with the next number.
+    fn record_newest(&mut self) -> Result<(), LogFailure> {
+        let (disk, directory) = (&*self.log.environment.disk, self.log.pool.directory(self.id));
+        let recorded = match &mut self.newest {
+            Some(newest) => newest.record(self.next_sequence),
+            None => Newest::replace(disk, directory, self.log.stream(self.id).identity, self.next_sequence)
+                .map(|newest| self.newest = Some(newest)),
+        };
+        recorded.map_err(|source| LogFailure::device("record the newest segment in", newest::path(directory), source))
+    }
+
+    fn write(&mut self, batch: &mut Batch) -> Result<(), LogFailure> {
+        let stream = self.log.stream(self.id);
+        self.certificates.clear();
+        F::certify(&self.log, self.id, batch.stamp(), &mut self.certificates);
+        yield_at(Point::Certified);
+        let header = BatchHeader {
+            offset: LogOffset(batch.start()),
+            length: batch.end() - batch.start(),
+            record_bytes: batch::header_bytes(stream.identity.streams()) as u64 + batch.record_bytes(),
+            stamp: faults::stamp(batch, &stream.ring),
+            csn: self.log.acknowledger.watermark().csn(),
+            closed: WallTime::now(&*self.log.environment.clock),
+        };
+        if faults::beats_in_memory() {
+            self.count_certificates_early();
+        }
+        let certificates = &self.certificates;
+        header.encode(&stream.identity, certificates, stream.ring.header_mut(batch));
+        let device = self.device.as_mut().expect("make_room came before");
+        device.append(header.offset, stream.ring.parts(batch))
+    }
+
+    fn sync(&mut self) -> Result<(), LogFailure> {
+        self.stream().counters.syncs.add(1);
+        let device = self.device.as_ref().expect("a batch was written");
+        faults::sync(|| device.sync())
+    }
+
+    /// The batch is durable: moves the frontier, frees the ring, wakes whom that covers.
+    fn publish(&mut self, batch: Batch) {
+        let stream = self.log.stream(self.id);
+        self.certified.clear();
+        let idle = self.certificates.iter().filter(|certificate| certificate.stamp > Stamp::ZERO);
+        self.certified.extend(idle.map(|certificate| certificate.stream));
+        let acknowledger = &self.log.acknowledger;
+        let stamp = faults::stamp(&batch, &stream.ring);
+        acknowledger.publish(self.id, stamp, &self.certified, &mut self.covered);
+        yield_at(Point::Published);
+        self.count(&batch);
+        stream.ring.release(batch);
+        wake_all(&mut self.covered);
+        if self.log.is_closing() {
+            // Loggers that had nothing left to do waited for this frontier.
+            acknowledger.wake_loggers();
+        } else if self.certified.len() + 1 < self.log.streams.len() {
+            // A sleeper does not know that it fell behind.
+            acknowledger.wake_laggards(stamp);
+        }
+    }
+
+    /// The deliberate fault: the stream counts as durable up to its heartbeat before the marker is.
+    fn beat_in_memory_only(&mut self) {
+        let stamp = F::raise(&self.log);
+        if self.stream().ring.certify_idle(stamp) {
+            self.log.acknowledger.publish(self.id, stamp, &[], &mut self.covered);
+            wake_all(&mut self.covered);
+        }
+    }
+
+    /// The same fault, for the streams that the batch at hand certifies.
+    fn count_certificates_early(&self) {
+        let watermark = self.log.acknowledger.watermark();
+        self.certificates.iter().for_each(|certificate| watermark.raise(certificate.stream, certificate.stamp));
+        watermark.settle();
+    }
+
+    fn count(&self, batch: &Batch) {
+        let counters = &self.stream().counters;
+        let bytes = batch.end() - batch.start();
+        counters.bytes.add(bytes);
+        counters.record_bytes.add(batch.record_bytes());
+        counters.records.add(batch.records());
+        counters.batches.add(1);
+        counters.markers.add(u64::from(batch.record_bytes() == 0));
+        counters.certificates.add(self.certified.len() as u64);
+        let used = self.device.as_ref().map_or(0, Device::used);
+        self.log.pool.report(self.id, bytes, used);
+    }
+}
+
+impl<F: Frontier> Task for Logger<F> {
+    fn step(&mut self) -> Step {
+        let step = match self.log.acknowledger.failure() {
+            Some(_) => Ok(Step::Done),
+            None => self.advance(),
+        };
+        let step = step.unwrap_or_else(|failure| {
+            self.log.fail(failure);
+            Step::Done
+        });
+        self.finished = step == Step::Done;
+        step
+    }
+}
+
+impl<F> Drop for Logger<F> {
+    fn drop(&mut self) {
+        if faults::has_died(self.finished) {
+            let task = format!("osier-logger-{}", self.id);
+            self.log.fail(LogFailure::TaskDied { task });
+        }
+        // A panic may have come between the publication and the waking.
+        wake_all(&mut self.covered);
+        self.log.logger_ended();
+    }
+}
+
+#[cfg(test)]
+#[path = "logger_tests.rs"]
+mod tests;

@@ -1,0 +1,566 @@
+//! Blank segments, ready before they are needed.
+//!
+//! Small appends are about twice as fast into a file whose blocks were written before (the file system then has no
+//! metadata to change), large ones gain nothing. So a blank is allocated at once and filled with zeros piece by piece:
+//! gently while the logger is far from needing it, at full speed when the logger comes closer, not at all when the logger
+//! writes large batches or waits.
+//!
+//! Invariants:
+//! - A blank is on its stream's shelf or in the hands of one task: the preparer while it writes a piece, the logger from
+//!   [`SegmentPool::take`] on. The preparer never writes to a file that a logger has.
+//! - Every byte of a blank is allocated before it is shelved: a logger does not run out of space in mid-segment.
+//! - A full device costs nothing until a logger needs the blank. Then the preparer tries once more, gives up spare segments
+//!   of all streams one by one, and only then fails the log.
+//! - A file whose sync found no space is given up. Nothing was promised of it: no logger has it, no name that recovery
+//!   reads leads to it. A directory holds the names of others as well, so its failed sync fails the log, as does any
+//!   error but a lack of space.
+//! - A segment comes back ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written, so
+//!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2). As many as the last checkpoint
+//!   gave back are kept, because the next one will hardly come sooner; the others go piece by piece.
+//!
+//! Absent: names and headers of segments ([`crate::log::format::segment`]); which segments recovery needs (checkpoint/).
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+use osier_memory::sync::{Mutex, lock};
+
+use super::{LARGE_BATCH_BYTES, faults};
+use crate::directory::manifest::StreamBegin;
+use crate::error::{LogError, LogFailure};
+use crate::ids::{Stamp, StreamId};
+use crate::io::{Disk, File, OpenMode, REMOVAL_PAUSE, Signal, Step, Task};
+use crate::log::format::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
+use crate::log::persist::Log;
+use crate::sizes::removed_piece_bytes;
+
+/// Zeros are written in pieces of this many bytes: short enough that a logger on the same device hardly notices.
+const PIECE_BYTES: usize = 256 << 10;
+/// The rest between two pieces while there is no hurry.
+const PIECE_PAUSE: Duration = Duration::from_millis(2);
+/// The rest before a removal for which the device had no space is tried again.
+const FULL_PAUSE: Duration = Duration::from_secs(1);
+/// Superseded segments that wait to become blanks at least; more are kept where the log fills more between two checkpoints.
+const SPARES_MIN: usize = 2;
+
+/// An allocated file without a header.
+pub(crate) struct Blank {
+    pub(crate) path: PathBuf,
+    /// Open for buffered writing.
+    pub(crate) file: Arc<dyn File>,
+    /// How many bytes from its start were written.
+    pub(crate) zeroed: u64,
+    /// The device had no space for more zeros; the segment does without them.
+    is_refused: bool,
+}
+
+/// Why there is no blank.
+enum Trouble {
+    /// The device is full; what was begun is undone or given up.
+    Full(LogFailure),
+    /// The log cannot go on.
+    Fatal(LogFailure),
+}
+
+impl Trouble {
+    /// The error of an operation that a lack of space leaves undone.
+    fn refused(action: &'static str, path: &Path, source: io::Error) -> Trouble {
+        let failure = LogFailure::device(action, path, source);
+        if failure.is_full() { Trouble::Full(failure) } else { Trouble::Fatal(failure) }
+    }
+}
+
+impl From<Trouble> for LogFailure {
+    fn from(trouble: Trouble) -> LogFailure {
+        let (Trouble::Full(failure) | Trouble::Fatal(failure)) = trouble;
+        failure
+    }
+}
+
+impl From<LogFailure> for Trouble {
+    fn from(failure: LogFailure) -> Trouble {
+        Trouble::Fatal(failure)
+    }
+}
+
+/// The shelves from which loggers take their next segment.
+pub(crate) struct SegmentPool {
+    shelves: Box<[CachePadded<Shelf>]>,
+    segment_bytes: u64,
+    /// Wakes the preparer.
+    signal: Arc<Signal>,
+    stopping: AtomicBool,
+}
+
+struct Shelf {
+    directory: PathBuf,
+    state: Mutex<ShelfState>,
+    /// Told by the logger: how much of its present segment is used, in bytes, and its usual batch.
+    used: AtomicU64,
+    batch_bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct ShelfState {
+    blank: Option<Blank>,
+    /// A logger waits for it.
+    is_wanted: bool,
+    /// The device had no space for one; tried again when a logger wants it or a segment goes or comes back.
+    is_full: bool,
+    /// The segments of this generation that recovery needs, oldest first; the last one is being written.
+    segments: VecDeque<SegmentHeader>,
+    /// Segments that nobody needs any more, oldest first, and how many of them are worth keeping.
+    superseded: VecDeque<PathBuf>,
+    spares_max: usize,
+}
+
+impl std::fmt::Debug for SegmentPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SegmentPool").field("shelves", &self.shelves.len()).finish_non_exhaustive()
+    }
+}
+
+impl SegmentPool {
+    /// One shelf per directory. `cycle_bytes` are what all streams together are expected to write between two checkpoints.
+    pub(crate) fn new(directories: Vec<PathBuf>, segment_bytes: u64, cycle_bytes: u64) -> SegmentPool {
+        let spares_max = SPARES_MIN.max((cycle_bytes / segment_bytes) as usize / directories.len());
+        let shelf = |directory| {
+            CachePadded::new(Shelf {
+                directory,
+                state: Mutex::new(ShelfState { spares_max, ..ShelfState::default() }),
+                used: AtomicU64::new(0),
+                batch_bytes: AtomicU64::new(0),
+            })
+        };
+        SegmentPool {
+            shelves: directories.into_iter().map(shelf).collect(),
+            segment_bytes,
+            signal: Arc::new(Signal::new()),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The blank of `stream`; where there is none yet, its logger is woken when there is.
+    pub(crate) fn take(&self, stream: StreamId) -> Option<Blank> {
+        let shelf = &self.shelves[stream.0 as usize];
+        let blank = {
+            let mut state = lock(&shelf.state);
+            let blank = state.blank.take();
+            state.is_wanted = blank.is_none();
+            blank
+        };
+        shelf.used.store(0, Ordering::Relaxed);
+        self.signal.wake();
+        blank
+    }
+
+    /// The logger of `stream` began a segment.
+    pub(crate) fn began(&self, stream: StreamId, header: SegmentHeader) {
+        lock(&self.shelves[stream.0 as usize].state).segments.push_back(header);
+    }
+
+    /// The sequence number of the segment that each stream is writing: all records that are stamped from now on are in it
+    /// or behind it.
+    pub(crate) fn current(&self) -> Vec<u64> {
+        let current = |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.back().map(|last| last.sequence);
+        self.shelves.iter().map(|shelf| current(shelf).unwrap_or(FIRST_SEQUENCE)).collect()
+    }
+
+    /// The sequence number of the first segment of each stream that may hold records above `stamp`.
+    pub(crate) fn first_above(&self, stamp: Stamp) -> Vec<u64> {
+        let first = |shelf: &CachePadded<Shelf>| {
+            let state = lock(&shelf.state);
+            let begins = state.segments.iter().rev().find(|segment| segment.floor <= stamp).or(state.segments.front());
+            begins.map_or(FIRST_SEQUENCE, |segment| segment.sequence)
+        };
+        self.shelves.iter().map(first).collect()
+    }
+
+    /// Recovery needs only the segments from these on, and not these `others`: the manifest that says so is durable.
+    pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
+        for (shelf, begin) in self.shelves.iter().zip(begins) {
+            let mut state = lock(&shelf.state);
+            let count = state.segments.iter().take_while(|segment| segment.sequence < begin.sequence).count();
+            assert!(count == 0 || count < state.segments.len(), "the segment that is being written stays");
+            let paths = state
+                .segments
+                .drain(..count)
+                .map(|segment| segment::segment_path(&shelf.directory, segment.log.generation(), segment.sequence));
+            let others = others.iter().filter(|path| path.parent() == Some(&shelf.directory));
+            let paths: Vec<_> = others.cloned().chain(paths).collect();
+            state.spares_max = count.max(SPARES_MIN);
+            state.is_full &= paths.is_empty();
+            state.superseded.extend(paths);
+        }
+        self.signal.wake();
+    }
+
+    /// The bytes of the segments that recovery needs.
+    pub(crate) fn retained_bytes(&self) -> u64 {
+        let bytes =
+            |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.iter().map(|segment| segment.bytes).sum::<u64>();
+        self.shelves.iter().map(bytes).sum()
+    }
+
+    /// The logger of `stream` wrote a batch and has used so much of its segment.
+    pub(crate) fn report(&self, stream: StreamId, batch_bytes: u64, used: u64) {
+        let shelf = &self.shelves[stream.0 as usize];
+        shelf.used.store(used, Ordering::Relaxed);
+        // A moving average over about eight batches, written by this logger alone.
+        let usual = shelf.batch_bytes.load(Ordering::Relaxed);
+        shelf.batch_bytes.store(usual - usual / 8 + batch_bytes / 8, Ordering::Relaxed);
+    }
+
+    /// The directory of `stream`.
+    pub(crate) fn directory(&self, stream: StreamId) -> &Path {
+        &self.shelves[stream.0 as usize].directory
+    }
+
+    /// What wakes the preparer.
+    pub(crate) fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.signal)
+    }
+
+    /// Has the preparer end.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.signal.wake();
+    }
+}
+
+/// The task that keeps a blank on every shelf.
+pub(crate) struct Preparer {
+    log: Arc<Log>,
+    streams: Vec<Tending>,
+    zeros: Vec<u8>,
+    finished: bool,
+}
+
+/// What the preparer remembers of one stream.
+#[derive(Clone)]
+struct Tending {
+    /// The number of the next `prepared-` file.
+    number: u64,
+    /// When the next piece is due, where nothing hurries.
+    next_piece_at: Duration,
+    /// The superseded segment that is being removed, and when the next piece may be.
+    removed: Option<PathBuf>,
+    next_removal_at: Duration,
+}
+
+impl Preparer {
+    /// The task's name.
+    pub(crate) const NAME: &'static str = "osier-preparer";
+
+    /// A preparer for all streams of `log`.
+    pub(crate) fn new(log: Arc<Log>) -> Preparer {
+        let streams =
+            vec![
+                Tending { number: 1, next_piece_at: Duration::ZERO, removed: None, next_removal_at: Duration::ZERO };
+                log.streams.len()
+            ];
+        Preparer { log, streams, zeros: vec![0; PIECE_BYTES], finished: false }
+    }
+
+    /// Puts a first blank on every shelf: adopts what an earlier life prepared, removes what it cannot use.
+    pub(crate) fn prepare_first(&mut self) -> Result<(), LogError> {
+        for index in 0..self.streams.len() {
+            let adopted = self.adopt(index)?;
+            let blank = adopted.map_or_else(|| self.create(index), Ok).map_err(LogFailure::from)?;
+            lock(&self.shelf(index).state).blank = Some(blank);
+        }
+        Ok(())
+    }
+
+    fn shelf(&self, index: usize) -> &Shelf {
+        &self.log.pool.shelves[index]
+    }
+
+    fn disk(&self) -> &dyn Disk {
+        &*self.log.environment.disk
+    }
+
+    /// A prepared file of the right length, if there is one. More of them are spares; others are removed.
+    fn adopt(&mut self, index: usize) -> Result<Option<Blank>, LogFailure> {
+        let directory = self.shelf(index).directory.clone();
+        let listed = self.disk().list(&directory);
+        let files = listed.map_err(|source| LogFailure::device("list", &directory, source))?;
+        let mut adopted = None;
+        for path in files {
+            let Some(FileName::Prepared(number)) = FileName::parse(&path) else { continue };
+            self.streams[index].number = self.streams[index].number.max(number + 1);
+            if !self.is_ours(index, &path)? {
+                continue;
+            }
+            let opened = self.disk().open(&path, OpenMode::Write);
+            let file = opened.map_err(|source| LogFailure::device("open", &path, source))?;
+            let length = file.len().map_err(|source| LogFailure::device("measure", &path, source))?;
+            if length != self.log.pool.segment_bytes {
+                self.disk().remove(&path).map_err(|source| LogFailure::device("remove", &path, source))?;
+            } else if adopted.is_none() {
+                adopted = Some(Blank { path, file, zeroed: 0, is_refused: false });
+            } else {
+                lock(&self.shelf(index).state).superseded.push_back(path);
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one.
+    fn is_ours(&self, index: usize, path: &Path) -> Result<bool, LogFailure> {
+        let (log, directory) = (&self.log.streams[index].identity, &self.shelf(index).directory);
+        let owner = segment::owner(self.disk(), path, FileName::parse(path));
+        if !owner.map_err(|source| LogFailure::device("read", path, source))?.may_go(log.database(), directory) {
+            return Ok(false);
+        }
+        let status = self.disk().status(path).map_err(|source| LogFailure::device("look at", path, source))?;
+        if !status.is_private() {
+            self.disk().remove(path).map_err(|source| LogFailure::device("remove", path, source))?;
+        }
+        Ok(status.is_private())
+    }
+
+    /// A new file with its space reserved. What a failure leaves behind is removed.
+    fn create(&mut self, index: usize) -> Result<Blank, Trouble> {
+        let number = self.streams[index].number;
+        let path = segment::prepared_path(&self.shelf(index).directory, number);
+        let opened = self.disk().open(&path, OpenMode::Create);
+        let file = opened.map_err(|source| Trouble::refused("create", &path, source))?;
+        self.streams[index].number = number + 1;
+        let allocated = file.allocate(self.log.pool.segment_bytes).and_then(|()| file.sync());
+        if let Err(source) = allocated {
+            self.give_up(&path, file);
+            return Err(Trouble::refused("allocate", &path, source));
+        }
+        Ok(Blank { path, file, zeroed: 0, is_refused: false })
+    }
+
+    /// Removes a blank whose state is unknown. What that leaves behind is for the next open.
+    fn give_up(&self, path: &Path, file: Arc<dyn File>) {
+        drop(file);
+        // The error that came before is the one to report.
+        let _ = self.disk().remove(path);
+    }
+
+    /// Removes a piece of the superseded segments that are not worth keeping.
+    fn trim(&mut self, index: usize) -> Result<Step, LogFailure> {
+        let (log, stream) = (&self.log, &mut self.streams[index]);
+        if stream.removed.is_none() {
+            let state = &mut *lock(&log.pool.shelves[index].state);
+            let is_surplus = state.superseded.len() > state.spares_max;
+            stream.removed = if is_surplus { state.superseded.pop_front() } else { None };
+        }
+        let Some(path) = &stream.removed else { return Ok(Step::Idle(None)) };
+        let now = log.environment.clock.now();
+        let pause = stream.next_removal_at.saturating_sub(now);
+        if !pause.is_zero() {
+            return Ok(Step::Idle(Some(pause)));
+        }
+        match log.environment.disk.remove_piece(path, removed_piece_bytes()) {
+            Ok(is_gone) => {
+                lock(&log.pool.shelves[index].state).is_full = false;
+                stream.removed = if is_gone { None } else { stream.removed.take() };
+                stream.next_removal_at = now + REMOVAL_PAUSE;
+                Ok(Step::Again)
+            }
+            Err(source) => {
+                let failure = LogFailure::device("remove", path, source);
+                if !failure.is_full() {
+                    return Err(failure);
+                }
+                // Where nothing is overwritten in place, a removal takes space, too.
+                stream.next_removal_at = now + FULL_PAUSE;
+                Ok(Step::Idle(Some(FULL_PAUSE)))
+            }
+        }
+    }
+
+    /// A blank made of a superseded segment, if there is one of the right length.
+    fn reuse(&mut self, index: usize) -> Result<Option<Blank>, Trouble> {
+        let Some(path) = lock(&self.shelf(index).state).superseded.pop_back() else { return Ok(None) };
+        if !self.is_ours(index, &path)? {
+            return Ok(None);
+        }
+        let number = self.streams[index].number;
+        let directory = self.shelf(index).directory.clone();
+        let blank = segment::prepared_path(&directory, number);
+        if let Err(source) = self.disk().rename(&path, &blank) {
+            let trouble = Trouble::refused("rename", &path, source);
+            lock(&self.shelf(index).state).superseded.push_back(path);
+            return Err(trouble);
+        }
+        self.streams[index].number = number + 1;
+        // Before it is renamed again, as a segment (recovery/freeze.rs).
+        if faults::syncs_names() {
+            self.disk()
+                .sync_dir(&directory)
+                .map_err(|source| LogFailure::device("sync the directory", &directory, source))?;
+        }
+        let opened = self.disk().open(&blank, OpenMode::Write).and_then(|file| Ok((file.len()?, file)));
+        let (length, file) = opened.map_err(|source| LogFailure::device("open", &blank, source))?;
+        if length != self.log.pool.segment_bytes {
+            self.disk().remove(&blank).map_err(|source| Trouble::refused("remove", &blank, source))?;
+            return Ok(None);
+        }
+        Ok(Some(Blank { path: blank, file, zeroed: length, is_refused: false }))
+    }
+
+    /// One piece of work for one stream: what it did, as a step.
+    fn tend(&mut self, index: usize) -> Result<Step, LogFailure> {
+        let blank = {
+            let mut state = lock(&self.shelf(index).state);
+            match &state.blank {
+                Some(blank) => {
+                    let pace = self.pace(index, blank);
+                    if pace != Step::Again {
+                        return Ok(pace);
+                    }
+                    state.blank.take()
+                }
+                None if state.is_full && !state.is_wanted => return Ok(Step::Idle(None)),
+                None => None,
+            }
+        };
+        let was_begun = blank.is_some();
+        let prepared = match blank {
+            Some(blank) => self.write_piece(index, blank),
+            None => self.reuse(index).and_then(|blank| blank.map_or_else(|| self.create(index), Ok)),
+        };
+        match prepared {
+            Ok(blank) => self.shelve(index, blank),
+            // A logger that has come to want it meanwhile gets another one, if there is room for that.
+            Err(Trouble::Full(_)) if was_begun => lock(&self.shelf(index).state).is_full = true,
+            Err(Trouble::Full(failure)) => self.do_without(index, failure)?,
+            Err(Trouble::Fatal(failure)) => return Err(failure),
+        }
+        Ok(Step::Again)
+    }
+
+    /// The device is full: makes room, or fails the log, only if a logger cannot go on.
+    fn do_without(&mut self, index: usize, failure: LogFailure) -> Result<(), LogFailure> {
+        {
+            let mut state = lock(&self.shelf(index).state);
+            if !state.is_wanted {
+                state.is_full = true;
+                return Ok(());
+            }
+        }
+        if self.give_up_a_spare()? { Ok(()) } else { Err(failure) }
+    }
+
+    /// Removes a superseded segment of any stream that was kept to be used again; whether there was one.
+    fn give_up_a_spare(&mut self) -> Result<bool, LogFailure> {
+        for index in 0..self.streams.len() {
+            let popped = || lock(&self.log.pool.shelves[index].state).superseded.pop_front();
+            let Some(path) = self.streams[index].removed.take().or_else(popped) else { continue };
+            let removed = self.disk().remove(&path);
+            let removed = removed.map_err(|source| LogFailure::device("remove", &path, source));
+            match removed {
+                Err(failure) if !failure.is_full() => return Err(failure),
+                Err(_) => {}
+                Ok(()) => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn shelve(&self, index: usize, blank: Blank) {
+        let mut state = lock(&self.shelf(index).state);
+        assert!(state.blank.is_none(), "two blanks on one shelf");
+        state.blank = Some(blank);
+        state.is_full = false;
+        if std::mem::take(&mut state.is_wanted) {
+            self.log.streams[index].baton.signal.wake();
+        }
+    }
+
+    /// Whether to write the next piece of `blank` now, later, or never.
+    fn pace(&self, index: usize, blank: &Blank) -> Step {
+        let shelf = self.shelf(index);
+        let total = self.log.pool.segment_bytes;
+        if blank.zeroed >= total || blank.is_refused || shelf.batch_bytes.load(Ordering::Relaxed) >= LARGE_BATCH_BYTES {
+            return Step::Idle(None);
+        }
+        // Be done by the time the logger has used half of its present segment.
+        let is_behind = blank.zeroed < shelf.used.load(Ordering::Relaxed).saturating_mul(2);
+        let pause = self.streams[index].next_piece_at.saturating_sub(self.log.environment.clock.now());
+        if is_behind || pause.is_zero() { Step::Again } else { Step::Idle(Some(pause)) }
+    }
+
+    /// Writes the next zeros of a blank. Where there is no space for them it is as good as before; where that shows in the sync
+    /// only, nobody knows what became of it, and it is given up.
+    fn write_piece(&mut self, index: usize, mut blank: Blank) -> Result<Blank, Trouble> {
+        let left = self.log.pool.segment_bytes - blank.zeroed;
+        let piece = &self.zeros[..self.zeros.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let written = blank.file.write_at(piece, blank.zeroed);
+        match written.map_err(|source| Trouble::refused("fill", &blank.path, source)) {
+            Err(Trouble::Full(failure)) if faults::demands_zeros() => return Err(Trouble::Fatal(failure)),
+            Err(Trouble::Full(_)) => {
+                blank.is_refused = true;
+                return Ok(blank);
+            }
+            written => written?,
+        }
+        if let Err(source) = blank.file.sync() {
+            let Blank { path, file, .. } = blank;
+            self.give_up(&path, file);
+            return Err(Trouble::refused("fill", &path, source));
+        }
+        blank.zeroed += piece.len() as u64;
+        self.streams[index].next_piece_at = self.log.environment.clock.now() + PIECE_PAUSE;
+        Ok(blank)
+    }
+
+    /// One piece of work for the stream that needs it most.
+    fn tend_one(&mut self) -> Result<Step, LogFailure> {
+        let is_wanted = |shelf: &CachePadded<Shelf>| lock(&shelf.state).is_wanted;
+        if let Some(wanted) = self.log.pool.shelves.iter().position(is_wanted) {
+            return self.tend(wanted);
+        }
+        let mut pause: Option<Duration> = None;
+        for index in 0..self.streams.len() {
+            for step in [self.tend(index)?, self.trim(index)?] {
+                match step {
+                    Step::Idle(Some(other)) => pause = Some(pause.map_or(other, |pause| pause.min(other))),
+                    Step::Idle(None) => {}
+                    busy => return Ok(busy),
+                }
+            }
+        }
+        Ok(Step::Idle(pause))
+    }
+}
+
+impl Task for Preparer {
+    fn step(&mut self) -> Step {
+        let is_over = self.log.pool.stopping.load(Ordering::SeqCst) || self.log.acknowledger.failure().is_some();
+        let step = if is_over { Ok(Step::Done) } else { self.tend_one() };
+        let step = step.unwrap_or_else(|failure| {
+            self.log.fail(failure);
+            Step::Done
+        });
+        self.finished = step == Step::Done;
+        step
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        if faults::has_died(self.finished) {
+            self.log.fail(LogFailure::TaskDied { task: Preparer::NAME.to_owned() });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "preparer_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "full_device_tests.rs"]
+mod full_device_tests;

@@ -1,0 +1,190 @@
+//! What workers, loggers and the preparer of one log share: its streams, and the frontier over them.
+//!
+//! Invariants:
+//! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
+//! - A log that closes takes no more reservations; its loggers end when everything in it is durable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use osier_memory::{Closed, Ring, RingConfig};
+
+use super::frontier::{Frontier, Lag};
+use super::metrics::StreamCounters;
+use super::{LogLayout, LogMetrics, Slot, Stream, faults};
+use crate::config::Config;
+use crate::error::{LogError, LogFailure};
+use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::io::{BLOCK_BYTES, Environment};
+use crate::log::acknowledge::{Acknowledger, Loggers};
+use crate::log::format::{LogIdentity, batch, segment};
+use crate::log::persist::baton::Baton;
+use crate::log::persist::preparer::SegmentPool;
+
+/// What the loggers need of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) group_commit_interval: Duration,
+    pub(crate) segment_bytes: u64,
+    pub(crate) record_bytes_max: usize,
+}
+
+/// The state that workers, loggers and the preparer of one log share.
+#[derive(Debug)]
+pub(crate) struct Log {
+    pub(crate) environment: Environment,
+    pub(crate) settings: LogSettings,
+    pub(crate) streams: Box<[Stream]>,
+    pub(crate) acknowledger: Arc<Acknowledger>,
+    pub(crate) pool: SegmentPool,
+    lag: fn(&Log, StreamId) -> Lag,
+    closing: AtomicBool,
+    loggers: AtomicUsize,
+}
+
+impl Log {
+    pub(super) fn new<F: Frontier>(config: &Config, layout: LogLayout) -> Log {
+        assert!(!layout.dirs.is_empty(), "a log needs a stream");
+        assert!(config.segment_bytes > config.ring_bytes as u64 + BLOCK_BYTES as u64, "a batch must fit a segment");
+        let streams = layout.dirs.len() as u32;
+        let is_timed = !config.group_commit_interval.is_zero();
+        let stream = |id| Stream {
+            identity: LogIdentity::new(layout.database, layout.generation, StreamId(id), streams)
+                .begun_by(layout.incarnation),
+            ring: Ring::new(RingConfig {
+                capacity_bytes: config.ring_bytes,
+                block_bytes: BLOCK_BYTES,
+                batch_header_bytes: batch::header_bytes(streams),
+                first_offset: segment::FIRST_OFFSET.0,
+                floor: layout.floor,
+            }),
+            baton: Baton::new(),
+            // A timed logger looks by itself; workers hurry it only when the ring is filling up.
+            wake_bytes: config.ring_bytes as u64 / if is_timed { 2 } else { 16 },
+            counters: StreamCounters::default(),
+        };
+        let streams: Box<[Stream]> = (0..streams).map(stream).collect();
+        let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
+        Log {
+            acknowledger: Acknowledger::new(signals, layout.floor),
+            lag: F::lag,
+            pool: SegmentPool::new(layout.dirs, config.segment_bytes, config.checkpoint_log_bytes),
+            settings: LogSettings {
+                group_commit_interval: config.group_commit_interval,
+                segment_bytes: config.segment_bytes,
+                record_bytes_max: config.transaction_log_bytes_max,
+            },
+            environment: config.environment.clone(),
+            loggers: AtomicUsize::new(streams.len()),
+            streams,
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// One of the streams.
+    pub(crate) fn stream(&self, id: StreamId) -> &Stream {
+        &self.streams[id.0 as usize]
+    }
+
+    /// Reserves room in a stream, where there is any; `order` turns the stream's last stamp and the record's end into its stamp.
+    pub(crate) fn reserve(
+        &self,
+        stream: StreamId,
+        record_bytes: usize,
+        order: impl FnOnce(Stamp, LogOffset) -> Stamp,
+    ) -> Result<Option<Slot<'_>>, LogError> {
+        let limit = self.settings.record_bytes_max;
+        if record_bytes > limit {
+            return Err(LogError::RecordTooLarge { bytes: record_bytes, limit });
+        }
+        let stream = self.stream(stream);
+        let end = |offset: u64| LogOffset(offset + record_bytes as u64);
+        let order = |last, offset| order(last, end(offset));
+        let reserved = faults::reserve(&stream.ring, record_bytes, order);
+        let slot = |reservation| Slot::logged(stream, reservation);
+        reserved.map(|reservation| reservation.map(slot)).map_err(|Closed| self.why_closed())
+    }
+
+    /// Blocks until there is room for a record in a stream.
+    pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
+        self.stream(stream).ring.wait_for_room(record_bytes).map_err(|Closed| self.why_closed())
+    }
+
+    fn why_closed(&self) -> LogError {
+        self.acknowledger.failure().unwrap_or(LogError::Closed)
+    }
+
+    /// Ends the log for `failure`: the first one counts.
+    pub(crate) fn fail(&self, failure: LogFailure) {
+        self.acknowledger.fail(failure.into());
+        // Only now: a reserver that is turned away finds the reason.
+        self.streams.iter().for_each(|stream| stream.ring.close());
+        self.acknowledger.wake_loggers();
+        self.pool.stop();
+    }
+
+    /// A logger is gone; the last one takes the preparer along.
+    pub(crate) fn logger_ended(&self) {
+        if self.loggers.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.pool.stop();
+        }
+    }
+
+    /// Whether the loggers are to end when everything is durable.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Wakes the loggers that sleep over records: those of receipts that are kept and never asked.
+    pub(crate) fn nudge(&self) {
+        let has_work = |stream: &&Stream| stream.ring.has_work();
+        self.streams.iter().filter(has_work).for_each(|stream| self.remind(stream.id()));
+    }
+
+    /// Takes no more reservations and has the loggers make everything durable and end.
+    pub(super) fn begin_close(&self) {
+        self.streams.iter().for_each(|stream| stream.ring.close());
+        let last = self.streams.iter().map(|stream| stream.ring.last()).max();
+        // The demand comes first: a logger that sees the flag ends as soon as the demand is met.
+        self.acknowledger.require(last.expect("a log has a stream"));
+        self.closing.store(true, Ordering::SeqCst);
+        self.acknowledger.wake_loggers();
+    }
+
+    /// What was written so far.
+    pub(crate) fn metrics(&self) -> LogMetrics {
+        let streams = self.streams.iter().map(|stream| stream.counters.read()).collect();
+        LogMetrics { streams, retained_bytes: self.pool.retained_bytes() }
+    }
+}
+
+impl Loggers for Log {
+    fn acknowledger(&self) -> &Acknowledger {
+        &self.acknowledger
+    }
+
+    fn take_lead(&self, stream: StreamId) -> bool {
+        // The interval of a timed log is its logger's to keep.
+        self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+    }
+
+    fn lead(&self, stream: StreamId) -> bool {
+        self.stream(stream).baton.lead()
+    }
+
+    fn remind(&self, stream: StreamId) {
+        // A timed logger looks by itself.
+        if self.settings.group_commit_interval.is_zero() {
+            self.stream(stream).baton.remind();
+        }
+    }
+
+    fn hand_over(&self, stream: StreamId) {
+        let Stream { baton, ring, .. } = self.stream(stream);
+        baton.give_lead_back();
+        if !ring.is_idle() || self.is_closing() || (self.lag)(self, stream) != Lag::None {
+            baton.signal.wake();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the simulation makes protocols wrong: a wrapper for each of the two traits. What ships has no wrapper.
+
+#[cfg(not(feature = "mutations"))]
+mod none {
+    /// A protocol as it is.
+    pub(crate) type Built<P> = P;
+    /// A frontier as it is.
+    pub(crate) type BuiltFrontier<F> = F;
+
+    /// Returns the protocol.
+    pub(crate) fn build<P>(protocol: P) -> P {
+        protocol
+    }
+}
+#[cfg(not(feature = "mutations"))]
+pub(crate) use none::{Built, BuiltFrontier, build};
+
+#[cfg(feature = "mutations")]
+pub(crate) use wrapped::{Built, BuiltFrontier, build};
+
+#[cfg(feature = "mutations")]
+mod wrapped {
+    use std::marker::PhantomData;
+
+    use crate::error::LogError;
+    use crate::failpoint::{Mutation, has, stamps_early};
+    use crate::ids::{LogOffset, Stamp, StreamId};
+    use crate::io::BLOCK_BYTES;
+    use crate::log::acknowledge::Requirement;
+    use crate::log::format::batch::Certificate;
+    use crate::log::persist::frontier::{Frontier, Lag};
+    use crate::log::persist::{Log, Slot};
+    use crate::log::protocol::{Committed, LogProtocol, StampOrder};
+
+    /// A protocol with the faults that are built into the calling thread.
+    pub(crate) struct Built<P>(P);
+
+    /// Wraps a protocol.
+    pub(crate) fn build<P>(protocol: P) -> Built<P> {
+        Built(protocol)
+    }
+
+    impl<P: LogProtocol> LogProtocol for Built<P> {
+        type Dependency = P::Dependency;
+
+        /// The simulation runs protocols in either order: the later one is what this one allows, not what it needs.
+        fn stamp_order(&self) -> StampOrder {
+            if stamps_early() { StampOrder::BeforeValidation } else { self.0.stamp_order() }
+        }
+
+        fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
+            self.0.stamp(stream, base, record_bytes)
+        }
+
+        fn requirement(&self, committed: &Committed<P::Dependency>) -> Requirement {
+            let requirement = self.0.requirement(committed);
+            if committed.stamp == Stamp::ZERO && has(Mutation::ReadersAtOnce) {
+                return Requirement::none(committed.stream);
+            }
+            match has(Mutation::NoCsnWait) {
+                true => Requirement { csn: Stamp::ZERO, ..requirement },
+                false => requirement,
+            }
+        }
+    }
+
+    /// A frontier with the faults that are built into the calling thread.
+    pub(crate) struct BuiltFrontier<F>(PhantomData<F>);
+
+    impl<F: Frontier> Frontier for BuiltFrontier<F> {
+        fn raise(log: &Log) -> Stamp {
+            F::raise(log)
+        }
+
+        fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>) {
+            if has(Mutation::NoHeartbeat) {
+                let others = log.streams.iter().filter(|stream| stream.id() != own);
+                return certificates.extend(others.map(|stream| Certificate {
+                    stream: stream.id(),
+                    stamp: Stamp::ZERO,
+                    reach: LogOffset(stream.ring.durable_end()),
+                }));
+            }
+            F::certify(log, own, stamp, certificates);
+            for certificate in certificates {
+                if has(Mutation::BusyCertified) {
+                    certificate.stamp = stamp;
+                }
+                if has(Mutation::EarlyReach) {
+                    let pending = log.stream(certificate.stream).ring.pending_bytes();
+                    certificate.reach.0 += pending.next_multiple_of(BLOCK_BYTES as u64);
+                }
+            }
+        }
+
+        fn lag(log: &Log, own: StreamId) -> Lag {
+            if has(Mutation::NoHeartbeat) { Lag::None } else { F::lag(log, own) }
+        }
+    }
+}

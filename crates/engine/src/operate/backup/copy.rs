@@ -1,0 +1,77 @@
+//! Copies the files of an image into a backup, and reads back what it wrote.
+//!
+//! Invariant: what is returned is durable under its name, and reads as the source did.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Source;
+use super::faults;
+use super::image::{Image, Piece, damaged, read};
+use super::index::Entry;
+use crate::error::BackupError;
+use crate::failpoint::{Point, yield_at};
+use crate::io::{Disk, File, OpenMode};
+
+/// Copies what is missing; returns all files of the backup, and how many bytes were copied.
+pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<(Vec<Entry>, u64), BackupError> {
+    let disk = source.disk;
+    let (mut entries, mut copied) = (image.kept.clone(), 0);
+    let directories: Vec<PathBuf> = image.directories().map(|directory| target.join(directory)).collect();
+    for directory in &directories {
+        disk.create_dir_all(directory).map_err(BackupError::io("create", directory))?;
+    }
+    for piece in &image.pieces {
+        entries.push(copy_piece(disk, target, piece)?);
+        copied += piece.bytes - piece.have;
+    }
+    for directory in directories.iter().map(PathBuf::as_path).chain([target]) {
+        let sync = || disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory));
+        faults::sync_directory(sync)?;
+    }
+    for entry in &image.kept {
+        let path = target.join(&entry.name);
+        let there = disk.open(&path, OpenMode::Read).and_then(|file| file.len());
+        if there.map_err(BackupError::io("open", &path))? < entry.length {
+            return Err(damaged(&path, "it is shorter than the index of the backup says"));
+        }
+    }
+    Ok((entries, copied))
+}
+
+fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, BackupError> {
+    let path = target.join(&piece.name);
+    let from = disk.open(&piece.source, OpenMode::Read).map_err(BackupError::io("open", &piece.source))?;
+    let to = open_or_create(disk, &path)?;
+    let checksum = read(&*from, &piece.source, piece.bytes, |offset, bytes| {
+        let skipped = piece.have.saturating_sub(offset).min(bytes.len() as u64);
+        let bytes = &bytes[skipped as usize..];
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        to.write_at(bytes, offset + skipped).map_err(BackupError::io("write", &path))
+    })?;
+    extend(&*to, &path, piece.length)?;
+    faults::sync_file(|| to.sync().map_err(BackupError::io("sync", &path)))?;
+    yield_at(Point::Copied);
+    let back = disk.open(&path, OpenMode::Read).map_err(BackupError::io("open", &path))?;
+    if read(&*back, &path, piece.bytes, |_, _| Ok(()))? != checksum {
+        return Err(damaged(&path, "what was written to it does not read back"));
+    }
+    Ok(Entry { name: piece.name.clone(), bytes: piece.bytes, length: piece.length, checksum })
+}
+
+/// A file that may be there.
+pub(super) fn open_or_create(disk: &dyn Disk, path: &Path) -> Result<Arc<dyn File>, BackupError> {
+    let is_there = disk.exists(path).map_err(BackupError::io("look for", path))?;
+    let mode = if is_there { OpenMode::Write } else { OpenMode::Create };
+    disk.open(path, mode).map_err(BackupError::io("create", path))
+}
+
+/// Makes a file so long, without taking room for what is not written. It may seem to be so long already, and not be where a sync
+/// has failed before: its last byte is written in any case.
+pub(super) fn extend(file: &dyn File, path: &Path, length: u64) -> Result<(), BackupError> {
+    let (last, mut byte) = (length.saturating_sub(1), [0]);
+    file.read_at(&mut byte, last).map_err(BackupError::io("read", path))?;
+    file.write_at(&byte, last).map_err(BackupError::io("extend", path))
+}

@@ -1,0 +1,172 @@
+//! From a backup to a database.
+//!
+//! Invariants:
+//! - The target is marked before anything is in it and until recovery has succeeded: until then no open takes it for a
+//!   database, neither empty nor in part.
+//! - Every byte that is copied was checked against the index.
+//! - An epoch or time that the backup does not reach is refused before anything is created.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::BackupReport;
+use super::copy::{extend, open_or_create};
+use super::faults;
+use super::image::{damaged, read};
+use super::index::{CHECKPOINTS, Entry, FILE_NAME, Index};
+use crate::config::{Config, Create};
+use crate::database::Database;
+use crate::directory::manifest::{CheckpointEntry, Manifest};
+use crate::directory::{self, Claim};
+use crate::error::{BackupError, Error, RecoveryError};
+use crate::ids::StreamId;
+use crate::io::{Disk, OpenMode};
+use crate::log::format::segment::{FileName, stream_directory};
+use crate::recovery::{RecoveryReport, until};
+use crate::units::bytes;
+
+/// A database that was restored.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RestoreReport {
+    /// Its first directory.
+    pub home: PathBuf,
+    /// What it was restored from.
+    pub backup: BackupReport,
+    /// What recovery made of it.
+    #[serde(skip)]
+    pub recovery: RecoveryReport,
+}
+
+impl fmt::Display for RestoreReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BackupReport { files, bytes: size, .. } = &self.backup;
+        writeln!(f, "restored {files} files of {} to {}", bytes(*size), self.home.display())?;
+        self.recovery.fmt(f)
+    }
+}
+
+/// Restores the backup in `backup` to the directories of `config`, which are empty or missing, and to the epoch or time that
+/// the configuration asks for. The database is closed when this returns.
+///
+/// # Errors
+/// [`Error::Backup`] where the backup is not whole or a directory is not empty; [`RecoveryError::Until`] where it does not
+/// reach that epoch or time, and nothing is created; what recovery fails with. A restore that fails half way leaves directories
+/// that do not open.
+pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
+    let disk = config.environment.disk.clone();
+    let disk = &*disk;
+    let index = Index::load(disk, backup)?
+        .ok_or_else(|| BackupError::NotWhole { path: backup.to_owned(), index: FILE_NAME })?;
+    let flat = index.manifest(backup)?;
+    expect_reached(&config, backup, &index.report, &flat)?;
+    let manifest = spread(&flat, &config.dirs);
+    let home = config.dirs[0].clone();
+    for dir in &config.dirs {
+        directory::refuse_overlap(disk, [backup], dir)?;
+        directory::create_durably(disk, dir)?;
+        if directory::holds_anything(disk, dir)? {
+            return Err(BackupError::NotEmpty { path: dir.clone() }.into());
+        }
+    }
+    let (mut claim, _) = Claim::take(&config)?;
+    // Somebody else may have been here since.
+    if let Some(path) = claim.occupant()? {
+        return Err(BackupError::NotEmpty { path }.into());
+    }
+    faults::mark(|| directory::mark_unfinished(disk, &home))?;
+    for entry in &index.files {
+        let path = place(&manifest, &home, entry).ok_or_else(|| damaged(backup, "its index lists a foreign file"))?;
+        copy_back(disk, &backup.join(&entry.name), &path, entry)?;
+    }
+    for layout in manifest.frozen.iter().map(|frozen| &frozen.layout).chain([&manifest.current]) {
+        for stream in (0..layout.streams.len() as u32).map(StreamId) {
+            let directory = manifest.stream_directory(&home, layout, stream);
+            disk.create_dir_all(&directory).map_err(BackupError::io("create", &directory))?;
+        }
+    }
+    claim.store(&manifest)?;
+    let (protocol, streams) = (manifest.current.protocol, manifest.current.streams.len().max(1) as u32);
+    let config = Config { create: Create::Never, protocol, streams, ..config };
+    let db = Database::open_claimed(config, Some((claim, Some(manifest))))?;
+    let recovery = db.recovery().cloned().unwrap_or_default();
+    db.close()?;
+    faults::mark(|| directory::unmark(disk, &home))?;
+    Ok(RestoreReport { home, backup: index.report, recovery })
+}
+
+/// Fails where the backup does not reach the epoch or time that is asked for: nothing is created then.
+fn expect_reached(config: &Config, backup: &Path, report: &BackupReport, flat: &Manifest) -> Result<(), Error> {
+    let Some(asked) = config.until else { return Ok(()) };
+    let mut of_backup = config.clone();
+    (of_backup.dirs, of_backup.progress) = (vec![backup.to_owned()], None);
+    match until::resolve(&of_backup, flat) {
+        Ok(epoch) if epoch.0 > report.epoch => {
+            let what = format!(
+                "everything up to epoch {} is in it, but not all of later ones; ask for that epoch, or for none to restore \
+                 all that is in it",
+                report.epoch
+            );
+            Err(RecoveryError::Until { path: backup.to_owned(), until: asked, what }.into())
+        }
+        Err(error @ RecoveryError::Until { .. }) => Err(error.into()),
+        // What is damaged the copying finds.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The manifest of a backup for a database in `dirs`.
+fn spread(flat: &Manifest, dirs: &[PathBuf]) -> Manifest {
+    let mut manifest = flat.clone();
+    let indexes: Vec<u32> = dirs.iter().map(|dir| manifest.directory_index(&dirs[0], dir)).collect();
+    let deal = |places: &mut dyn Iterator<Item = &mut u32>| {
+        places.zip(indexes.iter().cycle()).for_each(|(place, index)| *place = *index);
+    };
+    deal(&mut manifest.current.streams.iter_mut());
+    manifest.frozen.iter_mut().for_each(|frozen| deal(&mut frozen.layout.streams.iter_mut()));
+    let parts = |entry: &mut CheckpointEntry| {
+        deal(&mut entry.parts.iter_mut().map(|part| &mut part.directory));
+    };
+    manifest.checkpoints.iter_mut().for_each(parts);
+    manifest
+}
+
+/// Where a file of a backup belongs.
+fn place(manifest: &Manifest, home: &Path, entry: &Entry) -> Option<PathBuf> {
+    let (directory, name) = (entry.name.parent()?.to_str()?, entry.name.file_name()?);
+    if let Some(stream) = directory.strip_prefix("stream-") {
+        let stream: u32 = stream.parse().ok()?;
+        let FileName::Segment { generation, .. } = FileName::parse(&entry.name)? else { return None };
+        let layouts = manifest.frozen.iter().map(|frozen| &frozen.layout).chain([&manifest.current]);
+        let layout = layouts.into_iter().find(|layout| layout.generation == generation)?;
+        let index = *layout.streams.get(stream as usize)?;
+        return Some(stream_directory(&manifest.directory(home, index), StreamId(stream)).join(name));
+    }
+    if directory != CHECKPOINTS {
+        return None;
+    }
+    let part: usize = entry.name.file_stem()?.to_str()?.rsplit_once('-')?.1.parse().ok()?;
+    let index = manifest.checkpoints.last()?.parts.get(part)?.directory;
+    Some(manifest.directory(home, index).join(directory).join(name))
+}
+
+fn copy_back(disk: &dyn Disk, from: &Path, to: &Path, entry: &Entry) -> Result<(), BackupError> {
+    let parent = to.parent().expect("a file lies in a directory");
+    disk.create_dir_all(parent).map_err(BackupError::io("create", parent))?;
+    let source = disk.open(from, OpenMode::Read).map_err(BackupError::io("open", from))?;
+    let file = open_or_create(disk, to)?;
+    let checksum = read(&*source, from, entry.bytes, |offset, bytes| {
+        file.write_at(bytes, offset).map_err(BackupError::io("write", to))
+    })?;
+    if checksum != entry.checksum {
+        return Err(damaged(from, "its checksum is not the one in the index"));
+    }
+    extend(&*file, to, entry.length)?;
+    faults::sync_restored(|| file.sync().map_err(BackupError::io("sync", to)))?;
+    for directory in parent.ancestors().take(2) {
+        disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory))?;
+    }
+    Ok(())
+}

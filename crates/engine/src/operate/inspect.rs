@@ -1,0 +1,288 @@
+//! What a log holds, for people: prints and checks the files of a database without opening it.
+//!
+//! Invariants:
+//! - Nothing is written.
+//! - [`dump`] prints whatever can be read and says where and why it stops; [`verify`] is recovery's own judgement.
+//! - Each line that tells of damage begins with `!` and is counted.
+//!
+//! The database is locked meanwhile: a log that grows looks torn.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::checkpoint::files;
+use crate::checkpoint::loader::{PartReader, Totals};
+use crate::config::Config;
+use crate::directory;
+use crate::directory::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
+use crate::error::RecoveryError;
+use crate::ids::{LogOffset, Stamp, TableId};
+use crate::io::BLOCK_BYTES;
+use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::format::record::{self, Entry, RecordReader};
+use crate::log::format::segment::Segment;
+use crate::log::protocol::cut as rule;
+use crate::recovery::chain::{Chain, Limit};
+pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
+
+/// How much [`dump`] prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// The manifest and the segments.
+    Segments,
+    /// Each batch, too.
+    Batches,
+    /// Each transaction, too.
+    #[default]
+    Records,
+}
+
+/// Prints the database in the configured directories to `out`. Returns how many places were found damaged; what is not printed
+/// is not read.
+///
+/// # Errors
+/// Where there is no readable manifest, another process has the database open, or `out` fails. What is wrong with a log is
+/// printed.
+pub fn dump(config: &Config, detail: Detail, out: &mut dyn Write) -> Result<u64, RecoveryError> {
+    let home = config.dirs[0].as_path();
+    let _locks = directory::lock_to_read(config)?;
+    let found = directory::find_damaged(config)?;
+    let (manifest, missing) = found.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
+    let mut dump = Dump { config, manifest: &manifest, home, detail, out, damages: 0 };
+    let unfinished = directory::refuse_unfinished(config).err().map(|error| error.to_string());
+    let printed = dump.run(&unfinished.into_iter().chain(missing).collect::<Vec<_>>());
+    printed.map_err(|source| RecoveryError::Io { action: "write", path: "the output".into(), source })?;
+    Ok(dump.damages)
+}
+
+struct Dump<'d> {
+    config: &'d Config,
+    manifest: &'d Manifest,
+    home: &'d Path,
+    detail: Detail,
+    out: &'d mut dyn Write,
+    damages: u64,
+}
+
+impl Dump<'_> {
+    fn damage(&mut self, indent: usize, what: impl fmt::Display) -> io::Result<()> {
+        self.damages += 1;
+        writeln!(self.out, "{:indent$}! {what}", "")
+    }
+
+    fn run(&mut self, missing: &[String]) -> io::Result<()> {
+        let manifest = self.manifest;
+        writeln!(self.out, "database {:032x} in {}", manifest.database.0, self.home.display())?;
+        for (index, entry) in (0..).zip(&manifest.directories) {
+            let state = if entry.is_retired { ", left out" } else { "" };
+            writeln!(self.out, "  directory {index}: {}{state}", manifest.directory(self.home, index).display())?;
+        }
+        missing.iter().try_for_each(|missing| self.damage(2, missing))?;
+        for checkpoint in &manifest.checkpoints {
+            let CheckpointEntry { number, kind, boundary, max_seen, rows, parts, .. } = checkpoint;
+            let parts = parts.len();
+            writeln!(
+                self.out,
+                "  checkpoint {number}: {kind:?} up to {boundary}, greatest stamp {max_seen}, {rows} rows in {parts} parts"
+            )?;
+            self.parts(checkpoint)?;
+        }
+        for frozen in &manifest.frozen {
+            self.layout("frozen", &frozen.layout)?;
+            let state = if frozen.clean { "closed" } else { "crashed" };
+            let FrozenGeneration { cut, max_seen, max_epoch, .. } = frozen;
+            writeln!(self.out, "  {state}: cut {cut}, greatest stamp {max_seen}, greatest epoch {max_epoch}")?;
+            self.streams(&frozen.layout, Some(frozen))?;
+        }
+        if !manifest.is_closed() {
+            self.layout("current", &manifest.current)?;
+            self.streams(&manifest.current, None)?;
+        }
+        Ok(())
+    }
+
+    /// The parts of a checkpoint; what they hold is read where batches are.
+    fn parts(&mut self, checkpoint: &CheckpointEntry) -> io::Result<()> {
+        for (path, part, length) in files::parts_of(self.home, self.manifest, checkpoint) {
+            writeln!(self.out, "    part {}: {length} bytes, {}", part.part, path.display())?;
+            if self.detail >= Detail::Batches {
+                match PartReader::read_all(&*self.config.environment.disk, path, part, length) {
+                    Ok(Totals { rows, blocks, .. }) => writeln!(self.out, "      {rows} rows in {blocks} blocks")?,
+                    Err(error) => self.damage(6, error)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn layout(&mut self, state: &str, layout: &Layout) -> io::Result<()> {
+        let Layout { generation, protocol, floor, epoch_floor, streams, .. } = layout;
+        let streams = streams.len();
+        writeln!(
+            self.out,
+            "{state} generation {generation}: {protocol:?}, {streams} streams, floor {floor}, epoch floor {epoch_floor}"
+        )
+    }
+
+    /// Each stream as far as its segments are there.
+    fn streams(&mut self, layout: &Layout, frozen: Option<&FrozenGeneration>) -> io::Result<()> {
+        let disk = &*self.config.environment.disk;
+        for stream in 0..layout.streams.len() {
+            let (chain, broken) = Chain::find(disk, self.home, self.manifest, layout, frozen, stream);
+            self.chain(&chain, frozen)?;
+            broken.map_or(Ok(()), |error| self.damage(4, error))?;
+        }
+        Ok(())
+    }
+
+    fn chain(&mut self, chain: &Chain, frozen: Option<&FrozenGeneration>) -> io::Result<()> {
+        writeln!(self.out, "  stream {} in {}", chain.log.stream(), chain.directory.display())?;
+        for (place, segment) in chain.segments.iter().enumerate() {
+            let header = &segment.header;
+            writeln!(
+                self.out,
+                "    segment {}: base {}, floor {}, {} bytes, {}",
+                header.sequence,
+                header.base,
+                header.floor,
+                header.bytes,
+                segment.path.display()
+            )?;
+            if self.detail >= Detail::Batches {
+                self.segment(chain, segment, chain.limit(place), frozen)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn segment(
+        &mut self,
+        chain: &Chain,
+        segment: &Segment,
+        limit: Limit,
+        frozen: Option<&FrozenGeneration>,
+    ) -> io::Result<()> {
+        let mut offset = segment.header.base;
+        let mut bytes = Vec::new();
+        // Where later segments are missing it is the last one, and the generation ends beyond it.
+        let end = limit.end.min(segment.header.capacity_end());
+        while offset < end {
+            let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
+            if let Err(error) = read(segment, offset, head, &mut bytes) {
+                return self.damage(6, format_args!("{}: {error}", segment.path.display()));
+            }
+            let (header, certificates) = match BatchHeader::decode(&bytes, &chain.log, offset) {
+                Ok((header, certificates)) => (header, certificates.collect::<Vec<_>>()),
+                Err(error) if limit.exact => return self.damage(6, format_args!("at {offset}: {error}")),
+                Err(error) => return writeln!(self.out, "      the log ends at {offset}: {error}"),
+            };
+            let BatchHeader { length, record_bytes, stamp, csn, .. } = header;
+            if header.end() > end {
+                let what = format_args!("at {offset}: a batch of {length} bytes reaches beyond {end}");
+                return self.damage(6, what);
+            }
+            write!(self.out, "      batch {offset}: {length} bytes, {record_bytes} used, stamp {stamp}, csn {csn}")?;
+            for Certificate { stream, stamp, reach } in certificates {
+                if stamp > Stamp::ZERO {
+                    write!(self.out, ", certifies {stamp} at stream {stream}")?;
+                }
+                if reach > LogOffset(0) {
+                    write!(self.out, ", stream {stream} reaches {reach}")?;
+                }
+            }
+            writeln!(self.out)?;
+            if self.detail >= Detail::Records {
+                if let Err(error) = read(segment, offset, record_bytes as usize, &mut bytes) {
+                    return self.damage(6, format_args!("{}: {error}", segment.path.display()));
+                }
+                let is_exact = limit.exact || is_followed(chain, segment, &header);
+                self.records(chain, offset, &bytes, (frozen, is_exact))?;
+            }
+            offset = header.end();
+        }
+        Ok(())
+    }
+
+    fn records(
+        &mut self,
+        chain: &Chain,
+        batch: LogOffset,
+        bytes: &[u8],
+        (frozen, is_exact): (Option<&FrozenGeneration>, bool),
+    ) -> io::Result<()> {
+        let mut at = header_bytes(chain.log.streams());
+        while at < bytes.len() {
+            let offset = LogOffset(batch.0 + at as u64);
+            match record::parse(&bytes[at..], chain.log.seal(offset)) {
+                Ok(entry) => {
+                    match &entry {
+                        Entry::Record(record) => self.record(offset, record, frozen)?,
+                        Entry::Skip(length) => writeln!(self.out, "        {offset}: skip of {length} bytes")?,
+                    }
+                    at += entry.len();
+                }
+                // The last batch of a stream that crashed may be torn.
+                Err(error) if !is_exact => return writeln!(self.out, "        the log ends at {offset}: {error}"),
+                Err(error) => return self.damage(8, format_args!("at {offset}: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn record(
+        &mut self,
+        offset: LogOffset,
+        record: &RecordReader<'_>,
+        frozen: Option<&FrozenGeneration>,
+    ) -> io::Result<()> {
+        let order = record.header();
+        let lives =
+            |frozen: &FrozenGeneration| rule::lives(frozen.layout.protocol, order.stamp, order.raw_dep, frozen.cut);
+        let fate = match frozen {
+            Some(frozen) if !lives(frozen) => ", beyond the cut",
+            Some(frozen) if order.epoch > frozen.until => ", given up",
+            _ => "",
+        };
+        writeln!(
+            self.out,
+            "        {offset}: stamp {}, raw_dep {}, epoch {}, {} writes{fate}",
+            order.stamp, order.raw_dep, order.epoch, order.write_count
+        )?;
+        for write in record.writes() {
+            let (TableId(table), key) = (write.table, Bytes(write.key));
+            match write.row {
+                Some(row) => writeln!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
+                None => writeln!(self.out, "          delete table {table} key {key}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a sound batch follows, so that this one was durable.
+fn is_followed(chain: &Chain, segment: &Segment, batch: &BatchHeader) -> bool {
+    let mut bytes = Vec::new();
+    let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
+    read(segment, batch.end(), head, &mut bytes).is_ok() && BatchHeader::decode(&bytes, &chain.log, batch.end()).is_ok()
+}
+
+/// Reads `length` bytes at `offset` of the log.
+fn read(segment: &Segment, offset: LogOffset, length: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.resize(length, 0);
+    let read = segment.file.read_at(bytes, segment.header.position(offset))?;
+    if read < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+}
+
+/// Bytes in hexadecimal, the long ones shortened.
+struct Bytes<'a>(&'a [u8]);
+
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 32;
+        for byte in self.0.iter().take(SHOWN) {
+            write!(f, "{byte:02x}")?;
+        }
+        if self.0.len() > SHOWN { f.write_char('…') } else { Ok(()) }
+    }
+}

@@ -1,0 +1,122 @@
+//! From recovered rows to a new database, by its own transactions.
+//!
+//! Invariants:
+//! - The target is marked until everything is in it, durably: until then nothing opens it.
+//! - A row that the new database refuses is counted and does not keep others out.
+
+use osier_memory::{LeafScan, Observed, Pin, ScanFrom};
+
+use super::report::{SalvageReport, SalvagedTable};
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::database::Database;
+use crate::directory::{self, Claim};
+use crate::error::{Error, SalvageError, TransactionError};
+use crate::ids::TableId;
+use crate::recovery::workers;
+use crate::table::store::{RecordTree, Store};
+use crate::table::{Table, Value};
+
+/// Rows of a transaction.
+const ROWS_PER_TRANSACTION: usize = 64;
+
+/// Writes every table of `store` that has a definition.
+pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -> Result<(), Error> {
+    let (disk, home) = (target.environment.disk.clone(), target.dirs[0].clone());
+    let (claim, found) = Claim::take(&target)?;
+    if found.is_some() || claim.occupant()?.is_some() {
+        return Err(SalvageError::NotEmpty { path: home }.into());
+    }
+    directory::mark_unfinished(&*disk, &home)?;
+    let db = Database::open_claimed(target, Some((claim, None)))?;
+    let mut participant = workers::register(store)?;
+    let pin = participant.pin();
+    let catalog = Catalog::new(store)?;
+    let mut known = vec![catalog.tables().id];
+    report.name_rows(catalog.tables());
+    for table in catalog.open_all(store, &pin)? {
+        known.push(table.id);
+        report.name_rows(&table);
+        report.tables.push(copy(&db, &table, &pin)?);
+    }
+    for id in store.table_ids().into_iter().filter(|id| !known.contains(id)) {
+        report.nameless_rows += count(store, id, &pin);
+    }
+    db.close()?;
+    directory::unmark(&*disk, &home)?;
+    Ok(())
+}
+
+fn for_each_row(
+    tree: &RecordTree,
+    pin: &Pin<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut leaf = LeafScan::new();
+    tree.scan_leaf(pin, ScanFrom::AtLeast(&[]), &mut leaf);
+    loop {
+        for record in &leaf.entries {
+            if let Observed::Present(version) = pin.get(*record).read(pin) {
+                take(version.bytes())?;
+            }
+        }
+        if !tree.scan_next(pin, &mut leaf) {
+            return Ok(());
+        }
+    }
+}
+
+fn count(store: &Store, table: TableId, pin: &Pin<'_>) -> u64 {
+    let mut rows = 0;
+    let counted = for_each_row(&store.tree(table), pin, |_| {
+        rows += 1;
+        Ok(())
+    });
+    assert!(counted.is_ok(), "counting refuses nothing");
+    rows
+}
+
+fn copy(db: &Database, from: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Error> {
+    let to = db.create_table((*from.schema).clone())?;
+    let mut saved = SalvagedTable { name: from.name().to_owned(), rows: 0, refused: 0 };
+    let mut batch = Vec::with_capacity(ROWS_PER_TRANSACTION);
+    for_each_row(&from.primary, pin, |row| {
+        if from.rows.check(row).is_err() {
+            saved.refused += 1;
+            return Ok(());
+        }
+        batch.push(row.to_vec());
+        if batch.len() == ROWS_PER_TRANSACTION {
+            insert(db, &to, &std::mem::take(&mut batch), &mut saved)?;
+        }
+        Ok(())
+    })?;
+    insert(db, &to, &batch, &mut saved)?;
+    Ok(saved)
+}
+
+/// Inserts rows; those that have to be refused are found one by one.
+fn insert(db: &Database, table: &Table, rows: &[Vec<u8>], saved: &mut SalvagedTable) -> Result<(), Error> {
+    let inserted = db.run(|tx| -> Result<(), Error> {
+        for row in rows {
+            let row = table.rows.row(&row[..]);
+            tx.insert(table, &row.values().collect::<Vec<Value<'_>>>())?;
+        }
+        Ok(())
+    });
+    match inserted {
+        // Closing the database makes it durable.
+        Ok(_) => {
+            saved.rows += rows.len() as u64;
+            Ok(())
+        }
+        Err(Error::Transaction(TransactionError::DuplicateKey { .. })) if rows.len() == 1 => {
+            saved.refused += 1;
+            Ok(())
+        }
+        Err(Error::Transaction(error)) if rows.len() > 1 && !matches!(error, TransactionError::Conflict { .. }) => {
+            rows.chunks(1).try_for_each(|row| insert(db, table, row, saved))
+        }
+        Err(error) => Err(error),
+    }
+}

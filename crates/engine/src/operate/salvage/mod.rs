@@ -1,0 +1,125 @@
+//! Salvage: what a damaged database provably held, as a new database.
+//!
+//! ```text
+//! consistent:  manifest -> checkpoint, whole -> sound prefix of every stream -> the oldest generation that is damaged ends
+//!              there, with the cut that follows; later ones do not count -> recovery's own scan and replay -> new database
+//! rows:        every sound block and record that is left, the newest version of each key -> new database
+//! ```
+//!
+//! Invariants:
+//! - The damaged database is only read.
+//! - **V1** The consistent state is one that recovery could have come to: a stream that lost something counts as durable up to
+//!   the last stamp before the loss, certificates and floors about it do not; the cut is the least of all streams; a record
+//!   counts as its protocol says. Nothing of a later generation counts: it may rest on what is lost.
+//! - **V2** A fuzzy checkpoint is a base only if the cut reaches everything it may hold; an epoch checkpoint is a state of
+//!   its own.
+//! - **V3** Where no such state is proven, nothing is written, unless rows are asked for, which promise no consistency.
+//! - The target does not open until everything is in it.
+//!
+//! Deliberately absent: salvage without a manifest other than of rows (the cuts of earlier generations are nowhere else), and
+//! older checkpoints (none is kept).
+
+mod export;
+mod prefix;
+mod report;
+mod rows;
+
+use std::path::PathBuf;
+
+use osier_memory::Epochs;
+
+pub use report::{Damage, LostRows, RowName, SalvageReport, SalvagedTable};
+
+use crate::checkpoint::files;
+use crate::checkpoint::loader::PartReader;
+use crate::config::{CheckpointKind, Config, Create};
+use crate::directory::DirectoryError;
+use crate::directory::manifest::Manifest;
+use crate::error::{Error, RecoveryError, SalvageError};
+use crate::ids::Stamp;
+use crate::table::store::Store;
+use crate::{directory, recovery};
+
+/// Writes what the database in the directories of `damaged` provably held to a new database in those of `target`, which are
+/// empty or missing. With `rows` it writes every row that can still be read instead.
+///
+/// # Errors
+/// [`Error::Salvage`] where no consistent state is proven; [`Error::Directory`] where another process has the database open, or,
+/// without `rows`, where it is itself what a restore or a salvage left that did not end.
+pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageReport, Error> {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    for dir in &target.dirs {
+        directory::refuse_overlap(disk, damaged.dirs.iter().map(PathBuf::as_path), dir)?;
+        let is_there = disk.exists(dir).map_err(SalvageError::io("look for", dir))?;
+        if is_there && directory::holds_anything(disk, dir)? {
+            return Err(SalvageError::NotEmpty { path: dir.clone() }.into());
+        }
+    }
+    let _locks = directory::lock_to_read(damaged)?;
+    let threads = damaged.effective_recovery_threads() + 2;
+    let store = Store::new(Epochs::new(threads));
+    let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
+    match directory::refuse_unfinished(damaged) {
+        // What is there may be read; nobody is to take it for all that there was.
+        Err(unfinished @ DirectoryError::Unfinished { .. }) if rows => report.damage(home, None, unfinished),
+        is_finished => is_finished?,
+    }
+    if rows {
+        rows::read(damaged, &store, &mut report)?;
+    } else {
+        let manifest = provable(damaged, &mut report)?;
+        let recovered = recovery::load(damaged, &manifest, &store)?;
+        (report.records, report.replayed) = (recovered.records, recovered.replayed);
+        report.checkpoint = manifest.checkpoints.last().map(|entry| entry.number);
+    }
+    export::write(&store, Config { create: Create::New, checkpoint_at_close: true, ..target }, &mut report)?;
+    Ok(report)
+}
+
+/// A manifest whose frozen generations are what counts.
+fn provable(damaged: &Config, report: &mut SalvageReport) -> Result<Manifest, Error> {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    let missing = || RecoveryError::NoDatabase { path: home.clone() };
+    let (mut manifest, unnamed) = directory::find_damaged(damaged)?.ok_or_else(missing)?;
+    unnamed.into_iter().for_each(|what| report.damage(home, None, what));
+    report.database = Some(format!("{:032x}", manifest.database.0));
+    let generations = manifest.frozen.len() + usize::from(!manifest.is_closed());
+    for index in 0..generations {
+        let judged = prefix::judge(disk, home, &manifest, index, report)?;
+        if judged.is_whole {
+            continue;
+        }
+        let layouts = manifest.frozen.iter().map(|frozen| &frozen.layout).chain([&manifest.current]);
+        let later =
+            layouts.map(|layout| layout.generation.0).filter(|number| *number > judged.frozen.layout.generation.0);
+        report.skipped_generations = later.collect();
+        report.skipped_generations.dedup();
+        report.cut = Some(judged.frozen.cut.0);
+        manifest.frozen.truncate(index);
+        manifest.frozen.push(judged.frozen);
+        break;
+    }
+    check_base(damaged, &manifest, report)?;
+    Ok(manifest)
+}
+
+/// The checkpoint must be whole, and the cut must reach what a fuzzy one may hold.
+fn check_base(damaged: &Config, manifest: &Manifest, report: &mut SalvageReport) -> Result<(), Error> {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    let Some(entry) = manifest.checkpoints.last() else { return Ok(()) };
+    for (path, part, length) in files::parts_of(home, manifest, entry) {
+        if let Err(error) = PartReader::read_all(disk, path.clone(), part, length) {
+            report.damages.push(Damage { path, position: None, what: error.to_string() });
+        }
+    }
+    let refuse = |what| Err(SalvageError::NothingProven { path: home.clone(), what }.into());
+    let cut = report.cut.map_or(Stamp::MAX, Stamp);
+    match report.damages.iter().find(|damage| damage.path.extension().is_some_and(|extension| extension == "ckpt")) {
+        Some(damage) => refuse(format!("checkpoint {} is damaged ({})", entry.number, damage.what)),
+        None if entry.kind == CheckpointKind::Fuzzy && entry.max_seen > cut => {
+            let what = "is fuzzy and may hold parts of transactions that are lost";
+            refuse(format!("checkpoint {} {what}", entry.number))
+        }
+        None => Ok(()),
+    }
+}

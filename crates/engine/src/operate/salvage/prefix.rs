@@ -1,0 +1,248 @@
+//! How far every stream of a generation is sound, and the cut that follows.
+//!
+//! Invariants:
+//! - A stream is read in the order it was written, and nothing behind the first unsound byte counts.
+//! - A stream that lost something is durable up to the last stamp before the loss and no further, whatever others certify.
+//! - A batch counts whole or not at all.
+//! - A newest segment that is gone, or its last batches, leave no gap, and certificates hide it. Then a transaction that counts
+//!   may have read what no stream holds: that shows the loss, and certificates count no more.
+
+use std::path::Path;
+
+use super::report::SalvageReport;
+use crate::directory::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest, NEVER};
+use crate::error::{Error, RecoveryError};
+use crate::ids::{LogOffset, Stamp};
+use crate::io::{BLOCK_BYTES, Disk};
+use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::format::record::{self, Entry};
+use crate::log::format::segment::{FIRST_OFFSET, Segment};
+use crate::log::protocol::cut::{self, StreamEvidence};
+use crate::recovery::chain::Chain;
+
+/// What counts of a generation.
+pub(super) struct Judged {
+    pub(super) frozen: FrozenGeneration,
+    /// Whether that is what the manifest says, so that later generations count.
+    pub(super) is_whole: bool,
+}
+
+/// One stream.
+struct Prefix {
+    chain: Chain,
+    /// The end of the last sound batch; where there is none the begin of the chain.
+    end: LogOffset,
+    stamp: Stamp,
+    damage: Option<(std::path::PathBuf, Option<u64>, String)>,
+}
+
+/// What batches say of all streams.
+struct Promises {
+    csn: Stamp,
+    certified: Vec<Stamp>,
+    reached: Vec<LogOffset>,
+    /// Of all records.
+    stamps: Vec<Stamp>,
+    /// What they read.
+    raw_deps: Vec<Stamp>,
+}
+
+impl Promises {
+    /// A stamp up to `cut` and beyond `given_up` that was read although no record has it.
+    fn unfounded(mut self, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
+        self.stamps.sort_unstable();
+        let is_unfounded =
+            |read: &Stamp| (*read > given_up && *read <= cut) && self.stamps.binary_search(read).is_err();
+        self.raw_deps.into_iter().find(is_unfounded)
+    }
+}
+
+/// Judges the generation at `index` of the frozen ones and the current one.
+pub(super) fn judge(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+    index: usize,
+    report: &mut SalvageReport,
+) -> Result<Judged, Error> {
+    let frozen = manifest.frozen.get(index);
+    let layout = frozen.map_or(&manifest.current, |frozen| &frozen.layout);
+    let streams = layout.streams.len();
+    let mut promises = Promises {
+        csn: layout.floor,
+        certified: vec![layout.floor; streams],
+        reached: vec![FIRST_OFFSET; streams],
+        stamps: Vec::new(),
+        raw_deps: Vec::new(),
+    };
+    let mut prefixes = Vec::with_capacity(streams);
+    for stream in 0..streams {
+        let (chain, broken) = Chain::find(disk, home, manifest, layout, frozen, stream);
+        prefixes.push(Prefix::read(chain, broken, layout, &mut promises)?);
+    }
+    let mut cut = frozen.map_or(Stamp::MAX, |frozen| frozen.cut);
+    for (stream, prefix) in prefixes.iter_mut().enumerate() {
+        let (reached, floor, certified) = (prefix.stamp, prefix.chain.floor(), promises.certified[stream]);
+        let durable = cut::durable(layout.protocol, &StreamEvidence { reached, floor, certified });
+        let (end, reached) = (prefix.end, promises.reached[stream]);
+        if prefix.damage.is_none() && frozen.is_none() && (end < reached || durable < promises.csn) {
+            let what = match end < reached {
+                true => format!("it ends at offset {end}, but others knew it to be durable up to {reached}"),
+                false => format!("it ends at stamp {durable}, but {} was known to be durable", promises.csn),
+            };
+            prefix.damage = Some((prefix.chain.directory.clone(), None, what));
+        }
+        match (&prefix.damage, frozen) {
+            (Some((path, position, what)), _) => {
+                report.damage(path, *position, what);
+                cut = cut.min(prefix.stamp);
+            }
+            (None, None) => cut = cut.min(durable),
+            (None, Some(_)) => {}
+        }
+    }
+    let given_up = prefixes.iter().map(|prefix| prefix.chain.begin_floor()).max().unwrap_or(layout.floor);
+    if frozen.is_none()
+        && let Some(read) = promises.unfounded(given_up, cut)
+    {
+        report.damage(
+            home,
+            None,
+            format!("what stamp {read} wrote was read, and no stream holds it: files or batches are gone"),
+        );
+        cut = prefixes.iter().map(|prefix| prefix.stamp).min().unwrap_or(cut);
+    }
+    let is_whole = frozen.is_some() && prefixes.iter().all(|prefix| prefix.damage.is_none());
+    let frozen = match frozen {
+        Some(frozen) if is_whole => frozen.clone(),
+        _ => freeze(manifest, frozen, cut, &prefixes),
+    };
+    Ok(Judged { frozen, is_whole })
+}
+
+/// The generation, `frozen` or the current one, as it ends with `prefixes`.
+fn freeze(manifest: &Manifest, frozen: Option<&FrozenGeneration>, cut: Stamp, prefixes: &[Prefix]) -> FrozenGeneration {
+    let ends = prefixes.iter().map(|prefix| prefix.end);
+    match frozen {
+        Some(frozen) => {
+            let places = frozen.streams.iter().zip(ends).map(|(place, end)| FrozenStream { end, ..*place });
+            FrozenGeneration { cut, clean: false, streams: places.collect(), ..frozen.clone() }
+        }
+        None => {
+            let (layout, streams) = (manifest.current.clone(), manifest.frozen_streams(ends));
+            let (max_seen, max_epoch) = (Stamp::MAX, NEVER);
+            FrozenGeneration { layout, cut, max_seen, max_epoch, clean: false, until: NEVER, streams }
+        }
+    }
+}
+
+impl Prefix {
+    /// Reads a chain, of which `broken` says why it has no more segments than it has.
+    fn read(
+        chain: Chain,
+        broken: Option<RecoveryError>,
+        layout: &Layout,
+        promises: &mut Promises,
+    ) -> Result<Prefix, Error> {
+        let end = chain.segments.first().map_or(FIRST_OFFSET, |first| first.header.base);
+        let mut prefix = Prefix { chain, end, stamp: layout.floor, damage: None };
+        for place in 0..prefix.chain.segments.len() {
+            let segment = prefix.chain.segments[place].clone();
+            let limit = prefix.chain.limit(place);
+            let end = limit.end.min(segment.header.capacity_end());
+            prefix.stamp = prefix.stamp.max(segment.header.floor);
+            let mut offset = segment.header.base;
+            while offset < end {
+                match prefix.batch(&segment, offset, end, promises)? {
+                    Ok(next) => (offset, prefix.end) = (next, next),
+                    Err(what) => {
+                        let is_torn = !limit.exact && !sound_batch_follows(&segment, offset, end)?;
+                        if !is_torn {
+                            prefix.damage = Some((segment.path.clone(), Some(segment.header.position(offset)), what));
+                        } else if let Some(broken) = broken {
+                            prefix.damage = Some((prefix.chain.directory.clone(), None, broken.to_string()));
+                        }
+                        return Ok(prefix);
+                    }
+                }
+            }
+        }
+        prefix.damage = broken.map(|broken| (prefix.chain.directory.clone(), None, broken.to_string()));
+        if prefix.damage.is_none()
+            && let Some(end) = prefix.chain.frozen_end
+        {
+            prefix.end = end;
+        }
+        Ok(prefix)
+    }
+
+    /// Checks the batch at `offset`; returns where it ends, or what is wrong with it.
+    fn batch(
+        &mut self,
+        segment: &Segment,
+        offset: LogOffset,
+        end: LogOffset,
+        promises: &mut Promises,
+    ) -> Result<Result<LogOffset, String>, Error> {
+        let log = self.chain.log;
+        let mut bytes = vec![0; (end.0 - offset.0).min(BLOCK_BYTES as u64) as usize];
+        read(segment, &mut bytes, offset)?;
+        let (header, certificates) = match BatchHeader::decode(&bytes, &log, offset) {
+            Ok((header, _)) if header.end() > end => return Ok(Err("a batch reaches beyond its segment".to_owned())),
+            Ok((header, _)) if header.stamp < self.stamp => return Ok(Err("the stamps of batches fall".to_owned())),
+            Ok((header, certificates)) => (header, certificates.collect::<Vec<_>>()),
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        bytes.resize(header.record_bytes.max(bytes.len() as u64) as usize, 0);
+        read(segment, &mut bytes, offset)?;
+        let (mut at, mut stamp) = (header_bytes(log.streams()), self.stamp);
+        while at < header.record_bytes as usize {
+            let place = log.seal(LogOffset(offset.0 + at as u64));
+            let entry = match record::parse(&bytes[at..header.record_bytes as usize], place) {
+                Ok(entry) => entry,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            if let Entry::Record(record) = &entry {
+                let (found, raw_dep) = (record.header().stamp, record.header().raw_dep);
+                promises.stamps.push(found);
+                promises.raw_deps.push(raw_dep);
+                if found <= stamp || found > header.stamp {
+                    return Ok(Err(format!("stamp {found} follows {stamp} in a batch up to {}", header.stamp)));
+                }
+                stamp = found;
+            }
+            at += entry.len();
+        }
+        self.stamp = header.stamp;
+        promises.csn = promises.csn.max(header.csn);
+        for Certificate { stream, stamp, reach } in certificates {
+            let (certified, reached) =
+                (&mut promises.certified[stream.0 as usize], &mut promises.reached[stream.0 as usize]);
+            (*certified, *reached) = (stamp.max(*certified), reach.max(*reached));
+        }
+        Ok(Ok(header.end()))
+    }
+}
+
+/// Whether there is a sound header on any later block: a batch is written only after the one before is durable.
+fn sound_batch_follows(segment: &Segment, offset: LogOffset, end: LogOffset) -> Result<bool, Error> {
+    let (mut block, mut offset) = (vec![0; BLOCK_BYTES], LogOffset(offset.0 + BLOCK_BYTES as u64));
+    while offset < end {
+        read(segment, &mut block, offset)?;
+        if BatchHeader::names(&block, &segment.header.log, offset)
+            && BatchHeader::decode(&block, &segment.header.log, offset).is_ok()
+        {
+            return Ok(true);
+        }
+        offset.0 += BLOCK_BYTES as u64;
+    }
+    Ok(false)
+}
+
+/// Reads `buffer` full; what the file does not have reads as zeros.
+pub(super) fn read(segment: &Segment, buffer: &mut [u8], offset: LogOffset) -> Result<(), Error> {
+    let read = segment.file.read_at(buffer, segment.header.position(offset));
+    let read = read.map_err(RecoveryError::io("read", &segment.path))?;
+    buffer[read..].fill(0);
+    Ok(())
+}

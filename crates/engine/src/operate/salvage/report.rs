@@ -1,0 +1,194 @@
+//! What a salvage found damaged, left out and saved.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::checkpoint::loader::RowKey;
+use crate::table::Table;
+
+/// A database that was made of what another one provably held.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SalvageReport {
+    /// The damaged database's first directory.
+    pub home: PathBuf,
+    /// The new one's.
+    pub target: PathBuf,
+    /// Whether the new one is a consistent state; else rows, each in the newest version that could be read.
+    pub consistent: bool,
+    /// The damaged database, where that is known.
+    pub database: Option<String>,
+    /// What is wrong with its files.
+    pub damages: Vec<Damage>,
+    /// Between which rows a checkpoint held others that could not be read from it; the log may have had newer images of them.
+    pub lost: Vec<LostRows>,
+    /// Up to which stamp transactions count, where damage made it less; beyond only those that read nothing beyond.
+    pub cut: Option<u64>,
+    /// Generations that are left out because they follow one that is damaged.
+    pub skipped_generations: Vec<u64>,
+    /// The checkpoint that was loaded.
+    pub checkpoint: Option<u64>,
+    /// Files that were left out because the manifest needs them no more; 0 where all were read.
+    pub superseded_files: u64,
+    /// Transactions that were read.
+    pub records: u64,
+    /// Of these, how many were replayed; the others are in the checkpoint or do not count.
+    pub replayed: u64,
+    /// What was written.
+    pub tables: Vec<SalvagedTable>,
+    /// Rows of tables whose definition is lost.
+    pub nameless_rows: u64,
+}
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Where in the file, where that is known.
+    pub position: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What a part of a checkpoint held between two rows, neither of which is lost. Its rows ascend by the tables' ids, then by key.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct LostRows {
+    /// The file.
+    pub path: PathBuf,
+    /// The last row before them; `None`: from the beginning of the part.
+    pub after: Option<RowName>,
+    /// The first row behind them; `None`: to the end of the part.
+    pub before: Option<RowName>,
+}
+
+impl LostRows {
+    pub(super) fn after(path: &Path, row: Option<RowKey>) -> LostRows {
+        LostRows { path: path.to_owned(), after: row.map(RowName::new), before: None }
+    }
+
+    pub(super) fn before(self, row: Option<RowKey>) -> LostRows {
+        LostRows { before: row.map(RowName::new), ..self }
+    }
+}
+
+/// Names a row.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RowName {
+    /// The table's id.
+    pub table_id: u32,
+    /// Its name, where its definition is not lost.
+    pub table: Option<String>,
+    /// The values of the key, or its bytes in hexadecimal where the definition is lost.
+    pub key: String,
+    #[serde(skip)]
+    bytes: Box<[u8]>,
+}
+
+impl RowName {
+    fn new((table, bytes): RowKey) -> RowName {
+        let key = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        RowName { table_id: table.0, table: None, key, bytes }
+    }
+}
+
+impl fmt::Display for RowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "{table} {}", self.key),
+            None => write!(f, "table {} key {}", self.table_id, self.key),
+        }
+    }
+}
+
+/// A table in the new database.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SalvagedTable {
+    /// Its name.
+    pub name: String,
+    /// Rows that were written.
+    pub rows: u64,
+    /// Rows that were not: another row has their key in a unique index, or their bytes do not fit the definition.
+    pub refused: u64,
+}
+
+impl SalvageReport {
+    pub(super) fn new(home: PathBuf, target: PathBuf, consistent: bool) -> SalvageReport {
+        SalvageReport {
+            home,
+            target,
+            consistent,
+            database: None,
+            damages: Vec::new(),
+            lost: Vec::new(),
+            cut: None,
+            skipped_generations: Vec::new(),
+            checkpoint: None,
+            superseded_files: 0,
+            records: 0,
+            replayed: 0,
+            tables: Vec::new(),
+            nameless_rows: 0,
+        }
+    }
+
+    pub(super) fn damage(&mut self, path: impl Into<PathBuf>, position: Option<u64>, what: impl fmt::Display) {
+        self.damages.push(Damage { path: path.into(), position, what: what.to_string() });
+    }
+
+    /// Names the rows of `table` around those that are lost, now that its definition is known.
+    pub(super) fn name_rows(&mut self, table: &Table) {
+        let rows = self.lost.iter_mut().flat_map(|lost| [&mut lost.after, &mut lost.before]).flatten();
+        for row in rows.filter(|row| row.table_id == table.id.0) {
+            (row.table, row.key) = (Some(table.name().to_owned()), table.keys.describe(&row.bytes));
+        }
+    }
+}
+
+impl fmt::Display for SalvageReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, target) = (self.home.display(), self.target.display());
+        let what = if self.consistent { "a consistent state" } else { "rows, which promise no consistency," };
+        writeln!(f, "salvaged {what} of the database in {from} to {target}")?;
+        for Damage { path, position, what } in &self.damages {
+            let at = position.map_or(String::new(), |position| format!(" at byte {position}"));
+            writeln!(f, "  damage   {}{at}: {what}", path.display())?;
+        }
+        for LostRows { path, after, before } in &self.lost {
+            let from = after.as_ref().map_or("from its beginning".to_owned(), |row| format!("after {row}"));
+            let to = before.as_ref().map_or("to its end".to_owned(), |row| format!("before {row}"));
+            writeln!(f, "  lost     what {} held {from}, {to}", path.display())?;
+        }
+        if let Some(cut) = self.cut {
+            writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;
+        }
+        for generation in &self.skipped_generations {
+            writeln!(f, "  skipped  generation {generation}, which may rest on what is lost")?;
+        }
+        if let Some(checkpoint) = self.checkpoint {
+            writeln!(f, "  loaded   checkpoint {checkpoint}")?;
+        }
+        if self.superseded_files > 0 {
+            writeln!(f, "  skipped  {} files that the manifest needs no more", self.superseded_files)?;
+        }
+        writeln!(f, "  read     {} transactions of the log, {} replayed", self.records, self.replayed)?;
+        if self.nameless_rows > 0 {
+            writeln!(f, "  lost     {} rows of tables whose definition is lost", self.nameless_rows)?;
+        }
+        for SalvagedTable { name, rows, refused } in &self.tables {
+            let refused = if *refused > 0 { format!(", {refused} refused") } else { String::new() };
+            writeln!(f, "  saved    {rows} rows of {name}{refused}")?;
+        }
+        if self.damages.is_empty() {
+            write!(f, "no damage was found")
+        } else {
+            write!(f, "what else was there is missing")
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Every row that can still be read, in its newest version: no cut is asked for, nothing is consistent.
+//!
+//! Invariants:
+//! - A row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
+//! - A row that a part held and that was not read from it lies in a range that is reported.
+//! - What the manifest no longer needs is left out and counted: it would bring back rows that were deleted since. Where a part of
+//!   the checkpoint is damaged it is read, too, since it may hold what the part lost.
+
+use std::path::{Path, PathBuf};
+
+use super::prefix;
+use super::report::{LostRows, SalvageReport};
+use crate::checkpoint::files::{self, part_directory};
+use crate::checkpoint::format::{HEADER_BYTES, PartIdentity};
+use crate::checkpoint::loader::PartReader;
+use crate::config::Config;
+use crate::directory;
+use crate::directory::manifest::Manifest;
+use crate::error::{Error, SalvageError};
+use crate::ids::{DatabaseId, Generation, LogOffset};
+use crate::io::{BLOCK_BYTES, Disk, OpenMode};
+use crate::log::format::batch::{BatchHeader, header_bytes};
+use crate::log::format::record::{self, Entry};
+use crate::log::format::segment::{self, FileName, Segment, is_stream_directory};
+use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
+use crate::recovery::replay::values::ValueMachine;
+use crate::table::store::Store;
+
+struct Reader<'r> {
+    disk: &'r dyn Disk,
+    /// That of the manifest, else of the first sound file.
+    database: Option<DatabaseId>,
+    /// What tells which files are superseded; `None` where all are read.
+    manifest: Option<(&'r Manifest, &'r Path)>,
+    machine: ValueMachine,
+    report: &'r mut SalvageReport,
+    files: u64,
+}
+
+/// Reads them into `store`.
+pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) -> Result<(), Error> {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    let manifest = match directory::find_damaged(damaged) {
+        Ok(found) => found.map(|(manifest, missing)| {
+            missing.into_iter().for_each(|what| report.damage(home, None, what));
+            manifest
+        }),
+        Err(error) => {
+            report.damage(home, None, error);
+            None
+        }
+    };
+    let database = manifest.as_ref().map(|manifest| manifest.database);
+    let machine = ValueMachine::new(store, damaged)?;
+    let newest = manifest.as_ref().and_then(|manifest| Some((manifest, manifest.checkpoints.last()?)));
+    let mut missing = newest.map_or(Vec::new(), |(manifest, entry)| files::parts_of(home, manifest, entry));
+    let (named, others): (Vec<_>, Vec<_>) = parts(damaged)?
+        .into_iter()
+        .partition(|path| missing.iter().any(|(part, ..)| part.file_name() == path.file_name()));
+    let before = report.damages.len();
+    let mut reader = Reader { disk, database, manifest: None, machine, report, files: 0 };
+    for path in &named {
+        let expected = missing.extract_if(.., |(part, ..)| part.file_name() == path.file_name()).next();
+        reader.part(path, expected.map(|(_, part, _)| part))?;
+    }
+    if missing.is_empty() && reader.report.damages.len() == before {
+        reader.manifest = manifest.as_ref().map(|manifest| (manifest, home.as_path()));
+    }
+    others.iter().try_for_each(|path| reader.part(path, None))?;
+    for directory in &damaged.dirs {
+        for stream in list(disk, directory)?.iter().filter(|path| is_stream_directory(path)) {
+            for path in list(disk, stream)? {
+                if let Some(FileName::Segment { generation, sequence }) = FileName::parse(&path) {
+                    reader.segment(&path, generation, sequence)?;
+                }
+            }
+        }
+    }
+    for (path, ..) in missing {
+        reader.report.damage(&path, None, "it is missing");
+        reader.report.lost.push(LostRows::after(&path, None));
+    }
+    reader.report.database = reader.database.map(|database| format!("{:032x}", database.0));
+    match reader.files {
+        0 => Err(SalvageError::NothingFound { path: home.clone() }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The parts of checkpoints, named by the manifest or not.
+fn parts(damaged: &Config) -> Result<Vec<PathBuf>, SalvageError> {
+    let mut found = Vec::new();
+    for directory in &damaged.dirs {
+        found.extend(list(&*damaged.environment.disk, &part_directory(directory))?);
+    }
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "ckpt"));
+    Ok(found)
+}
+
+/// Whether the manifest of the database in `home` needs a segment no more.
+fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Generation, sequence: u64) -> bool {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let Some((stream, directory)) = path.parent().and_then(|stream| Some((stream.file_name()?, stream.parent()?)))
+    else {
+        return false;
+    };
+    // As the manifest spells it.
+    let mut directories = (0..manifest.directories.len() as u32).map(|index| manifest.directory(home, index));
+    let known = directories.find(|known| absolute(known) == absolute(directory));
+    known.is_some_and(|known| !manifest.needs(home, &known.join(stream), generation, sequence))
+}
+
+fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>, SalvageError> {
+    match disk.exists(directory).map_err(SalvageError::io("look for", directory))? {
+        true => disk.list(directory).map_err(SalvageError::io("list", directory)),
+        false => Ok(Vec::new()),
+    }
+}
+
+impl Reader<'_> {
+    /// Whether a file of `database` is to be read.
+    fn admits(&mut self, path: &Path, database: DatabaseId) -> bool {
+        let is_ours = *self.database.get_or_insert(database) == database;
+        if !is_ours {
+            self.report.damage(path, None, "it belongs to another database");
+        }
+        self.files += u64::from(is_ours);
+        is_ours
+    }
+
+    /// The sound blocks of a part, also behind damage, and between which rows others are lost; `expected` is what the manifest
+    /// says of it.
+    fn part(&mut self, path: &Path, expected: Option<PartIdentity>) -> Result<(), Error> {
+        let file = self.disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
+        let mut header = vec![0; HEADER_BYTES];
+        let read = file.read_at(&mut header, 0).map_err(SalvageError::io("read", path))?;
+        let Some(part) = PartIdentity::decode(&header[..read]) else {
+            self.report.damage(path, Some(0), "its header is damaged; none of its rows can be read");
+            self.report.lost.push(LostRows::after(path, None));
+            return Ok(());
+        };
+        if !self.admits(path, part.database) {
+            return Ok(());
+        }
+        match expected {
+            Some(expected) if expected != part => {
+                self.report.damage(path, Some(0), "it is not the part that the manifest names");
+            }
+            None if self.manifest.is_some() => {
+                self.report.superseded_files += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+        let length = file.len().map_err(SalvageError::io("measure", path))?;
+        let mut reader =
+            PartReader::open(self.disk, path.to_owned(), part, length).map_err(crate::error::RecoveryError::from)?;
+        let mut replay = self.machine.batch();
+        let mut lost: Option<LostRows> = None;
+        loop {
+            let mut first = None;
+            let next = reader.next_block(|table, row| {
+                replay.write(row.stamp, table, row.key, Some(row.row));
+                first.get_or_insert_with(|| (table, row.key.into()));
+            });
+            let goes_on = match next {
+                Ok(goes_on) => {
+                    self.report.lost.extend(lost.take().map(|lost| lost.before(first)));
+                    goes_on
+                }
+                Err(error) => {
+                    self.report.damage(path, None, error);
+                    lost.get_or_insert_with(|| LostRows::after(path, reader.last()));
+                    reader.skip_damage()
+                }
+            };
+            if !goes_on {
+                self.report.lost.extend(lost);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Every sound record of a segment, also behind damage.
+    fn segment(&mut self, path: &Path, generation: Generation, sequence: u64) -> Result<(), Error> {
+        let (header, file) = match segment::read_header(self.disk, path) {
+            Ok(read) => read,
+            Err(error) => {
+                self.report.damage(path, Some(0), error);
+                return Ok(());
+            }
+        };
+        if !self.admits(path, header.log.database()) {
+            return Ok(());
+        }
+        if let Some((manifest, home)) = self.manifest
+            && is_superseded(manifest, home, path, generation, sequence)
+        {
+            self.report.superseded_files += 1;
+            return Ok(());
+        }
+        let segment = Segment { path: path.to_owned(), header, file };
+        let (mut offset, mut gap, end) = (header.base, None, header.capacity_end());
+        let mut bytes = Vec::new();
+        while offset < end {
+            bytes.resize((end.0 - offset.0).min(BLOCK_BYTES as u64) as usize, 0);
+            prefix::read(&segment, &mut bytes, offset)?;
+            let batch = BatchHeader::decode(&bytes, &header.log, offset).map(|(batch, _)| batch);
+            let Some(batch) = batch.ok().filter(|batch| batch.end() <= end) else {
+                gap.get_or_insert(header.position(offset));
+                offset.0 += BLOCK_BYTES as u64;
+                continue;
+            };
+            if let Some(position) = gap.take() {
+                self.report.damage(path, Some(position), format!("no batch up to byte {}", header.position(offset)));
+            }
+            bytes.resize(batch.record_bytes as usize, 0);
+            prefix::read(&segment, &mut bytes, offset)?;
+            if let Some((at, what)) = self.records(&header, &bytes, offset) {
+                self.report.damage(path, Some(header.position(offset) + at as u64), what);
+            }
+            offset = batch.end();
+        }
+        Ok(())
+    }
+
+    /// Replays the records of a batch up to the first that is unsound; returns where that is and what is wrong.
+    fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
+        let mut replay = self.machine.batch();
+        let mut at = header_bytes(header.log.streams());
+        while at < bytes.len() {
+            match record::parse(&bytes[at..], header.log.seal(LogOffset(offset.0 + at as u64))) {
+                Ok(entry) => {
+                    if let Entry::Record(record) = &entry {
+                        self.report.records += 1;
+                        self.report.replayed += 1;
+                        replay.replay(record);
+                    }
+                    at += entry.len();
+                }
+                Err(error) => return Some((at, error.to_string())),
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! Where the simulation makes recovery wrong. What ships gets back what it gave, and does what it meant to.
+
+use crate::failpoint::{Mutation, has, unless};
+use crate::ids::{Epoch, Stamp, TableId};
+
+/// Returns what certainly lives before the cut is known ([`Mutation::NoGenerationFreeze`],
+/// [`Mutation::ReplayBeforeCut`]).
+#[inline(always)]
+pub(super) fn certain(certain: Stamp, is_frozen: bool) -> Stamp {
+    let fault = if is_frozen { Mutation::NoGenerationFreeze } else { Mutation::ReplayBeforeCut };
+    if has(fault) { Stamp::MAX } else { certain }
+}
+
+/// Returns what was certain when a batch was read; `now` is what is certain when it is put aside
+/// ([`Mutation::BoundForgotten`]).
+#[inline(always)]
+pub(super) fn certain_when_read(certain: Stamp, now: impl FnOnce() -> Stamp) -> Stamp {
+    if has(Mutation::BoundForgotten) { now() } else { certain }
+}
+
+/// Whether a record is of a later epoch than the one that the database is taken back to ([`Mutation::UntilIgnored`]).
+#[inline(always)]
+pub(super) fn is_after(is_after: bool) -> bool {
+    is_after && !has(Mutation::UntilIgnored)
+}
+
+/// Whether that holds in the second pass ([`Mutation::LateUntilIgnored`]).
+#[inline(always)]
+pub(super) fn is_deferred_after(is_after: bool) -> bool {
+    is_after && !has(Mutation::LateUntilIgnored)
+}
+
+/// Whether a segment is read to its end ([`Mutation::ChunkEndsSegment`]).
+#[inline(always)]
+pub(super) fn is_exhausted(is_exhausted: bool) -> bool {
+    is_exhausted || has(Mutation::ChunkEndsSegment)
+}
+
+/// Whether a write of `stamp` loses against what its key has ([`Mutation::StampsIgnored`],
+/// [`Mutation::TombstonesNotReplayed`]).
+#[inline(always)]
+pub(super) fn is_superseded(found: Stamp, stamp: Stamp, is_delete: bool) -> bool {
+    let is_first = found == Stamp::ZERO;
+    let is_forgotten = is_delete && is_first && has(Mutation::TombstonesNotReplayed);
+    found >= stamp || is_forgotten || (!is_first && has(Mutation::StampsIgnored))
+}
+
+/// Returns what streams of a frozen generation had durably reached: its cut ([`Mutation::BeginsForgotten`]).
+#[inline(always)]
+pub(super) fn frozen_durable(cut: Stamp, floor: Stamp) -> Stamp {
+    if has(Mutation::BeginsForgotten) { floor } else { cut }
+}
+
+/// Returns the tail of a stream, which is to be written again ([`Mutation::TailNotPersisted`]).
+#[inline(always)]
+pub(super) fn tail<T>(tail: Option<T>) -> Option<T> {
+    tail.filter(|_| !has(Mutation::TailNotPersisted))
+}
+
+/// Whether a frozen generation has epochs that are given up ([`Mutation::UntilForgotten`]).
+#[inline(always)]
+pub(super) fn is_given_up(is_given_up: bool) -> bool {
+    is_given_up && !has(Mutation::UntilForgotten)
+}
+
+/// Syncs the names in a directory before any of them changes ([`Mutation::RenamedTwice`]).
+#[inline(always)]
+pub(super) fn sync_names<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::RenamedTwice, sync)
+}
+
+/// Returns the last epoch before a time, of which `later` is the first one that is not ([`Mutation::TimeOvershot`]).
+#[inline(always)]
+pub(super) fn last_epoch(last: Epoch, later: Epoch) -> Epoch {
+    if has(Mutation::TimeOvershot) { later } else { last }
+}
+
+/// Whether a checkpoint holds later epochs than the one that is asked for ([`Mutation::ReachedIgnored`]).
+#[inline(always)]
+pub(super) fn reaches_beyond(reaches_beyond: bool) -> bool {
+    reaches_beyond && !has(Mutation::ReachedIgnored)
+}
+
+/// Returns the ids of tables that have rows ([`Mutation::TableIdReused`]).
+#[inline(always)]
+pub(super) fn with_rows(ids: &[TableId]) -> &[TableId] {
+    if has(Mutation::TableIdReused) { &[] } else { ids }
+}
+
+/// Whether the last of several pieces of an index is built ([`Mutation::IndexPieceLost`]).
+#[inline(always)]
+pub(super) fn builds_last_piece() -> bool {
+    !has(Mutation::IndexPieceLost)
+}

@@ -1,0 +1,255 @@
+//! The first pass over the log: checks every record, and replays at once what certainly lives.
+//!
+//! Invariants:
+//! - Stamps rise strictly within a stream, and those of a batch lie above everything before it and not above its own.
+//! - A record is replayed here only if it lives under [`GenerationScan::certain`]: it lives whatever the cut turns out to be.
+//!   The others wait for the cut ([`Deferred`]), those of a frozen generation are dropped.
+//! - Nothing behind an unsound record of a batch is used.
+//!
+//! Replay by last writer wins may come in any order, which is what makes this single pass possible: log bytes are replayed
+//! while they are in the cache, and only batches around the cut are kept or read twice.
+
+use std::sync::Arc;
+
+use super::base::Base;
+use super::faults;
+use super::generation_scan::{GenerationScan, ReadBatch, SegmentId, StreamScan, Torn};
+use super::log_scan::{Chunk, LogScan};
+use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine};
+use super::second_pass::Deferred;
+use super::tally::Tally;
+use super::workers::{self, Work};
+use crate::config::Config;
+use crate::error::RecoveryError;
+use crate::failpoint::{Point, yield_at};
+use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
+use crate::log::format::batch::header_bytes;
+use crate::log::format::record::{self, Entry, RecordReader};
+
+/// What the first pass read.
+pub(super) struct ScannedLog {
+    pub(super) scan: Arc<LogScan>,
+    /// By generation.
+    pub(super) tallies: Vec<Tally>,
+    /// What waits for the cut.
+    pub(super) deferred: Vec<Deferred>,
+}
+
+impl ScannedLog {
+    /// Returns what was counted over all generations.
+    pub(super) fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        self.tallies.iter().for_each(|tally| total.add(tally));
+        total
+    }
+}
+
+/// Reads everything, with a thread for each of `machines`, to which goes what certainly lives; returns them for the second
+/// pass. Records that `base` covers are not replayed; batches that were closed after `time` are told apart ([`Tally::late`]).
+pub(super) fn run<M: ReplayMachine>(
+    config: &Config,
+    generations: Vec<GenerationScan>,
+    base: Base,
+    time: WallTime,
+    machines: Vec<M>,
+) -> Result<(ScannedLog, Vec<M>), RecoveryError> {
+    assert!(!machines.is_empty(), "there is a thread to read with");
+    let scan = LogScan::new(generations, base, time, config);
+    let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
+    let finished = workers::run(&config.environment, readers)?;
+    scan.assert_is_read();
+    let tallies = vec![Tally::default(); scan.generations.len()];
+    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new() };
+    let machines = finished.into_iter().map(|reader| {
+        scanned.tallies.iter_mut().zip(&reader.tallies).for_each(|(sum, tally)| sum.add(tally));
+        scanned.deferred.extend(reader.deferred);
+        reader.machine
+    });
+    let machines = machines.collect();
+    Ok((scanned, machines))
+}
+
+/// Reads everything, and replays nothing.
+pub(super) fn read(
+    config: &Config,
+    generations: Vec<GenerationScan>,
+    base: Base,
+    time: WallTime,
+) -> Result<(ScannedLog, Vec<NullMachine>), RecoveryError> {
+    run(config, generations, base, time, vec![NullMachine; workers::count(config)])
+}
+
+/// One thread of the pass.
+struct SegmentReader<M> {
+    scan: Arc<LogScan>,
+    /// The segment that it reads.
+    segment: Option<SegmentId>,
+    buffer: Vec<u8>,
+    /// By generation.
+    tallies: Vec<Tally>,
+    deferred: Vec<Deferred>,
+    machine: M,
+}
+
+impl<M: ReplayMachine> SegmentReader<M> {
+    /// Returns a thread that has read nothing.
+    fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
+        let tallies = vec![Tally::default(); scan.generations.len()];
+        SegmentReader { scan: scan.clone(), segment: None, buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
+    }
+
+    /// Checks the records of a chunk.
+    fn check(&mut self, chunk: &Chunk) -> Result<(), RecoveryError> {
+        let segment = chunk.segment;
+        let begins = |first: &ReadBatch| first.header.offset == chunk.begin;
+        assert!(chunk.batches.first().is_none_or(begins), "bytes before the first batch of a chunk");
+        for batch in &chunk.batches {
+            let begin = (batch.header.offset.0 - chunk.begin.0) as usize;
+            let generation = &self.scan.generations[segment.generation];
+            let mut check = BatchCheck {
+                scan: &self.scan,
+                generation,
+                stream: self.scan.stream(segment),
+                segment,
+                batch: *batch,
+                bytes: &chunk.bytes[begin..begin + batch.header.record_bytes as usize],
+                certain: generation.certain(),
+                tally: &mut self.tallies[segment.generation],
+                machine: self.machine.batch(),
+                stamp: batch.before,
+                is_undecided: false,
+            };
+            let read = check.run()?;
+            assert!(check.stamp <= batch.header.stamp && read <= check.bytes.len(), "{:?} was exceeded", batch.header);
+            yield_at(Point::Sifted);
+            if check.is_undecided {
+                let certain = faults::certain_when_read(check.certain, || generation.certain());
+                let bytes = self.scan.keep(read as u64).then(|| Box::from(&check.bytes[..read]));
+                let deferred = Deferred { segment, batch: *batch, record_bytes: read as u64, certain, bytes };
+                self.deferred.push(deferred);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<M: ReplayMachine> Work for SegmentReader<M> {
+    type Error = RecoveryError;
+
+    fn advance(&mut self) -> Result<bool, RecoveryError> {
+        let Some(segment) = self.segment.or_else(|| self.scan.claim()) else { return Ok(false) };
+        self.segment = None;
+        if let Some(chunk) = self.scan.read(segment, std::mem::take(&mut self.buffer))? {
+            yield_at(Point::Read);
+            self.check(&chunk)?;
+            self.buffer = chunk.bytes;
+            self.segment = Some(segment);
+        }
+        Ok(true)
+    }
+}
+
+/// The check of one batch.
+struct BatchCheck<'s, B> {
+    scan: &'s LogScan,
+    generation: &'s GenerationScan,
+    stream: &'s StreamScan,
+    segment: SegmentId,
+    batch: ReadBatch,
+    /// Header and records.
+    bytes: &'s [u8],
+    certain: Stamp,
+    tally: &'s mut Tally,
+    machine: B,
+    /// Of the last record.
+    stamp: Stamp,
+    /// Whether there is a record whose fate the cut decides.
+    is_undecided: bool,
+}
+
+impl<B: ReplayBatch> BatchCheck<'_, B> {
+    /// Returns the end of the valid records.
+    fn run(&mut self) -> Result<usize, RecoveryError> {
+        assert!(self.batch.before <= self.batch.header.stamp, "stamps fall in {:?}", self.batch);
+        self.tally.batches += 1;
+        self.tally.bytes += self.batch.header.length;
+        self.tally.max_stamp = self.tally.max_stamp.max(self.batch.header.stamp);
+        self.note_time();
+        let log = &self.stream.chain.log;
+        let mut at = header_bytes(log.streams());
+        while at < self.bytes.len() {
+            let offset = LogOffset(self.batch.header.offset.0 + at as u64);
+            let entry = match record::parse(&self.bytes[at..], log.seal(offset)) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.tear(at, offset, error.to_string())?;
+                    break;
+                }
+            };
+            if let Entry::Record(record) = &entry {
+                self.take(record, offset, entry.len() as u64)?;
+            }
+            at += entry.len();
+        }
+        Ok(at)
+    }
+
+    /// Checks the order of a record, counts it, and decides what becomes of it.
+    fn take(&mut self, record: &RecordReader<'_>, offset: LogOffset, bytes: u64) -> Result<(), RecoveryError> {
+        let order = record.header();
+        if order.stamp <= self.stamp || order.stamp > self.batch.header.stamp {
+            let (before, last) = (self.stamp, self.batch.header.stamp);
+            let what = format!("stamp {} follows {before} in a batch up to {last}", order.stamp);
+            return Err(self.scan.damaged(self.segment, offset, what));
+        }
+        self.stamp = order.stamp;
+        self.tally.records += 1;
+        self.note_epoch(order.epoch);
+        if self.scan.base.covers(order.stamp, order.epoch) {
+            self.tally.covered += 1;
+        } else if faults::is_after(order.epoch > self.generation.until) {
+            self.tally.after += 1;
+        } else if self.generation.lives(&order, self.certain) {
+            self.tally.replayed += 1;
+            self.tally.writes += u64::from(order.write_count);
+            self.tally.replayed_bytes += bytes;
+            self.machine.replay(record);
+        } else {
+            self.is_undecided |= self.generation.frozen.is_none();
+        }
+        Ok(())
+    }
+
+    /// Notes when the batch was closed.
+    fn note_time(&mut self) {
+        let (tally, header) = (&mut *self.tally, &self.batch.header);
+        tally.closed = tally.closed.max(header.closed);
+        if header.closed != WallTime::UNKNOWN && header.csn >= self.scan.base.max_seen() {
+            tally.borne_out = tally.borne_out.min(header.closed);
+        }
+    }
+
+    /// Notes the epoch of a record.
+    fn note_epoch(&mut self, epoch: Epoch) {
+        let (tally, closed) = (&mut *self.tally, self.batch.header.closed);
+        tally.min_epoch = tally.min_epoch.min(epoch);
+        tally.max_epoch = tally.max_epoch.max(epoch);
+        if closed > self.scan.time {
+            tally.late = tally.late.min(epoch);
+        } else if closed == WallTime::UNKNOWN {
+            tally.untimed = tally.untimed.max(epoch);
+        }
+    }
+
+    /// Notes that the batch ends `at` so many bytes, or refuses it where it must not be torn.
+    fn tear(&mut self, at: usize, offset: LogOffset, what: String) -> Result<(), RecoveryError> {
+        if self.stream.chain.limit(self.segment.index).exact {
+            return Err(self.scan.damaged(self.segment, offset, what));
+        }
+        let (batch, stamp) = (self.batch.header.offset, self.stamp);
+        assert!(self.generation.frozen.is_none(), "a frozen stream has an exact end");
+        assert!((at as u64) < self.batch.header.record_bytes, "a torn batch lacks a record");
+        self.stream.tear(Torn { segment: self.segment, batch, record_bytes: at as u64, stamp, what });
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! What the first pass has read of each generation, stream and segment, shared by its threads.
+//!
+//! Invariant: what lives under [`GenerationScan::certain`], before everything is read, lives under the cut that will be decided.
+//!
+//! Absent: reading (log_scan.rs), the decision what lives (cut.rs).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use osier_memory::sync::{Mutex, lock};
+
+use super::chain::Chain;
+use super::faults;
+use crate::directory::manifest::{FrozenGeneration, Layout, NEVER};
+use crate::ids::{Epoch, LogOffset, Stamp};
+use crate::log::format::batch::{BatchHeader, Certificate, Certificates};
+use crate::log::format::record::RecordHeader;
+use crate::log::format::segment::{FIRST_OFFSET, Segment};
+use crate::log::protocol::cut as rule;
+use crate::log::protocol::replay_order::{self, ReplayOrder};
+
+/// Which segment of those that are read, by indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SegmentId {
+    pub(crate) generation: usize,
+    pub(crate) stream: usize,
+    /// In the chain of its stream.
+    pub(crate) index: usize,
+}
+
+/// One generation.
+pub(crate) struct GenerationScan {
+    pub(crate) layout: Layout,
+    pub(crate) frozen: Option<FrozenGeneration>,
+    /// Records of later epochs do not count.
+    pub(crate) until: Epoch,
+    /// Whether more may be missing than a crash explains: what batches promised to be durable does not count.
+    pub(crate) is_salvaged: bool,
+    pub(crate) streams: Vec<StreamScan>,
+    /// The greatest CSN in any batch header.
+    csn: AtomicU64,
+    /// For each stream the greatest certificate about it, and how far others knew it to be durable.
+    certified: Box<[AtomicU64]>,
+    reached: Box<[AtomicU64]>,
+    /// Of the streams' chains.
+    floors: Box<[Stamp]>,
+}
+
+/// One stream of one generation.
+pub(crate) struct StreamScan {
+    pub(crate) chain: Chain,
+    pub(super) segments: Vec<SegmentScan>,
+    pub(super) torn: Mutex<Option<Torn>>,
+}
+
+/// One segment.
+#[derive(Debug)]
+pub(super) struct SegmentScan {
+    pub(super) read_end: Mutex<ReadEnd>,
+    pub(super) exhausted: AtomicBool,
+}
+
+/// How far a segment was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadEnd {
+    pub(crate) offset: LogOffset,
+    /// The stream's stamp there.
+    pub(crate) stamp: Stamp,
+    /// The last batch.
+    pub(crate) last: Option<ReadBatch>,
+}
+
+/// A batch with a sound header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadBatch {
+    pub(crate) header: BatchHeader,
+    /// The stream's stamp before it.
+    pub(crate) before: Stamp,
+}
+
+/// A batch of which only a prefix was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Torn {
+    pub(crate) segment: SegmentId,
+    /// Where the batch begins.
+    pub(crate) batch: LogOffset,
+    /// From the batch's start to the end of its last valid record.
+    pub(crate) record_bytes: u64,
+    /// The last valid record's stamp, or the stream's before the batch.
+    pub(crate) stamp: Stamp,
+    /// What ended it.
+    pub(crate) what: String,
+}
+
+impl GenerationScan {
+    /// Returns a generation of which nothing was read. Records of epochs after `until` do not count, nor do those after the
+    /// epoch to which the database was taken back when the generation was frozen.
+    pub(crate) fn new(
+        layout: Layout,
+        frozen: Option<FrozenGeneration>,
+        chains: Vec<Chain>,
+        until: Epoch,
+    ) -> GenerationScan {
+        assert_eq!(layout.streams.len(), chains.len(), "each stream has a chain");
+        assert!(frozen.as_ref().is_none_or(|frozen| frozen.layout == layout), "a frozen generation of another layout");
+        let is_exact = |chain: &Chain| chain.frozen_end.is_some() == frozen.is_some();
+        assert!(chains.iter().all(is_exact), "the streams of a frozen generation have ends, those of another none");
+        assert!(
+            chains.is_empty() || replay_order::of(layout.protocol) == ReplayOrder::LastWriterWins,
+            "the passes feed machines in any order, which {} does not allow",
+            layout.protocol
+        );
+        GenerationScan {
+            floors: chains.iter().map(Chain::floor).collect(),
+            csn: AtomicU64::new(layout.floor.0),
+            certified: chains.iter().map(|_| AtomicU64::new(0)).collect(),
+            reached: chains.iter().map(|_| AtomicU64::new(0)).collect(),
+            streams: chains.into_iter().map(StreamScan::new).collect(),
+            is_salvaged: false,
+            until: frozen.as_ref().map_or(NEVER, |frozen| frozen.until).min(until),
+            layout,
+            frozen,
+        }
+    }
+
+    /// Returns a stamp under which no record lives that the cut will not let live, whatever the rest of the logs holds: of a
+    /// frozen generation the cut itself, else what its protocol knows. That may be contradicted by what the device lost;
+    /// then recovery fails and nothing of the replay is used.
+    pub(crate) fn certain(&self) -> Stamp {
+        let certain = match &self.frozen {
+            Some(frozen) => frozen.cut,
+            None => rule::certain(self.layout.protocol, &self.floors, self.csn()),
+        };
+        faults::certain(certain, self.frozen.is_some())
+    }
+
+    /// Whether a record counts as committed under a cut.
+    #[inline]
+    pub(crate) fn lives(&self, record: &RecordHeader, cut: Stamp) -> bool {
+        rule::lives(self.layout.protocol, record.stamp, record.raw_dep, cut)
+    }
+
+    /// Returns the greatest CSN that any batch recorded.
+    pub(crate) fn csn(&self) -> Stamp {
+        Stamp(self.csn.load(Ordering::Acquire))
+    }
+
+    /// Returns the greatest certificate about a stream.
+    pub(crate) fn certified(&self, stream: usize) -> Stamp {
+        Stamp(self.certified[stream].load(Ordering::Acquire))
+    }
+
+    /// Returns how far any batch of another stream says that a stream is durable.
+    pub(crate) fn reached(&self, stream: usize) -> LogOffset {
+        LogOffset(self.reached[stream].load(Ordering::Acquire))
+    }
+
+    /// Notes what a batch says of all streams.
+    pub(super) fn note(&self, header: &BatchHeader, certificates: Certificates<'_>) {
+        self.csn.fetch_max(header.csn.0, Ordering::AcqRel);
+        for Certificate { stream, stamp, reach } in certificates {
+            self.certified[stream.0 as usize].fetch_max(stamp.0, Ordering::AcqRel);
+            self.reached[stream.0 as usize].fetch_max(reach.0, Ordering::AcqRel);
+        }
+    }
+}
+
+impl StreamScan {
+    /// Returns a stream of which nothing was read.
+    fn new(chain: Chain) -> StreamScan {
+        let segment = |segment: &Segment| {
+            let read_end = ReadEnd { offset: segment.header.base, stamp: segment.header.floor, last: None };
+            SegmentScan { read_end: Mutex::new(read_end), exhausted: AtomicBool::new(false) }
+        };
+        StreamScan { segments: chain.segments.iter().map(segment).collect(), chain, torn: Mutex::default() }
+    }
+
+    /// Returns how far the newest segment was read; `None` where there is no segment.
+    pub(crate) fn newest(&self) -> Option<ReadEnd> {
+        self.segments.last().map(|segment| *lock(&segment.read_end))
+    }
+
+    /// Returns where the last segment ends that was read.
+    pub(crate) fn end(&self) -> LogOffset {
+        self.newest().map_or(FIRST_OFFSET, |read_end| read_end.offset)
+    }
+
+    /// Notes that only a prefix of a batch was written.
+    pub(crate) fn tear(&self, torn: Torn) {
+        assert!(self.chain.frozen_end.is_none(), "a frozen stream has no torn batch");
+        let mut first = lock(&self.torn);
+        if first.as_ref().is_none_or(|first| torn.batch < first.batch) {
+            *first = Some(torn);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Replays records that hold values: every row image and delete is installed unless a later one already is.
+//!
+//! Invariants, which make the law of [`ReplayMachine`] hold:
+//! - **Replay** leaves for each key the write of the greatest stamp, in whatever order and however often records come. No two
+//!   records of a key have one stamp (P1).
+//! - A delete leaves a tombstone with its stamp. **Merge** purges it: dropped earlier, an older image that comes later would
+//!   bring the row back. The machine whose delete won purges it, unless a later write has replaced it by then.
+//! - A recovered row is born with the stamp of its image.
+//! - Each machine has its own participant, is pinned for one batch at a time, and frees overwritten images as they come.
+//! - A thread that dies while it changes a tree or a record ends the process: others would wait for its locks for ever.
+//!
+//! Absent: which records live (recovery/cut.rs), secondary indexes (indexes.rs).
+
+use std::sync::Arc;
+
+use osier_memory::{Participant, Pin, Record, Version, VersionBox};
+
+use super::machine::{ReplayBatch, ReplayMachine};
+use crate::config::Config;
+use crate::error::RecoveryError;
+use crate::ids::{Stamp, TableId};
+use crate::log::format::record::RecordReader;
+use crate::recovery::{faults, workers};
+use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_max};
+use crate::table::store::{RecordTree, Store};
+use crate::transaction::critical;
+use crate::transaction::memory_limit::MemoryLimit;
+
+/// A machine for values.
+pub(crate) struct ValueMachine {
+    memory: MemoryLimit,
+    participant: Participant,
+    trees: Trees,
+    /// Keys of deletes that won.
+    tombstones: Vec<(TableId, Box<[u8]>)>,
+    /// Written or replaced since it last freed anything.
+    handled_bytes: usize,
+    is_merging: bool,
+}
+
+impl ValueMachine {
+    /// Returns a machine that replays into `store`.
+    ///
+    /// # Errors
+    /// [`RecoveryError::Thread`] where the store has no participant left.
+    pub(crate) fn new(store: &Store, config: &Config) -> Result<ValueMachine, RecoveryError> {
+        let (participant, memory) = (workers::register(store)?, MemoryLimit::new(store.epochs(), config));
+        let trees = Trees { store: store.clone(), known: Vec::new() };
+        Ok(ValueMachine { memory, participant, trees, tombstones: Vec::new(), handled_bytes: 0, is_merging: false })
+    }
+
+    /// Returns a machine for each thread of recovery.
+    ///
+    /// # Errors
+    /// As [`ValueMachine::new`].
+    pub(crate) fn for_threads(store: &Store, config: &Config) -> Result<Vec<ValueMachine>, RecoveryError> {
+        (0..workers::count(config)).map(|_| ValueMachine::new(store, config)).collect()
+    }
+}
+
+impl ReplayMachine for ValueMachine {
+    type Batch<'m> = ValueBatch<'m>;
+
+    fn batch(&mut self) -> ValueBatch<'_> {
+        assert!(!self.is_merging, "no machine replays when the merge has begun");
+        let ValueMachine { memory, participant, trees, tombstones, handled_bytes, .. } = self;
+        ValueBatch { memory, pin: participant.pin(), trees, tombstones, handled_bytes }
+    }
+
+    fn merge(&mut self) -> bool {
+        self.is_merging = true;
+        let pin = self.participant.pin();
+        let rest = self.tombstones.len().saturating_sub(replay_purges_per_step());
+        for (table, key) in self.tombstones.drain(rest..) {
+            let tombstone = |record: &Record| record.is_absent().then(|| record.word().stamp());
+            let tree = self.trees.of(table);
+            critical(|| tree.remove_if(&pin, &key, tombstone));
+        }
+        rest > 0
+    }
+}
+
+/// A machine for values that is pinned for one batch.
+pub(crate) struct ValueBatch<'m> {
+    memory: &'m MemoryLimit,
+    pin: Pin<'m>,
+    trees: &'m mut Trees,
+    tombstones: &'m mut Vec<(TableId, Box<[u8]>)>,
+    handled_bytes: &'m mut usize,
+}
+
+impl ReplayBatch for ValueBatch<'_> {
+    fn replay(&mut self, record: &RecordReader<'_>) {
+        let stamp = record.header().stamp;
+        assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
+        for write in record.writes() {
+            self.write(stamp, write.table, write.key, write.row);
+        }
+    }
+}
+
+impl ValueBatch<'_> {
+    /// Before a write of `row`: lets go of what was overwritten and replaced, if that is much.
+    fn breathe(&mut self, row: Option<&[u8]>) {
+        *self.handled_bytes += row.map_or(0, <[u8]>::len);
+        if self.pin.waiting() < replay_waiting_max() && *self.handled_bytes < replay_handled_bytes_max() {
+            return;
+        }
+        *self.handled_bytes = 0;
+        let (epochs, pin) = (self.trees.store.epochs(), &mut self.pin);
+        self.memory.make_room_to_replay(|| {
+            if pin.waiting() > 0 {
+                epochs.advance();
+            }
+            // Also where nothing waits here: an old pin holds the others up.
+            pin.renew();
+            pin.waiting()
+        });
+    }
+
+    /// Replays one write: a row, or its delete.
+    pub(crate) fn write(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) {
+        self.breathe(row);
+        if critical(|| self.install(stamp, table, key, row)) && row.is_none() {
+            self.tombstones.push((table, key.into()));
+        }
+    }
+
+    /// Installs a write, unless the key has a later one; returns whether it did.
+    fn install(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) -> bool {
+        let tree = self.trees.of(table);
+        let inserted = tree.get_or_insert(&self.pin, key, |_| Record::new_absent(key, Stamp::ZERO));
+        let record = self.pin.get(inserted.entry);
+        // Saves the copy; `Record::replay` decides.
+        if faults::is_superseded(record.word().stamp(), stamp, row.is_none()) {
+            return false;
+        }
+        *self.handled_bytes += record.version(&self.pin).map_or(0, Version::memory_bytes);
+        let won = record.replay(&self.pin, stamp, row.map(|row| version_of(stamp, row)));
+        assert!(record.word().stamp() >= stamp, "the stamps of a key only rise");
+        won
+    }
+}
+
+/// Returns the row with its stamp.
+pub(crate) fn version_of(stamp: Stamp, row: &[u8]) -> VersionBox {
+    let mut version = VersionBox::copy_of(row);
+    version.set_order(stamp, stamp);
+    version
+}
+
+/// The trees that a machine has met: few, so that a walk is faster than the store's map and its lock.
+struct Trees {
+    store: Store,
+    known: Vec<(TableId, Arc<RecordTree>)>,
+}
+
+impl Trees {
+    /// Returns the tree of a table.
+    fn of(&mut self, table: TableId) -> &RecordTree {
+        let place = self.known.iter().position(|(known, _)| *known == table).unwrap_or_else(|| {
+            self.known.push((table, self.store.tree(table)));
+            self.known.len() - 1
+        });
+        &self.known[place].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use osier_memory::Epochs;
+
+    use super::*;
+
+    /// Set in the process that is to die.
+    const DEATH: &str = "OSIER_TEST_REPLAY_DEATH";
+
+    #[test]
+    fn a_thread_that_dies_in_a_tree_ends_the_process() {
+        if std::env::var(DEATH).is_ok() {
+            let (config, [store, other]) = (Config::new("/db"), [(); 2].map(|()| Store::new(Epochs::new(4))));
+            let mut machine = ValueMachine::new(&store, &config).unwrap();
+            // A pin of another clock: the tree refuses it.
+            machine.trees.store = other;
+            return machine.batch().write(Stamp(1), TableId(16), b"key", Some(b"row"));
+        }
+        let test = format!("{}::a_thread_that_dies_in_a_tree_ends_the_process", module_path!());
+        let test = test.trim_start_matches("osier::");
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let died = child.args([test, "--exact", "--nocapture"]).env(DEATH, "1").output().unwrap();
+        const ABORT: i32 = 6;
+        let told = String::from_utf8_lossy(&died.stderr).into_owned();
+        assert_eq!(died.status.signal(), Some(ABORT), "{told}");
+        assert!(told.contains("osier: a thread died with locks held"), "{told}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The second pass over the log: what only the cut decides, and the merge of the machines.
+//!
+//! Invariants:
+//! - A record is replayed in one of the passes, never in neither: here are exactly those that live under the cut and were
+//!   not certain when they were read.
+//! - Machines merge when every one of them has replayed its last record, one stage later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::RecoveryPhase;
+use super::cut::Verdict;
+use super::faults;
+use super::generation_scan::{ReadBatch, SegmentId};
+use super::log_scan::LogScan;
+use super::replay::machine::{ReplayBatch, ReplayMachine};
+use super::report::ProgressReporter;
+use super::tally::Tally;
+use super::workers::{self, Work};
+use crate::config::Config;
+use crate::error::RecoveryError;
+use crate::ids::{LogOffset, Stamp};
+use crate::log::format::batch::header_bytes;
+use crate::log::format::record::{self, Entry};
+
+/// A batch with records whose fate the cut decides.
+pub(super) struct Deferred {
+    pub(super) segment: SegmentId,
+    pub(super) batch: ReadBatch,
+    /// The end of its valid records.
+    pub(super) record_bytes: u64,
+    /// What was certain when it was read: those records are replayed already.
+    pub(super) certain: Stamp,
+    /// Its bytes up to `record_bytes`, where they were kept.
+    pub(super) bytes: Option<Box<[u8]>>,
+}
+
+/// What the threads of the pass share.
+struct SecondPass {
+    scan: Arc<LogScan>,
+    deferred: Vec<Deferred>,
+    /// Of the generation that crashed; the only one that defers.
+    cut: Stamp,
+    next: AtomicUsize,
+}
+
+/// Replays what `deferred` holds and the cut of the generation that crashed lets live, with a thread for each of `machines`;
+/// returns what that was, and the machines.
+pub(super) fn run<M: ReplayMachine>(
+    config: &Config,
+    scan: &Arc<LogScan>,
+    deferred: Vec<Deferred>,
+    crashed: Option<&Verdict>,
+    machines: Vec<M>,
+) -> Result<(Tally, Vec<M>), RecoveryError> {
+    let Some(Verdict { cut, .. }) = crashed else {
+        assert!(deferred.is_empty(), "only a generation that crashed defers");
+        return Ok((Tally::default(), machines));
+    };
+    let is_open = |deferred: &Deferred| scan.generations[deferred.segment.generation].frozen.is_none();
+    assert!(deferred.iter().all(is_open), "a frozen generation defers nothing");
+    assert!(deferred.iter().all(|deferred| deferred.certain <= *cut), "what was certain lies beyond the cut {cut}");
+    let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
+    let pass = Arc::new(SecondPass { scan: scan.clone(), deferred, cut: *cut, next: AtomicUsize::new(0) });
+    let replay = |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default() };
+    let finished = workers::run(&config.environment, machines.into_iter().map(replay).collect())?;
+    if let Some(progress) = ProgressReporter::of(config) {
+        progress.report(RecoveryPhase::Replay, total, total);
+    }
+    let mut replayed = Tally::default();
+    finished.iter().for_each(|finished| replayed.add(&finished.tally));
+    Ok((replayed, finished.into_iter().map(|finished| finished.machine).collect()))
+}
+
+/// Merges what all machines replayed.
+pub(super) fn merge<M: ReplayMachine>(config: &Config, machines: Vec<M>) -> Result<(), RecoveryError> {
+    workers::run(&config.environment, machines.into_iter().map(Merge).collect()).map(drop)
+}
+
+/// One thread of the pass.
+struct DeferredReplay<M> {
+    pass: Arc<SecondPass>,
+    machine: M,
+    tally: Tally,
+}
+
+impl<M: ReplayMachine> DeferredReplay<M> {
+    /// Replays what lives of a batch and was not certain when it was read.
+    fn replay(&mut self, deferred: &Deferred) -> Result<(), RecoveryError> {
+        let scan = &self.pass.scan;
+        let header = &deferred.batch.header;
+        let (log, generation) =
+            (scan.stream(deferred.segment).chain.log, &scan.generations[deferred.segment.generation]);
+        let mut reread = Vec::new();
+        let bytes = match &deferred.bytes {
+            Some(bytes) => &**bytes,
+            None => {
+                reread.resize(deferred.record_bytes as usize, 0);
+                scan.read_exactly(deferred.segment, &mut reread, header.offset)?;
+                &reread
+            }
+        };
+        assert_eq!(bytes.len() as u64, deferred.record_bytes, "the records of the first pass are at hand");
+        let mut machine = self.machine.batch();
+        let mut at = header_bytes(log.streams());
+        while at < bytes.len() {
+            let offset = LogOffset(header.offset.0 + at as u64);
+            let entry = record::parse(&bytes[at..], log.seal(offset));
+            let entry = entry.map_err(|error| scan.damaged(deferred.segment, offset, error.to_string()))?;
+            if let Entry::Record(record) = &entry {
+                let order = record.header();
+                let counts = !faults::is_deferred_after(order.epoch > generation.until)
+                    && !scan.base.covers(order.stamp, order.epoch);
+                let is_open = counts && !generation.lives(&order, deferred.certain);
+                if is_open && generation.lives(&order, self.pass.cut) {
+                    self.tally.replayed += 1;
+                    self.tally.writes += u64::from(order.write_count);
+                    self.tally.replayed_bytes += entry.len() as u64;
+                    machine.replay(record);
+                }
+            }
+            at += entry.len();
+        }
+        assert_eq!(at, bytes.len(), "both passes find the same records");
+        Ok(())
+    }
+}
+
+impl<M: ReplayMachine> Work for DeferredReplay<M> {
+    type Error = RecoveryError;
+
+    fn advance(&mut self) -> Result<bool, RecoveryError> {
+        let pass = self.pass.clone();
+        let next = pass.deferred.get(pass.next.fetch_add(1, Ordering::Relaxed));
+        next.map_or(Ok(false), |deferred| self.replay(deferred).map(|()| true))
+    }
+}
+
+/// One thread of the merge.
+struct Merge<M>(M);
+
+impl<M: ReplayMachine> Work for Merge<M> {
+    type Error = RecoveryError;
+
+    fn advance(&mut self) -> Result<bool, RecoveryError> {
+        Ok(self.0.merge())
+    }
+}

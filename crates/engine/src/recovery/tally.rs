@@ -1,0 +1,81 @@
+//! What a pass over the log counted of one generation.
+
+use crate::directory::manifest::NEVER;
+use crate::ids::{Epoch, Stamp, WallTime};
+
+/// What was read of one generation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tally {
+    pub(crate) bytes: u64,
+    pub(crate) batches: u64,
+    pub(crate) records: u64,
+    pub(crate) replayed: u64,
+    /// In the checkpoint already.
+    pub(crate) covered: u64,
+    /// After the epoch that the database is taken back to.
+    pub(crate) after: u64,
+    /// In the replayed records.
+    pub(crate) writes: u64,
+    pub(crate) replayed_bytes: u64,
+    pub(crate) max_stamp: Stamp,
+    pub(crate) min_epoch: Epoch,
+    pub(crate) max_epoch: Epoch,
+    /// The least epoch in a batch that was closed after [`LogScan::time`](super::log_scan::LogScan::time).
+    pub(crate) late: Epoch,
+    /// The greatest epoch in a batch that does not say when it was closed.
+    pub(crate) untimed: Epoch,
+    /// When the last batch was closed.
+    pub(crate) closed: WallTime,
+    /// By then everything in the checkpoint was durable: when a batch was closed that knew so.
+    pub(crate) borne_out: WallTime,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            bytes: 0,
+            batches: 0,
+            records: 0,
+            replayed: 0,
+            covered: 0,
+            after: 0,
+            writes: 0,
+            replayed_bytes: 0,
+            max_stamp: Stamp::ZERO,
+            min_epoch: NEVER,
+            max_epoch: Epoch(0),
+            late: NEVER,
+            untimed: Epoch(0),
+            closed: WallTime::UNKNOWN,
+            borne_out: WallTime(u64::MAX),
+        }
+    }
+}
+
+impl Tally {
+    /// Returns how many records are neither replayed nor covered nor after an epoch gone back to.
+    pub(crate) fn beyond_cut(&self) -> u64 {
+        let decided = self.replayed + self.covered + self.after;
+        assert!(decided <= self.records, "{decided} fates of {} records", self.records);
+        self.records - decided
+    }
+
+    /// Adds what another thread counted.
+    pub(crate) fn add(&mut self, other: &Tally) {
+        self.bytes += other.bytes;
+        self.batches += other.batches;
+        self.records += other.records;
+        self.replayed += other.replayed;
+        self.covered += other.covered;
+        self.after += other.after;
+        self.writes += other.writes;
+        self.replayed_bytes += other.replayed_bytes;
+        self.max_stamp = self.max_stamp.max(other.max_stamp);
+        self.min_epoch = self.min_epoch.min(other.min_epoch);
+        self.max_epoch = self.max_epoch.max(other.max_epoch);
+        self.late = self.late.min(other.late);
+        self.untimed = self.untimed.max(other.untimed);
+        self.closed = self.closed.max(other.closed);
+        self.borne_out = self.borne_out.min(other.borne_out);
+    }
+}

@@ -1,0 +1,10 @@
+//! How many columns, indexes and bytes of a name a table can have. Larger numbers are refused by name.
+
+/// The most columns of a table.
+pub const COLUMNS_MAX: usize = 1600;
+/// The most columns of a primary key or an index.
+pub const KEY_COLUMNS_MAX: usize = 32;
+/// The most secondary indexes of a table.
+pub const INDEXES_MAX: usize = 64;
+/// The most bytes of a name, as in PostgreSQL.
+pub const NAME_BYTES_MAX: usize = 63;

@@ -1,0 +1,105 @@
+//! What the sessions of an open database share, and what its checkpointer, its ticker and its backups work with.
+//!
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use osier_memory::sync::{Mutex, lock};
+use osier_memory::{Pin, Snapshots};
+
+use super::counters::Counters;
+use super::lifecycle::Commit;
+use super::{Purge, TransactionState};
+use crate::catalog::Catalog;
+use crate::concurrency::Scheme;
+use crate::config::Config;
+use crate::error::Error;
+use crate::ids::{Stamp, StreamId};
+use crate::log::CommitLog;
+use crate::log::acknowledge::{Outcome, Receipt};
+use crate::table::store::Store;
+use crate::transaction::memory_limit::MemoryLimit;
+
+/// What sessions share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) log: CommitLog,
+    pub(crate) counters: Counters,
+    next_stream: AtomicU32,
+    /// The snapshot that a checkpoint reads.
+    pub(crate) snapshots: Snapshots,
+    pub(crate) memory: MemoryLimit,
+    /// Keys to purge that sessions left behind.
+    orphans: Mutex<Vec<Purge>>,
+    has_orphans: AtomicBool,
+    /// Epochs go on no more, and nothing that waits for one ever ends.
+    pub(crate) has_no_ticker: AtomicBool,
+}
+
+impl Shared {
+    /// Of a database that begins to run.
+    pub(crate) fn new(config: Config, store: Store, catalog: Catalog, log: CommitLog) -> Shared {
+        Shared {
+            counters: Counters::new(config.streams),
+            next_stream: AtomicU32::new(0),
+            snapshots: Snapshots::new(store.epochs().clone()),
+            memory: MemoryLimit::new(store.epochs(), &config),
+            orphans: Mutex::default(),
+            has_orphans: AtomicBool::new(false),
+            has_no_ticker: AtomicBool::new(false),
+            config,
+            store,
+            catalog,
+            log,
+        }
+    }
+
+    /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
+    pub(crate) fn commit(
+        &self,
+        pin: &Pin<'_>,
+        stream: StreamId,
+        state: &mut TransactionState,
+    ) -> Result<Outcome, Error> {
+        let transaction_log_bytes_max = self.config.transaction_log_bytes_max;
+        let Shared { snapshots, memory, .. } = self;
+        let commit = Commit { pin, stream, snapshots, transaction_log_bytes_max, memory };
+        let outcome = state.commit(&commit, &self.log, &self.catalog)?;
+        state.settle(self, pin, outcome.stamp);
+        Ok(outcome)
+    }
+
+    /// Returns the state of concurrency control for a new session.
+    pub(crate) fn scheme(&self) -> Scheme {
+        Scheme::new(self.config.concurrency_control, self.config.protocol)
+    }
+
+    /// Returns a receipt for everything up to `stamp`, on every stream.
+    pub(crate) fn durable(&self, stamp: Stamp) -> Receipt {
+        self.log.receipts().durable(Outcome::stable(stamp))
+    }
+
+    /// Sessions are dealt to the streams in turn.
+    pub(crate) fn next_stream(&self) -> StreamId {
+        StreamId(self.next_stream.fetch_add(1, Ordering::Relaxed) % self.config.streams)
+    }
+
+    /// A session ends with keys left to purge; another one takes them over.
+    pub(crate) fn adopt_purges(&self, purges: impl IntoIterator<Item = Purge>) {
+        let mut orphans = lock(&self.orphans);
+        orphans.extend(purges);
+        self.has_orphans.store(!orphans.is_empty(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_orphans(&self) -> Vec<Purge> {
+        let mut orphans = lock(&self.orphans);
+        self.has_orphans.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *orphans)
+    }
+
+    /// Whether [`Shared::take_orphans`] may find something.
+    #[inline]
+    pub(crate) fn has_orphans(&self) -> bool {
+        self.has_orphans.load(Ordering::Relaxed)
+    }
+}

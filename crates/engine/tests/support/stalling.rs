@@ -1,0 +1,83 @@
+//! A disk of the system on which writes of the log can be made to wait.
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+
+use osier::io::{Disk, File, FileStatus, OpenMode};
+
+/// The disk; clones share what it is told.
+#[derive(Clone)]
+pub(crate) struct Stalling {
+    disk: Arc<dyn Disk>,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Stalling {
+    /// Over `disk`, which goes on for the time being.
+    pub(crate) fn over(disk: Arc<dyn Disk>) -> Stalling {
+        Stalling { disk, gate: Arc::default() }
+    }
+
+    /// Makes writes of the log wait, or go on.
+    pub(crate) fn stall(&self, is_stalled: bool) {
+        *self.gate.0.lock().expect("the gate") = is_stalled;
+        self.gate.1.notify_all();
+    }
+}
+
+impl Disk for Stalling {
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.disk.create_dir_all(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.disk.list(dir)
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.disk.exists(path)
+    }
+    fn status(&self, path: &Path) -> io::Result<FileStatus> {
+        self.disk.status(path)
+    }
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let (file, gate) = (self.disk.open(path, mode)?, Arc::clone(&self.gate));
+        Ok(if mode == OpenMode::Log { Arc::new(StallingFile { file, gate }) } else { file })
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+        self.disk.lock(path)
+    }
+}
+
+struct StallingFile {
+    file: Arc<dyn File>,
+    gate: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl File for StallingFile {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        drop(self.gate.1.wait_while(self.gate.0.lock().expect("the gate"), |is_stalled| *is_stalled));
+        self.file.write_at(bytes, offset)
+    }
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        self.file.allocate(length)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+}

@@ -1,0 +1,57 @@
+//! How a seed's engine differs from the one that ships: sizes that it makes small, so that a few keys reach what lies behind
+//! them, the order of locks, which must not depend on addresses, and whether commits draw their stamps before they validate.
+//!
+//! Invariant: it is drawn from numbers of its own, so that the rest of a plan does not depend on it. One seed in four runs the
+//! sizes that ship; of the others each size is its own choice.
+
+use fastrand::Rng;
+use osier::failpoint::simulated::{Sizes, TreeSizes, Variant};
+
+/// The variant of a seed. With `is_alone` no step of another thread comes between two locks: their order may be that of
+/// addresses, as it ships, and the seed repeats.
+pub(super) fn draw(rng: &mut Rng, is_alone: bool) -> Variant {
+    let locks_by_key = !is_alone;
+    if rng.u8(0..4) == 0 {
+        return Variant { locks_by_key, ..Variant::SHIPPED };
+    }
+    let (sizes, trees) = (sizes(rng), trees(rng));
+    Variant { sizes, trees, locks_by_key, stamps_early: rng.u8(0..4) == 0 }
+}
+
+/// Trees of small nodes.
+pub(super) fn trees(rng: &mut Rng) -> TreeSizes {
+    TreeSizes {
+        leaf_slots: one(rng, &[4, 4, 5, 8]),
+        inner_slots: one(rng, &[4, 4, 5, 8]),
+        hinted_leaves_min: one(rng, &[1, 2, 4]),
+    }
+}
+
+/// Small steps.
+pub(super) fn sizes(rng: &mut Rng) -> Sizes {
+    const SHIPPED: Sizes = Sizes::SHIPPED;
+    const PAGE_BYTES: usize = 4096;
+    let indexed_sampled_one_in = one(rng, &[1, 2, 4]);
+    Sizes {
+        linear_writes_max: one(rng, &[1, 2, 4, SHIPPED.linear_writes_max]),
+        purges_per_begin: one(rng, &[1, 2, SHIPPED.purges_per_begin]),
+        checkpoint_leaves_per_step: one(rng, &[1, 2, 4, SHIPPED.checkpoint_leaves_per_step]),
+        checkpoint_ranges: one(rng, &[1, 1, 4, SHIPPED.checkpoint_ranges]),
+        checkpoint_block_bytes: one(rng, &[1, 100, 800, SHIPPED.checkpoint_block_bytes]),
+        checkpoint_write_bytes: one(rng, &[PAGE_BYTES, 3 * PAGE_BYTES, 16 * PAGE_BYTES]),
+        loaded_blocks_per_run: one(rng, &[1, 2, SHIPPED.loaded_blocks_per_run]),
+        scanned_chunk_bytes: one(rng, &[PAGE_BYTES as u64, 4 * PAGE_BYTES as u64, SHIPPED.scanned_chunk_bytes]),
+        replay_waiting_max: one(rng, &[1, 4, SHIPPED.replay_waiting_max]),
+        replay_handled_bytes_max: one(rng, &[1, 1000, SHIPPED.replay_handled_bytes_max]),
+        replay_purges_per_step: one(rng, &[1, 3, SHIPPED.replay_purges_per_step]),
+        indexed_range_rows: one(rng, &[1, 4, SHIPPED.indexed_range_rows]),
+        indexed_chunk_entries: indexed_sampled_one_in * one(rng, &[1, 3, 100]),
+        indexed_sampled_one_in,
+        removed_piece_bytes: one(rng, &[PAGE_BYTES as u64, 8 * PAGE_BYTES as u64, SHIPPED.removed_piece_bytes]),
+        copied_piece_bytes: one(rng, &[PAGE_BYTES, 3 * PAGE_BYTES, SHIPPED.copied_piece_bytes]),
+    }
+}
+
+fn one<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
+    values[rng.usize(0..values.len())]
+}
