@@ -1,6 +1,8 @@
 //! Where a run keeps its database: in the directories given, or in a fresh one that is removed at the end.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,20 +15,25 @@ fn temporary() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary directories of this process, which is about to be interrupted.
-pub fn remove_temporary() {
-    for dir in temporary().drain(..) {
-        remove(&dir);
+/// Removes the temporary directories of this process and ends it with `status`: it was interrupted.
+///
+/// The threads of a run would go on to create files, and whole directories where they are about to open a database. So a shell
+/// takes the place of this process, which ends them all at once, and removes what they left. The worker of `osier crash` is
+/// another process; it ends by itself, soon after this one, which is what the tries are for.
+pub fn remove_temporary_and_exit(status: i32) -> ! {
+    const REMOVE: &str = "status=$1; shift
+        for try in 1 2 3 4 5 6 7 8; do rm -rf -- \"$@\" && break; sleep 0.2; done
+        exit \"$status\"";
+    let dirs = temporary();
+    if !dirs.is_empty() {
+        let error = Command::new("/bin/sh").args(["-c", REMOVE, "sh", &status.to_string()]).args(dirs.iter()).exec();
+        eprintln!("warning: cannot remove the temporary directories {dirs:?}: {error}");
     }
+    std::process::exit(status)
 }
 
-/// Also where the threads of a run that is being interrupted still create files.
 fn remove(dir: &Path) {
-    const TRIES: usize = 20;
-    let removed = (0..TRIES)
-        .map(|_| std::fs::remove_dir_all(dir))
-        .find(|removed| !matches!(removed, Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty));
-    if let Some(Err(error)) = removed {
+    if let Err(error) = std::fs::remove_dir_all(dir) {
         eprintln!("warning: cannot remove the temporary directory {}: {error}", dir.display());
     }
 }

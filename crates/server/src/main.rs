@@ -8,7 +8,6 @@ mod exit;
 mod operate;
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
@@ -23,14 +22,9 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Whether this process is about to end because it was interrupted.
-static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
 /// Interrupted or asked to end: what was temporary goes, databases are left as a crash leaves them.
 fn interrupted() {
-    IS_INTERRUPTED.store(true, Ordering::SeqCst);
-    osier_bench::place::remove_temporary();
-    std::process::exit(130);
+    osier_bench::place::remove_temporary_and_exit(130)
 }
 
 fn main() -> ExitCode {
@@ -39,10 +33,6 @@ fn main() -> ExitCode {
     }
     match commands::run(cli::Cli::parse()) {
         Ok(code) => code,
-        // The directory goes under the run's feet: what that says of it is of no interest.
-        Err(_) if IS_INTERRUPTED.load(Ordering::SeqCst) => loop {
-            std::thread::park();
-        },
         // Whoever reads has seen enough, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -169,22 +169,26 @@ fn a_directory_that_is_in_use_or_closed_to_writing_is_named() {
     assert!(!json.status.success() && error.contains("file/report.json"), "{error}");
 }
 
+/// At any moment: also before the database is opened, which would make the directory anew.
 #[test]
 fn an_interrupted_run_removes_its_temporary_directory() {
     let directory = Directory::new();
-    let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
-        .args("bench ycsb --records 1000 --seconds 60".split_whitespace())
-        .current_dir(directory.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
     let is_empty = || std::fs::read_dir(directory.path()).unwrap().next().is_none();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while is_empty() {
-        assert!(Instant::now() < deadline, "no temporary directory was made");
-        std::thread::sleep(Duration::from_millis(10));
+    for wait_ms in [0, 0, 1, 2, 5, 20, 100, 400] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
+            .args("bench ycsb --records 1000 --seconds 60".split_whitespace())
+            .current_dir(directory.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while is_empty() {
+            assert!(Instant::now() < deadline, "no temporary directory was made");
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        rustix::process::kill_process(rustix::process::Pid::from_child(&run), rustix::process::Signal::INT).unwrap();
+        assert_eq!(run.wait().unwrap().code(), Some(130));
+        assert!(is_empty(), "the directory is gone, interrupted after {wait_ms} ms");
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&run), rustix::process::Signal::INT).unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(130));
-    assert!(is_empty(), "the directory is gone");
 }
