@@ -5,8 +5,8 @@
 
 use super::base::Base;
 use super::cut::Verdict;
-use super::first_pass::{self, ScannedLog};
-use super::{find_generations, judge_all, second_pass, until};
+use super::first_pass::ScannedLog;
+use super::{find_generations, read_and_judge, until};
 use crate::config::Config;
 use crate::directory;
 use crate::directory::manifest::Manifest;
@@ -47,14 +47,7 @@ fn run_with(config: &Config, manifest: Manifest, base: Base) -> Result<DryRun, R
     let until = until::resolve(config, &manifest)?;
     let started = config.environment.clock.now();
     let generations = find_generations(disk, home, &manifest, until)?;
-    let (mut scanned, machines) = first_pass::read(config, generations, base, WallTime(u64::MAX))?;
-    let verdicts = judge_all(&scanned)?;
-    let crashed = verdicts.last().filter(|_| !manifest.is_closed());
-    let deferred = std::mem::take(&mut scanned.deferred);
-    let (replayed, _) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
-    if let Some(last) = scanned.tallies.last_mut() {
-        last.add(&replayed);
-    }
+    let (scanned, verdicts) = read_and_judge(config, &manifest, generations, base, WallTime(u64::MAX))?;
     let seconds = config.environment.clock.now().saturating_sub(started).as_secs_f64();
     Ok(DryRun { manifest, scanned, verdicts, until, seconds })
 }

@@ -22,7 +22,7 @@ use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::failpoint::{Point, yield_at};
-use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
+use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::log::format::batch::header_bytes;
 use crate::log::format::record::{self, Entry, RecordReader};
 
@@ -204,19 +204,24 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
         }
         self.stamp = order.stamp;
         self.tally.records += 1;
-        self.note_epoch(order.epoch);
+        self.tally.note_epoch(order.epoch);
+        let lives = self.generation.lives(&order, self.certain);
+        let is_dead = !lives && self.generation.frozen.is_some();
+        let mut is_undecided = false;
         if self.scan.base.covers(order.stamp, order.epoch) {
             self.tally.covered += 1;
         } else if faults::is_after(order.epoch > self.generation.until) {
             self.tally.after += 1;
-        } else if self.generation.lives(&order, self.certain) {
-            self.tally.replayed += 1;
-            self.tally.writes += u64::from(order.write_count);
-            self.tally.replayed_bytes += bytes;
+        } else if lives {
+            self.tally.replay(&order, bytes);
             self.machine.replay(record);
         } else {
-            self.is_undecided |= self.generation.frozen.is_none();
+            is_undecided = !is_dead;
         }
+        if !is_dead && !is_undecided {
+            self.tally.note_closed(order.epoch, self.batch.header.closed, self.scan.time);
+        }
+        self.is_undecided |= is_undecided;
         Ok(())
     }
 
@@ -226,18 +231,6 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
         tally.closed = tally.closed.max(header.closed);
         if header.closed != WallTime::UNKNOWN && header.csn >= self.scan.base.max_seen() {
             tally.borne_out = tally.borne_out.min(header.closed);
-        }
-    }
-
-    /// Notes the epoch of a record.
-    fn note_epoch(&mut self, epoch: Epoch) {
-        let (tally, closed) = (&mut *self.tally, self.batch.header.closed);
-        tally.min_epoch = tally.min_epoch.min(epoch);
-        tally.max_epoch = tally.max_epoch.max(epoch);
-        if closed > self.scan.time {
-            tally.late = tally.late.min(epoch);
-        } else if closed == WallTime::UNKNOWN {
-            tally.untimed = tally.untimed.max(epoch);
         }
     }
 

@@ -212,6 +212,26 @@ fn describe(report: &mut RecoveryReport, config: &Config, scanned: &ScannedLog, 
     report.threads = workers::count(config) as u32;
 }
 
+/// Reads and judges everything, and replays nothing: returns the log with every record counted as what becomes of it, and the
+/// cut of every generation, oldest first. Which batches were closed after `time` is told apart ([`Tally::late`]).
+fn read_and_judge(
+    config: &Config,
+    manifest: &Manifest,
+    generations: Vec<GenerationScan>,
+    base: Base,
+    time: WallTime,
+) -> Result<(ScannedLog, Vec<Verdict>), RecoveryError> {
+    let (mut scanned, machines) = first_pass::read(config, generations, base, time)?;
+    let verdicts = judge_all(&scanned)?;
+    let crashed = verdicts.last().filter(|_| !manifest.is_closed());
+    let deferred = std::mem::take(&mut scanned.deferred);
+    let (second, _) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
+    if let Some(last) = scanned.tallies.last_mut() {
+        last.add(&second);
+    }
+    Ok((scanned, verdicts))
+}
+
 /// Returns the cut of every generation, oldest first.
 fn judge_all(scanned: &ScannedLog) -> Result<Vec<Verdict>, RecoveryError> {
     scanned.tallies.iter().enumerate().map(|(index, tally)| cut::judge(&scanned.scan, index, tally)).collect()

@@ -113,9 +113,8 @@ impl<M: ReplayMachine> DeferredReplay<M> {
                     && !scan.base.covers(order.stamp, order.epoch);
                 let is_open = counts && !generation.lives(&order, deferred.certain);
                 if is_open && generation.lives(&order, self.pass.cut) {
-                    self.tally.replayed += 1;
-                    self.tally.writes += u64::from(order.write_count);
-                    self.tally.replayed_bytes += entry.len() as u64;
+                    self.tally.replay(&order, entry.len() as u64);
+                    self.tally.note_closed(order.epoch, header.closed, scan.time);
                     machine.replay(record);
                 }
             }

@@ -2,6 +2,7 @@
 
 use crate::directory::manifest::NEVER;
 use crate::ids::{Epoch, Stamp, WallTime};
+use crate::log::format::record::RecordHeader;
 
 /// What was read of one generation.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +21,10 @@ pub(crate) struct Tally {
     pub(crate) max_stamp: Stamp,
     pub(crate) min_epoch: Epoch,
     pub(crate) max_epoch: Epoch,
-    /// The least epoch in a batch that was closed after [`LogScan::time`](super::log_scan::LogScan::time).
+    /// The least epoch of a record that is not beyond the cut, in a batch that was closed after
+    /// [`LogScan::time`](super::log_scan::LogScan::time).
     pub(crate) late: Epoch,
-    /// The greatest epoch in a batch that does not say when it was closed.
+    /// The greatest epoch of such a record in a batch that does not say when it was closed.
     pub(crate) untimed: Epoch,
     /// When the last batch was closed.
     pub(crate) closed: WallTime,
@@ -53,6 +55,28 @@ impl Default for Tally {
 }
 
 impl Tally {
+    /// Counts a record that is replayed, of so many bytes.
+    pub(super) fn replay(&mut self, record: &RecordHeader, bytes: u64) {
+        self.replayed += 1;
+        self.writes += u64::from(record.write_count);
+        self.replayed_bytes += bytes;
+    }
+
+    /// Notes the epoch of a record.
+    pub(super) fn note_epoch(&mut self, epoch: Epoch) {
+        self.min_epoch = self.min_epoch.min(epoch);
+        self.max_epoch = self.max_epoch.max(epoch);
+    }
+
+    /// Notes when the batch of a record that is not beyond the cut was closed; `time` is the one that is asked for.
+    pub(super) fn note_closed(&mut self, epoch: Epoch, closed: WallTime, time: WallTime) {
+        if closed > time {
+            self.late = self.late.min(epoch);
+        } else if closed == WallTime::UNKNOWN {
+            self.untimed = self.untimed.max(epoch);
+        }
+    }
+
     /// Returns how many records are neither replayed nor covered nor after an epoch gone back to.
     pub(crate) fn beyond_cut(&self) -> u64 {
         let decided = self.replayed + self.covered + self.after;

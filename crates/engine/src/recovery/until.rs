@@ -3,9 +3,9 @@
 //! Invariants:
 //! - `{T : epoch(T) <= E}` is closed under every dependency (docs/protocols.md), so a record counts or does not by its epoch
 //!   alone. A checkpoint is a base for E only if everything in it is of an epoch up to E.
-//! - A time means the greatest E such that every record of an epoch up to E is in a batch that was closed by then. Of those that
-//!   only the checkpoint holds that is known of times after a batch was closed that knew all of them to be durable, or after
-//!   the second in which the checkpoint was taken.
+//! - A time means the greatest E such that every record of an epoch up to E is in a batch that was closed by then; records
+//!   beyond the cut of their generation are none. Of those that only the checkpoint holds that is known of times after a batch
+//!   was closed that knew all of them to be durable, or after the second in which the checkpoint was taken.
 //! - What the log does not reach is refused, at either end, and what was given up by going back before: nobody gets another
 //!   state than the one asked for.
 //!
@@ -15,7 +15,7 @@
 use super::base::Base;
 use super::faults;
 use super::tally::Tally;
-use super::{find_generations, first_pass};
+use super::{find_generations, read_and_judge};
 use crate::config::{Config, Until};
 use crate::directory::TakenBack;
 use crate::directory::manifest::{CheckpointEntry, Manifest, NEVER};
@@ -31,7 +31,7 @@ pub(crate) fn resolve(config: &Config, manifest: &Manifest) -> Result<Epoch, Rec
         Until::Time(time) => time,
     };
     let generations = find_generations(disk, home, manifest, NEVER)?;
-    let (scanned, _) = first_pass::read(config, generations, Base::of(manifest), time)?;
+    let (scanned, _) = read_and_judge(config, manifest, generations, Base::of(manifest), time)?;
     let refuse = |what| RecoveryError::Until { path: home.to_owned(), until, what };
     choose(until, manifest, &scanned.total()).map_err(refuse)
 }

@@ -111,6 +111,39 @@ fn a_time_is_the_last_epoch_that_was_on_disk_by_then() {
 }
 
 #[test]
+fn what_lies_beyond_the_cut_delays_no_time() {
+    let world = World::new(Protocol::Poplar, 2);
+    // Stamp 19 read what the other stream has lost.
+    world
+        .writer(0)
+        .batch(&[put(5, 0, "a", "1")])
+        .batch(&[put(12, 5, "a", "2")])
+        .batch(&[put(19, 17, "a", "3")])
+        .flush();
+    world.writer(1).batch(&[put(14, 5, "b", "2")]).flush();
+    let rows = |world: &World| back(world, "@15").recover().map(|(report, rows)| (report.until, rows));
+    for round in ["crashed", "frozen"] {
+        let (until, found) = rows(&world).unwrap();
+        assert_eq!((plain(&found), until), (vec![("a", "2"), ("b", "2")], Some(Epoch(2))), "{round}");
+        world.recover().unwrap();
+    }
+
+    let living = World::new(Protocol::Poplar, 2);
+    living
+        .writer(0)
+        .batch(&[put(5, 0, "a", "1")])
+        .batch(&[put(12, 5, "a", "2")])
+        .batch(&[put(19, 5, "c", "2")])
+        .flush();
+    living.writer(1).batch(&[put(14, 5, "b", "2")]).flush();
+    for round in ["crashed", "frozen"] {
+        let (until, found) = rows(&living).unwrap();
+        assert_eq!((plain(&found), until), (vec![("a", "1")], Some(Epoch(1))), "{round}");
+        living.recover().unwrap();
+    }
+}
+
+#[test]
 fn what_the_log_does_not_reach_is_refused_and_nothing_is_touched() {
     for (until, says) in [
         ("5", "it ends with epoch 4, and its last batch was closed at 1970-01-01T00:00:35"),
