@@ -122,6 +122,11 @@ impl Content {
         self.settle(rng);
     }
 
+    /// A durable file with what a reader sees of this one, which after a failed sync is more than the medium holds.
+    pub(super) fn copy(&self) -> Content {
+        Content { cached: self.cached.clone(), medium: self.cached.clone(), pending: Vec::new() }
+    }
+
     /// Changes the file behind everybody's back.
     pub(super) fn replace(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
         self.sync();

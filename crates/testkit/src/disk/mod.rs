@@ -389,11 +389,7 @@ impl State {
     /// A copy of a file, or of a directory with everything in it.
     fn copy_node(&mut self, node: NodeId) -> NodeId {
         let copy = match &self.nodes[&node] {
-            Node::File(content) => {
-                let mut copy = content.clone();
-                copy.replace(|_| ());
-                Node::File(copy)
-            }
+            Node::File(content) => Node::File(content.copy()),
             Node::Directory(directory) => {
                 let entries: Vec<_> = directory.entries().map(|(name, node)| (name.clone(), node)).collect();
                 let mut copy = Directory::default();

@@ -218,6 +218,9 @@ fn a_failed_sync_drops_what_it_did_not_write_and_the_next_one_lies() {
         assert!(disk.fault_met());
         file.sync().unwrap();
         assert_eq!(read(&disk, "/d/a"), Some(b"new".to_vec()), "the page cache shows what was lost");
+        let other = disk.kill(0);
+        other.copy_tree(Path::new("/d"), Path::new("/e"));
+        assert_eq!(read(&other.survive(0), "/e/a"), Some(b"new".to_vec()), "and it is what a copy holds");
         seen.extend(read(&disk.survive(0), "/d/a"));
     }
     assert_eq!(seen, BTreeSet::from([b"old".to_vec(), b"new".to_vec()]));
