@@ -233,14 +233,17 @@ fn full(name: &str) -> (Database, Table, Stalling) {
     let (table, mut session) = (rows(&db), db.session().expect("a session"));
     put(&mut session, &table, 1, b"first").wait().expect("durable");
     stalling.stall(true);
-    // Receipts wait for nobody; the ring takes four of these, and the device none.
-    let filling = {
-        let (db, table) = (db.clone(), table.clone());
-        spawn(move || {
-            let mut session = db.session().expect("a session");
-            (10..20).for_each(|id| drop(put(&mut session, &table, id, &[0; 15_000])));
+    // Receipts wait for nobody; the ring takes three of these, and the device none.
+    let (filled, filling) = channel();
+    let (filler, rows) = (db.clone(), table.clone());
+    thread::spawn(move || {
+        let mut session = filler.session().expect("a session");
+        (10..20).all(|id| {
+            drop(put(&mut session, &rows, id, &[0; 15_000]));
+            filled.send(id).is_ok()
         })
-    };
+    });
+    (10..13).for_each(|id| assert_eq!(filling.recv_timeout(PATIENCE), Ok(id)));
     assert!(filling.recv_timeout(Duration::from_millis(500)).is_err(), "the ring is full");
     (db, table, stalling)
 }

@@ -9,12 +9,12 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use osier::table::KeyRange;
 use osier::{Config, Create, Database, Error};
-use support::{Directory, fails, osier, succeeds};
+use support::{Directory, Running, fails, osier, succeeds};
 
 const DAMAGED: i32 = 10;
 const IN_USE: i32 = 11;
@@ -214,15 +214,7 @@ fn every_damage_to_every_file_is_survived_or_named() {
 #[test]
 fn a_killed_database_without_a_newest_segment_is_refused() {
     let directory = Directory::new();
-    let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
-        .args(format!("bench {YCSB} --dir db --seconds 60").split_whitespace())
-        .current_dir(directory.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
-    run.kill().unwrap();
-    run.wait().unwrap();
+    Running::start(&directory, &format!("{YCSB} --seconds 300"), 20_000).kill();
     for stream in ["stream-0", "stream-1"] {
         let _ = fs::remove_dir_all(directory.join("copy"));
         copy(&directory.join("db"), &directory.join("copy"));
@@ -312,20 +304,12 @@ fn a_directory_closed_to_writing_is_named() {
 #[test]
 fn a_process_that_stands_still_goes_on() {
     let directory = Directory::new();
-    let line = format!("bench {YCSB} --dir db --blocking --seconds 2 --json report.json");
-    let mut run = Command::new(env!("CARGO_BIN_EXE_osier"))
-        .args(line.split_whitespace())
-        .current_dir(directory.path())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    let signal = |signal| rustix::process::kill_process(rustix::process::Pid::from_child(&run), signal).unwrap();
-    std::thread::sleep(Duration::from_millis(1000));
-    signal(rustix::process::Signal::STOP);
+    let run = Running::start(&directory, &format!("{YCSB} --blocking --seconds 3 --json report.json"), 100);
+    run.signal(rustix::process::Signal::STOP);
     assert!(fails(&directory, "recover db", IN_USE).contains("the directory db is open in "));
     std::thread::sleep(Duration::from_millis(500));
-    signal(rustix::process::Signal::CONT);
-    assert!(run.wait().unwrap().success());
+    run.signal(rustix::process::Signal::CONT);
+    run.wait();
     let report = fs::read_to_string(directory.join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["acknowledged"], report["committed"], "{report}");

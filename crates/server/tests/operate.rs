@@ -5,58 +5,16 @@
 mod support;
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
-use support::{Directory, fails, osier, succeeds};
+use support::{Directory, Running, eventually, fails, json, osier, status, succeeds};
 
 const SMALL_FILES: &str = "--set ring_bytes=4194304 --set segment_bytes=8388608";
 
-/// A bench that runs until it is dropped.
-struct Running(Child);
-
-impl Running {
-    /// Starts one, with its database in `db`, and waits until it runs.
-    fn start(directory: &Directory, line: &str) -> Running {
-        let child = Command::new(env!("CARGO_BIN_EXE_osier"))
-            .args(format!("bench {line} --dir db --seconds 300 {SMALL_FILES}").split_whitespace())
-            .current_dir(directory.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let running = Running(child.unwrap());
-        eventually(|| directory.join("db/CONTROL").exists());
-        eventually(|| status(directory)["live"]["committed"].as_u64() > Some(2000));
-        running
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn eventually(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it never came");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn json(directory: &Directory, line: &str) -> Value {
-    serde_json::from_str(&succeeds(directory, &format!("{line} --json -"))).unwrap()
-}
-
-fn status(directory: &Directory) -> Value {
-    json(directory, "status db")
+/// A bench in `db`, which lasts.
+fn running(directory: &Directory, line: &str) -> Running {
+    Running::start(directory, &format!("{line} --seconds 300 {SMALL_FILES}"), 2000)
 }
 
 #[test]
@@ -106,10 +64,10 @@ fn rows_that_a_damaged_checkpoint_lost_are_named() {
 #[test]
 fn a_running_database_is_looked_at_and_checkpointed() {
     let directory = Directory::new();
-    let running = Running::start(&directory, "ycsb --records 1000 --streams 2");
+    let running = running(&directory, "ycsb --records 1000 --streams 2");
     let before = status(&directory);
     assert_eq!((&before["state"], &before["protocol"]), (&"open".into(), &"poplar".into()), "{before}");
-    assert_eq!(before["live"]["pid"], running.0.id());
+    assert_eq!(before["live"]["pid"], running.id());
     assert!(before["blocks"][0].as_str().unwrap().contains("no checkpoint was taken"), "{before}");
     let taken = json(&directory, "checkpoint db");
     assert!(taken["number"].as_u64() == Some(1) && taken["rows"].as_u64() >= Some(1000), "{taken}");
@@ -128,14 +86,14 @@ fn a_running_database_is_looked_at_and_checkpointed() {
     std::os::unix::fs::symlink(directory.join("db"), directory.join("alias")).unwrap();
     for (name, line) in [("linked", "status"), ("hard", "checkpoint"), ("hard", "status")] {
         let error = fails(&directory, &format!("{line} {name}"), 14);
-        let open = format!("leads to process {}, which has {}", running.0.id(), directory.join("db").display());
+        let open = format!("leads to process {}, which has {}", running.id(), directory.join("db").display());
         assert!(error.contains(&open) && error.contains(&format!("remove {name}/CONTROL")), "{error}");
     }
     assert_eq!(json(&directory, "status alias")["live"]["checkpoints_taken"], 1);
     // The log is not read while somebody writes it: it would look torn.
     for line in ["recover db", "recover db --explain", "log verify db", "log dump db", "salvage db saved"] {
         let error = fails(&directory, line, 11);
-        let open = format!("the directory db is open in process {}; close that database first", running.0.id());
+        let open = format!("the directory db is open in process {}; close that database first", running.id());
         assert!(error.contains(&open) || error.contains("open in another process"), "{line}: {error}");
     }
     running.kill();
@@ -227,7 +185,7 @@ fn spawn(directory: &Directory, line: &str) -> Child {
 #[test]
 fn a_backup_beside_a_bench_is_continued_and_restored() {
     let directory = Directory::new();
-    let running = Running::start(&directory, "ycsb --records 1000 --streams 2 --rate 3000");
+    let running = running(&directory, "ycsb --records 1000 --streams 2 --rate 3000");
     let first = json(&directory, "backup db copy");
     assert_eq!((&first["continues"], &first["checkpoint"]), (&false.into(), &1.into()), "{first}");
     let second = json(&directory, "backup db copy");
