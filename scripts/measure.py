@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -57,6 +58,51 @@ def write(script, text):
     head, rest = PAGE.read_text().split(begin, 1)
     _, tail = rest.split(end, 1)
     PAGE.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
+
+
+COLOURS = ["#c0392b", "#2471a3", "#d68910", "#1e8449", "#7d3c98"]
+
+
+def plot(name, curves, x_label, y_label, logarithmic=False):
+    """Draws lines through points (x, y) by name into docs/, as SVG; returns the line of the page that shows it."""
+    width, height, margin, legend = 760, 320, 48, 290
+    points = [point for curve in curves.values() for point in curve]
+    scale = math.log10 if logarithmic else lambda value: value
+    x_max, top = max(x for x, _ in points), max(y for _, y in points)
+    ticks = ticks_up_to(top, min(y for _, y in points) if logarithmic else 0, logarithmic)
+    low, high = scale(ticks[0]), scale(max(ticks[-1], top))
+    x = lambda value: margin + (width - margin - legend) * value / x_max
+    y = lambda value: height - margin - (height - 2 * margin) * (scale(value) - low) / (high - low)
+    text = lambda at_x, at_y, what, more="": f'<text x="{at_x:.0f}" y="{at_y:.0f}" {more}>{what}</text>'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+             f'<rect width="{width}" height="{height}" fill="white"/>',
+             f'<path d="M{margin} {margin} V{height - margin} H{x(x_max):.0f}" fill="none" stroke="#888"/>',
+             text(x(x_max / 2), height - 8, x_label, 'text-anchor="middle"'), text(8, margin - 16, y_label)]
+    parts += [text(x(at), height - margin + 16, f"{at:g}", 'text-anchor="middle"') for at in sorted({x for x, _ in points})]
+    for tick in ticks:
+        parts.append(f'<path d="M{margin} {y(tick):.1f} H{x(x_max):.0f}" stroke="#eee"/>')
+        parts.append(text(margin - 6, y(tick) + 4, f"{tick:g}", 'text-anchor="end"'))
+    # Names stand beside the ends of their lines, or below one another where those are close.
+    free = 0
+    for at, label, colour in sorted((y(curve[-1][1]), label, colour) for (label, curve), colour in zip(curves.items(), COLOURS)):
+        free = max(at, free)
+        parts.append(text(x(x_max) + 8, free + 4, label, f'fill="{colour}"'))
+        free += 15
+    for curve, colour in zip(curves.values(), COLOURS):
+        path = " L".join(f"{x(at):.1f} {y(value):.1f}" for at, value in curve)
+        parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+    (ROOT / "docs" / f"{name}.svg").write_text("\n".join([*parts, "</svg>"]) + "\n")
+    return f"![{y_label} by {x_label}]({name}.svg)"
+
+
+def ticks_up_to(top, low, logarithmic):
+    """Round numbers for the axis of values, from at or below `low`."""
+    if logarithmic:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(top))
+        return [10**exponent for exponent in range(first, last + 1)]
+    step = next(step for exponent in range(-3, 12) for step in (10**exponent, 2 * 10**exponent, 5 * 10**exponent)
+                if top / step <= 6)
+    return [step * tick for tick in range(int(top / step) + 1)]
 
 
 def options(doc, add=lambda parser: None):
