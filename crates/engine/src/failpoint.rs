@@ -133,6 +133,8 @@ pub enum Mutation {
     IncarnationIgnored,
     /// The identity of a directory is renamed into its place before it is synced.
     IdentityUnsynced,
+    /// Directories get the identity of an open although the manifest that it goes on from is not durable.
+    ManifestUnsettled,
     /// Directories get the identity of an open after its manifest is stored.
     IdentityLate,
     /// Two names of one directory count as two directories.

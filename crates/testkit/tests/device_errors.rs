@@ -188,6 +188,31 @@ fn after_a_directory_that_failed() -> Result<(), String> {
     Ok(())
 }
 
+/// The sync of a directory fails, perhaps that which names the manifest; in the life after that the power fails, and what it
+/// keeps is drawn by seed. What the next life says of it.
+fn after_a_manifest_that_was_not_named() -> Result<(), String> {
+    let prepared = prepare(1);
+    for (failed, crashed, seed) in (4..8).flat_map(|a| (1..3).flat_map(move |b| (0..32).map(move |seed| (a, b, seed))))
+    {
+        let disk = prepared.kill(seed);
+        let _ = short_life(&disk, Faults { dir_sync_error_at: Some(failed), ..Faults::default() }, ROWS);
+        let disk = disk.kill(seed);
+        let _ = short_life(&disk, Faults { crash_in: Some((Kind::DirSync, crashed)), ..Faults::default() }, ROWS + 1);
+        let disk = disk.survive(seed);
+        short_life(&disk, Faults::default(), ROWS + 2)
+            .map_err(|error| format!("{failed}, {crashed}, {seed}: {error}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_identity_does_not_outlive_its_manifest() {
+    after_a_manifest_that_was_not_named().unwrap();
+    build_in(&[Mutation::ManifestUnsettled]);
+    let error = after_a_manifest_that_was_not_named().expect_err("it does");
+    assert!(error.contains("IDENTITY does not fit"), "{error}");
+}
+
 #[test]
 fn a_file_has_one_name_after_a_directory_failed() {
     after_a_directory_that_failed().unwrap();

@@ -3,7 +3,8 @@
 //! ```text
 //! each directory:  create -> compare with the others -> lock -> read its identity
 //! then:            manifest -> find each of its directories among those named
-//! store:           write identities with the next incarnation -> store the manifest -> write identities with that alone
+//! store:           sync home -> write identities with the next incarnation -> store the manifest -> write identities with
+//!                  that alone
 //! ```
 //!
 //! Invariants:
@@ -112,6 +113,9 @@ impl Claim {
         let identity =
             Identity { database: manifest.database, index: 0, incarnation: self.incarnation, next: incarnation };
         let home = &self.directories[0].path;
+        // What was read may be a manifest whose name could not be synced: no identity may outlive it.
+        let settle = || self.disk.sync_dir(home).map_err(DirectoryError::io("sync the directory", home));
+        faults::settle_manifest(settle)?;
         let store = || {
             create_streams(&*self.disk, home, manifest)?;
             Ok(manifest.store(&*self.disk, home)?)

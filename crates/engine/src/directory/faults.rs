@@ -17,6 +17,12 @@ pub(super) fn sync_manifest<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(
     unless(Mutation::ManifestNotSynced, sync)
 }
 
+/// Makes the name of the manifest durable that an open goes on from ([`Mutation::ManifestUnsettled`]).
+#[inline(always)]
+pub(super) fn settle_manifest<E>(settle: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::ManifestUnsettled, settle)
+}
+
 /// Writes the identities, and then stores the manifest ([`Mutation::IdentityLate`]).
 #[inline(always)]
 pub(super) fn identify_then_store<E>(
