@@ -64,6 +64,10 @@ impl OpenFiles {
             return Err(CheckpointError::InDoubt { home: self.home.clone() });
         }
         let number = self.next_checkpoint;
+        assert!(
+            self.manifest.checkpoints.iter().all(|entry| entry.number < number),
+            "checkpoint {number} has a number of its own"
+        );
         self.next_checkpoint += 1;
         let mut parts = Vec::new();
         for (part, dir) in (0..config.checkpoint_parts()).zip(config.dirs.iter().cycle()) {
@@ -98,6 +102,7 @@ impl OpenFiles {
             return Ok(None);
         }
         self.doom(&before, &[]);
+        assert!(!self.dooms_needed(), "a part of the newest checkpoint is to be removed");
         let used = self.manifest.current_directories(&self.home);
         let segments = superseded.iter().flat_map(|generation| self.segments_of(generation));
         let is_usable = |path: &PathBuf| path.parent().is_some_and(|parent| used.iter().any(|used| used == parent));
@@ -114,6 +119,14 @@ impl OpenFiles {
         for old in &before.checkpoints {
             self.doomed.extend(files::parts_of(&self.home, before, old).into_iter().map(|(path, ..)| path));
         }
+    }
+
+    /// Whether a part that the manifest names is to be removed.
+    fn dooms_needed(&self) -> bool {
+        let needed =
+            self.manifest.checkpoints.iter().flat_map(|entry| files::parts_of(&self.home, &self.manifest, entry));
+        let needed: Vec<_> = needed.map(|(path, ..)| path).collect();
+        self.doomed.iter().any(|path| needed.contains(path))
     }
 
     /// Removes a piece of what is to be removed; whether there is more.

@@ -65,6 +65,11 @@ impl CheckpointScan {
             }
         }
         assert!(ranges.is_sorted_by(|one, next| (one.table, &one.low) < (next.table, &next.low)), "ranges ascend");
+        let meet = |pair: &[Range]| match &pair[0].high {
+            Some(high) => pair[0].table == pair[1].table && *high == pair[1].low,
+            None => pair[0].table < pair[1].table && pair[1].low.is_empty(),
+        };
+        assert!(ranges.windows(2).all(meet), "a gap between two ranges");
         CheckpointScan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
     }
 

@@ -257,6 +257,7 @@ impl Checkpointer {
         let parts = run.files.parts.len() as u32;
         let compress = config.checkpoint_compression == Compression::Lz4;
         let threads = sources.len() as u64;
+        assert!(writing.written.len() + sources.len() <= run.files.parts.len(), "each source writes a part of its own");
         for ((part, (_, path)), source) in (0..parts).zip(&run.files.parts).skip(writing.written.len()).zip(sources) {
             let identity = PartIdentity {
                 database: run.files.database,

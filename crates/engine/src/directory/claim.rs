@@ -74,6 +74,8 @@ impl Claim {
             }
         };
         assert!(indexes.len() == seen.len() && indexes[0] == 0, "the first directory holds the manifest");
+        let is_new = |at: usize| !indexes[..at].contains(&indexes[at]);
+        assert!((0..indexes.len()).all(is_new), "two directories are one of the database's: {indexes:?}");
         let (incarnation, database) = match &manifest {
             Some(manifest) => (manifest.incarnation(), manifest.database),
             // A creation that is begun again has the same name.
@@ -110,6 +112,9 @@ impl Claim {
         let (incarnation, next) = (manifest.incarnation(), Incarnation::NONE);
         let is_listed = |claimed: &Claimed| (claimed.index as usize) < manifest.directories.len();
         assert!(self.directories.iter().all(is_listed), "a manifest lists every directory of its database");
+        assert_ne!(incarnation, Incarnation::NONE, "the open that stores a manifest has drawn its incarnation");
+        let is_new = self.incarnation == Incarnation::NONE;
+        assert!(is_new || self.database == manifest.database, "{} becomes another database", self.database);
         let identity =
             Identity { database: manifest.database, index: 0, incarnation: self.incarnation, next: incarnation };
         let home = &self.directories[0].path;

@@ -402,6 +402,7 @@ impl Manifest {
                 _ => found.push(TakenBack { to, last }),
             }
         }
+        assert!(found.is_sorted_by(|one, next| one.to < one.last && one.last < next.to), "{found:?} lie apart");
         found
     }
 
@@ -432,6 +433,7 @@ impl Manifest {
     /// of the others only those with records that it does not cover. Returns those that are not needed any more.
     pub(crate) fn supersede(&mut self, entry: CheckpointEntry, begins: Vec<StreamBegin>) -> Vec<FrozenGeneration> {
         assert_eq!(begins.len(), self.begins.len(), "a begin for each stream");
+        assert!(self.checkpoints.last().is_none_or(|last| last.number < entry.number), "checkpoint numbers rise");
         let goes_on =
             |(new, old): (&StreamBegin, &StreamBegin)| new.sequence >= old.sequence && new.durable >= old.durable;
         assert!(begins.iter().zip(&self.begins).all(goes_on), "what was given up does not come back");
@@ -472,7 +474,10 @@ impl Manifest {
 
     /// What there is to read of the newest generation when its streams end at `ends`.
     pub(crate) fn frozen_streams(&self, ends: impl Iterator<Item = LogOffset>) -> Vec<FrozenStream> {
-        self.begins.iter().zip(ends).map(|(begin, end)| FrozenStream { first_sequence: begin.sequence, end }).collect()
+        let stream = |(begin, end): (&StreamBegin, _)| FrozenStream { first_sequence: begin.sequence, end };
+        let streams: Vec<_> = self.begins.iter().zip(ends).map(stream).collect();
+        assert_eq!(streams.len(), self.begins.len(), "an end for each stream");
+        streams
     }
 
     /// Notes where the streams of a new generation lie, one after the other over `dirs`, of which the first is home.
@@ -480,6 +485,10 @@ impl Manifest {
         assert!(!dirs.is_empty(), "the configuration names a directory");
         let home = &dirs[0];
         let indexes: Vec<u32> = dirs.iter().map(|dir| self.directory_index(home, dir)).collect();
+        assert!(
+            indexes.iter().all(|index| !self.directories[*index as usize].is_retired),
+            "a stream where nothing lies"
+        );
         let streams = if protocol == Protocol::None { 0 } else { streams };
         (0..streams as usize).map(|stream| indexes[stream % indexes.len()]).collect()
     }

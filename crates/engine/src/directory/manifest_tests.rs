@@ -149,7 +149,8 @@ fn a_checkpoint_is_covered_by_what_is_seen() {
 #[test]
 fn a_checkpoint_supersedes_what_it_covers() {
     let mut manifest = sample();
-    let entry = manifest.checkpoints[0].clone();
+    let last = manifest.checkpoints.last().unwrap().clone();
+    let entry = CheckpointEntry { number: last.number + 1, ..last };
     let frozen = manifest.frozen.len();
     assert!(frozen > 0);
     let begins = vec![StreamBegin { sequence: 4, durable: Stamp(200) }; manifest.begins.len()];

@@ -55,6 +55,7 @@ impl Ancestry {
             }
             ancestry.places.push(id);
         }
+        assert!(!ancestry.places.is_empty(), "{} lies nowhere, not even below the working directory", path.display());
         Ok(ancestry)
     }
 

@@ -40,6 +40,11 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
 }
 
 fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, BackupError> {
+    assert!(
+        piece.have <= piece.bytes && piece.bytes <= piece.length,
+        "{} counts within its length",
+        piece.name.display()
+    );
     let path = target.join(&piece.name);
     let from = disk.open(&piece.source, OpenMode::Read).map_err(BackupError::io("open", &piece.source))?;
     let to = open_or_create(disk, &path)?;

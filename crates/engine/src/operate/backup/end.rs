@@ -55,7 +55,9 @@ pub(super) fn find(shared: &Shared, source: &Source<'_>, stamp: Stamp) -> Result
             streams.push(Stream::read(chain, *sure, end, &mut certified)?);
         }
         if faults::fit(|| fit(&chains, &mut streams, &certified) >= stamp) {
-            return Ok(streams.iter().map(Stream::end).collect());
+            let ends: Vec<_> = streams.iter().map(Stream::end).collect();
+            assert!(ends.iter().zip(&sure).all(|(end, sure)| end >= sure), "{ends:?} cut off what was copied in bulk");
+            return Ok(ends);
         }
         shared.config.environment.clock.sleep(PAUSE);
     }

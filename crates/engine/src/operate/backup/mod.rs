@@ -225,6 +225,7 @@ fn agree(shared: &Shared) -> Result<End, Error> {
     let epochs = shared.store.epochs();
     let epoch = faults::reached(epochs.safe(), epochs.current()).0;
     let stamp = faults::last_stamp(&shared.log);
+    assert!(epoch <= epochs.current().0, "epoch {epoch} has not begun");
     shared.durable(stamp).wait()?;
     Ok(End { epoch, stamp })
 }

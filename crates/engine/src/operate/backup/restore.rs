@@ -79,6 +79,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     faults::mark(|| directory::mark_unfinished(disk, &home))?;
     for entry in &index.files {
         let path = place(&manifest, &home, entry).ok_or_else(|| damaged(backup, "its index lists a foreign file"))?;
+        assert!(config.dirs.iter().any(|dir| path.starts_with(dir)), "{} lies outside the database", path.display());
         copy_back(disk, &backup.join(&entry.name), &path, entry)?;
     }
     for layout in manifest.frozen.iter().map(|frozen| &frozen.layout).chain([&manifest.current]) {
