@@ -571,3 +571,28 @@ fn a_backup_follows_no_link() {
     fs::rename(&outside, &file).expect("moved back");
     assert!(db.backup(&backup, false).expect("a backup").continues);
 }
+
+/// What is in the way, or at work, is told before anything is copied.
+#[test]
+fn a_target_that_is_not_free_is_refused_at_once() {
+    let (home, backup) = (directory("free-db"), directory("free-backup"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    insert_rows(&db, &table, 0, 3);
+    let first = db.backup(&backup, false).expect("a backup");
+    insert_rows(&db, &table, 0, 3);
+    let index = || fs::read(backup.join("BACKUP")).expect("an index");
+    let before = index();
+    let stray = backup.join("checkpoints/notes");
+    fs::create_dir(&stray).expect("a directory");
+    let error = db.backup(&backup, false).expect_err("it cannot be removed").to_string();
+    assert!(error.contains(&format!("{} is in the way", stray.display())), "{error}");
+    fs::remove_dir(&stray).expect("it goes");
+    let lock = Environment::os().disk.lock(&backup.join("LOCK")).expect("a lock");
+    let error = db.backup(&backup, false).expect_err("another one is written");
+    assert!(error.to_string().contains("another backup is being written to"), "{error}");
+    assert_eq!(error.sqlstate(), "55006");
+    assert_eq!(index(), before, "nothing has changed");
+    drop(lock);
+    let second = db.backup(&backup, false).expect("a backup");
+    assert!(second.continues && second.epoch > first.epoch, "{second}");
+}

@@ -26,6 +26,15 @@ pub enum BackupError {
         /// What is in the target.
         path: PathBuf,
     },
+    /// Another backup is being written there.
+    #[error("another backup is being written to {}{}; wait until that ends, or name another directory", target.display(),
+        process.map_or_else(String::new, |process| format!(" by process {process}")))]
+    Busy {
+        /// The target.
+        target: PathBuf,
+        /// The process that writes it, where that is known.
+        process: Option<u32>,
+    },
     /// What is written through a link falls into another place.
     #[error(
         "{} is a symbolic link; a backup is written to one place: put what it points to there, or name another directory",
@@ -121,6 +130,7 @@ impl BackupError {
             | BackupError::OtherDatabase { .. }
             | BackupError::OtherCopy { .. }
             | BackupError::NotEmpty { .. } => "42P04",
+            BackupError::Busy { .. } => "55006",
             BackupError::NotWhole { .. } => "58P01",
             BackupError::Damaged { .. } => "XX001",
             BackupError::Version { .. } => "0A000",

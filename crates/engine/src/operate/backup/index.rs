@@ -181,7 +181,11 @@ pub(super) fn check_target(disk: &dyn Disk, target: &Path) -> Result<(), BackupE
     }
     refuse_links(disk, &listed)?;
     for directory in directories(disk, target)? {
-        refuse_links(disk, &disk.list(&directory).map_err(BackupError::io("list", &directory))?)?;
+        let files = disk.list(&directory).map_err(BackupError::io("list", &directory))?;
+        refuse_links(disk, &files)?;
+        if let Some(path) = files.into_iter().find(|path| disk.list(path).is_ok()) {
+            return Err(BackupError::Foreign { path });
+        }
     }
     Ok(())
 }

@@ -238,7 +238,10 @@ fn prepare(config: &Config, target: &Path) -> Result<Lock, Error> {
         index::check_target(disk, target)?;
     }
     directory::create_durably(disk, target)?;
-    let lock = directory::lock(disk, target)?;
+    let lock = directory::lock(disk, target).map_err(|error| match error {
+        DirectoryError::InUse { process, .. } => Error::from(BackupError::Busy { target: target.to_owned(), process }),
+        error => error.into(),
+    })?;
     // Somebody else may have been here before.
     index::check_target(disk, target)?;
     index::begin(disk, target)?;
