@@ -38,6 +38,7 @@ struct Fake {
     panic_at: Option<u64>,
     executed: AtomicU64,
     outstanding_seen: AtomicUsize,
+    waits: AtomicUsize,
 }
 
 struct FakeSession {
@@ -96,8 +97,10 @@ impl Acknowledge for FakeReceipt {
         Ok(executed >= self.number + self.lag || self.waited.load(Ordering::Relaxed) >= self.number)
     }
 
+    /// Everything so far is acknowledged together.
     fn wait(&self) -> Result<(), TargetError> {
-        self.waited.fetch_max(self.number, Ordering::Relaxed);
+        self.target.waits.fetch_add(1, Ordering::Relaxed);
+        self.waited.fetch_max(self.executed.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }
 }
@@ -139,6 +142,9 @@ fn never_more_outstanding_than_allowed() {
     let mut config = config(Length::Transactions(5000));
     let (_, target) = drive(Fake { lag: u64::MAX / 2, ..Fake::default() }, &config).unwrap();
     assert!(target.outstanding_seen.load(Ordering::Relaxed) <= 100);
+    let waits = target.waits.load(Ordering::Relaxed);
+    // One for each hundred, and those at the end.
+    assert!(waits < 50 + 300, "{waits} waits: a queue that was full once stays full");
     config.blocking = true;
     let (result, target) = drive(Fake { lag: u64::MAX / 2, ..Fake::default() }, &config).unwrap();
     assert!(target.outstanding_seen.load(Ordering::Relaxed) <= 1);

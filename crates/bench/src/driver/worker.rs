@@ -150,7 +150,11 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
             let entry = self.ledger.committed(executed.evidence);
             self.queue.push_back(Pending { receipt: executed.receipt, start, entry });
             let full = self.config.blocking || self.queue.len() >= self.config.outstanding_max;
-            if full { self.wait_oldest()? } else { self.poll()? }
+            if full {
+                self.wait_oldest()?;
+            }
+            // Also then: what was acknowledged together goes together, or the queue would stay full.
+            self.poll()?;
         }
         while !self.queue.is_empty() {
             self.wait_oldest()?;
