@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::any::Any;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use std::time::Duration;
 
 use osier::config::CheckpointKind;
 use osier::ids::Epoch;
-use osier::io::{Disk, Environment, File, FileStatus, OpenMode, OsDisk};
+use osier::io::{Disk, Environment, File, FileStatus, Lock, OpenMode, OsDisk};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, Until, backup_closed, restore};
 use support::config;
@@ -369,7 +368,7 @@ impl Disk for Gated {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.pass(dir).and_then(|()| OsDisk.sync_dir(dir))
     }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         OsDisk.lock(path)
     }
 }

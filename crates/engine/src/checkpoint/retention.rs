@@ -7,6 +7,7 @@
 //! - Nothing is removed while a backup may read it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +36,7 @@ pub(crate) struct OpenFiles {
     /// The device failed while the manifest was replaced. Nothing is tried again, and nothing is removed that either of the two
     /// may need.
     is_in_doubt: bool,
-    _claim: Claim,
+    claim: Claim,
 }
 
 impl OpenFiles {
@@ -45,7 +46,7 @@ impl OpenFiles {
         let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
         let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest)?;
         let (holds, held, doomed, is_in_doubt) = Default::default();
-        Ok(OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, _claim: claim })
+        Ok(OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, claim })
     }
 
     /// Creates the directories of a database that runs without them.
@@ -55,7 +56,8 @@ impl OpenFiles {
             return Err(DirectoryError::Exists { home: config.dirs[0].clone() }.into());
         }
         let manifest = claim.create(config)?;
-        OpenFiles::new(config, claim, manifest)
+        let config = claim.hold(config.clone())?;
+        OpenFiles::new(&config, claim, manifest)
     }
 
     /// Names the files of a new checkpoint, dealt over the configured directories, and creates those directories.
@@ -259,6 +261,11 @@ impl Retention {
             Files::Open(directory) => directory.commit_checkpoint(entry, begins),
             Files::Nowhere | Files::Closed => Err(CheckpointError::Closed),
         }
+    }
+
+    /// Fails where a directory no longer lies where it was claimed.
+    pub(crate) fn expect_in_place(&self) -> io::Result<()> {
+        self.directory(|directory| directory.claim.expect_in_place()).unwrap_or(Ok(()))
     }
 
     /// Removes a piece of what nobody needs any more; whether there is more.

@@ -24,9 +24,10 @@ use super::writer::{PartWriter, WrittenPart};
 use super::{CheckpointReport, CheckpointState, faults};
 use crate::config::{CheckpointKind, Compression, Config};
 use crate::directory::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, LogFailure};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp};
+use crate::io::in_place::Displaced;
 use crate::io::{Joiner, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::log::acknowledge::Receipt;
 use crate::sizes::removed_piece_bytes;
@@ -35,6 +36,8 @@ use crate::transaction::ticker::Ticker;
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
+/// How often the directories are looked after.
+const LOOK: Duration = Duration::from_secs(1);
 /// How much faster a checkpoint is removed than the next one was written: that one after it must not catch up.
 const REMOVAL_SPEED: f64 = 2.0;
 /// How long the last checkpoint waits at close for transactions that are still open.
@@ -53,6 +56,8 @@ pub(crate) struct Checkpointer {
     inherited: Inherited,
     /// When the next piece of superseded files may be removed, and its bytes.
     next_removal_at: Duration,
+    /// When the directories are looked after again.
+    next_look_at: Duration,
     removal_bytes: u64,
 }
 
@@ -112,7 +117,7 @@ impl Checkpointer {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
         let last_log_bytes = shared.log.metrics().total().bytes;
-        let (stage, next_removal_at) = (Stage::Idle, last_begun);
+        let (stage, next_removal_at, next_look_at) = (Stage::Idle, last_begun, last_begun + LOOK);
         Ok(Checkpointer {
             shared,
             retention,
@@ -123,6 +128,7 @@ impl Checkpointer {
             last_log_bytes,
             inherited,
             next_removal_at,
+            next_look_at,
             removal_bytes: removed_piece_bytes(),
         })
     }
@@ -135,7 +141,23 @@ impl Checkpointer {
         self.config().environment.clock.now()
     }
 
+    /// Ends the log where a directory of the database no longer lies where it was: what is written to it may be lost.
+    fn look_after_directories(&mut self) {
+        let now = self.now();
+        if now < self.next_look_at || self.shared.log.failure().is_some() {
+            return;
+        }
+        self.next_look_at = now + LOOK;
+        // What could not be looked at may be there.
+        if let Err(error) = self.retention.expect_in_place()
+            && let Some(Displaced { directory }) = Displaced::of(&error)
+        {
+            self.shared.log.fail(LogFailure::Displaced { path: directory.clone() });
+        }
+    }
+
     fn advance(&mut self) -> Result<Step, CheckpointError> {
+        self.look_after_directories();
         if self.control.stop() == Stop::Now && !matches!(self.stage, Stage::Idle | Stage::Releases) {
             return Err(CheckpointError::Closed);
         }
@@ -171,7 +193,7 @@ impl Checkpointer {
         let log_bytes = (config.checkpoint_log_bytes > 0).then_some(TRIGGER_POLL);
         let interval = (!config.checkpoint_interval.is_zero())
             .then(|| (self.last_begun + config.checkpoint_interval).saturating_sub(self.now()).max(TRIGGER_POLL));
-        Ok(Step::Idle([reclaim, log_bytes, interval].into_iter().flatten().min()))
+        Ok(Step::Idle([reclaim, log_bytes, interval, Some(LOOK)].into_iter().flatten().min()))
     }
 
     /// Whether log or time calls for a checkpoint.

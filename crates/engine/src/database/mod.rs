@@ -78,6 +78,10 @@ impl Database {
     /// The order is that of the invariants: all of the past before anything new.
     pub(crate) fn open_claimed(config: Config, claimed: Option<(Claim, Option<Manifest>)>) -> Result<Database, Error> {
         config.check()?;
+        let config = match &claimed {
+            Some((claim, _)) => claim.hold(config)?,
+            None => directory::anchored(config)?,
+        };
         // One participant for each session, for each replaying thread, for each thread of a checkpoint, and for opening the
         // catalog or later the checkpointer.
         let threads = config.effective_recovery_threads() + config.checkpoint_threads;

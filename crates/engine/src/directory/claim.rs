@@ -14,7 +14,6 @@
 //! - A directory that is new to the database holds nothing.
 //! - A directory is left out only if nothing in it is needed; its index is not given again.
 
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +27,7 @@ use crate::config::{Config, Create};
 use crate::directory::faults;
 use crate::directory::manifest::{self, Layout, Manifest, ManifestError};
 use crate::ids::{DatabaseId, Incarnation};
+use crate::io::in_place::{DiskInPlace, Guarded};
 use crate::io::{Disk, FileStatus};
 use crate::log::format::segment::{self, FileName, is_stream_directory};
 
@@ -39,11 +39,12 @@ pub(crate) struct Claim {
     /// That of its manifest; [`Incarnation::NONE`] where there is none.
     incarnation: Incarnation,
     directories: Vec<Claimed>,
-    _locks: Vec<Lock>,
+    /// Their locks.
+    guarded: Arc<[Guarded]>,
 }
 
 /// A lock on a directory, held until it is dropped.
-pub(crate) type Lock = Box<dyn Any + Send + Sync>;
+pub(crate) type Lock = Box<dyn crate::io::Lock>;
 
 struct Claimed {
     path: PathBuf,
@@ -61,7 +62,7 @@ impl Claim {
             prepare(disk, path, config.create)?;
             let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
             refuse_twice(&seen, path, status)?;
-            locks.push(lock(disk, path)?);
+            locks.push(Guarded::new(&absolute(disk, path)?, lock(disk, path)?));
             seen.push(Seen::look(disk, path, status)?);
         }
         refuse_other_home(&seen[0])?;
@@ -83,7 +84,20 @@ impl Claim {
         };
         let claimed = seen.into_iter().zip(indexes).map(|(Seen { path, .. }, index)| Claimed { path, index });
         let (disk, directories) = (config.environment.disk.clone(), claimed.collect());
-        Ok((Claim { disk, database, incarnation, directories, _locks: locks }, manifest))
+        Ok((Claim { disk, database, incarnation, directories, guarded: locks.into() }, manifest))
+    }
+
+    /// The configuration for whoever works in the directories: with paths that stay the same where the process goes, and a disk
+    /// that changes nothing unless the directories still lie there.
+    pub(crate) fn hold(&self, config: Config) -> Result<Config, DirectoryError> {
+        let mut config = anchored(config)?;
+        config.environment.disk = Arc::new(DiskInPlace::new(config.environment.disk, &self.guarded));
+        Ok(config)
+    }
+
+    /// Fails where a directory no longer lies where it was claimed.
+    pub(crate) fn expect_in_place(&self) -> io::Result<()> {
+        self.guarded.iter().try_for_each(Guarded::expect_in_place)
     }
 
     /// Any file in the directories, beside what the claim itself created.
@@ -220,6 +234,19 @@ pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError>
         }
     }
     Ok(locks)
+}
+
+/// The configuration with paths that name the same directories wherever this process goes.
+pub(crate) fn anchored(mut config: Config) -> Result<Config, DirectoryError> {
+    let disk = &*config.environment.disk;
+    for path in config.dirs.iter_mut().chain(&mut config.leaving) {
+        *path = absolute(disk, path)?;
+    }
+    Ok(config)
+}
+
+fn absolute(disk: &dyn Disk, path: &Path) -> Result<PathBuf, DirectoryError> {
+    disk.absolute(path).map_err(DirectoryError::io("look for", path))
 }
 
 /// Every directory that `config` names.
@@ -554,7 +581,7 @@ mod tests {
         paths.iter().for_each(|path| disk.create_dir_all(path).unwrap());
         let directories = (0..).zip(paths.clone()).map(|(index, path)| Claimed { path, index }).collect();
         let (database, incarnation) = (DatabaseId(7), Incarnation(8));
-        let claim = Claim { disk: disk.clone(), database, incarnation, directories, _locks: Vec::new() };
+        let claim = Claim { disk: disk.clone(), database, incarnation, directories, guarded: [].into() };
         let identity = Identity { database, index: 0, incarnation, next: Incarnation::NONE };
         claim.identify(&identity).unwrap();
         // What a mount of the first one would show.

@@ -15,7 +15,7 @@ mod taken_back;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use claim::{Claim, Lock, find, find_damaged, lock, lock_to_read};
+pub(crate) use claim::{Claim, Lock, anchored, find, find_damaged, lock, lock_to_read};
 pub(crate) use create::{create_below, create_durably, create_streams};
 pub use error::DirectoryError;
 pub(crate) use overlap::refuse_overlap;

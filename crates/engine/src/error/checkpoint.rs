@@ -7,6 +7,7 @@ use crate::directory::DirectoryError;
 use crate::directory::manifest::ManifestError;
 use crate::error::{LogError, LogFailure};
 use crate::io::error::{cause, io_cure, io_sqlstate};
+use crate::io::in_place::Displaced;
 
 /// A checkpoint that failed. The one before it stays valid, and the log misses nothing.
 #[non_exhaustive]
@@ -122,6 +123,9 @@ impl CheckpointError {
     pub(crate) fn log_failure(&self) -> Option<LogFailure> {
         let CheckpointError::Manifest(error) = self else { return None };
         let (action, path, source) = error.device_failure()?;
+        if let Some(Displaced { directory }) = Displaced::of(source) {
+            return Some(LogFailure::Displaced { path: directory.clone() });
+        }
         let copied = source.raw_os_error().map_or_else(|| source.kind().into(), io::Error::from_raw_os_error);
         Some(LogFailure::Device { action, path: path.to_owned(), source: copied })
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::io::error::cause;
+use crate::io::in_place::Displaced;
 
 /// Why a commit cannot be logged or will never be durable.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -60,6 +61,15 @@ pub enum LogFailure {
         /// From the operating system.
         source: io::Error,
     },
+    /// A directory is no longer where it was opened.
+    #[error(
+        "the directory {} was moved, removed or replaced while the database had it open, and nothing is written to what lies there \
+         now", path.display()
+    )]
+    Displaced {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A background thread could not be started.
     #[error("cannot start the thread {task}: {source}; raise the limit of threads")]
     Spawn {
@@ -83,6 +93,9 @@ impl LogFailure {
     /// Classifies an I/O error on a log file.
     pub(crate) fn device(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> LogFailure {
         let path = path.into();
+        if let Some(Displaced { directory }) = Displaced::of(&source) {
+            return LogFailure::Displaced { path: directory.clone() };
+        }
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogFailure::DeviceFull { path, source },
             _ => LogFailure::Device { action, path, source },
@@ -97,7 +110,7 @@ impl LogFailure {
     fn sqlstate(&self) -> &'static str {
         match self {
             LogFailure::DeviceFull { .. } => "53100",
-            LogFailure::Device { .. } => "58030",
+            LogFailure::Device { .. } | LogFailure::Displaced { .. } => "58030",
             LogFailure::Spawn { .. } => "53000",
             LogFailure::TaskDied { .. } | LogFailure::Stopped(_) => "XX000",
         }

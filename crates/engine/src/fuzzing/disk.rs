@@ -1,6 +1,5 @@
 //! A database in memory, for parsers that read files: it can be read and nothing else, by one thread.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::directory::manifest::{self, Manifest, codec};
-use crate::io::{Disk, Environment, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use crate::io::{Disk, Environment, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task};
 use crate::log::format::segment::is_stream_directory;
 
 /// Where the database lies.
@@ -75,7 +74,7 @@ impl Disk for ReadOnly {
         refused()
     }
 
-    fn lock(&self, _: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn lock(&self, _: &Path) -> io::Result<Box<dyn Lock>> {
         refused()
     }
 }

@@ -4,13 +4,12 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::io::{Disk, File, FileStatus, OpenMode};
+use crate::io::{Disk, File, FileStatus, Lock, OpenMode};
 
 #[derive(Clone, Default)]
 struct Content {
@@ -205,8 +204,16 @@ impl Disk for TestDisk {
         Ok(())
     }
 
-    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
-        Ok(Box::new(()))
+    fn lock(&self, _path: &Path) -> io::Result<Box<dyn Lock>> {
+        Ok(Box::new(TestLock))
+    }
+}
+
+struct TestLock;
+
+impl Lock for TestLock {
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
     }
 }
 

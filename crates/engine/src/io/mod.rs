@@ -9,6 +9,7 @@
 pub(crate) mod disk_for_tests;
 pub(crate) mod error;
 mod faults;
+pub(crate) mod in_place;
 mod os;
 mod signal;
 pub(crate) mod socket;
@@ -19,7 +20,6 @@ pub use signal::Signal;
 #[cfg(all(test, loom))]
 pub(crate) use {os::run, signal::models::explore};
 
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,12 +108,25 @@ pub trait Disk: Send + Sync + 'static {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// Takes the exclusive lock on the file at `path` (created where missing), held until the value is dropped;
     /// `WouldBlock` where another process holds it.
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// A path that names what `path` names now also when the process has another working directory.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
     /// The process that holds the lock on the file at `path`, where that can be told.
     fn lock_holder(&self, path: &Path) -> Option<u32> {
         let _ = path;
         None
     }
+}
+
+/// A lock, held until it is dropped.
+pub trait Lock: Send + Sync {
+    /// Whether what was locked, or the directory that it was in, still lies at its path.
+    ///
+    /// # Errors
+    /// Where that cannot be told; that nothing is there is none.
+    fn is_in_place(&self) -> io::Result<bool>;
 }
 
 /// An open file.

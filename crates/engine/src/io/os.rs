@@ -8,7 +8,6 @@
 //!
 //! Deliberately absent: `io_uring`, and memory-mapped files (a page fault cannot report a full disk).
 
-use std::any::Any;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -22,7 +21,9 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-use super::{BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task, faults, system};
+use super::{
+    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task, faults, system,
+};
 
 /// How many zero bytes one write carries where the file system cannot reserve space.
 const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
@@ -134,11 +135,18 @@ impl Disk for OsDisk {
         fs::File::open(dir).and_then(|file| system::sync_all(&file, dir)).map_err(at("sync the directory", dir))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        if path.is_absolute() { Ok(path.to_owned()) } else { std::path::absolute(path).map_err(at("look for", path)) }
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = open.map_err(at("open the lock file", path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new((file, lock_directory_of(path)?))),
+            Ok(()) => {
+                let (directory, path) = (lock_directory_of(path)?, self.absolute(path)?);
+                Ok(Box::new(OsLock { file, directory, path }))
+            }
             Err(fs::TryLockError::Error(error)) => Err(at("lock", path)(error)),
             Err(fs::TryLockError::WouldBlock) => {
                 let held = io::Error::new(io::ErrorKind::WouldBlock, "another opener holds it; close that one first");
@@ -150,6 +158,32 @@ impl Disk for OsDisk {
     fn lock_holder(&self, path: &Path) -> Option<u32> {
         let of = fs::metadata(path).ok()?;
         holder_in(&fs::read_to_string("/proc/locks").ok()?, of.dev(), of.ino())
+    }
+}
+
+/// A lock file, and its directory where that could be locked, too.
+#[derive(Debug)]
+struct OsLock {
+    file: fs::File,
+    directory: Option<fs::File>,
+    path: PathBuf,
+}
+
+impl Lock for OsLock {
+    fn is_in_place(&self) -> io::Result<bool> {
+        let (held, path) = match (&self.directory, self.path.parent()) {
+            (Some(directory), Some(parent)) => (directory, parent),
+            _ => (&self.file, self.path.as_path()),
+        };
+        // Both are asked now: a file system may number what nobody holds anew.
+        let look = || {
+            let (held, found) = (held.metadata()?, fs::metadata(path)?);
+            Ok::<_, io::Error>((held.dev(), held.ino()) == (found.dev(), found.ino()))
+        };
+        match look() {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
+            looked => looked.map_err(at("look at", path)),
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //!
 //! Absent: seeds, torn writes, crashes in mid-operation (osier-testkit has them).
 
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use crate::config::{Config, Protocol};
 use crate::error::LogError;
 use crate::ids::{DatabaseId, Epoch, Generation, Incarnation, LogOffset, Stamp, StreamId, TableId};
 use crate::io::disk_for_tests::TestDisk;
-use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, OpenMode, Signal, Spawn, Step, Task};
+use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task};
 use crate::log::acknowledge::Receipt;
 use crate::log::format::LogIdentity;
 use crate::log::format::batch::{self, BatchHeader, Certificate};
@@ -104,7 +103,7 @@ impl Disk for FaultyDisk {
         self.inner.sync_dir(dir)
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         Disk::lock(&self.inner, path)
     }
 }

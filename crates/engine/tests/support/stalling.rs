@@ -1,11 +1,10 @@
 //! A disk of the system on which writes of the log can be made to wait.
 
-use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-use osier::io::{Disk, File, FileStatus, OpenMode};
+use osier::io::{Disk, File, FileStatus, Lock, OpenMode};
 
 /// The disk; clones share what it is told.
 #[derive(Clone)]
@@ -53,7 +52,7 @@ impl Disk for Stalling {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.sync_dir(dir)
     }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.disk.lock(path)
     }
 }

@@ -15,7 +15,6 @@ mod faults;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
@@ -24,7 +23,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
-use osier::io::{BLOCK_BYTES, Disk, File, FileStatus, OpenMode};
+use osier::io::{BLOCK_BYTES, Disk, File, FileStatus, Lock, OpenMode};
 
 use content::Content;
 pub use content::SECTOR_BYTES;
@@ -94,6 +93,7 @@ struct SimFile {
 struct SimLock {
     shared: Arc<Shared>,
     node: NodeId,
+    path: PathBuf,
 }
 
 impl SimDisk {
@@ -561,7 +561,7 @@ impl Disk for SimDisk {
         state.end(verdict)
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>> {
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let found = self.shared.look()?.lookup_file(path);
         let node = match found {
             Ok(node) => node,
@@ -577,7 +577,13 @@ impl Disk for SimDisk {
         if !self.shared.state().locked.insert(node) {
             return Err(ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(SimLock { shared: Arc::clone(&self.shared), node }))
+        Ok(Box::new(SimLock { shared: Arc::clone(&self.shared), node, path: path.to_owned() }))
+    }
+}
+
+impl Lock for SimLock {
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(self.shared.state().lookup_file(&self.path).is_ok_and(|node| node == self.node))
     }
 }
 
