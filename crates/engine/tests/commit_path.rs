@@ -271,3 +271,27 @@ fn who_waits_for_room_in_the_log_holds_no_lock() {
     assert_eq!(inserting.recv_timeout(PATIENCE), Ok(true));
     db.close().expect("closed");
 }
+
+/// Another process may have the database by then, and have changed what this one still has in memory.
+#[test]
+fn nothing_is_confirmed_after_the_close() {
+    for protocol in [Protocol::None, Protocol::Poplar] {
+        let home = directory(&format!("closed-{protocol:?}"));
+        let db = Database::open(config(&home, protocol, 1)).expect("opened");
+        let (table, mut session) = (rows(&db), db.session().expect("a session"));
+        put(&mut session, &table, 1, b"first").wait().expect("durable");
+        let mut reader = db.session().expect("a session");
+        let before = reader.begin();
+        assert!(before.get(&table, &[Value::Int(1)]).expect("a read").is_some());
+        db.clone().close().expect("closed");
+        let closed = |error: Error| assert_eq!(error.sqlstate(), "57P01", "{error}");
+        closed(before.commit().expect_err("it may have changed since"));
+        let read =
+            |tx: &osier::Transaction<'_>| -> Result<_, Error> { Ok(tx.get(&table, &[Value::Int(1)])?.is_some()) };
+        closed(db.run(read).expect_err("a read"));
+        closed(session.run(read).expect_err("a read"));
+        let insert = |tx: &osier::Transaction<'_>| tx.insert(&table, &[Value::Int(1), Value::Bytes(b"again")]);
+        closed(session.run(insert).expect_err("the key may be free by now"));
+        closed(db.table("rows").expect_err("it may be gone"));
+    }
+}

@@ -224,6 +224,7 @@ impl Database {
 impl Inner {
     fn close(&self) -> Result<(), Error> {
         drop(lock(&self.control).take());
+        self.shared.close();
         lock(&self.idle).clear();
         // Before the ticker: a last checkpoint needs epochs that go on.
         let checkpointed = self.checkpoints.stop();

@@ -63,8 +63,8 @@ pub enum LogFailure {
     },
     /// A directory is no longer where it was opened.
     #[error(
-        "the directory {} was moved, removed or replaced while the database had it open, and nothing is written to what lies there \
-         now", path.display()
+        "the directory {} was moved, removed or replaced while the database had it open, and nothing is written to what lies \
+         there now", path.display()
     )]
     Displaced {
         /// The directory.

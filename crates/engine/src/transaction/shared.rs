@@ -11,7 +11,7 @@ use super::{Purge, TransactionState};
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{Error, LogError};
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
     has_orphans: AtomicBool,
+    /// Nothing commits any more, nor is anything that was read confirmed: another process may have the database.
+    is_closed: AtomicBool,
     /// Epochs go on no more, and nothing that waits for one ever ends.
     pub(crate) has_no_ticker: AtomicBool,
 }
@@ -46,6 +48,7 @@ impl Shared {
             memory: MemoryLimit::new(store.epochs(), &config),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             has_no_ticker: AtomicBool::new(false),
             config,
             store,
@@ -61,12 +64,20 @@ impl Shared {
         stream: StreamId,
         state: &mut TransactionState,
     ) -> Result<Outcome, Error> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(LogError::Closed.into());
+        }
         let transaction_log_bytes_max = self.config.transaction_log_bytes_max;
         let Shared { snapshots, memory, .. } = self;
         let commit = Commit { pin, stream, snapshots, transaction_log_bytes_max, memory };
         let outcome = state.commit(&commit, &self.log, &self.catalog)?;
         state.settle(self, pin, outcome.stamp);
         Ok(outcome)
+    }
+
+    /// Ends every transaction that is not committed yet.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
     }
 
     /// Returns the state of concurrency control for a new session.
