@@ -347,3 +347,20 @@ fn log_that_recovery_had_to_read_makes_a_checkpoint_due() {
     assert_eq!(db.recovery().expect("a recovery").replayed, 0, "everything is covered");
     assert_eq!(accounts(&db), state);
 }
+
+/// What sessions may not take is there for a checkpoint.
+#[test]
+fn a_checkpoint_goes_on_beside_as_many_sessions_as_there_may_be() {
+    let mut config = config(&directory("sessions"), Protocol::Poplar, 2);
+    (config.sessions_max, config.checkpoint_threads) = (3, 4);
+    let (db, table) = open_accounts(config);
+    fill(&db, &table);
+    let sessions: Vec<_> = (0..3).map(|_| db.session().expect("a session")).collect();
+    let error = db.session().err().expect("there are three").to_string();
+    assert!(error.contains("all 3 sessions are in use"), "{error}");
+    assert!(db.run(|tx| tx.table("account")).is_err(), "that takes a session, too");
+    db.checkpoint().expect("a checkpoint");
+    drop(sessions);
+    db.run(|tx| tx.table("account")).expect("there is room again");
+    (0..3).map(|_| db.session().expect("as many as before")).for_each(drop);
+}

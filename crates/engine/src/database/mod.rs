@@ -140,7 +140,9 @@ impl Database {
     /// # Errors
     /// [`TransactionError::TooManySessions`](crate::TransactionError::TooManySessions).
     pub fn session(&self) -> Result<Session, Error> {
-        Ok(Session::new(self.inner.shared.clone())?)
+        // Those of `run` that nobody uses are as good.
+        let idle = || lock(&self.inner.idle).pop();
+        Session::new(self.inner.shared.clone()).or_else(|error| idle().ok_or(error.into()))
     }
 
     /// Runs a transaction in a session of its own, see [`Session::run`].

@@ -20,16 +20,33 @@ pub struct Session {
     receipts: ReceiptSource,
     state: Box<TransactionState>,
     shared: Arc<Shared>,
+    /// Goes after the participant.
+    _admission: Admission,
+}
+
+/// One of the sessions that there may be.
+struct Admission(Arc<Shared>);
+
+impl Admission {
+    fn of(shared: &Arc<Shared>) -> Result<Admission, TransactionError> {
+        shared.admit_session().map(|()| Admission(shared.clone()))
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.0.session_ended();
+    }
 }
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Session, TransactionError> {
-        let limit = shared.config.sessions_max;
-        let participant = shared.store.epochs().register().ok_or(TransactionError::TooManySessions { limit })?;
+        let admission = Admission::of(&shared)?;
+        let participant = shared.store.epochs().register().expect("a participant for each session that is admitted");
         let (stream, receipts) = (shared.next_stream(), shared.log.receipts());
         assert!(stream.0 < shared.config.streams, "a session commits to a stream that there is");
         let state = Box::new(TransactionState::new(shared.scheme(), shared.take_orphans()));
-        Ok(Session { participant, stream, receipts, state, shared })
+        Ok(Session { participant, stream, receipts, state, shared, _admission: admission })
     }
 
     /// The log stream that this session commits to.
@@ -44,7 +61,7 @@ impl Session {
 
     /// Begins a transaction with options.
     pub fn begin_with(&mut self, options: TransactionOptions) -> Transaction<'_> {
-        let Session { participant, stream, receipts, state, shared } = self;
+        let Session { participant, stream, receipts, state, shared, _admission } = self;
         shared.memory.make_room(participant);
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
     }

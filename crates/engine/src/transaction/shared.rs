@@ -1,6 +1,6 @@
 //! What the sessions of an open database share, and what its checkpointer, its ticker and its backups work with.
 //!
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Pin, Snapshots};
@@ -11,7 +11,7 @@ use super::{Purge, TransactionState};
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
-use crate::error::{Error, LogError};
+use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) log: CommitLog,
     pub(crate) counters: Counters,
     next_stream: AtomicU32,
+    /// How many there are.
+    sessions: AtomicUsize,
     /// The snapshot that a checkpoint reads.
     pub(crate) snapshots: Snapshots,
     pub(crate) memory: MemoryLimit,
@@ -44,6 +46,7 @@ impl Shared {
         Shared {
             counters: Counters::new(config.streams),
             next_stream: AtomicU32::new(0),
+            sessions: AtomicUsize::new(0),
             snapshots: Snapshots::new(store.epochs().clone()),
             memory: MemoryLimit::new(store.epochs(), &config),
             orphans: Mutex::default(),
@@ -88,6 +91,21 @@ impl Shared {
     /// Returns a receipt for everything up to `stamp`, on every stream.
     pub(crate) fn durable(&self, stamp: Stamp) -> Receipt {
         self.log.receipts().durable(Outcome::stable(stamp))
+    }
+
+    /// Admits a session, unless there are as many as there may be: what remains of the participants of epochs is for
+    /// checkpoints.
+    pub(crate) fn admit_session(&self) -> Result<(), TransactionError> {
+        let limit = self.config.sessions_max;
+        let one_more = |sessions| (sessions < limit).then_some(sessions + 1);
+        let admitted = self.sessions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        admitted.map(drop).map_err(|_| TransactionError::TooManySessions { limit })
+    }
+
+    /// A session that was admitted has ended.
+    pub(crate) fn session_ended(&self) {
+        let before = self.sessions.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "a session ends once");
     }
 
     /// Sessions are dealt to the streams in turn.
