@@ -172,6 +172,16 @@ fn a_time_before_what_only_the_checkpoint_holds_is_refused() {
     insert(&db, &table, 1);
     db.checkpoint().expect("a checkpoint");
     db.close().expect("closed");
+    let (db, _) = open(config(&home));
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    // Where the log is empty it is the checkpoint that the database ends with.
+    for (until, says) in
+        [(empty, "may hold what came later"), (WallTime::of_second(1 << 33), "in its checkpoint 2, which was")]
+    {
+        let error = explain(&config(&home).until(Until::Time(until))).expect_err("no such time").to_string();
+        assert!(error.contains(says), "{error}");
+    }
     let (db, table) = open(config(&home));
     insert(&db, &table, 2);
     let two = WallTime::now(&*db.config().environment.clock);

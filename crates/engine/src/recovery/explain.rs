@@ -55,8 +55,10 @@ pub struct RecoveryPlan {
     pub covered: u64,
     /// Transactions beyond a cut, which nobody was told of.
     pub beyond_cut: u64,
-    /// Transactions of later epochs than the one that the database is taken back to, now or before.
+    /// Transactions that count so far, of later epochs than the one that the database is taken back to.
     pub after: u64,
+    /// Transactions that were given up when the database was taken back before.
+    pub given_up: u64,
     /// The first and the last epoch in the log; `None` where it holds no record.
     pub epochs: Option<(u64, u64)>,
     /// When the last batch was closed; `None` where that is not known.
@@ -134,6 +136,7 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
         covered: total.covered,
         beyond_cut: total.beyond_cut(),
         after: total.after,
+        given_up: total.given_up,
         epochs: (total.records > 0).then_some((total.min_epoch.0, total.max_epoch.0)),
         closed: (total.closed.0 > 0).then(|| total.closed.to_string()),
         memory_bytes: loaded + total.replayed_bytes + rows * ROW_OVERHEAD_BYTES,
@@ -208,6 +211,9 @@ impl fmt::Display for RecoveryPlan {
                 f,
                 "  discard  {count} beyond the cut: what they read may be lost, and nobody was told that they are durable"
             )?;
+        }
+        if self.given_up > 0 {
+            writeln!(f, "  discard  {} that were given up when the database was taken back before", self.given_up)?;
         }
         if self.after > 0 {
             writeln!(f, "  discard  {} of later epochs, for ever", self.after)?;

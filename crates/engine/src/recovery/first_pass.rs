@@ -211,7 +211,11 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
         if self.scan.base.covers(order.stamp, order.epoch) {
             self.tally.covered += 1;
         } else if faults::is_after(order.epoch > self.generation.until) {
-            self.tally.after += 1;
+            match self.generation.gave_up(order.epoch) {
+                true => self.tally.given_up += 1,
+                false if is_dead => {}
+                false => self.tally.after += 1,
+            }
         } else if lives {
             self.tally.replay(&order, bytes);
             self.machine.replay(record);

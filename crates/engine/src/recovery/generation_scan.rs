@@ -133,6 +133,11 @@ impl GenerationScan {
         faults::certain(certain, self.frozen.is_some())
     }
 
+    /// Whether the database was taken back before to an epoch before this one.
+    pub(crate) fn gave_up(&self, epoch: Epoch) -> bool {
+        self.frozen.as_ref().is_some_and(|frozen| epoch > frozen.until)
+    }
+
     /// Whether a record counts as committed under a cut.
     #[inline]
     pub(crate) fn lives(&self, record: &RecordHeader, cut: Stamp) -> bool {

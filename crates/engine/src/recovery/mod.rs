@@ -203,7 +203,7 @@ fn describe(report: &mut RecoveryReport, config: &Config, scanned: &ScannedLog, 
     report.records = total.records;
     report.replayed = total.replayed;
     report.covered = total.covered;
-    report.discarded = total.beyond_cut() + total.after;
+    report.discarded = total.beyond_cut() + total.after + total.given_up;
     report.after = total.after;
     report.writes = total.writes;
     report.streams = scanned.scan.generations.iter().map(|generation| generation.streams.len() as u32).sum();

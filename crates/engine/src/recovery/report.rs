@@ -67,9 +67,9 @@ pub struct RecoveryReport {
     /// Transactions whose effects the checkpoint holds: read and not replayed.
     pub covered: u64,
     /// Transactions beyond the cut, which were never acknowledged, and those of later epochs than the one that the
-    /// database was taken back to.
+    /// database was taken back to, now or before.
     pub discarded: u64,
-    /// Transactions of such later epochs alone.
+    /// Transactions of later epochs than the one that it was taken back to now.
     pub after: u64,
     /// The epoch that the database was taken back to by this recovery.
     pub until: Option<Epoch>,

@@ -13,8 +13,10 @@ pub(crate) struct Tally {
     pub(crate) replayed: u64,
     /// In the checkpoint already.
     pub(crate) covered: u64,
-    /// After the epoch that the database is taken back to.
+    /// After the epoch that the database is taken back to now.
     pub(crate) after: u64,
+    /// After an epoch that it was taken back to before.
+    pub(crate) given_up: u64,
     /// In the replayed records.
     pub(crate) writes: u64,
     pub(crate) replayed_bytes: u64,
@@ -41,6 +43,7 @@ impl Default for Tally {
             replayed: 0,
             covered: 0,
             after: 0,
+            given_up: 0,
             writes: 0,
             replayed_bytes: 0,
             max_stamp: Stamp::ZERO,
@@ -79,7 +82,7 @@ impl Tally {
 
     /// Returns how many records are neither replayed nor covered nor after an epoch gone back to.
     pub(crate) fn beyond_cut(&self) -> u64 {
-        let decided = self.replayed + self.covered + self.after;
+        let decided = self.replayed + self.covered + self.after + self.given_up;
         assert!(decided <= self.records, "{decided} fates of {} records", self.records);
         self.records - decided
     }
@@ -92,6 +95,7 @@ impl Tally {
         self.replayed += other.replayed;
         self.covered += other.covered;
         self.after += other.after;
+        self.given_up += other.given_up;
         self.writes += other.writes;
         self.replayed_bytes += other.replayed_bytes;
         self.max_stamp = self.max_stamp.max(other.max_stamp);

@@ -45,13 +45,31 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
     let given_up = |epoch: Epoch| taken_back.iter().find(|back| back.gave_up(epoch.0)).map(already);
     let too_late = || {
         Err(given_up(end).unwrap_or_else(|| {
-            let closed = log.closed;
-            format!(
-                "it ends with epoch {end}, and its last batch was closed at {closed}; to keep all of it ask for no epoch or time"
-            )
+            let last = match base {
+                Some(base) if log.closed == WallTime::UNKNOWN => {
+                    let (number, taken) = (base.number, WallTime::of_second(base.taken_seconds));
+                    format!("in its checkpoint {number}, which was taken at {taken}")
+                }
+                _ => format!("and its last batch was closed at {}", log.closed),
+            };
+            format!("it ends with epoch {end}, {last}; to keep all of it ask for no epoch or time")
         }))
     };
+    let is_before = |base: &CheckpointEntry| {
+        let certain = log.borne_out.min(WallTime::of_second(base.taken_seconds + 1));
+        matches!(until, Until::Time(time) if time < certain)
+    };
+    let before = |base: &CheckpointEntry| {
+        let number = base.number;
+        Err(format!(
+            "its checkpoint {number} may hold what came later than that; restore a backup from before that was taken, or ask for \
+             an epoch"
+        ))
+    };
     let epoch = match until {
+        Until::Time(time) if time > log.closed && base.is_some_and(is_before) => {
+            return base.map_or_else(too_late, before);
+        }
         Until::Epoch(epoch) => epoch,
         Until::Time(time) if time > log.closed => return too_late(),
         Until::Time(_) if log.late == NEVER => end,
@@ -61,10 +79,6 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         let untimed = log.untimed;
         return Err(format!("its log up to epoch {untimed} does not say when it was written; ask for an epoch"));
     }
-    let is_before = |base: &CheckpointEntry| {
-        let certain = log.borne_out.min(WallTime::of_second(base.taken_seconds + 1));
-        matches!(until, Until::Time(time) if time < certain)
-    };
     if let Some(what) = given_up(epoch) {
         return Err(what);
     }
@@ -74,11 +88,7 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
             "its checkpoint {} does not say which epochs are in it; restore a backup from before that was taken",
             base.number
         )),
-        Some(base) if is_before(base) => Err(format!(
-            "its checkpoint {} may hold what came later than that; restore a backup from before that was taken, or ask for \
-             an epoch",
-            base.number
-        )),
+        Some(base) if is_before(base) => before(base),
         Some(base) if faults::reaches_beyond(epoch < base.max_epoch) => Err(format!(
             "that is epoch {epoch}, and its checkpoint {} holds everything up to epoch {}; restore a backup from before \
              that was taken",

@@ -125,7 +125,7 @@ fn describe(scanned: &ScannedLog, index: usize, verdict: &Verdict) -> Generation
         batches: tally.batches,
         records: tally.records,
         discarded: tally.beyond_cut(),
-        given_up: tally.after,
+        given_up: tally.given_up,
         streams: verdict.streams.iter().enumerate().map(stream).collect(),
     }
 }

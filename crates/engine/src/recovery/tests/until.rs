@@ -79,6 +79,9 @@ fn what_was_given_up_is_refused_and_named() {
         assert_eq!(plain(&back(&world, until).recover().unwrap().1), STATES[epoch - 1], "{until}");
     }
     world.config.until = None;
+    // What was given up is not counted again by whoever goes back once more.
+    let (first, again) = (explain(&world.config).unwrap(), explain(&back(&world, "2").config).unwrap());
+    assert_eq!([(first.given_up, first.after), (again.given_up, again.after)], [(3, 0), (3, 0)]);
     let text = explain(&world.config).unwrap().to_string();
     assert!(text.contains("before   taken back to epoch 2: what later epochs up to 4 held is gone for ever"), "{text}");
 
