@@ -141,7 +141,12 @@ impl Disk for OsDisk {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let open = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = open.map_err(at("open the lock file", path))?;
+        // Who may only read the file can lock it all the same.
+        let file = match open {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fs::File::open(path).map_err(|_| error),
+            opened => opened,
+        };
+        let file = file.map_err(at("open the lock file", path))?;
         match file.try_lock() {
             Ok(()) => {
                 let (directory, path) = (lock_directory_of(path)?, self.absolute(path)?);
