@@ -1,7 +1,7 @@
 //! The command line. What an option means is said here once, in its help text.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -53,6 +53,23 @@ pub enum Command {
         /// The experiment, as JSON
         experiment: String,
     },
+}
+
+impl Command {
+    /// The first directory of the database that the command needs; `None` where it may create one.
+    pub fn home(&self) -> Option<&Path> {
+        let dirs = match self {
+            Command::Status(args) => &args.dirs.dirs,
+            Command::Checkpoint(args) => &args.dirs.dirs,
+            Command::Backup(args) => &args.paths,
+            Command::Salvage(args) => &args.paths,
+            Command::Recover(args) => &args.dirs.dirs,
+            Command::Log(LogCommand::Dump(args)) => &args.dirs.dirs,
+            Command::Log(LogCommand::Verify(args)) => &args.dirs,
+            Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } | Command::Restore(_) => return None,
+        };
+        dirs.first().map(PathBuf::as_path)
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -29,7 +29,16 @@ const SEED: u64 = 1;
 
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<ExitCode, BenchError> {
-    match cli.command {
+    let home = cli.command.home().map(Path::to_owned);
+    let done = execute(cli.command);
+    done.map_err(|error| match home {
+        Some(home) => operate::name_backup(error, &home),
+        None => error,
+    })
+}
+
+fn execute(command: Command) -> Result<ExitCode, BenchError> {
+    match command {
         Command::Bench(BenchCommand::Ycsb(args)) => bench(&args, args.workload.workload(false)?),
         Command::Bench(BenchCommand::Tpcc(args)) => bench(&args, args.workload.workload()),
         Command::Crash(CrashCommand::Ycsb(args)) => crash(&args, args.workload.workload(true)?),

@@ -4,7 +4,7 @@
 //! Invariant: where another process has the database open, it is asked over its control socket; the files are left to it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -160,6 +160,17 @@ fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError
         Ok(answer) => Ok(answer),
         Err(error) => Err(BenchError::Asked { message: error.to_string(), sqlstate: error.sqlstate().to_owned() }),
     }
+}
+
+/// Says that `home` holds a backup, where that is why there is no database.
+pub fn name_backup(error: BenchError, home: &Path) -> BenchError {
+    let is_missing = matches!(error.sqlstate(), Some("3D000" | "58P01"));
+    let holds = |name: &str| home.join(name).exists();
+    if !is_missing || !holds("BACKUP") || holds("MANIFEST") {
+        return error;
+    }
+    let message = format!("{} holds a backup, not a database; osier restore makes a database of it", home.display());
+    BenchError::Asked { message, sqlstate: "3D000".to_owned() }
 }
 
 fn unexpected(answer: &Answer) -> BenchError {

@@ -208,8 +208,27 @@ fn a_backup_beside_a_bench_is_continued_and_restored() {
     assert!(succeeds(&directory, "restore copy again").contains("restored"));
     let error = fails(&directory, "restore copy again", 14);
     assert!(error.contains("again is not empty"), "{error}");
-    let error = fails(&directory, "restore db elsewhere", 10);
-    assert!(error.contains("db holds no whole backup"), "{error}");
+    // What is no backup is named for what it is, and nobody is told to remove it.
+    std::fs::create_dir(directory.join("empty")).unwrap();
+    let wrong = [("db", "holds a database, not a backup"), ("nowhere", "does not exist"), ("empty", "holds no backup")];
+    for (name, what) in wrong {
+        let error = fails(&directory, &format!("restore {name} elsewhere"), 14);
+        assert!(error.contains(&format!("{name} {what}; ")) && !error.contains("remove"), "{error}");
+        assert!(!directory.join("elsewhere").exists(), "nothing has changed");
+    }
+    for line in [
+        "status copy",
+        "recover copy",
+        "log verify copy",
+        "log dump copy",
+        "checkpoint copy",
+        "backup copy elsewhere",
+        "salvage copy elsewhere",
+    ] {
+        let error = fails(&directory, line, 14);
+        assert!(error.contains("copy holds a backup, not a database; osier restore makes"), "{line}: {error}");
+    }
+    assert!(!fails(&directory, "status nowhere", 14).contains("backup"), "there is none");
     let error = fails(&directory, "backup restored db", 14);
     assert!(error.contains("is in the way"), "{error}");
 }

@@ -63,15 +63,30 @@ pub enum BackupError {
         target: PathBuf,
     },
     /// There is no whole backup.
-    #[error(
-        "{} holds no whole backup: {} is missing; name another one, or remove what is there and write it again",
-        path.display(), index
-    )]
+    #[error("{} holds no whole backup: {} is missing; name another one, or write the backup again", path.display(), index)]
     NotWhole {
         /// The directory.
         path: PathBuf,
         /// The file that is missing.
         index: &'static str,
+    },
+    /// There is nothing where a backup should be.
+    #[error("{} does not exist; check the path", path.display())]
+    NotThere {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is something else where a backup should be, or nothing in the directory.
+    #[error("{} holds no backup; check the path", path.display())]
+    NoBackup {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There is a database where a backup should be.
+    #[error("{} holds a database, not a backup; name the backup first, and then new directories to restore it to", path.display())]
+    Database {
+        /// The directory.
+        path: PathBuf,
     },
     /// Bytes that are not what was written.
     #[error("{} is damaged: {what}; use another backup, or remove this one and write it again", path.display())]
@@ -129,9 +144,11 @@ impl BackupError {
             | BackupError::Link { .. }
             | BackupError::OtherDatabase { .. }
             | BackupError::OtherCopy { .. }
+            | BackupError::Database { .. }
             | BackupError::NotEmpty { .. } => "42P04",
             BackupError::Busy { .. } => "55006",
             BackupError::NotWhole { .. } => "58P01",
+            BackupError::NotThere { .. } | BackupError::NoBackup { .. } => "3D000",
             BackupError::Damaged { .. } => "XX001",
             BackupError::Version { .. } => "0A000",
             BackupError::Unsettled { .. } => "55000",

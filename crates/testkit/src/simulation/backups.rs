@@ -214,7 +214,9 @@ impl Simulation<'_> {
         self.trace.line(|| format!("-- restores {} to restored-{home}", target.path.display()));
         let report = match self.on(&copy, home, |config| restore(config, &target.path)) {
             Ok(report) => report.backup,
-            Err(Error::Backup(BackupError::NotWhole { .. })) if !target.is_whole => return Ok(None),
+            Err(Error::Backup(
+                BackupError::NotWhole { .. } | BackupError::NotThere { .. } | BackupError::NoBackup { .. },
+            )) if !target.is_whole => return Ok(None),
             Err(error) => return Err(unrestorable(&error).into()),
         };
         self.note(What::Restores);

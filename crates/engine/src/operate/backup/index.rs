@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::BackupReport;
 use super::faults;
 use crate::directory::LOCK_NAME;
-use crate::directory::manifest::Manifest;
+use crate::directory::manifest::{self, Manifest};
 use crate::error::BackupError;
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::is_stream_directory;
@@ -117,6 +117,25 @@ impl Index {
         faults::sync_index(|| file.sync().map_err(BackupError::io("sync", &temporary)))?;
         disk.rename(&temporary, &path).map_err(BackupError::io("rename", &temporary))?;
         disk.sync_dir(target).map_err(BackupError::io("sync the directory", target))
+    }
+
+    /// Reads the index in `target`; where there is none the error says what is there instead.
+    pub(super) fn find(disk: &dyn Disk, target: &Path) -> Result<Index, BackupError> {
+        if let Some(index) = Index::load(disk, target)? {
+            return Ok(index);
+        }
+        let path = target.to_owned();
+        if !disk.exists(target).map_err(BackupError::io("look for", target))? {
+            return Err(BackupError::NotThere { path });
+        }
+        let listed = disk.list(target).map_err(BackupError::io("list", target))?;
+        let holds = |name: &str| listed.iter().any(|path| path.ends_with(name));
+        if holds(manifest::FILE_NAME) {
+            return Err(BackupError::Database { path });
+        }
+        let is_begun =
+            holds(UNFINISHED_NAME) || holds(CHECKPOINTS) || listed.iter().any(|path| is_stream_directory(path));
+        Err(if is_begun { BackupError::NotWhole { path, index: FILE_NAME } } else { BackupError::NoBackup { path } })
     }
 
     /// The manifest of what was copied.

@@ -15,7 +15,7 @@ use super::BackupReport;
 use super::copy::{extend, open_or_create};
 use super::faults;
 use super::image::{damaged, read};
-use super::index::{CHECKPOINTS, Entry, FILE_NAME, Index};
+use super::index::{CHECKPOINTS, Entry, Index};
 use crate::config::{Config, Create};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
@@ -58,8 +58,7 @@ impl fmt::Display for RestoreReport {
 pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let disk = config.environment.disk.clone();
     let disk = &*disk;
-    let index = Index::load(disk, backup)?
-        .ok_or_else(|| BackupError::NotWhole { path: backup.to_owned(), index: FILE_NAME })?;
+    let index = Index::find(disk, backup)?;
     let flat = index.manifest(backup)?;
     expect_reached(&config, backup, &index.report, &flat)?;
     let manifest = spread(&flat, &config.dirs);
