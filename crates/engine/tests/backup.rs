@@ -484,6 +484,44 @@ fn a_backup_that_fails_leaves_the_one_before_and_a_restore_that_fails_opens_neve
     }
 }
 
+/// Nothing is created where one of the directories does not fit, and what does not fit is said, with what to do.
+#[test]
+fn a_restore_says_what_is_in_its_way() {
+    let (home, backup, root) = (directory("way-db"), directory("way-backup"), directory("way"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 3);
+    db.backup(&backup, false).expect("a backup");
+    db.close().expect("closed");
+    fs::create_dir_all(root.join("other")).expect("a directory");
+    let restore_to = |names: &[&str]| {
+        let dirs: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
+        let mut config = config(&dirs[0], Protocol::Poplar, 2);
+        config.dirs = dirs;
+        restore(config, &backup).map(drop)
+    };
+    for spelled in ["twice", "./twice", "other/../twice", "twice/"] {
+        let error = restore_to(&["twice", spelled]).expect_err("one directory twice").to_string();
+        assert!(error.contains("are the same directory; name each directory once"), "{error}");
+        assert!(spelled.contains("..") || !root.join("twice").exists(), "{spelled}: it was created");
+        let _ = fs::remove_dir_all(root.join("twice"));
+    }
+    fs::write(root.join("other/notes"), "mine").expect("a file");
+    let error = restore_to(&["first", "other"]).expect_err("it is not empty").to_string();
+    assert!(error.contains("other is not empty; restore to a new directory"), "{error}");
+    assert!(!root.join("first").exists(), "it was created");
+
+    let half = root.join("half");
+    let mut broken = config(&half, Protocol::Poplar, 2);
+    gated(&mut broken, &half).left.store(12, Ordering::SeqCst);
+    let error = restore(broken, &backup).map(drop).expect_err("a device that fails").to_string();
+    let cure = format!("; the restore did not end: remove {}, and restore again", half.display());
+    assert!(half.join("UNFINISHED").exists() && error.ends_with(&cure), "{error}");
+    let error = restore_to(&["half"]).expect_err("it is there").to_string();
+    assert!(error.contains("which was not finished") && error.contains("remove the directory"), "{error}");
+    fs::remove_dir_all(&half).expect("removed");
+    restore_to(&["half"]).expect("restored");
+}
+
 /// What is restored from an older backup goes its own way: its files have the names of others.
 #[test]
 fn a_backup_of_another_copy_is_not_written_over() {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use osier::control::{self, Answer, CheckpointTaken, Request};
-use osier::{Config, Create, RecoveryPlan};
+use osier::{Config, Create, Error, RecoveryPlan, SalvageError};
 use osier_bench::engine::{EngineOptions, accounted, open, recovery_figures, settings};
 use osier_bench::error::BenchError;
 use osier_bench::machine::resident_bytes;
@@ -97,7 +97,7 @@ pub fn salvage(args: &SalvageArgs) -> Result<ExitCode, BenchError> {
     let (target, dirs) = args.paths.split_last().expect("the command line has two paths or more");
     let settings = args.settings.settings.iter().cloned().collect();
     let config = EngineOptions { dirs: vec![target.clone()], settings, is_relaxed: false }.config(Create::New)?;
-    let report = osier::salvage(&directories(dirs), config, args.rows)?;
+    let report = osier::salvage(&directories(dirs), config, args.rows).map_err(|error| name_rest(error, target))?;
     say(&mut *args.output.text(), &report.to_string())?;
     args.output.write(&report)?;
     Ok(ExitCode::SUCCESS)
@@ -160,6 +160,16 @@ fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError
         Ok(answer) => Ok(answer),
         Err(error) => Err(BenchError::Asked { message: error.to_string(), sqlstate: error.sqlstate().to_owned() }),
     }
+}
+
+/// Says that what a salvage left in `target` is in the way of another one.
+fn name_rest(error: Error, target: &Path) -> BenchError {
+    let is_left = target.join("UNFINISHED").exists();
+    if !is_left || matches!(error, Error::Salvage(SalvageError::NotEmpty { .. })) {
+        return error.into();
+    }
+    let message = format!("{error}; the salvage did not end: remove {}, and salvage again", target.display());
+    BenchError::Asked { message, sqlstate: error.sqlstate().to_owned() }
 }
 
 /// Says that `home` holds a backup, where that is why there is no database.

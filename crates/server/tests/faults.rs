@@ -287,6 +287,54 @@ fn a_full_device_is_named_and_what_it_holds_opens() {
     assert_eq!(content(&directory.join("after")).unwrap()[0].len(), 200);
 }
 
+/// A device without room for what is copied to it: the error says what is in the way of doing it again.
+#[test]
+fn what_did_not_fit_is_to_be_removed() {
+    let directory = Directory::new();
+    database(&directory, "db");
+    succeeds(&directory, "backup db bk");
+    fs::create_dir_all(directory.join("full")).unwrap();
+    for (command, verb) in [("restore bk full/new", "restore"), ("salvage db full/new", "salvage")] {
+        let command = format!("{command} {TINY_FILES}");
+        let script = format!(
+            "mount -t tmpfs -o size=12m tmpfs full && head -c 12582912 /dev/zero > full/fill; \
+             $OSIER {command}; code=$?; rm full/fill; $OSIER {command}; exit $code"
+        );
+        let Some(output) = in_name_space(&directory, &script) else {
+            eprintln!("not shown: no mounts on this machine");
+            return;
+        };
+        assert_error(&output, FULL, "full/new");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let (first, again) = errors.trim_end().split_once('\n').unwrap();
+        let cure = format!("the {verb} did not end: remove full/new, and {verb} again");
+        assert!(first.contains("make room on the device") && first.contains(&cure), "{first}");
+        assert!(!first.contains("open the database again"), "{first}");
+        assert!(again.contains("UNFINISHED") || again.contains("which was not finished"), "{again}");
+        assert!(again.contains("remove"), "{again}");
+    }
+}
+
+/// A device that has the database, and no room for the next segment of its log: the error says how it opens.
+#[test]
+fn an_open_without_room_says_which_settings_need_less() {
+    let directory = Directory::new();
+    database(&directory, "db");
+    fs::create_dir_all(directory.join("full")).unwrap();
+    let script = "mount -t tmpfs -o size=12m tmpfs full && cp -r db full/db && $OSIER recover full/db";
+    let Some(output) = in_name_space(&directory, script) else {
+        eprintln!("not shown: no mounts on this machine");
+        return;
+    };
+    assert_error(&output, FULL, "full/db");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("free space on that device") && !error.contains("open it again to recover"), "{error}");
+    let (_, settings) = error.split_once("such as ").unwrap();
+    let settings = settings.split_once(')').unwrap().0.replace(", ", " --set ").replace(" and ", " --set ");
+    let output = in_name_space(&directory, &format!("{script} --set {settings}")).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn a_directory_closed_to_writing_is_named() {
     let directory = Directory::new();

@@ -195,7 +195,8 @@ pub enum DirectoryError {
     },
     /// A restore, or a salvage, was interrupted.
     #[error(
-        "{} was being restored, or salvaged into, which was not finished; remove the directory and do that again",
+        "{} was being restored, or salvaged into, which was not finished; if that does not go on any more, remove the directory \
+         and do it again",
         home.display()
     )]
     Unfinished {

@@ -3,15 +3,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
 use crate::ids::Stamp;
-use crate::io::error::{cause, io_cure, io_sqlstate};
+use crate::io::error::{cause, copy_cure, io_sqlstate};
 
 /// A backup that was not written, or cannot be restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
     /// The operating system refused.
-    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), io_cure(source))]
+    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), copy_cure(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -123,12 +124,24 @@ pub enum BackupError {
         /// The directory.
         path: PathBuf,
     },
+    /// What was restored so far does not open, and keeps its place until somebody removes it.
+    #[error("{error}; the restore did not end: remove {}, and restore again", joined(dirs))]
+    RestoreFailed {
+        /// The directories of the new database.
+        dirs: Vec<PathBuf>,
+        /// Why it did not end.
+        error: Box<Error>,
+    },
     /// The database was closed meanwhile.
     #[error("the database was closed before the backup in {} was whole; write it again", target.display())]
     Closed {
         /// The target.
         target: PathBuf,
     },
+}
+
+fn joined(dirs: &[PathBuf]) -> String {
+    dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 impl BackupError {
@@ -152,6 +165,7 @@ impl BackupError {
             BackupError::Damaged { .. } => "XX001",
             BackupError::Version { .. } => "0A000",
             BackupError::Unsettled { .. } => "55000",
+            BackupError::RestoreFailed { error, .. } => error.sqlstate(),
             BackupError::Closed { .. } => "57P01",
         }
     }

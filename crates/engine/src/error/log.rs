@@ -11,14 +11,15 @@ use std::sync::Arc;
 use crate::io::error::cause;
 use crate::io::in_place::Displaced;
 
+/// Settings that fit together.
+const SMALL_FILES: &str = "such as segment_bytes=2097152, ring_bytes=1048576 and transaction_log_bytes_max=262144";
+
 /// Why a commit cannot be logged or will never be durable.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// The log failed earlier; the database takes no more commits.
-    #[error(
-        "the log has failed and nothing more becomes durable: {0}. Close the database and open it again to recover"
-    )]
+    #[error("the log has failed and nothing more becomes durable: {0}{cure}", cure = cure(.0))]
     Failed(Arc<LogFailure>),
     /// The log is closing or closed.
     #[error("the database is closed")]
@@ -42,7 +43,8 @@ pub enum LogError {
 pub enum LogFailure {
     /// The device has no room for the next segment.
     #[error(
-        "no space for the next log segment {}: {}; free space on that device, or choose smaller segments with segment_bytes",
+        "no space for the next log segment {}: {}; free space on that device, or let the files be smaller ({SMALL_FILES}), and \
+         open the database again",
         path.display(), cause(source, path)
     )]
     DeviceFull {
@@ -115,6 +117,11 @@ impl LogFailure {
             LogFailure::TaskDied { .. } | LogFailure::Stopped(_) => "XX000",
         }
     }
+}
+
+/// What there is to do beside the failure's own cure.
+fn cure(failure: &LogFailure) -> &'static str {
+    if failure.is_full() { "" } else { ". Close the database and open it again to recover" }
 }
 
 impl LogError {

@@ -3,14 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::io::error::{cause, io_cure, io_sqlstate};
+use crate::io::error::{cause, copy_cure, io_sqlstate};
 
 /// A salvage that wrote nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
     /// The operating system refused.
-    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), io_cure(source))]
+    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), copy_cure(source))]
     Io {
         /// What was tried.
         action: &'static str,
@@ -36,7 +36,9 @@ pub enum SalvageError {
         path: PathBuf,
     },
     /// A salvage goes to empty directories only.
-    #[error("{} is not empty; salvage to a new directory", path.display())]
+    #[error(
+        "{} is not empty; salvage to a new directory, or remove this one first, if its file UNFINISHED says that a restore or \
+         salvage to it did not end", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,

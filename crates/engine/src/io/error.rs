@@ -32,16 +32,26 @@ pub(crate) fn is_device_failure(error: &io::Error) -> bool {
     )
 }
 
-/// What to do about a failed write; begins with the punctuation that appends it to a message.
+/// What to do about a failed write of an open database; begins with the punctuation that appends it to a message.
 pub(crate) fn io_cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room on the device and open the database again, nothing is lost"
+            "; make room on the device and try that again, nothing is lost"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; opening a database writes to its directories: make them writable, or open a copy"
         }
         _ => "",
+    }
+}
+
+/// As [`io_cure`], for what reads one place and writes to another.
+pub(crate) fn copy_cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; let this user read and write there, or name another directory"
+        }
+        _ => io_cure(error),
     }
 }
 

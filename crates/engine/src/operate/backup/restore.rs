@@ -19,7 +19,7 @@ use super::index::{CHECKPOINTS, Entry, Index};
 use crate::config::{Config, Create};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
-use crate::directory::{self, Claim};
+use crate::directory::{self, Claim, DirectoryError};
 use crate::error::{BackupError, Error, RecoveryError};
 use crate::ids::StreamId;
 use crate::io::{Disk, OpenMode};
@@ -53,28 +53,75 @@ impl fmt::Display for RestoreReport {
 ///
 /// # Errors
 /// [`Error::Backup`] where the backup is not whole or a directory is not empty; [`RecoveryError::Until`] where it does not
-/// reach that epoch or time, and nothing is created; what recovery fails with. A restore that fails half way leaves directories
-/// that do not open.
+/// reach that epoch or time, and nothing is created. A restore that fails half way leaves directories that do not open:
+/// [`BackupError::RestoreFailed`] with what failed, that of recovery too.
 pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let disk = config.environment.disk.clone();
     let disk = &*disk;
     let index = Index::find(disk, backup)?;
     let flat = index.manifest(backup)?;
     expect_reached(&config, backup, &index.report, &flat)?;
-    let manifest = spread(&flat, &config.dirs);
     let home = config.dirs[0].clone();
+    check_targets(&config, backup)?;
     for dir in &config.dirs {
-        directory::refuse_overlap(disk, [backup], dir)?;
         directory::create_durably(disk, dir)?;
-        if directory::holds_anything(disk, dir)? {
-            return Err(BackupError::NotEmpty { path: dir.clone() }.into());
-        }
     }
-    let (mut claim, _) = Claim::take(&config)?;
+    let (claim, _) = Claim::take(&config)?;
     // Somebody else may have been here since.
     if let Some(path) = claim.occupant()? {
+        directory::refuse_unfinished(&config)?;
         return Err(BackupError::NotEmpty { path }.into());
     }
+    let dirs = config.dirs.clone();
+    let filled = fill(config, backup, &index, &flat, claim);
+    let recovery = filled.map_err(|error| BackupError::RestoreFailed { dirs, error: Box::new(error) })?;
+    Ok(RestoreReport { home, backup: index.report, recovery })
+}
+
+/// Fails where a directory is not fit for a new database: nothing is created then.
+fn check_targets(config: &Config, backup: &Path) -> Result<(), Error> {
+    let disk = &*config.environment.disk;
+    let mut places = Vec::new();
+    for dir in &config.dirs {
+        directory::refuse_overlap(disk, [backup], dir)?;
+        let is_there = disk.exists(dir).map_err(BackupError::io("look for", dir))?;
+        if is_there && directory::holds_anything(disk, dir)? {
+            directory::refuse_unfinished(config)?;
+            return Err(BackupError::NotEmpty { path: dir.clone() }.into());
+        }
+        places.push(whereabouts(disk, dir)?);
+        let last = places.len() - 1;
+        if let Some(first) = places[..last].iter().position(|place| *place == places[last]) {
+            return Err(DirectoryError::SameDirectory { first: config.dirs[first].clone(), second: dir.clone() }.into());
+        }
+    }
+    Ok(())
+}
+
+/// What tells directories apart that may be missing: the nearest one that is there, by device and number, and the rest of the
+/// way.
+fn whereabouts(disk: &dyn Disk, directory: &Path) -> Result<((u64, u64), PathBuf), BackupError> {
+    let here = Path::new(".").join(directory);
+    for above in here.ancestors() {
+        if disk.exists(above).map_err(BackupError::io("look for", above))? {
+            let id = disk.status(above).map_err(BackupError::io("look at", above))?.id;
+            let rest = here.strip_prefix(above).expect("one of its ancestors");
+            return Ok((id, rest.to_owned()));
+        }
+    }
+    Err(BackupError::NotThere { path: directory.to_owned() })
+}
+
+/// Copies the files of a backup to directories that are claimed and empty, and recovers what they hold.
+fn fill(
+    config: Config,
+    backup: &Path,
+    index: &Index,
+    flat: &Manifest,
+    mut claim: Claim,
+) -> Result<RecoveryReport, Error> {
+    let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
+    let (disk, manifest) = (&*disk, spread(flat, &config.dirs));
     faults::mark(|| directory::mark_unfinished(disk, &home))?;
     for entry in &index.files {
         let path = place(&manifest, &home, entry).ok_or_else(|| damaged(backup, "its index lists a foreign file"))?;
@@ -94,7 +141,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let recovery = db.recovery().cloned().unwrap_or_default();
     db.close()?;
     faults::mark(|| directory::unmark(disk, &home))?;
-    Ok(RestoreReport { home, backup: index.report, recovery })
+    Ok(recovery)
 }
 
 /// Fails where the backup does not reach the epoch or time that is asked for: nothing is created then.
