@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use osier::control::{self, Answer, CheckpointTaken, Request};
-use osier::{Config, Create, Error, RecoveryPlan, SalvageError};
+use osier::{Config, Create, DirectoryError, Error, RecoveryPlan, SalvageError};
 use osier_bench::engine::{EngineOptions, accounted, open, recovery_figures, settings};
 use osier_bench::error::BenchError;
 use osier_bench::machine::resident_bytes;
@@ -48,7 +48,7 @@ pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
         None => {
             let all: Vec<PathBuf> = dirs.iter().chain(&args.leaving).cloned().collect();
             let config = own_config(&all, &args.settings)?.dirs(dirs).leaving(&args.leaving);
-            let db = open(config)?;
+            let db = open(config).map_err(name_socket)?;
             let taken = CheckpointTaken::new(&db.checkpoint()?, SystemTime::now().into());
             db.close()?;
             taken
@@ -68,12 +68,12 @@ pub fn backup(args: &BackupArgs) -> Result<ExitCode, BenchError> {
         Some(Answer::Backup(report)) => report,
         Some(other) => return Err(unexpected(&other)),
         None if args.checkpoint => {
-            let db = open(own_config(dirs, &args.settings)?)?;
+            let db = open(own_config(dirs, &args.settings)?).map_err(name_socket)?;
             let report = db.backup(&target, true)?;
             db.close()?;
             report
         }
-        None => osier::backup_closed(&directories(dirs), &target)?,
+        None => osier::backup_closed(&directories(dirs), &target).map_err(|error| name_socket(error.into()))?,
     };
     say(&mut *args.output.text(), &report.to_string())?;
     args.output.write(&report)?;
@@ -160,6 +160,13 @@ fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError
         Ok(answer) => Ok(answer),
         Err(error) => Err(BenchError::Asked { message: error.to_string(), sqlstate: error.sqlstate().to_owned() }),
     }
+}
+
+/// Says how a database could be asked that another process has open.
+fn name_socket(error: BenchError) -> BenchError {
+    let BenchError::Engine(Error::Directory(DirectoryError::InUse { .. })) = &error else { return error };
+    let message = format!("{error}, or let it open with control_socket=yes and ask again");
+    BenchError::Asked { message, sqlstate: error.sqlstate().unwrap_or_default().to_owned() }
 }
 
 /// Says that what a salvage left in `target` is in the way of another one.

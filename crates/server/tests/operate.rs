@@ -7,6 +7,7 @@ mod support;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use osier::{Config, Database};
 use serde_json::Value;
 use support::{Directory, Running, eventually, fails, json, osier, status, succeeds};
 
@@ -231,6 +232,26 @@ fn a_backup_beside_a_bench_is_continued_and_restored() {
     assert!(!fails(&directory, "status nowhere", 14).contains("backup"), "there is none");
     let error = fails(&directory, "backup restored db", 14);
     assert!(error.contains("is in the way"), "{error}");
+}
+
+/// A program that embeds the library has no control socket, unless it asks for one: then it cannot be asked.
+#[test]
+fn a_program_without_a_socket_is_told_how_to_have_one() {
+    let directory = Directory::new();
+    let open = |has_socket: bool| Database::open(Config::new(directory.join("db")).control_socket(has_socket)).unwrap();
+    let db = open(false);
+    for line in ["backup db copy", "backup db copy --checkpoint", "checkpoint db"] {
+        let error = fails(&directory, line, 11);
+        let cure = "close that database first, or let it open with control_socket=yes and ask again";
+        assert!(error.contains("db is open in ") && error.contains(cure), "{line}: {error}");
+    }
+    for line in ["recover db", "log verify db"] {
+        assert!(!fails(&directory, line, 11).contains("control_socket"), "{line} asks nobody");
+    }
+    db.close().unwrap();
+    let db = open(true);
+    succeeds(&directory, "backup db copy");
+    db.close().unwrap();
 }
 
 #[test]
