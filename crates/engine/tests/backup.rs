@@ -484,6 +484,27 @@ fn a_backup_that_fails_leaves_the_one_before_and_a_restore_that_fails_opens_neve
     }
 }
 
+/// What is damaged in the database is found in its copy; the error leads to the database.
+#[test]
+fn a_backup_of_a_damaged_database_names_the_database() {
+    let (home, target) = (directory("source"), directory("source-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 2));
+    insert_rows(&db, &table, 0, 25);
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    let part = home.join("checkpoints/00000001-0000.ckpt");
+    let mut bytes = fs::read(&part).expect("read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&part, bytes).expect("written");
+    let error = backup_closed(&config(&home, Protocol::Poplar, 2), &target).expect_err("it is damaged");
+    let start = format!("the database in {} is damaged, or its copy in {}: ", home.display(), target.display());
+    let text = error.to_string();
+    assert!(text.starts_with(&start) && text.contains(&format!("osier log verify {} tells", home.display())), "{text}");
+    assert!(text.contains("00000001-0000.ckpt is damaged at byte"), "{text}");
+    assert_eq!(error.sqlstate(), "XX001");
+}
+
 /// Nothing is created where one of the directories does not fit, and what does not fit is said, with what to do.
 #[test]
 fn a_restore_says_what_is_in_its_way() {

@@ -110,6 +110,19 @@ pub enum BackupError {
         /// The newest version that this program reads.
         newest: u32,
     },
+    /// What was copied is nothing that recovery would take.
+    #[error(
+        "the database in {} is damaged, or its copy in {}: osier log verify {} tells which. In the copy {error}",
+        home.display(), target.display(), home.display()
+    )]
+    Unsound {
+        /// The first directory of the database.
+        home: PathBuf,
+        /// The target, which holds the backup before this one, or none.
+        target: PathBuf,
+        /// What is wrong with the copy.
+        error: Box<Error>,
+    },
     /// What is durable did not show up in the files.
     #[error("the log in {} does not reach stamp {stamp}, which is durable; try again", home.display())]
     Unsettled {
@@ -165,7 +178,7 @@ impl BackupError {
             BackupError::Damaged { .. } => "XX001",
             BackupError::Version { .. } => "0A000",
             BackupError::Unsettled { .. } => "55000",
-            BackupError::RestoreFailed { error, .. } => error.sqlstate(),
+            BackupError::Unsound { error, .. } | BackupError::RestoreFailed { error, .. } => error.sqlstate(),
             BackupError::Closed { .. } => "57P01",
         }
     }
