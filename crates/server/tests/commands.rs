@@ -105,6 +105,15 @@ fn a_wrong_directory_is_named() {
         let error = fails(&directory, command, 14);
         assert!(error.contains("nowhere"), "{error}");
     }
+    // Beside a database, and where the system lets nobody create one.
+    succeeds(&directory, &format!("bench ycsb --dir db --records 10 --transactions 1 {SMALL_FILES}"));
+    for command in ["recover db nothere", "log verify db nothere", "status db nothere", "checkpoint db nothere"] {
+        let error = fails(&directory, command, 14);
+        assert!(error.contains("nothere") && error.contains("check the path"), "{error}");
+    }
+    let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir /proc/osier", 13);
+    assert!(error.contains("/proc/osier"), "{error}");
+    fs::remove_dir_all(directory.join("db")).unwrap();
     fs::write(directory.join("notes.txt"), "mine").unwrap();
     let error = fails(&directory, "bench ycsb --records 10 --transactions 1 --dir .", 14);
     assert!(error.contains("notes.txt"), "{error}");

@@ -16,7 +16,7 @@ const LOST_IDENTITY: &str = "restore a backup, or make a new database of what is
 #[non_exhaustive]
 pub enum DirectoryError {
     /// There is no database, and none is to be created.
-    #[error("{} holds no database; check the path", home.display())]
+    #[error("{} holds no database; check the path", named(home))]
     NoDatabase {
         /// The first directory.
         home: PathBuf,
@@ -184,7 +184,7 @@ pub enum DirectoryError {
         known: u32,
     },
     /// The operating system refused.
-    #[error("cannot {action} {}: {}{}", path.display(), cause(source, path), cure(source))]
+    #[error("cannot {action} {}: {}{}", named(path), cause(source, path), cure(source))]
     Io {
         /// What was to be done.
         action: &'static str,
@@ -221,6 +221,21 @@ fn holder(process: Option<u32>) -> String {
     process.map_or_else(|| "another process, or in this one".to_owned(), |process| format!("process {process}"))
 }
 
+/// A path as a message shows it.
+fn named(path: &Path) -> std::path::Display<'_> {
+    if path.as_os_str().is_empty() { Path::new("the directory whose name is empty").display() } else { path.display() }
+}
+
+/// A directory that is not there is no damage to a database. One that cannot be created where there is nothing to create it in
+/// is refused by the system.
+fn directory_sqlstate(action: &str, source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound if action == "create" => "58030",
+        io::ErrorKind::NotFound => "3D000",
+        _ => io_sqlstate(source),
+    }
+}
+
 fn cure(source: &io::Error) -> &'static str {
     match io_cure(source) {
         "" => "; check the path, its permissions and the space left",
@@ -236,7 +251,7 @@ impl DirectoryError {
     /// The SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
-            DirectoryError::NoDatabase { .. } => "3D000",
+            DirectoryError::NoDatabase { .. } | DirectoryError::NotThere { .. } => "3D000",
             DirectoryError::Exists { .. } | DirectoryError::ForeignFile { .. } => "42P04",
             DirectoryError::InUse { .. } => "55006",
             DirectoryError::Unfinished { .. } | DirectoryError::Link { .. } => "55000",
@@ -246,15 +261,15 @@ impl DirectoryError {
             | DirectoryError::NotHome { .. }
             | DirectoryError::Retired { .. }
             | DirectoryError::NotPart { .. } => "22023",
-            DirectoryError::NotThere { .. }
-            | DirectoryError::Vanished { .. }
+            DirectoryError::Vanished { .. }
             | DirectoryError::Missing { .. }
             | DirectoryError::IdentityMissing { .. } => "58P01",
             DirectoryError::IdentityDamaged { .. }
             | DirectoryError::OtherDatabase { .. }
             | DirectoryError::OtherCopy { .. } => "XX001",
             DirectoryError::IdentityVersion { .. } => "0A000",
-            DirectoryError::Io { source, .. } | DirectoryError::Socket { source, .. } => io_sqlstate(source),
+            DirectoryError::Io { action, source, .. } => directory_sqlstate(action, source),
+            DirectoryError::Socket { source, .. } => io_sqlstate(source),
             DirectoryError::Manifest(error) => error.sqlstate(),
         }
     }

@@ -57,6 +57,8 @@ pub(crate) fn copy_cure(error: &io::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::Config;
+    use crate::database::Database;
     use crate::directory::DirectoryError;
     use crate::io::{Disk, OsDisk};
 
@@ -66,5 +68,16 @@ mod tests {
         let error = OsDisk.status(&path).map_err(DirectoryError::io("look at", &path)).unwrap_err().to_string();
         assert_eq!(error.matches("osier-is-not-here").count(), 1, "{error}");
         assert!(error.starts_with("cannot look at ") && error.contains("No such file"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_path_is_said_to_be_empty() {
+        let error = Database::open(Config::new("")).map(drop).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("the directory whose name is empty: No such file") && text.contains("check the path"),
+            "{text}"
+        );
+        assert_eq!(error.sqlstate(), "3D000");
     }
 }
