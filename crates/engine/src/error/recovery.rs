@@ -12,6 +12,9 @@ use crate::io::error::{cause, io_cure, io_sqlstate};
 use crate::log::format::newest;
 use crate::log::format::segment::SegmentError;
 
+/// What explains most logs that end too early, or not everywhere at the same moment.
+const COPIED: &str = "if the files were copied while the database was open, copy it with osier backup instead";
+
 /// Why a database could not be recovered. Nothing was acknowledged, nothing removed: once the cause is mended, opening it
 /// again finds what there was.
 #[non_exhaustive]
@@ -103,7 +106,7 @@ pub enum RecoveryError {
     /// Bytes that were durable and are not what was written.
     #[error(
         "log segment {} is damaged at byte {position} (log offset {offset}): {what}; restore the file from a copy of this \
-         database", path.display())]
+         database; {COPIED}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -117,7 +120,7 @@ pub enum RecoveryError {
     /// Less than what was known to be durable.
     #[error(
         "the log in {} ends at stamp {found}, but {promised} was known to be durable: its device lost writes it had \
-         confirmed, or files are missing; restore the directory from a copy", path.display())]
+         confirmed, or files are missing; restore the directory from a copy; {COPIED}", path.display())]
     LostDurable {
         /// The stream's directory.
         path: PathBuf,
@@ -186,7 +189,7 @@ impl RecoveryError {
 
 fn known(promised: &Option<LogOffset>) -> String {
     promised.map_or_else(String::new, |end| {
-        format!(" (other streams knew its stream to be durable up to log offset {end})")
+        format!(" (other streams knew its stream to be durable up to log offset {end}; {COPIED})")
     })
 }
 
