@@ -41,7 +41,7 @@ fn definitions_are_refused() {
     refused(items().column("name", Type::Bool), "42701", &["items", "name"]);
     refused(items().primary_key(["name"]), "42P16", &["items", "name", "NOT NULL"]);
     refused(items().primary_key(["id", "id"]), "42701", &["items", "primary key", "id"]);
-    refused(items().index("i", ["nobody"]), "42703", &["items", "nobody"]);
+    refused(items().index("i", ["nobody"]), "42703", &["items", "nobody", "columns are id, price, name, size"]);
     refused(items().index("i", [""; 0]), "42P16", &["items", "index i"]);
     refused(items().index("i", ["name"]).unique_index("i", ["size"]), "42P07", &["items", "index i"]);
     for (precision, scale) in [(0, 0), (19, 0), (3, 4)] {
@@ -87,7 +87,7 @@ fn an_index_id_is_never_used_again() {
     let index = schema.index("c").unwrap();
     assert_eq!((index.id(), index.is_unique(), index.columns()), (id, true, &[ColumnId(3), ColumnId(2)][..]));
     assert_eq!(schema.index_by_id(id).unwrap().name(), "c");
-    check(&schema.index("b").unwrap_err(), "42704", &["items", "b"]);
+    check(&schema.index("b").unwrap_err(), "42704", &["items", "b", "indexes are a, c"]);
     check(&schema.without_index("b").unwrap_err(), "42704", &["items", "b"]);
     check(&KeyCodec::index(Arc::new(schema), IndexId(1)).unwrap_err(), "42704", &["items", "1"]);
 }
@@ -113,7 +113,7 @@ fn values_are_refused() {
     check(&with(1, Value::Numeric(i64::MIN)), "22003", &["items", "price"]);
     check(&with(2, Value::Bytes(b"x")), "42804", &["items", "name", "text", "bytes"]);
     check(&with(3, Value::Int(1 << 31)), "22003", &["items", "size", "2147483648"]);
-    check(&codec.encoded_len(&good[1..]).unwrap_err(), "42601", &["items", "4", "3"]);
+    check(&codec.encoded_len(&good[1..]).unwrap_err(), "42601", &["items", "4", "3", "give one for each"]);
     let twice = [(ColumnId(2), Value::Null), (ColumnId(2), Value::Text("a"))];
     check(&codec.patched_len(&old, &twice).unwrap_err(), "42601", &["items", "name", "twice"]);
     check(&codec.patched_len(&old, &[(ColumnId(4), Value::Null)]).unwrap_err(), "42703", &["items", "4"]);

@@ -38,13 +38,13 @@ pub enum TransactionError {
         table: String,
     },
     /// There is no such table.
-    #[error("table `{table}` does not exist")]
+    #[error("table `{table}` does not exist; check the name, or create the table")]
     UnknownTable {
         /// As given.
         table: String,
     },
     /// There is a table of this name.
-    #[error("table `{table}` exists already")]
+    #[error("table `{table}` exists already; look it up instead of creating it, or choose another name")]
     TableExists {
         /// The table.
         table: String,
@@ -56,7 +56,9 @@ pub enum TransactionError {
         table: String,
     },
     /// A key longer than `key_bytes_max`.
-    #[error("a key of table `{table}` takes {bytes} bytes, the limit key_bytes_max is {limit}")]
+    #[error(
+        "a key of table `{table}` takes {bytes} bytes, the limit key_bytes_max is {limit}; shorten it or raise the limit"
+    )]
     KeyTooLarge {
         /// The table.
         table: String,
@@ -66,7 +68,9 @@ pub enum TransactionError {
         limit: usize,
     },
     /// A row longer than `row_bytes_max`.
-    #[error("a row of table `{table}` takes {bytes} bytes, the limit row_bytes_max is {limit}")]
+    #[error(
+        "a row of table `{table}` takes {bytes} bytes, the limit row_bytes_max is {limit}; shorten it or raise the limit"
+    )]
     RowTooLarge {
         /// The table.
         table: String,

@@ -44,20 +44,24 @@ pub enum SchemaError {
         index: String,
     },
     /// A name that no column has.
-    #[error("table {table} has no column {column}")]
+    #[error("table {table} has no column {column}; its columns are {known}")]
     UnknownColumn {
         /// The table.
         table: String,
         /// The name or number.
         column: String,
+        /// The names that there are, or the first of them.
+        known: String,
     },
     /// A name that no index has.
-    #[error("table {table} has no index {index}")]
+    #[error("table {table} has no index {index}; its indexes are {known}")]
     UnknownIndex {
         /// The table.
         table: String,
         /// The name or number.
         index: String,
+        /// The names that there are, or the first of them.
+        known: String,
     },
     /// More columns than [`COLUMNS_MAX`].
     #[error("table {table} has {count} columns; {max} are possible: split it", max = COLUMNS_MAX)]
@@ -125,7 +129,7 @@ pub enum SchemaError {
         scale: u8,
     },
     /// Not one value per column.
-    #[error("{object} of table {table} takes {expected} values, {found} were given")]
+    #[error("{object} of table {table} takes {expected} values, {found} were given; give one for each of its columns")]
     WrongCount {
         /// The table.
         table: String,

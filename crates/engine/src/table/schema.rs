@@ -190,12 +190,14 @@ impl Schema {
 
     #[cold]
     pub(super) fn unknown_column(&self, column: String) -> SchemaError {
-        SchemaError::UnknownColumn { table: self.name.clone(), column }
+        let known = known(self.columns.iter().map(|column| column.name.as_str()));
+        SchemaError::UnknownColumn { table: self.name.clone(), column, known }
     }
 
     #[cold]
     fn unknown_index(&self, index: String) -> SchemaError {
-        SchemaError::UnknownIndex { table: self.name.clone(), index }
+        let known = known(self.indexes.iter().map(|index| index.name.as_str()));
+        SchemaError::UnknownIndex { table: self.name.clone(), index, known }
     }
 
     #[cold]
@@ -279,6 +281,18 @@ pub(super) fn column_id_at(position: usize) -> ColumnId {
     match u16::try_from(position) {
         Ok(id) => ColumnId(id),
         Err(_) => panic!("column {position} is beyond the limit of {COLUMNS_MAX}"),
+    }
+}
+
+/// The first names, for a message.
+fn known<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
+    const SHOWN_MAX: usize = 8;
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    let shown = names.take(SHOWN_MAX).collect::<Vec<_>>().join(", ");
+    match (shown.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => shown,
+        (false, more) => format!("{shown} and {more} more"),
     }
 }
 
