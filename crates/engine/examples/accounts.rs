@@ -6,7 +6,8 @@ use osier::{Config, Database};
 pub(crate) fn main() -> Result<(), osier::Error> {
     let db = Database::open(Config::new("accounts.osier").streams(2))?;
     let schema = Schema::builder("account").column("id", Type::Int64).column("cents", Type::Int64).primary_key(["id"]);
-    let account = db.create_table(schema.build()?)?;
+    let schema = schema.build()?;
+    let account = db.table("account").or_else(|_| db.create_table(schema))?; // created by the first run
     let cents = account.column("cents")?;
 
     let mut session = db.session()?; // one per thread
