@@ -210,20 +210,32 @@ fn every_damage_to_every_file_is_survived_or_named() {
     assert!(named > 20 && survived > 20, "{named} named, {survived} survived");
 }
 
-/// A process is killed and the newest segment of a stream is gone: batches of the other one tell, to every command.
+/// A process is killed and the newest segment of a stream is gone, or empty: batches of the other one tell, to every command.
 #[test]
 fn a_killed_database_without_a_newest_segment_is_refused() {
     let directory = Directory::new();
     Running::start(&directory, &format!("{YCSB} --seconds 300"), 20_000).kill();
-    for stream in ["stream-0", "stream-1"] {
+    let empty: Damage = |path, _, _| {
+        let mut bytes = fs::read(path).unwrap();
+        bytes[4096..].fill(0);
+        fs::write(path, bytes).unwrap();
+    };
+    let gone: Damage = |path, _, _| fs::remove_file(path).unwrap();
+    for (stream, damage) in ["stream-0", "stream-1"].into_iter().flat_map(|stream| [(stream, gone), (stream, empty)]) {
         let _ = fs::remove_dir_all(directory.join("copy"));
         copy(&directory.join("db"), &directory.join("copy"));
         let logs = files(&directory.join("copy").join(stream));
-        let newest = logs.iter().rfind(|path| !path.to_string_lossy().contains("prepared")).unwrap();
-        fs::remove_file(newest).unwrap();
+        let is_segment =
+            |path: &&PathBuf| extension(path) == Some("log") && !path.to_string_lossy().contains("prepared");
+        let newest = logs.iter().rfind(is_segment).unwrap();
+        damage(newest, newest, newest);
         for command in ["log verify copy", "recover copy --explain", "recover copy"] {
             let error = fails(&directory, command, DAMAGED);
             assert!(error.contains(newest.file_name().unwrap().to_str().unwrap()) && error.contains(stream), "{error}");
+            // A copy of files that change looks like this.
+            let is_told =
+                error.contains("if the files were copied while the database was open, copy it with osier backup");
+            assert!(is_told || !newest.exists(), "{error}");
         }
     }
     succeeds(&directory, "recover db --set streams=2");
