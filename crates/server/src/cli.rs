@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use osier::config::SETTINGS;
-use osier::{Config, Until};
+use osier::{Config, Create, Until};
 use osier_bench::driver::{Length, RunConfig};
 use osier_bench::engine::EngineOptions;
 use osier_bench::error::BenchError;
@@ -61,8 +61,8 @@ impl Command {
         let dirs = match self {
             Command::Status(args) => &args.dirs.dirs,
             Command::Checkpoint(args) => &args.dirs.dirs,
-            Command::Backup(args) => &args.paths,
-            Command::Salvage(args) => &args.paths,
+            Command::Backup(args) => &args.dirs.dirs,
+            Command::Salvage(args) => &args.dirs.dirs,
             Command::Recover(args) => &args.dirs.dirs,
             Command::Log(LogCommand::Dump(args)) => &args.dirs.dirs,
             Command::Log(LogCommand::Verify(args)) => &args.dirs,
@@ -118,7 +118,15 @@ pub enum DetailArg {
 #[derive(Debug, Args)]
 pub struct DirArgs {
     /// The database's directories, the one with MANIFEST first
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+}
+
+/// As [`DirArgs`], with another argument behind them.
+#[derive(Debug, Args)]
+pub struct FirstDirArgs {
+    /// The database's directories, the one with MANIFEST first
+    #[arg(required = true, num_args = 1.., value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
 }
 
@@ -134,9 +142,9 @@ pub struct AskArgs {
 pub struct CheckpointArgs {
     #[command(flatten)]
     pub dirs: DirArgs,
-    /// A directory of the database that is to be left out: nothing new is written to it, and after the checkpoint nothing in
-    /// it is needed
-    #[arg(long, value_name = "DIR")]
+    /// A directory of the database that is to be left out, named here and not among the others: nothing new is written to it,
+    /// and after the checkpoint nothing in it is needed
+    #[arg(long, value_name = "OLD")]
     pub leaving: Vec<PathBuf>,
     #[command(flatten)]
     pub settings: SettingArgs,
@@ -146,9 +154,10 @@ pub struct CheckpointArgs {
 
 #[derive(Debug, Args)]
 pub struct BackupArgs {
-    /// The database's directories, the one with MANIFEST first, and then the directory of the backup
-    #[arg(required = true, num_args = 2.., value_names = ["DIR", "TARGET"])]
-    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub dirs: FirstDirArgs,
+    /// The directory of the backup
+    pub target: PathBuf,
     /// Begin with a new checkpoint, whatever the directory of the backup holds
     #[arg(long)]
     pub checkpoint: bool,
@@ -163,7 +172,7 @@ pub struct RestoreArgs {
     /// The directory of the backup
     pub backup: PathBuf,
     /// The directories of the new database, empty or missing
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// Restore the state at the end of an epoch (a whole number), or at a time (2026-01-31T23:59:00Z, or @ and seconds since
     /// 1970)
@@ -177,9 +186,10 @@ pub struct RestoreArgs {
 
 #[derive(Debug, Args)]
 pub struct SalvageArgs {
-    /// The damaged database's directories, the one with MANIFEST first, and then the directory of the new one
-    #[arg(required = true, num_args = 2.., value_names = ["DIR", "TARGET"])]
-    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub dirs: FirstDirArgs,
+    /// The directory of the new database, empty or missing
+    pub target: PathBuf,
     /// Take every row that can be read in its newest version instead of a consistent state
     #[arg(long)]
     pub rows: bool,
@@ -513,11 +523,22 @@ fn named(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone 
     move |value| setting(&format!("{name}={value}")).map(|(_, value)| value)
 }
 
-/// Describes all settings, as the engine's registry does.
+/// Describes all settings, as the engine's registry does, with the defaults of the commands.
 fn settings_help() -> String {
-    let mut help = "Set any setting of the database, such as ring_bytes=16777216:\n".to_owned();
+    let mut help =
+        "Set any setting of the database, such as ring_bytes=16777216. Where there is a database, protocol and \
+                    streams stay as they are, but for bench and crash.\n"
+            .to_owned();
+    let defaults = EngineOptions { dirs: vec![PathBuf::from(".")], ..EngineOptions::default() };
+    let defaults = defaults.config(Create::Never).expect("the defaults fit together");
     for setting in SETTINGS {
-        let (default, values) = (setting.default_value(), setting.values());
+        let default = (setting.get)(&defaults);
+        let opens = |choice: &&&str| defaults.clone().set(setting.name, choice).is_ok_and(|with| with.check().is_ok());
+        let choices: Vec<&str> = setting.choices.iter().filter(opens).copied().collect();
+        let values = match choices.as_slice() {
+            [] => setting.values(),
+            choices => format!("one of: {}", choices.join(", ")),
+        };
         help += &format!("\n{} [default: {default}; {values}]\n  {}\n", setting.name, setting.doc);
     }
     help
@@ -548,7 +569,26 @@ mod tests {
     fn the_help_names_every_setting() {
         let help = settings_help();
         for setting in SETTINGS {
-            assert!(help.contains(&format!("\n{} [default: {};", setting.name, setting.default_value())), "{help}");
+            let default = if setting.name == "control_socket" { "yes".to_owned() } else { setting.default_value() };
+            assert!(help.contains(&format!("\n{} [default: {default};", setting.name)), "{help}");
+        }
+        assert!(help.contains("\nlogged [default: values; one of: values]"), "{help}");
+        assert!(help.contains("\nprotocol [default: poplar; one of: none, serial, poplar]"), "{help}");
+    }
+
+    #[test]
+    fn the_last_of_several_directories_is_the_target() {
+        for command in ["backup", "salvage"] {
+            let line = format!("osier {command} a b c");
+            let (dirs, target) = match Cli::parse_from(line.split(' ')).command {
+                Command::Backup(args) => (args.dirs.dirs, args.target),
+                Command::Salvage(args) => (args.dirs.dirs, args.target),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!((dirs, target), (vec![PathBuf::from("a"), PathBuf::from("b")], PathBuf::from("c")));
+            let mut definition = Cli::command();
+            let usage = definition.find_subcommand_mut(command).unwrap().render_usage().to_string();
+            assert!(usage.ends_with("[OPTIONS] <DIR>... <TARGET>"), "{usage}");
         }
     }
 

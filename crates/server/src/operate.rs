@@ -61,8 +61,8 @@ pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
 
 /// Writes a backup: the process that has the database open does, or this one reads the files.
 pub fn backup(args: &BackupArgs) -> Result<ExitCode, BenchError> {
-    let (target, dirs) = args.paths.split_last().expect("the command line has two paths or more");
-    let target = std::path::absolute(target).unwrap_or_else(|_| target.clone());
+    let dirs = &args.dirs.dirs;
+    let target = std::path::absolute(&args.target).unwrap_or_else(|_| args.target.clone());
     let request = Request::Backup { target: target.clone(), checkpoint: args.checkpoint };
     let report = match ask(dirs, &request)? {
         Some(Answer::Backup(report)) => report,
@@ -94,7 +94,7 @@ pub fn restore(args: &RestoreArgs) -> Result<ExitCode, BenchError> {
 
 /// Makes a database of what a damaged one provably held.
 pub fn salvage(args: &SalvageArgs) -> Result<ExitCode, BenchError> {
-    let (target, dirs) = args.paths.split_last().expect("the command line has two paths or more");
+    let (dirs, target) = (&args.dirs.dirs, &args.target);
     let settings = args.settings.settings.iter().cloned().collect();
     let config = EngineOptions { dirs: vec![target.clone()], settings, is_relaxed: false }.config(Create::New)?;
     let report = osier::salvage(&directories(dirs), config, args.rows).map_err(|error| name_rest(error, target))?;
