@@ -116,7 +116,8 @@ fn dump(args: &DumpArgs) -> Result<ExitCode, BenchError> {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!(
-        "error: {damages} places are damaged, in the lines that begin with `!`; osier salvage saves what is sound"
+        "error: {damages} {} damaged, marked with `!`; osier salvage saves what is sound",
+        if damages == 1 { "place is" } else { "places are" }
     );
     Ok(ExitCode::from(DAMAGED))
 }

@@ -147,8 +147,9 @@ fn explain(
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!(
-        "error: this would discard {} transactions for ever; nothing was changed. Add --yes to do it",
-        plan.after
+        "error: this would discard {} {} for ever; nothing was changed. Add --yes to do it",
+        plan.after,
+        if plan.after == 1 { "transaction" } else { "transactions" }
     );
     Ok(ExitCode::from(NOT_AGREED))
 }

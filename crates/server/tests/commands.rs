@@ -95,7 +95,7 @@ fn logs_are_dumped_and_verified() {
         String::from_utf8_lossy(&output.stdout).contains("      ! checkpoint part db/checkpoints/00000001-0000.ckpt")
     );
     assert_eq!(output.status.code(), Some(10), "damage is damage");
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: 1 places are damaged"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: 1 place is damaged"), "{output:?}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl fmt::Display for BackupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (all, copied) = (bytes(self.bytes), bytes(self.copied_bytes));
         let how = if self.continues { ", continuing the one that was there" } else { "" };
-        writeln!(f, "backup in {}: {} files of {all}, {copied} copied{how}", self.target.display(), self.files)?;
+        writeln!(f, "backup in {}: {} of {all}, {copied} copied{how}", self.target.display(), files(self.files))?;
         writeln!(f, "  ends    with everything up to epoch {}, at {}", self.epoch, self.taken)?;
         self.taken_back.iter().try_for_each(|back| writeln!(f, "  was     {back} for ever"))?;
         match self.first_epoch {
@@ -89,6 +89,11 @@ impl fmt::Display for BackupReport {
             None => write!(f, "  begins  with the first transaction"),
         }
     }
+}
+
+/// So many files, for a message.
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 /// What of a database is to be copied.
