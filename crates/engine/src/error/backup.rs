@@ -84,7 +84,7 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// There is a database where a backup should be.
-    #[error("{} holds a database, not a backup; name the backup first, and then new directories to restore it to", path.display())]
+    #[error("{} holds a database, not a backup; name the backup first, and then new directories for it", path.display())]
     Database {
         /// The directory.
         path: PathBuf,
