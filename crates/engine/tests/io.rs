@@ -297,3 +297,21 @@ fn the_clock_goes_forward() {
     assert!(clock.now() >= before + Duration::from_millis(2));
     assert!(clock.wall() > std::time::UNIX_EPOCH);
 }
+
+/// Children have every open file of their parent until they run their own program.
+#[test]
+fn a_lock_ends_with_its_holder_while_children_start() {
+    let scratch = Scratch::new(&std::env::temp_dir(), "children");
+    let (disk, path) = (Environment::os().disk, scratch.0.join("LOCK"));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        let locked = (0..2000).try_for_each(|_| disk.lock(&path).map(drop));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        locked.unwrap();
+    });
+}

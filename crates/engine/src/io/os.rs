@@ -22,7 +22,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::{
-    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task, faults, system,
+    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task, faults, process_id,
+    system,
 };
 
 /// How many zero bytes one write carries where the file system cannot reserve space.
@@ -150,7 +151,7 @@ impl Disk for OsDisk {
         match file.try_lock() {
             Ok(()) => {
                 let (directory, path) = (lock_directory_of(path)?, self.absolute(path)?);
-                Ok(Box::new(OsLock { file, directory, path }))
+                Ok(Box::new(OsLock { file, directory, path, process: process_id() }))
             }
             Err(fs::TryLockError::Error(error)) => Err(at("lock", path)(error)),
             Err(fs::TryLockError::WouldBlock) => {
@@ -172,6 +173,19 @@ struct OsLock {
     file: fs::File,
     directory: Option<fs::File>,
     path: PathBuf,
+    /// The process that took it.
+    process: u32,
+}
+
+impl Drop for OsLock {
+    /// A child that this process has just started has the files, too, until it runs its own program; the lock would last as long.
+    fn drop(&mut self) {
+        if process_id() == self.process {
+            for file in [Some(&self.file), self.directory.as_ref()].into_iter().flatten() {
+                let _ = file.unlock();
+            }
+        }
+    }
 }
 
 impl Lock for OsLock {
