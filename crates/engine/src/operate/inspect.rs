@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - Nothing is written.
-//! - [`dump`] prints whatever can be read and says where and why it stops; [`verify`] is recovery's own judgement.
+//! - [`dump`] prints whatever can be read, also behind damage, and says where and why it stops; [`verify`] is recovery's own
+//!   judgement. Where a dump that reads batches finds no damage, that judgement is asked, too: the two agree.
 //! - Each line that tells of damage begins with `!` and is counted.
 //!
 //! The database is locked meanwhile: a log that grows looks torn.
@@ -23,7 +24,9 @@ use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::record::{self, Entry, RecordReader};
 use crate::log::format::segment::Segment;
 use crate::log::protocol::cut as rule;
+use crate::operate::salvage::next_batch;
 use crate::recovery::chain::{Chain, Limit};
+use crate::recovery::verify::verify_locked;
 pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
 
 /// How much [`dump`] prints.
@@ -99,7 +102,10 @@ impl Dump<'_> {
             self.layout("current", &manifest.current)?;
             self.streams(&manifest.current, None)?;
         }
-        Ok(())
+        if self.damages > 0 || self.detail < Detail::Batches {
+            return Ok(());
+        }
+        verify_locked(self.config).map_or_else(|error| self.damage(2, error), |_| Ok(()))
     }
 
     /// The parts of a checkpoint; what they hold is read where batches are.
@@ -156,6 +162,7 @@ impl Dump<'_> {
         Ok(())
     }
 
+    /// The batches of a segment, also those behind damage.
     fn segment(
         &mut self,
         chain: &Chain,
@@ -164,52 +171,81 @@ impl Dump<'_> {
         frozen: Option<&FrozenGeneration>,
     ) -> io::Result<()> {
         let mut offset = segment.header.base;
-        let mut bytes = Vec::new();
         // Where later segments are missing it is the last one, and the generation ends beyond it.
         let end = limit.end.min(segment.header.capacity_end());
         while offset < end {
-            let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
-            if let Err(error) = read(segment, offset, head, &mut bytes) {
-                return self.damage(6, format_args!("{}: {error}", segment.path.display()));
-            }
-            let (header, certificates) = match BatchHeader::decode(&bytes, &chain.log, offset) {
-                Ok((header, certificates)) => (header, certificates.collect::<Vec<_>>()),
-                Err(error) if limit.exact => return self.damage(6, format_args!("at {offset}: {error}")),
-                Err(error) => return writeln!(self.out, "      the log ends at {offset}: {error}"),
-            };
-            let BatchHeader { length, record_bytes, stamp, csn, .. } = header;
-            if header.end() > end {
-                let what = format_args!("at {offset}: a batch of {length} bytes reaches beyond {end}");
-                return self.damage(6, what);
-            }
-            write!(self.out, "      batch {offset}: {length} bytes, {record_bytes} used, stamp {stamp}, csn {csn}")?;
-            for Certificate { stream, stamp, reach } in certificates {
-                if stamp > Stamp::ZERO {
-                    write!(self.out, ", certifies {stamp} at stream {stream}")?;
+            let Unsound { what, is_damage } =
+                match self.batch(chain, segment, (offset, Limit { end, ..limit }), frozen)? {
+                    Ok(next) => {
+                        offset = next;
+                        continue;
+                    }
+                    Err(unsound) => unsound,
+                };
+            match next_batch(segment, LogOffset(offset.0 + BLOCK_BYTES as u64), end) {
+                Ok(Some(next)) => {
+                    let what = format_args!("at {offset}: {what}, although a sound batch follows at log offset {next}");
+                    self.damage(6, what)?;
+                    offset = next;
                 }
-                if reach > LogOffset(0) {
-                    write!(self.out, ", stream {stream} reaches {reach}")?;
-                }
+                Ok(None) if is_damage => return self.damage(6, format_args!("at {offset}: {what}")),
+                Ok(None) => return writeln!(self.out, "      the log ends at {offset}: {what}"),
+                Err(error) => return self.damage(6, error),
             }
-            writeln!(self.out)?;
-            if self.detail >= Detail::Records {
-                if let Err(error) = read(segment, offset, record_bytes as usize, &mut bytes) {
-                    return self.damage(6, format_args!("{}: {error}", segment.path.display()));
-                }
-                let is_exact = limit.exact || is_followed(chain, segment, &header);
-                self.records(chain, offset, &bytes, (frozen, is_exact))?;
-            }
-            offset = header.end();
         }
         Ok(())
     }
 
+    /// The batch at `offset`; returns where it ends, or what is wrong with it.
+    fn batch(
+        &mut self,
+        chain: &Chain,
+        segment: &Segment,
+        (offset, limit): (LogOffset, Limit),
+        frozen: Option<&FrozenGeneration>,
+    ) -> io::Result<Result<LogOffset, Unsound>> {
+        let mut bytes = Vec::new();
+        let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
+        if let Err(error) = read(segment, offset, head, &mut bytes) {
+            return Ok(Err(Unsound::unreadable(segment, &error)));
+        }
+        let (header, certificates) = match BatchHeader::decode(&bytes, &chain.log, offset) {
+            Ok((header, certificates)) => (header, certificates.collect::<Vec<_>>()),
+            Err(error) => return Ok(Err(Unsound { what: error.to_string(), is_damage: limit.exact })),
+        };
+        let BatchHeader { length, record_bytes, stamp, csn, .. } = header;
+        if header.end() > limit.end {
+            let what = format!("a batch of {length} bytes reaches beyond {}", limit.end);
+            return Ok(Err(Unsound { what, is_damage: true }));
+        }
+        write!(self.out, "      batch {offset}: {length} bytes, {record_bytes} used, stamp {stamp}, csn {csn}")?;
+        for Certificate { stream, stamp, reach } in certificates {
+            if stamp > Stamp::ZERO {
+                write!(self.out, ", certifies {stamp} at stream {stream}")?;
+            }
+            if reach > LogOffset(0) {
+                write!(self.out, ", stream {stream} reaches {reach}")?;
+            }
+        }
+        writeln!(self.out)?;
+        if self.detail >= Detail::Records {
+            if let Err(error) = read(segment, offset, record_bytes as usize, &mut bytes) {
+                return Ok(Err(Unsound::unreadable(segment, &error)));
+            }
+            let is_exact = || limit.exact || !matches!(next_batch(segment, header.end(), limit.end), Ok(None));
+            self.records(chain, offset, &bytes, frozen, is_exact)?;
+        }
+        Ok(Ok(header.end()))
+    }
+
+    /// The records of the batch at `batch`; `is_exact` says whether that was durable.
     fn records(
         &mut self,
         chain: &Chain,
         batch: LogOffset,
         bytes: &[u8],
-        (frozen, is_exact): (Option<&FrozenGeneration>, bool),
+        frozen: Option<&FrozenGeneration>,
+        is_exact: impl FnOnce() -> bool,
     ) -> io::Result<()> {
         let mut at = header_bytes(chain.log.streams());
         while at < bytes.len() {
@@ -223,7 +259,7 @@ impl Dump<'_> {
                     at += entry.len();
                 }
                 // The last batch of a stream that crashed may be torn.
-                Err(error) if !is_exact => return writeln!(self.out, "        the log ends at {offset}: {error}"),
+                Err(error) if !is_exact() => return writeln!(self.out, "        the log ends at {offset}: {error}"),
                 Err(error) => return self.damage(8, format_args!("at {offset}: {error}")),
             }
         }
@@ -260,11 +296,17 @@ impl Dump<'_> {
     }
 }
 
-/// Whether a sound batch follows, so that this one was durable.
-fn is_followed(chain: &Chain, segment: &Segment, batch: &BatchHeader) -> bool {
-    let mut bytes = Vec::new();
-    let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
-    read(segment, batch.end(), head, &mut bytes).is_ok() && BatchHeader::decode(&bytes, &chain.log, batch.end()).is_ok()
+/// Why the bytes at an offset are no batch.
+struct Unsound {
+    what: String,
+    /// Whether it is damage even if nothing follows.
+    is_damage: bool,
+}
+
+impl Unsound {
+    fn unreadable(segment: &Segment, error: &io::Error) -> Unsound {
+        Unsound { what: format!("{}: {error}", segment.path.display()), is_damage: true }
+    }
 }
 
 /// Reads `length` bytes at `offset` of the log.

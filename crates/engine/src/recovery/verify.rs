@@ -84,6 +84,11 @@ pub struct StreamReport {
 /// What an open would fail with before it looks at rows, also where another process has the database open.
 pub fn verify(config: &Config) -> Result<VerifyReport, RecoveryError> {
     let _locks = directory::lock_to_read(config)?;
+    verify_locked(config)
+}
+
+/// As [`verify`], for whoever holds the locks of the directories.
+pub(crate) fn verify_locked(config: &Config) -> Result<VerifyReport, RecoveryError> {
     let dry_run::DryRun { manifest, scanned, verdicts, seconds, .. } = &dry_run::run(config, |_| Base::default())?;
     let (disk, clock) = (&*config.environment.disk, &config.environment.clock);
     let (started, checkpoint) = (clock.now(), Base::of(manifest).checkpoint);

@@ -23,12 +23,14 @@ mod export;
 mod prefix;
 mod report;
 mod rows;
+mod sound;
 
 use std::path::PathBuf;
 
 use osier_memory::Epochs;
 
 pub use report::{Damage, LostRows, RowName, SalvageReport, SalvagedTable};
+pub(in crate::operate) use sound::next_batch;
 
 use crate::checkpoint::files;
 use crate::checkpoint::loader::PartReader;

@@ -10,6 +10,7 @@
 use std::path::Path;
 
 use super::report::SalvageReport;
+use super::sound::{next_batch, read};
 use crate::directory::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest, NEVER};
 use crate::error::{Error, RecoveryError};
 use crate::ids::{LogOffset, Stamp};
@@ -156,7 +157,8 @@ impl Prefix {
                 match prefix.batch(&segment, offset, end, promises)? {
                     Ok(next) => (offset, prefix.end) = (next, next),
                     Err(what) => {
-                        let is_torn = !limit.exact && !sound_batch_follows(&segment, offset, end)?;
+                        let behind = LogOffset(offset.0 + BLOCK_BYTES as u64);
+                        let is_torn = !limit.exact && next_batch(&segment, behind, end)?.is_none();
                         if !is_torn {
                             prefix.damage = Some((segment.path.clone(), Some(segment.header.position(offset)), what));
                         } else if let Some(broken) = broken {
@@ -222,27 +224,4 @@ impl Prefix {
         }
         Ok(Ok(header.end()))
     }
-}
-
-/// Whether there is a sound header on any later block: a batch is written only after the one before is durable.
-fn sound_batch_follows(segment: &Segment, offset: LogOffset, end: LogOffset) -> Result<bool, Error> {
-    let (mut block, mut offset) = (vec![0; BLOCK_BYTES], LogOffset(offset.0 + BLOCK_BYTES as u64));
-    while offset < end {
-        read(segment, &mut block, offset)?;
-        if BatchHeader::names(&block, &segment.header.log, offset)
-            && BatchHeader::decode(&block, &segment.header.log, offset).is_ok()
-        {
-            return Ok(true);
-        }
-        offset.0 += BLOCK_BYTES as u64;
-    }
-    Ok(false)
-}
-
-/// Reads `buffer` full; what the file does not have reads as zeros.
-pub(super) fn read(segment: &Segment, buffer: &mut [u8], offset: LogOffset) -> Result<(), Error> {
-    let read = segment.file.read_at(buffer, segment.header.position(offset));
-    let read = read.map_err(RecoveryError::io("read", &segment.path))?;
-    buffer[read..].fill(0);
-    Ok(())
 }

@@ -8,8 +8,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::prefix;
 use super::report::{LostRows, SalvageReport};
+use super::sound;
 use crate::checkpoint::files::{self, part_directory};
 use crate::checkpoint::format::{HEADER_BYTES, PartIdentity};
 use crate::checkpoint::loader::PartReader;
@@ -204,7 +204,7 @@ impl Reader<'_> {
         let mut bytes = Vec::new();
         while offset < end {
             bytes.resize((end.0 - offset.0).min(BLOCK_BYTES as u64) as usize, 0);
-            prefix::read(&segment, &mut bytes, offset)?;
+            sound::read(&segment, &mut bytes, offset)?;
             let batch = BatchHeader::decode(&bytes, &header.log, offset).map(|(batch, _)| batch);
             let Some(batch) = batch.ok().filter(|batch| batch.end() <= end) else {
                 gap.get_or_insert(header.position(offset));
@@ -215,7 +215,7 @@ impl Reader<'_> {
                 self.report.damage(path, Some(position), format!("no batch up to byte {}", header.position(offset)));
             }
             bytes.resize(batch.record_bytes as usize, 0);
-            prefix::read(&segment, &mut bytes, offset)?;
+            sound::read(&segment, &mut bytes, offset)?;
             if let Some((at, what)) = self.records(&header, &bytes, offset) {
                 self.report.damage(path, Some(header.position(offset) + at as u64), what);
             }

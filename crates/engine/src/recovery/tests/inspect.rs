@@ -89,3 +89,35 @@ fn a_dump_says_where_it_stops() {
     world.disk.delete(world.home());
     assert!(matches!(verify(&world.config), Err(RecoveryError::NoDatabase { .. })));
 }
+
+#[test]
+fn a_dump_goes_on_behind_damage_and_counts_it() {
+    let world = crashed();
+    world.disk.edit(&world.path(1, 1), |bytes| bytes[BLOCK_BYTES + 8] ^= 1);
+    let mut out = Vec::new();
+    let damages = dump(&world.config, Detail::Records, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!((damages, text.matches('!').count()), (1, 1), "{text}");
+    for part in
+        ["      ! at 0: the checksum", "although a sound batch follows at log offset 4096", "stamp 12, raw_dep 11"]
+    {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert!(matches!(verify(&world.config), Err(RecoveryError::Damaged { .. })));
+}
+
+#[test]
+fn a_dump_counts_damage_that_only_another_stream_shows() {
+    let world = World::new(Protocol::Poplar, 2);
+    world.writer(0).batch(&[put(1, 0, "a", "one")]).flush();
+    world.writer(1).know(0, 1).batch(&[put(2, 0, "b", "two")]).flush();
+    let dumped = |detail| dump(&world.config, detail, &mut Vec::new()).unwrap();
+    assert_eq!((dumped(Detail::Segments), dumped(Detail::Batches), dumped(Detail::Records)), (0, 0, 0));
+    world.disk.edit(&world.path(0, 1), |bytes| bytes[BLOCK_BYTES..2 * BLOCK_BYTES].fill(0));
+    let text = printed(&world, Detail::Batches);
+    assert!(
+        text.contains("  ! log segment") && text.contains("another one knew it to be durable up to 4096"),
+        "{text}"
+    );
+    assert_eq!((dumped(Detail::Segments), dumped(Detail::Batches)), (0, 1), "what is not printed is not read");
+}
