@@ -47,10 +47,15 @@ number!(
     /// A secondary index of one table, never reused there.
     IndexId(u16)
 );
-number!(
-    /// A database, drawn at random when it is created, so that files of two databases never mix.
-    DatabaseId(u128)
-);
+/// A database, drawn at random when it is created, so that files of two databases never mix. It is written in hexadecimal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatabaseId(pub u128);
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
 
 number!(
     /// One open of a database, drawn at random: it tells apart copies of a database that were opened separately.
