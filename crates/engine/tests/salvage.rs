@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use osier::config::CheckpointKind;
+use osier::inspect::{Detail, dump, verify};
 use osier::salvage::{LostRows, RowName};
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Create, Database, Error, Protocol, SalvageError, SalvageReport, Session, Table, salvage};
@@ -175,10 +176,149 @@ fn a_missing_stream_leaves_what_came_before() {
     image.retain(|name, _| !name.starts_with("stream-1"));
     put(&home, &image);
     let (report, target) = salvaged(&home, "stream-target", false).unwrap();
-    assert!(report.damages[0].what.contains("stream-1"), "{report}");
+    assert!(report.damages[0].path.ends_with("stream-1"), "{report}");
     assert_eq!((count(&target), &report.skipped_generations), (0, &vec![2]), "{report}");
+    let text = report.to_string();
+    assert!(text.starts_with("salvaged no row") && text.ends_with("the new database holds none"), "{text}");
+    assert!(report.left_out >= 28, "those of the other stream: {text}");
     let (report, _) = salvaged(&home, "stream-rows", true).unwrap();
     assert!(report.records > 20, "{report}");
+}
+
+#[test]
+fn whatever_an_open_refuses_is_named_as_damage() {
+    let (home, image) = (directory("named"), crashed("named-source", false));
+    let logs = || image.keys().filter(|name| is_log(name));
+    let others = ["IDENTITY", "stream-1/NEWEST"].map(PathBuf::from);
+    let removed = logs().chain(&others).map(|name| (name, None));
+    for (name, length) in removed.chain(logs().map(|name| (name, Some(3 * 4096)))) {
+        let mut damaged = image.clone();
+        match length {
+            Some(length) => damaged.get_mut(name).unwrap().truncate(length),
+            None => drop(damaged.remove(name)),
+        }
+        put(&home, &damaged);
+        assert!(verify(&Config::new(&home)).is_err(), "{}: {length:?}", name.display());
+        for rows in [false, true] {
+            let report = salvaged(&home, "named-target", rows).unwrap().0;
+            let named = report.damages.iter().filter(|damage| damage.path == home.join(name)).count();
+            assert_eq!(named, 1, "{}: {length:?}\n{report}", name.display());
+            assert!(!report.to_string().contains("no damage was found"), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_truncated_segment_counts_up_to_its_end() {
+    let (home, image) = (directory("truncated"), crashed("truncated-source", false));
+    for name in image.keys().filter(|name| is_log(name)) {
+        let is_old = name.to_string_lossy().contains("00000001-");
+        let mut damaged = image.clone();
+        let log = damaged.get_mut(name).unwrap();
+        let used = log.chunks(4096).rposition(|block| block.iter().any(|byte| *byte != 0)).unwrap() + 1;
+        // In the middle of a block: the batch in it does not count.
+        log.truncate(9 * 4096 + 100);
+        put(&home, &damaged);
+        let (report, target) = salvaged(&home, "truncated-target", false).unwrap();
+        let position = report.damages.iter().find(|damage| damage.path == home.join(name)).unwrap().position;
+        assert_eq!(position, Some(9 * 4096 + 100), "{report}");
+        let range = if is_old { 8..30 } else { 40..60 };
+        assert!(range.contains(&count(&target)), "{}: {report}", name.display());
+        let left_out = u64::try_from(60 - count(&target)).unwrap();
+        assert!((1..=left_out).contains(&report.left_out), "{left_out} {report}");
+        // Nothing that a generation holds which ended is lost with the room behind it.
+        damaged.insert(name.clone(), image[name][..used * 4096].to_vec());
+        put(&home, &damaged);
+        let (report, target) = salvaged(&home, "truncated-room", false).unwrap();
+        let expected = if is_old { 60..61 } else { 57..61 };
+        assert!(report.damages.len() == 1 && expected.contains(&count(&target)), "{used} {report}");
+    }
+}
+
+#[test]
+fn a_report_says_how_far_it_reaches_and_what_is_left_out() {
+    let (home, mut image) = (directory("reach"), crashed("reach-source", false));
+    put(&home, &image);
+    let whole = salvaged(&home, "reach-whole", false).unwrap().0;
+    let reach = whole.reach.as_ref().unwrap();
+    assert_eq!((whole.left_out, reach.time.is_some()), (0, true), "{whole}");
+    assert!(whole.to_string().contains(&format!("is of epoch {}", reach.epoch)), "{whole}");
+    image.get_mut(Path::new("stream-0/00000002-00000001.log")).unwrap()[4 * 4096 + 200] ^= 1;
+    put(&home, &image);
+    let (report, target) = salvaged(&home, "reach-target", false).unwrap();
+    // One was in the batch that is damaged.
+    assert_eq!(report.left_out, u64::try_from(59 - count(&target)).unwrap(), "{report}");
+    assert!(report.reach.as_ref().unwrap().epoch < reach.epoch, "{report}");
+    assert!(report.to_string().contains(&format!("left out {} transactions", report.left_out)), "{report}");
+}
+
+#[test]
+fn a_directory_that_is_not_named_is_named_where_it_was() {
+    let [home, other] = ["unnamed", "unnamed-other"].map(directory);
+    let mut config = config(&home);
+    config.dirs = vec![home.clone(), other.clone()];
+    let (db, table) = open_with(config.clone());
+    steps(&db, &table, 20);
+    db.close().unwrap();
+    let last = other.display().to_string();
+    let expect = |text: &str| {
+        assert!(text.contains("directory 1") && text.contains(&last) && !text.contains("was-not-named"), "{text}");
+    };
+    for rows in [false, true] {
+        let report = salvaged(&home, "unnamed-target", rows).unwrap().0;
+        assert_eq!(report.damages.len(), 1, "{report}");
+        expect(&report.to_string());
+    }
+    let (db, table) = open_with(config);
+    steps(&db, &table, 20);
+    db.checkpoint().unwrap();
+    db.close().unwrap();
+    expect(&salvaged(&home, "unnamed-target", false).unwrap_err().to_string());
+    expect(&salvaged(&home, "unnamed-target", true).unwrap().0.to_string());
+    let mut dumped = Vec::new();
+    assert_eq!(dump(&Config::new(&home), Detail::Batches, &mut dumped).unwrap(), 1);
+    expect(&String::from_utf8(dumped).unwrap());
+}
+
+#[test]
+fn a_manifest_of_another_database_is_told_and_not_used() {
+    let home = directory("foreign");
+    let images = ["foreign-one", "foreign-two"].map(|name| crashed(name, false));
+    let [one, two] = ["foreign-one", "foreign-two"].map(|name| {
+        let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("salvage").join(name);
+        verify(&Config::new(source)).unwrap().database
+    });
+    let [one, two] = [one, two].map(|database| format!("{:032x}", database.0));
+    let mut image = images[1].clone();
+    image.insert("MANIFEST".into(), images[0][Path::new("MANIFEST")].clone());
+    // One whose log is gone, too, is known by its identity.
+    let mut bare = image.clone();
+    bare.retain(|name, _| !is_log(name));
+    for image in [&image, &bare] {
+        put(&home, image);
+        let error = salvaged(&home, "foreign-target", false).unwrap_err();
+        assert!(matches!(error, Error::Salvage(SalvageError::OtherManifest { .. })), "{error}");
+        for part in ["MANIFEST", &one, &two] {
+            assert!(error.to_string().contains(part), "`{part}` is not in {error}");
+        }
+    }
+    put(&home, &image);
+    let (report, target) = salvaged(&home, "foreign-rows", true).unwrap();
+    assert_eq!((count(&target), report.database.as_ref()), (60, Some(&two)), "{report}");
+    assert!(report.damages[0].path.ends_with("MANIFEST") && report.damages[0].what.contains(&one), "{report}");
+    // A file of another database beside it is left out, and as many leave no choice.
+    let strangers = images[0].iter().filter(|(name, _)| is_log(name));
+    for (name, bytes) in strangers {
+        image.remove(Path::new("MANIFEST"));
+        put(&home, &image);
+        let (report, target) = salvaged(&home, "foreign-rows", true).unwrap();
+        assert_eq!((count(&target), report.database.as_ref()), (60, Some(&two)), "{report}");
+        image.insert(name.to_string_lossy().replace("stream-", "stream-1").into(), bytes.clone());
+    }
+    put(&home, &image);
+    let error = salvaged(&home, "foreign-rows", true).unwrap_err();
+    assert!(matches!(error, Error::Salvage(SalvageError::SeveralDatabases { .. })), "{error}");
+    assert!(error.to_string().contains(&one) && error.to_string().contains(&two), "{error}");
 }
 
 #[test]

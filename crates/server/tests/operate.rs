@@ -287,3 +287,22 @@ fn a_restore_that_is_killed_leaves_nothing_that_opens_in_part() {
     }
     assert!(refused > 0, "no restore was killed half way");
 }
+
+#[test]
+fn damage_in_the_middle_of_a_log_is_marked_and_dumped_through() {
+    let directory = Directory::new();
+    let bench = "bench ycsb --records 1000 --transactions 2000 --streams 2";
+    succeeds(&directory, &format!("{bench} --dir db {SMALL_FILES}"));
+    assert!(!succeeds(&directory, "log dump db").contains('!'));
+    let whole = succeeds(&directory, "log dump db").lines().count();
+    let log = directory.join("db/stream-1/00000001-00000001.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[4096 + 8..4096 + 12].fill(0xee);
+    std::fs::write(&log, bytes).unwrap();
+    fails(&directory, "log verify db", 10);
+    let output = osier(&directory, "log dump db");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(10), "{text}");
+    assert!(text.contains("! at 0: ") && text.contains("although a sound batch follows"), "{text}");
+    assert!(text.lines().count() > whole / 2, "what follows is there");
+}

@@ -24,7 +24,7 @@ use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::record::{self, Entry, RecordReader};
 use crate::log::format::segment::Segment;
 use crate::log::protocol::cut as rule;
-use crate::operate::salvage::next_batch;
+use crate::operate::salvage::{Unnamed, next_batch};
 use crate::recovery::chain::{Chain, Limit};
 use crate::recovery::verify::verify_locked;
 pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
@@ -52,7 +52,8 @@ pub fn dump(config: &Config, detail: Detail, out: &mut dyn Write) -> Result<u64,
     let _locks = directory::lock_to_read(config)?;
     let found = directory::find_damaged(config)?;
     let (manifest, missing) = found.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
-    let mut dump = Dump { config, manifest: &manifest, home, detail, out, damages: 0 };
+    let unnamed = Unnamed::find(config, &manifest)?;
+    let mut dump = Dump { config, manifest: &manifest, home, unnamed, detail, out, damages: 0 };
     let unfinished = directory::refuse_unfinished(config).err().map(|error| error.to_string());
     let printed = dump.run(&unfinished.into_iter().chain(missing).collect::<Vec<_>>());
     printed.map_err(|source| RecoveryError::Io { action: "write", path: "the output".into(), source })?;
@@ -63,6 +64,7 @@ struct Dump<'d> {
     config: &'d Config,
     manifest: &'d Manifest,
     home: &'d Path,
+    unnamed: Unnamed,
     detail: Detail,
     out: &'d mut dyn Write,
     damages: u64,
@@ -78,8 +80,13 @@ impl Dump<'_> {
         let manifest = self.manifest;
         writeln!(self.out, "database {:032x} in {}", manifest.database.0, self.home.display())?;
         for (index, entry) in (0..).zip(&manifest.directories) {
-            let state = if entry.is_retired { ", left out" } else { "" };
-            writeln!(self.out, "  directory {index}: {}{state}", manifest.directory(self.home, index).display())?;
+            let path = manifest.directory(self.home, index);
+            let (path, state) = match (entry.is_retired, self.unnamed.last(&path)) {
+                (true, last) => (last.map_or(path, |(last, _)| last), ", left out"),
+                (false, Some((last, _))) => (last, ", not among those named"),
+                (false, None) => (path, ""),
+            };
+            writeln!(self.out, "  directory {index}: {}{state}", path.display())?;
         }
         missing.iter().try_for_each(|missing| self.damage(2, missing))?;
         for checkpoint in &manifest.checkpoints {
@@ -111,8 +118,10 @@ impl Dump<'_> {
     /// The parts of a checkpoint; what they hold is read where batches are.
     fn parts(&mut self, checkpoint: &CheckpointEntry) -> io::Result<()> {
         for (path, part, length) in files::parts_of(self.home, self.manifest, checkpoint) {
-            writeln!(self.out, "    part {}: {length} bytes, {}", part.part, path.display())?;
-            if self.detail >= Detail::Batches {
+            let unnamed = self.unnamed.last(&path);
+            let shown = unnamed.as_ref().map_or(&path, |(last, _)| last);
+            writeln!(self.out, "    part {}: {length} bytes, {}", part.part, shown.display())?;
+            if unnamed.is_none() && self.detail >= Detail::Batches {
                 match PartReader::read_all(&*self.config.environment.disk, path, part, length) {
                     Ok(Totals { rows, blocks, .. }) => writeln!(self.out, "      {rows} rows in {blocks} blocks")?,
                     Err(error) => self.damage(6, error)?,
@@ -136,8 +145,14 @@ impl Dump<'_> {
         let disk = &*self.config.environment.disk;
         for stream in 0..layout.streams.len() {
             let (chain, broken) = Chain::find(disk, self.home, self.manifest, layout, frozen, stream);
-            self.chain(&chain, frozen)?;
-            broken.map_or(Ok(()), |error| self.damage(4, error))?;
+            match self.unnamed.last(&chain.directory) {
+                // It is missing, which the list of directories says.
+                Some((last, _)) => writeln!(self.out, "  stream {stream} was in {}", last.display())?,
+                None => {
+                    self.chain(&chain, frozen)?;
+                    broken.map_or(Ok(()), |error| self.damage(4, error))?;
+                }
+            }
         }
         Ok(())
     }

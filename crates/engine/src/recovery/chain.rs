@@ -17,7 +17,9 @@ use crate::directory::manifest::{FrozenGeneration, Layout, Manifest};
 use crate::error::RecoveryError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
-use crate::log::format::segment::{FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, segment_path};
+use crate::log::format::segment::{
+    FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, SegmentError, read_header, segment_path,
+};
 use crate::log::format::{LogIdentity, newest};
 
 /// The segments of one stream in one generation.
@@ -61,7 +63,8 @@ impl Chain {
         (0..layout.streams.len()).map(find).collect()
     }
 
-    /// Returns the chain of one stream as far as it is sound, and why it ends there where that is too early.
+    /// Returns the chain of one stream as far as it is sound, and why it ends there where that is too early: a segment whose file
+    /// is too short is the last one.
     pub(crate) fn find(
         disk: &dyn Disk,
         home: &Path,
@@ -168,7 +171,16 @@ impl Chain {
             return Err(self.missing(first, None));
         }
         for (sequence, expected) in sequences.iter().zip(first..) {
-            let segment = open(*sequence)?;
+            let opened = open(*sequence);
+            let path = segment_path(&directory, log.generation(), *sequence);
+            if let Err(RecoveryError::Segment(SegmentError::Short { .. })) = &opened
+                && *sequence == expected
+                && let Ok((header, file)) = read_header(disk, &path)
+            {
+                // The chain ends with it: a salvage and a dump read what the file still has.
+                self.push(Segment { path, header, file })?;
+            }
+            let segment = opened?;
             if *sequence != expected {
                 return Err(self.missing(expected, None));
             }

@@ -14,31 +14,40 @@
 //! - **V2** A fuzzy checkpoint is a base only if the cut reaches everything it may hold; an epoch checkpoint is a state of
 //!   its own.
 //! - **V3** Where no such state is proven, nothing is written, unless rows are asked for, which promise no consistency.
+//! - **V4** Where no damage is reported, recovery's own judgement agrees that there is none.
 //! - The target does not open until everything is in it.
 //!
 //! Deliberately absent: salvage without a manifest other than of rows (the cuts of earlier generations are nowhere else), and
 //! older checkpoints (none is kept).
 
+mod damage;
 mod export;
+mod left_out;
+mod origin;
 mod prefix;
 mod report;
 mod rows;
 mod sound;
+mod unnamed;
 
 use std::path::PathBuf;
 
 use osier_memory::Epochs;
 
-pub use report::{Damage, LostRows, RowName, SalvageReport, SalvagedTable};
+pub use damage::Damage;
+pub use left_out::Reach;
+pub use report::{LostRows, RowName, SalvageReport, SalvagedTable};
 pub(in crate::operate) use sound::next_batch;
+pub(in crate::operate) use unnamed::Unnamed;
 
 use crate::checkpoint::files;
 use crate::checkpoint::loader::PartReader;
 use crate::config::{CheckpointKind, Config, Create};
 use crate::directory::DirectoryError;
 use crate::directory::manifest::Manifest;
-use crate::error::{Error, RecoveryError, SalvageError};
+use crate::error::{Error, SalvageError};
 use crate::ids::Stamp;
+use crate::recovery::verify::verify_locked;
 use crate::table::store::Store;
 use crate::{directory, recovery};
 
@@ -74,6 +83,11 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
         (report.records, report.replayed) = (recovered.records, recovered.replayed);
         report.checkpoint = manifest.checkpoints.last().map(|entry| entry.number);
     }
+    if report.damages.is_empty()
+        && let Err(error) = verify_locked(damaged)
+    {
+        report.damages.push(Damage::of(home, &error));
+    }
     export::write(&store, Config { create: Create::New, checkpoint_at_close: true, ..target }, &mut report)?;
     Ok(report)
 }
@@ -81,16 +95,18 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
 /// A manifest whose frozen generations are what counts.
 fn provable(damaged: &Config, report: &mut SalvageReport) -> Result<Manifest, Error> {
     let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
-    let missing = || RecoveryError::NoDatabase { path: home.clone() };
-    let (mut manifest, unnamed) = directory::find_damaged(damaged)?.ok_or_else(missing)?;
-    unnamed.into_iter().for_each(|what| report.damage(home, None, what));
-    report.database = Some(format!("{:032x}", manifest.database.0));
+    let (mut manifest, unnamed) = origin::provable(damaged, report)?;
+    report.database = Some(manifest.database.to_string());
+    let mut reach = manifest.checkpoints.last().and_then(Reach::of_checkpoint);
     let generations = manifest.frozen.len() + usize::from(!manifest.is_closed());
     for index in 0..generations {
-        let judged = prefix::judge(disk, home, &manifest, index, report)?;
+        let judged = prefix::judge(disk, home, &manifest, index, &unnamed, report)?;
+        reach = reach.max(judged.reach);
         if judged.is_whole {
             continue;
         }
+        report.left_out = judged.left_out;
+        left_out::count(damaged, &manifest, &judged, report)?;
         let layouts = manifest.frozen.iter().map(|frozen| &frozen.layout).chain([&manifest.current]);
         let later =
             layouts.map(|layout| layout.generation.0).filter(|number| *number > judged.frozen.layout.generation.0);
@@ -101,23 +117,33 @@ fn provable(damaged: &Config, report: &mut SalvageReport) -> Result<Manifest, Er
         manifest.frozen.push(judged.frozen);
         break;
     }
-    check_base(damaged, &manifest, report)?;
+    report.reach = reach.map(|(epoch, time)| Reach::new(epoch, time));
+    check_base(damaged, &manifest, &unnamed, report)?;
     Ok(manifest)
 }
 
 /// The checkpoint must be whole, and the cut must reach what a fuzzy one may hold.
-fn check_base(damaged: &Config, manifest: &Manifest, report: &mut SalvageReport) -> Result<(), Error> {
+fn check_base(
+    damaged: &Config,
+    manifest: &Manifest,
+    unnamed: &Unnamed,
+    report: &mut SalvageReport,
+) -> Result<(), Error> {
     let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
     let Some(entry) = manifest.checkpoints.last() else { return Ok(()) };
     for (path, part, length) in files::parts_of(home, manifest, entry) {
-        if let Err(error) = PartReader::read_all(disk, path.clone(), part, length) {
-            report.damages.push(Damage { path, position: None, what: error.to_string() });
+        if let Some((last, what)) = unnamed.last(&path) {
+            report.damage(last, None, what);
+        } else if let Err(error) = PartReader::read_all(disk, path.clone(), part, length) {
+            report.damage(path, None, error);
         }
     }
     let refuse = |what| Err(SalvageError::NothingProven { path: home.clone(), what }.into());
     let cut = report.cut.map_or(Stamp::MAX, Stamp);
     match report.damages.iter().find(|damage| damage.path.extension().is_some_and(|extension| extension == "ckpt")) {
-        Some(damage) => refuse(format!("checkpoint {} is damaged ({})", entry.number, damage.what)),
+        Some(damage) => {
+            refuse(format!("checkpoint {} is damaged ({}: {})", entry.number, damage.path.display(), damage.what))
+        }
         None if entry.kind == CheckpointKind::Fuzzy && entry.max_seen > cut => {
             let what = "is fuzzy and may hold parts of transactions that are lost";
             refuse(format!("checkpoint {} {what}", entry.number))

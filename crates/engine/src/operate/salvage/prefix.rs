@@ -3,21 +3,24 @@
 //! Invariants:
 //! - A stream is read in the order it was written, and nothing behind the first unsound byte counts.
 //! - A stream that lost something is durable up to the last stamp before the loss and no further, whatever others certify.
-//! - A batch counts whole or not at all.
+//! - A batch counts whole or not at all. A file that is too short counts up to its end, and harms nothing if what counts of it
+//!   ended before.
 //! - A newest segment that is gone, or its last batches, leave no gap, and certificates hide it. Then a transaction that counts
 //!   may have read what no stream holds: that shows the loss, and certificates count no more.
 
 use std::path::Path;
 
+use super::damage::Damage;
 use super::report::SalvageReport;
-use super::sound::{next_batch, read};
+use super::sound::{held, next_batch, read};
+use super::unnamed::Unnamed;
 use crate::directory::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest, NEVER};
 use crate::error::{Error, RecoveryError};
-use crate::ids::{LogOffset, Stamp};
+use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Disk};
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::record::{self, Entry};
-use crate::log::format::segment::{FIRST_OFFSET, Segment};
+use crate::log::format::segment::{FIRST_OFFSET, Segment, SegmentError};
 use crate::log::protocol::cut::{self, StreamEvidence};
 use crate::recovery::chain::Chain;
 
@@ -26,6 +29,10 @@ pub(super) struct Judged {
     pub(super) frozen: FrozenGeneration,
     /// Whether that is what the manifest says, so that later generations count.
     pub(super) is_whole: bool,
+    /// The greatest epoch of what counts and is in no checkpoint, and when its batch was closed.
+    pub(super) reach: Option<(Epoch, WallTime)>,
+    /// Transactions that were read, do not count, and would if nothing was lost or the crash had come later.
+    pub(super) left_out: u64,
 }
 
 /// One stream.
@@ -34,7 +41,19 @@ struct Prefix {
     /// The end of the last sound batch; where there is none the begin of the chain.
     end: LogOffset,
     stamp: Stamp,
-    damage: Option<(std::path::PathBuf, Option<u64>, String)>,
+    damage: Option<Damage>,
+    /// What is wrong with a file beyond the end of what counts.
+    harmless: Option<Damage>,
+}
+
+/// A record of a sound batch.
+struct Read {
+    stamp: Stamp,
+    /// What it read.
+    raw_dep: Stamp,
+    epoch: Epoch,
+    /// When the batch was closed.
+    closed: WallTime,
 }
 
 /// What batches say of all streams.
@@ -42,19 +61,31 @@ struct Promises {
     csn: Stamp,
     certified: Vec<Stamp>,
     reached: Vec<LogOffset>,
-    /// Of all records.
-    stamps: Vec<Stamp>,
-    /// What they read.
-    raw_deps: Vec<Stamp>,
+    records: Vec<Read>,
 }
 
 impl Promises {
     /// A stamp up to `cut` and beyond `given_up` that was read although no record has it.
-    fn unfounded(mut self, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
-        self.stamps.sort_unstable();
-        let is_unfounded =
-            |read: &Stamp| (*read > given_up && *read <= cut) && self.stamps.binary_search(read).is_err();
-        self.raw_deps.into_iter().find(is_unfounded)
+    fn unfounded(&self, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
+        let mut stamps: Vec<Stamp> = self.records.iter().map(|record| record.stamp).collect();
+        stamps.sort_unstable();
+        let is_unfounded = |read: &Stamp| (*read > given_up && *read <= cut) && stamps.binary_search(read).is_err();
+        self.records.iter().map(|record| record.raw_dep).find(is_unfounded)
+    }
+
+    /// What counts of `frozen`: its reach, and how many records do not count.
+    fn weigh(&self, manifest: &Manifest, frozen: &FrozenGeneration) -> (Option<(Epoch, WallTime)>, u64) {
+        let (mut reach, mut left_out) = (None, 0);
+        for Read { stamp, raw_dep, epoch, closed } in &self.records {
+            if manifest.checkpoints.last().is_some_and(|checkpoint| checkpoint.covers(*stamp, *epoch)) {
+                continue;
+            }
+            match cut::lives(frozen.layout.protocol, *stamp, *raw_dep, frozen.cut) && *epoch <= frozen.until {
+                true => reach = reach.max(Some((*epoch, *closed))),
+                false => left_out += 1,
+            }
+        }
+        (reach, left_out)
     }
 }
 
@@ -64,6 +95,7 @@ pub(super) fn judge(
     home: &Path,
     manifest: &Manifest,
     index: usize,
+    unnamed: &Unnamed,
     report: &mut SalvageReport,
 ) -> Result<Judged, Error> {
     let frozen = manifest.frozen.get(index);
@@ -73,8 +105,7 @@ pub(super) fn judge(
         csn: layout.floor,
         certified: vec![layout.floor; streams],
         reached: vec![FIRST_OFFSET; streams],
-        stamps: Vec::new(),
-        raw_deps: Vec::new(),
+        records: Vec::new(),
     };
     let mut prefixes = Vec::with_capacity(streams);
     for stream in 0..streams {
@@ -91,13 +122,13 @@ pub(super) fn judge(
                 true => format!("it ends at offset {end}, but others knew it to be durable up to {reached}"),
                 false => format!("it ends at stamp {durable}, but {} was known to be durable", promises.csn),
             };
-            prefix.damage = Some((prefix.chain.directory.clone(), None, what));
+            prefix.damage = Some(Damage::new(&prefix.chain.directory, None, what));
         }
+        let damages = prefix.damage.iter().chain(&prefix.harmless);
+        // Of a directory that was not named this is known already.
+        report.damages.extend(damages.filter(|damage| unnamed.last(&damage.path).is_none()).cloned());
         match (&prefix.damage, frozen) {
-            (Some((path, position, what)), _) => {
-                report.damage(path, *position, what);
-                cut = cut.min(prefix.stamp);
-            }
+            (Some(_), _) => cut = cut.min(prefix.stamp),
             (None, None) => cut = cut.min(durable),
             (None, Some(_)) => {}
         }
@@ -118,7 +149,8 @@ pub(super) fn judge(
         Some(frozen) if is_whole => frozen.clone(),
         _ => freeze(manifest, frozen, cut, &prefixes),
     };
-    Ok(Judged { frozen, is_whole })
+    let (reach, discarded) = promises.weigh(manifest, &frozen);
+    Ok(Judged { frozen, is_whole, reach, left_out: if is_whole { 0 } else { discarded } })
 }
 
 /// The generation, `frozen` or the current one, as it ends with `prefixes`.
@@ -146,34 +178,36 @@ impl Prefix {
         promises: &mut Promises,
     ) -> Result<Prefix, Error> {
         let end = chain.segments.first().map_or(FIRST_OFFSET, |first| first.header.base);
-        let mut prefix = Prefix { chain, end, stamp: layout.floor, damage: None };
+        let mut prefix = Prefix { chain, end, stamp: layout.floor, damage: None, harmless: None };
+        let directory = prefix.chain.directory.clone();
+        let broken_damage = broken.as_ref().map(|broken| Damage::of(&directory, broken));
+        let is_short = matches!(broken, Some(RecoveryError::Segment(SegmentError::Short { .. })));
         for place in 0..prefix.chain.segments.len() {
             let segment = prefix.chain.segments[place].clone();
             let limit = prefix.chain.limit(place);
-            let end = limit.end.min(segment.header.capacity_end());
+            let end = limit.end.min(segment.header.capacity_end()).min(held(&segment)?);
             prefix.stamp = prefix.stamp.max(segment.header.floor);
             let mut offset = segment.header.base;
             while offset < end {
                 match prefix.batch(&segment, offset, end, promises)? {
                     Ok(next) => (offset, prefix.end) = (next, next),
                     Err(what) => {
-                        let behind = LogOffset(offset.0 + BLOCK_BYTES as u64);
-                        let is_torn = !limit.exact && next_batch(&segment, behind, end)?.is_none();
-                        if !is_torn {
-                            prefix.damage = Some((segment.path.clone(), Some(segment.header.position(offset)), what));
-                        } else if let Some(broken) = broken {
-                            prefix.damage = Some((prefix.chain.directory.clone(), None, broken.to_string()));
-                        }
+                        let is_followed =
+                            next_batch(&segment, LogOffset(offset.0 + BLOCK_BYTES as u64), end)?.is_some();
+                        let is_cut_off = is_short && !is_followed && place + 1 == prefix.chain.segments.len();
+                        prefix.damage = match is_followed || (limit.exact && !is_cut_off) {
+                            true => Some(Damage::new(&segment.path, Some(segment.header.position(offset)), what)),
+                            false => broken_damage,
+                        };
                         return Ok(prefix);
                     }
                 }
             }
         }
-        prefix.damage = broken.map(|broken| (prefix.chain.directory.clone(), None, broken.to_string()));
-        if prefix.damage.is_none()
-            && let Some(end) = prefix.chain.frozen_end
-        {
-            prefix.end = end;
+        match prefix.chain.frozen_end {
+            Some(end) if broken.is_none() => prefix.end = end,
+            Some(end) if is_short && prefix.end == end => prefix.harmless = broken_damage,
+            _ => prefix.damage = broken_damage,
         }
         Ok(prefix)
     }
@@ -206,8 +240,12 @@ impl Prefix {
             };
             if let Entry::Record(record) = &entry {
                 let (found, raw_dep) = (record.header().stamp, record.header().raw_dep);
-                promises.stamps.push(found);
-                promises.raw_deps.push(raw_dep);
+                promises.records.push(Read {
+                    stamp: found,
+                    raw_dep,
+                    epoch: record.header().epoch,
+                    closed: header.closed,
+                });
                 if found <= stamp || found > header.stamp {
                     return Ok(Err(format!("stamp {found} follows {stamp} in a batch up to {}", header.stamp)));
                 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::damage::Damage;
+use super::left_out::Reach;
 use crate::checkpoint::loader::RowKey;
 use crate::table::Table;
 
@@ -26,6 +28,11 @@ pub struct SalvageReport {
     pub lost: Vec<LostRows>,
     /// Up to which stamp transactions count, where damage made it less; beyond only those that read nothing beyond.
     pub cut: Option<u64>,
+    /// How far what was saved reaches; `None` where nothing says, and for rows.
+    pub reach: Option<Reach>,
+    /// Transactions of the log that can be read and are not in the new database; those that cannot be read are not counted. After
+    /// a crash also such of which nobody was told that they are durable.
+    pub left_out: u64,
     /// Generations that are left out because they follow one that is damaged.
     pub skipped_generations: Vec<u64>,
     /// The checkpoint that was loaded.
@@ -40,18 +47,6 @@ pub struct SalvageReport {
     pub tables: Vec<SalvagedTable>,
     /// Rows of tables whose definition is lost.
     pub nameless_rows: u64,
-}
-
-/// Something that is not as it was written.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Damage {
-    /// The file or directory.
-    pub path: PathBuf,
-    /// Where in the file, where that is known.
-    pub position: Option<u64>,
-    /// What is wrong.
-    pub what: String,
 }
 
 /// What a part of a checkpoint held between two rows, neither of which is lost. Its rows ascend by the tables' ids, then by key.
@@ -128,6 +123,8 @@ impl SalvageReport {
             damages: Vec::new(),
             lost: Vec::new(),
             cut: None,
+            reach: None,
+            left_out: 0,
             skipped_generations: Vec::new(),
             checkpoint: None,
             superseded_files: 0,
@@ -139,7 +136,12 @@ impl SalvageReport {
     }
 
     pub(super) fn damage(&mut self, path: impl Into<PathBuf>, position: Option<u64>, what: impl fmt::Display) {
-        self.damages.push(Damage { path: path.into(), position, what: what.to_string() });
+        self.damages.push(Damage::new(path, position, what));
+    }
+
+    /// Whether there is damage and the new database is empty.
+    fn saved_nothing(&self) -> bool {
+        !self.damages.is_empty() && self.tables.iter().all(|table| table.rows == 0)
     }
 
     /// Names the rows of `table` around those that are lost, now that its definition is known.
@@ -154,8 +156,13 @@ impl SalvageReport {
 impl fmt::Display for SalvageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, target) = (self.home.display(), self.target.display());
-        let what = if self.consistent { "a consistent state" } else { "rows, which promise no consistency," };
-        writeln!(f, "salvaged {what} of the database in {from} to {target}")?;
+        let database = self.database.as_ref().map_or(String::new(), |database| format!(" {database}"));
+        let what = match (self.saved_nothing(), self.consistent) {
+            (true, _) => "no row",
+            (false, true) => "a consistent state",
+            (false, false) => "rows, which promise no consistency,",
+        };
+        writeln!(f, "salvaged {what} of the database{database} in {from} to {target}")?;
         for Damage { path, position, what } in &self.damages {
             let at = position.map_or(String::new(), |position| format!(" at byte {position}"));
             writeln!(f, "  damage   {}{at}: {what}", path.display())?;
@@ -167,6 +174,17 @@ impl fmt::Display for SalvageReport {
         }
         if let Some(cut) = self.cut {
             writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;
+        }
+        if let Some(Reach { epoch, time }) = &self.reach {
+            let time = time.as_ref().map_or(String::new(), |time| format!(", which was logged at {time}"));
+            writeln!(f, "  reaches  the newest transaction that is saved is of epoch {epoch}{time}")?;
+        }
+        if self.left_out > 0 {
+            let why = match self.damages.is_empty() {
+                true => "nobody was told that they are durable",
+                false => "they follow what is damaged, or may rest on it, or nobody was told that they are durable",
+            };
+            writeln!(f, "  left out {} transactions of the log that can be read: {why}", self.left_out)?;
         }
         for generation in &self.skipped_generations {
             writeln!(f, "  skipped  generation {generation}, which may rest on what is lost")?;
@@ -185,10 +203,19 @@ impl fmt::Display for SalvageReport {
             let refused = if *refused > 0 { format!(", {refused} refused") } else { String::new() };
             writeln!(f, "  saved    {rows} rows of {name}{refused}")?;
         }
-        if self.damages.is_empty() {
-            write!(f, "no damage was found")
-        } else {
-            write!(f, "what else was there is missing")
+        match (self.damages.is_empty(), self.saved_nothing(), self.consistent) {
+            (true, ..) => write!(f, "no damage was found"),
+            (false, true, true) => write!(f, "nothing is proven of any row: the new database holds none"),
+            (false, true, false) => {
+                write!(f, "no row can be read that belongs to a table: the new database holds none")
+            }
+            (false, false, true) => {
+                write!(
+                    f,
+                    "transactions in the damaged places, and those that may rest on them, are not in the new database"
+                )
+            }
+            (false, false, false) => write!(f, "rows that only the damaged places held are not in the new database"),
         }
     }
 }

@@ -6,29 +6,32 @@
 //! - What the manifest no longer needs is left out and counted: it would bring back rows that were deleted since. Where a part of
 //!   the checkpoint is damaged it is read, too, since it may hold what the part lost.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::damage::Damage;
+use super::origin::{self, Origin};
 use super::report::{LostRows, SalvageReport};
-use super::sound;
-use crate::checkpoint::files::{self, part_directory};
-use crate::checkpoint::format::{HEADER_BYTES, PartIdentity};
+use super::sound::SoundBatches;
+use super::unnamed::Unnamed;
+use crate::checkpoint::files;
+use crate::checkpoint::format::PartIdentity;
 use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
-use crate::directory;
 use crate::directory::manifest::Manifest;
-use crate::error::{Error, SalvageError};
+use crate::error::{Error, RecoveryError, SalvageError};
 use crate::ids::{DatabaseId, Generation, LogOffset};
-use crate::io::{BLOCK_BYTES, Disk, OpenMode};
-use crate::log::format::batch::{BatchHeader, header_bytes};
+use crate::io::{Disk, OpenMode};
+use crate::log::format::batch::header_bytes;
 use crate::log::format::record::{self, Entry};
-use crate::log::format::segment::{self, FileName, Segment, is_stream_directory};
+use crate::log::format::segment::{self, Segment};
+use crate::recovery::chain::Chain;
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
 use crate::recovery::replay::values::ValueMachine;
 use crate::table::store::Store;
 
 struct Reader<'r> {
     disk: &'r dyn Disk,
-    /// That of the manifest, else of the first sound file.
+    /// Files of others are not read.
     database: Option<DatabaseId>,
     /// What tells which files are superseded; `None` where all are read.
     manifest: Option<(&'r Manifest, &'r Path)>,
@@ -40,21 +43,11 @@ struct Reader<'r> {
 /// Reads them into `store`.
 pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) -> Result<(), Error> {
     let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
-    let manifest = match directory::find_damaged(damaged) {
-        Ok(found) => found.map(|(manifest, missing)| {
-            missing.into_iter().for_each(|what| report.damage(home, None, what));
-            manifest
-        }),
-        Err(error) => {
-            report.damage(home, None, error);
-            None
-        }
-    };
-    let database = manifest.as_ref().map(|manifest| manifest.database);
+    let Origin { database, manifest, unnamed } = origin::of_rows(damaged, report)?;
     let machine = ValueMachine::new(store, damaged)?;
     let newest = manifest.as_ref().and_then(|manifest| Some((manifest, manifest.checkpoints.last()?)));
     let mut missing = newest.map_or(Vec::new(), |(manifest, entry)| files::parts_of(home, manifest, entry));
-    let (named, others): (Vec<_>, Vec<_>) = parts(damaged)?
+    let (named, others): (Vec<_>, Vec<_>) = origin::parts(damaged)?
         .into_iter()
         .partition(|path| missing.iter().any(|(part, ..)| part.file_name() == path.file_name()));
     let before = report.damages.len();
@@ -67,34 +60,39 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
         reader.manifest = manifest.as_ref().map(|manifest| (manifest, home.as_path()));
     }
     others.iter().try_for_each(|path| reader.part(path, None))?;
-    for directory in &damaged.dirs {
-        for stream in list(disk, directory)?.iter().filter(|path| is_stream_directory(path)) {
-            for path in list(disk, stream)? {
-                if let Some(FileName::Segment { generation, sequence }) = FileName::parse(&path) {
-                    reader.segment(&path, generation, sequence)?;
-                }
-            }
-        }
+    for (path, generation, sequence) in origin::segments(damaged)? {
+        reader.segment(&path, generation, sequence)?;
     }
     for (path, ..) in missing {
-        reader.report.damage(&path, None, "it is missing");
+        let (path, what) = unnamed.last(&path).unwrap_or_else(|| (path, "it is missing".to_owned()));
+        reader.report.damage(&path, None, what);
         reader.report.lost.push(LostRows::after(&path, None));
     }
-    reader.report.database = reader.database.map(|database| format!("{:032x}", database.0));
-    match reader.files {
-        0 => Err(SalvageError::NothingFound { path: home.clone() }.into()),
-        _ => Ok(()),
+    if reader.files == 0 {
+        return Err(SalvageError::NothingFound { path: home.clone() }.into());
     }
+    reader.report.database = reader.database.map(|database| database.to_string());
+    if let Some(manifest) = &manifest {
+        expect_chains(damaged, manifest, &unnamed, report);
+    }
+    Ok(())
 }
 
-/// The parts of checkpoints, named by the manifest or not.
-fn parts(damaged: &Config) -> Result<Vec<PathBuf>, SalvageError> {
-    let mut found = Vec::new();
-    for directory in &damaged.dirs {
-        found.extend(list(&*damaged.environment.disk, &part_directory(directory))?);
+/// Reports where the files of a stream are not those that the manifest and the stream itself say there are.
+fn expect_chains(damaged: &Config, manifest: &Manifest, unnamed: &Unnamed, report: &mut SalvageReport) {
+    let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
+    let frozen = manifest.frozen.iter().map(|frozen| (&frozen.layout, Some(frozen)));
+    let current = (!manifest.is_closed()).then_some((&manifest.current, None));
+    for (layout, frozen) in frozen.chain(current) {
+        for stream in 0..layout.streams.len() {
+            let (chain, broken) = Chain::find(disk, home, manifest, layout, frozen, stream);
+            let broken = broken.map(|broken| Damage::of(&chain.directory, &broken));
+            let is_news = |damage: &Damage| {
+                unnamed.last(&damage.path).is_none() && report.damages.iter().all(|known| known.path != damage.path)
+            };
+            report.damages.extend(broken.filter(is_news));
+        }
     }
-    found.retain(|path| path.extension().is_some_and(|extension| extension == "ckpt"));
-    Ok(found)
 }
 
 /// Whether the manifest of the database in `home` needs a segment no more.
@@ -110,19 +108,12 @@ fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Gene
     known.is_some_and(|known| !manifest.needs(home, &known.join(stream), generation, sequence))
 }
 
-fn list(disk: &dyn Disk, directory: &Path) -> Result<Vec<PathBuf>, SalvageError> {
-    match disk.exists(directory).map_err(SalvageError::io("look for", directory))? {
-        true => disk.list(directory).map_err(SalvageError::io("list", directory)),
-        false => Ok(Vec::new()),
-    }
-}
-
 impl Reader<'_> {
     /// Whether a file of `database` is to be read.
     fn admits(&mut self, path: &Path, database: DatabaseId) -> bool {
-        let is_ours = *self.database.get_or_insert(database) == database;
+        let is_ours = self.database == Some(database);
         if !is_ours {
-            self.report.damage(path, None, "it belongs to another database");
+            self.report.damage(path, None, format!("it belongs to another database, {database}"));
         }
         self.files += u64::from(is_ours);
         is_ours
@@ -131,10 +122,7 @@ impl Reader<'_> {
     /// The sound blocks of a part, also behind damage, and between which rows others are lost; `expected` is what the manifest
     /// says of it.
     fn part(&mut self, path: &Path, expected: Option<PartIdentity>) -> Result<(), Error> {
-        let file = self.disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
-        let mut header = vec![0; HEADER_BYTES];
-        let read = file.read_at(&mut header, 0).map_err(SalvageError::io("read", path))?;
-        let Some(part) = PartIdentity::decode(&header[..read]) else {
+        let Some(part) = origin::read_part(self.disk, path)? else {
             self.report.damage(path, Some(0), "its header is damaged; none of its rows can be read");
             self.report.lost.push(LostRows::after(path, None));
             return Ok(());
@@ -152,6 +140,7 @@ impl Reader<'_> {
             }
             _ => {}
         }
+        let file = self.disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
         let length = file.len().map_err(SalvageError::io("measure", path))?;
         let mut reader =
             PartReader::open(self.disk, path.to_owned(), part, length).map_err(crate::error::RecoveryError::from)?;
@@ -186,7 +175,7 @@ impl Reader<'_> {
         let (header, file) = match segment::read_header(self.disk, path) {
             Ok(read) => read,
             Err(error) => {
-                self.report.damage(path, Some(0), error);
+                self.report.damages.push(Damage::of(path, &RecoveryError::Segment(error)));
                 return Ok(());
             }
         };
@@ -199,27 +188,20 @@ impl Reader<'_> {
             self.report.superseded_files += 1;
             return Ok(());
         }
+        let length = file.len().map_err(SalvageError::io("measure", path))?;
+        if length < header.bytes {
+            self.report.damages.push(Damage::short(path, length, header.bytes));
+        }
         let segment = Segment { path: path.to_owned(), header, file };
-        let (mut offset, mut gap, end) = (header.base, None, header.capacity_end());
-        let mut bytes = Vec::new();
-        while offset < end {
-            bytes.resize((end.0 - offset.0).min(BLOCK_BYTES as u64) as usize, 0);
-            sound::read(&segment, &mut bytes, offset)?;
-            let batch = BatchHeader::decode(&bytes, &header.log, offset).map(|(batch, _)| batch);
-            let Some(batch) = batch.ok().filter(|batch| batch.end() <= end) else {
-                gap.get_or_insert(header.position(offset));
-                offset.0 += BLOCK_BYTES as u64;
-                continue;
-            };
-            if let Some(position) = gap.take() {
-                self.report.damage(path, Some(position), format!("no batch up to byte {}", header.position(offset)));
+        let mut batches = SoundBatches::new(&segment, header.base);
+        while let Some((before, batch)) = batches.next()? {
+            if before < batch.offset {
+                let what = format!("no batch up to byte {}", header.position(batch.offset));
+                self.report.damage(path, Some(header.position(before)), what);
             }
-            bytes.resize(batch.record_bytes as usize, 0);
-            sound::read(&segment, &mut bytes, offset)?;
-            if let Some((at, what)) = self.records(&header, &bytes, offset) {
-                self.report.damage(path, Some(header.position(offset) + at as u64), what);
+            if let Some((at, what)) = self.records(&header, batches.bytes(), batch.offset) {
+                self.report.damage(path, Some(header.position(batch.offset) + at as u64), what);
             }
-            offset = batch.end();
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::error::RecoveryError;
 use crate::ids::LogOffset;
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::BatchHeader;
-use crate::log::format::segment::Segment;
+use crate::log::format::segment::{HEADER_BYTES, Segment};
 
 /// How much is read at once where a batch is looked for.
 const SEARCHED_BYTES: u64 = 64 * BLOCK_BYTES as u64;
@@ -44,4 +44,54 @@ pub(super) fn read(segment: &Segment, buffer: &mut [u8], offset: LogOffset) -> R
     }
     buffer[read..].fill(0);
     Ok(())
+}
+
+/// Goes through the sound batches of a segment.
+pub(super) struct SoundBatches<'s> {
+    segment: &'s Segment,
+    offset: LogOffset,
+    bytes: Vec<u8>,
+}
+
+impl<'s> SoundBatches<'s> {
+    /// Begins at `from`, or where the segment does.
+    pub(super) fn new(segment: &'s Segment, from: LogOffset) -> SoundBatches<'s> {
+        SoundBatches { segment, offset: from.max(segment.header.base), bytes: Vec::new() }
+    }
+
+    /// Returns where the one before ends, and the next one, whose records are [`SoundBatches::bytes`].
+    pub(super) fn next(&mut self) -> Result<Option<(LogOffset, BatchHeader)>, RecoveryError> {
+        let (before, end) = (self.offset, self.segment.header.capacity_end());
+        while self.offset < end {
+            self.fill(BLOCK_BYTES as u64)?;
+            let batch = BatchHeader::decode(&self.bytes, &self.segment.header.log, self.offset);
+            if let Ok(batch) = batch.map(|(batch, _)| batch)
+                && batch.end() <= end
+            {
+                self.fill(batch.record_bytes)?;
+                self.offset = batch.end();
+                return Ok(Some((before, batch)));
+            }
+            let behind = LogOffset(self.offset.0 + BLOCK_BYTES as u64);
+            self.offset = next_batch(self.segment, behind, end)?.unwrap_or(end);
+        }
+        Ok(None)
+    }
+
+    /// The last one's, to the end of its last record.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn fill(&mut self, bytes: u64) -> Result<(), RecoveryError> {
+        self.bytes.resize(bytes as usize, 0);
+        read(self.segment, &mut self.bytes, self.offset)
+    }
+}
+
+/// How far the file of a segment has whole blocks.
+pub(super) fn held(segment: &Segment) -> Result<LogOffset, RecoveryError> {
+    let length = segment.file.len().map_err(RecoveryError::io("measure", &segment.path))?;
+    let blocks = length.saturating_sub(HEADER_BYTES as u64) / BLOCK_BYTES as u64;
+    Ok(LogOffset(segment.header.base.0 + blocks * BLOCK_BYTES as u64))
 }
