@@ -1,46 +1,19 @@
-//! What a consistent state leaves out although it can be read, and how far what is in it reaches.
+//! What a consistent state leaves out although it can be read.
 //!
 //! Transactions in places that are damaged, or gone, cannot be counted.
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-
 use super::prefix::Judged;
 use super::sound::SoundBatches;
 use super::{origin, report::SalvageReport};
-use crate::config::{CheckpointKind, Config};
-use crate::directory::manifest::{CheckpointEntry, Manifest, NEVER};
+use crate::config::Config;
+use crate::directory::manifest::Manifest;
 use crate::error::Error;
-use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
+use crate::ids::{LogOffset, Stamp};
 use crate::log::format::batch::header_bytes;
 use crate::log::format::record::{self, Entry};
 use crate::log::format::segment::{self, Segment};
-
-/// The newest that a salvaged state holds.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Reach {
-    /// The greatest epoch of a transaction in it.
-    pub epoch: u64,
-    /// When that transaction's batch of the log was closed, or the checkpoint was taken; `None` where nothing says.
-    pub time: Option<String>,
-}
-
-impl Reach {
-    pub(super) fn new(epoch: Epoch, time: WallTime) -> Reach {
-        Reach { epoch: epoch.0, time: (time != WallTime::UNKNOWN).then(|| time.to_string()) }
-    }
-
-    /// That of a checkpoint, where its epoch is known.
-    pub(super) fn of_checkpoint(entry: &CheckpointEntry) -> Option<(Epoch, WallTime)> {
-        let epoch = match entry.kind {
-            CheckpointKind::Epoch => Epoch(entry.boundary),
-            CheckpointKind::Fuzzy => Some(entry.max_epoch).filter(|epoch| *epoch != NEVER)?,
-        };
-        Some((epoch, WallTime::of_second(entry.taken_seconds)))
-    }
-}
 
 /// Counts the transactions of the log that can be read behind what was judged last, and that the checkpoint does not hold.
 pub(super) fn count(

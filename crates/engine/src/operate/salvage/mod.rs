@@ -25,6 +25,7 @@ mod export;
 mod left_out;
 mod origin;
 mod prefix;
+mod reach;
 mod report;
 mod rows;
 mod sound;
@@ -35,7 +36,7 @@ use std::path::PathBuf;
 use osier_memory::Epochs;
 
 pub use damage::Damage;
-pub use left_out::Reach;
+pub use reach::Reach;
 pub use report::{LostRows, RowName, SalvageReport, SalvagedTable};
 pub(in crate::operate) use sound::next_batch;
 pub(in crate::operate) use unnamed::Unnamed;

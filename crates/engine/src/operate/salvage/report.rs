@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::damage::Damage;
-use super::left_out::Reach;
+use super::reach::Reach;
 use crate::checkpoint::loader::RowKey;
 use crate::table::Table;
 
@@ -175,9 +175,9 @@ impl fmt::Display for SalvageReport {
         if let Some(cut) = self.cut {
             writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;
         }
-        if let Some(Reach { epoch, time }) = &self.reach {
-            let time = time.as_ref().map_or(String::new(), |time| format!(", which was logged at {time}"));
-            writeln!(f, "  reaches  the newest transaction that is saved is of epoch {epoch}{time}")?;
+        if let Some(Reach { epoch, time }) = self.reach.as_ref().filter(|_| !self.saved_nothing()) {
+            let time = time.as_ref().map_or(String::new(), |time| format!(", {time}"));
+            writeln!(f, "  reaches  the newest that is saved is of epoch {epoch}{time}")?;
         }
         if self.left_out > 0 {
             let why = match self.damages.is_empty() {

@@ -39,7 +39,8 @@ impl Unnamed {
     pub(in crate::operate) fn last(&self, path: &Path) -> Option<(PathBuf, String)> {
         self.0.iter().find_map(|Directory { index, stand_in, last }| {
             let rest = path.strip_prefix(stand_in).ok()?;
-            Some((last.join(rest), format!("it was here last, in directory {index}, which is not among those named")))
+            let last = if rest.as_os_str().is_empty() { last.clone() } else { last.join(rest) };
+            Some((last, format!("it was here last, in directory {index}, which is not among those named")))
         })
     }
 }
