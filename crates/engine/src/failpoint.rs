@@ -137,6 +137,8 @@ pub enum Mutation {
     ManifestUnsettled,
     /// Directories get the identity of an open after its manifest is stored.
     IdentityLate,
+    /// Names change under the path of a directory that somebody has moved away.
+    PlaceUnwatched,
     /// Two names of one directory count as two directories.
     DirectoryTwice,
     /// Of directories that are created only the next three above are synced.

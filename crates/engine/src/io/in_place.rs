@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use super::faults;
 use super::{Disk, File, FileStatus, Lock, OpenMode};
 
 /// A directory that is locked.
@@ -32,7 +33,7 @@ impl Guarded {
 
     /// Fails where something else lies at its path, or nothing.
     pub(crate) fn expect_in_place(&self) -> io::Result<()> {
-        match self.lock.is_in_place()? {
+        match faults::is_in_place(self.lock.is_in_place()?) {
             true => Ok(()),
             false => Err(io::Error::other(Displaced { directory: self.paths[0].clone() })),
         }

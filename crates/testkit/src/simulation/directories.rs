@@ -23,8 +23,10 @@ use osier::{Config, Database, DirectoryError, Error, Protocol};
 use super::backups::look;
 use super::operation::TransactionId;
 use super::oracle::Recovered;
+use super::plan::Ending;
 use super::reached::What;
 use super::run::{Failure, Simulation};
+use super::session::World;
 use crate::clock::ManualClock;
 use crate::disk::SimDisk;
 use crate::spawn::SimSpawn;
@@ -132,6 +134,41 @@ impl Simulation<'_> {
         }
         self.note(What::Moves);
         Ok(disk)
+    }
+
+    /// Whether somebody moves a directory of the open database.
+    pub(super) fn is_displaced(&self, disk: &SimDisk) -> bool {
+        let home = &self.directories_below(&self.moved.root.borrow())[0];
+        let is_there = || disk.exists(&home.join("MANIFEST")).unwrap_or(false);
+        self.plan.is_moved && !disk.is_crashed() && is_there() && self.moved.chance(0.5)
+    }
+
+    /// Moves a directory of the open database away, and perhaps puts a copy in its place, and goes on: nothing changes at that
+    /// place. Then everything is as it was before, for a crash.
+    pub(super) fn displace(&self, world: &World<'_>, disk: &SimDisk) -> Result<(), Failure> {
+        let dirs = self.directories_below(&self.moved.root.borrow());
+        let place = &dirs[self.moved.seed() as usize % dirs.len()];
+        let (away, trash) = (self.moved.place().join("away"), self.moved.place().join("trash"));
+        if !disk.exists(place).unwrap_or(false) {
+            return Ok(());
+        }
+        disk.move_tree(place, &away);
+        let is_copied = self.moved.chance(0.5);
+        if is_copied {
+            disk.copy_tree(&away, place);
+        }
+        self.trace.line(|| format!("-- {} is moved, copied {is_copied}", place.display()));
+        let found = || if disk.exists(place).unwrap_or(false) { disk.content(place) } else { Content::new() };
+        let before = found();
+        world.database.request_checkpoint();
+        self.interleave(world, disk, Ending::Close)?;
+        let after = found();
+        if disk.exists(place).unwrap_or(false) {
+            disk.move_tree(place, &trash);
+        }
+        disk.move_tree(&away, place);
+        self.note(What::Displacements);
+        expect(after == before, "what lies in the place of a directory has changed")
     }
 
     fn copy_and_mix(&self, disk: &SimDisk, dirs: &[PathBuf]) -> Result<(), Failure> {

@@ -133,6 +133,8 @@ pub const CASES: &[Case] = &[
     case(Mutation::DirectoryTwice, "two names of a directory are two directories", "a directory is named once")
         .moved()
         .refused(),
+    case(Mutation::PlaceUnwatched, "files go by paths, whatever lies there by now", "a path is not a directory")
+        .moved(),
     case(Mutation::IdentityUnsynced, "an identity is renamed before its sync", "an identity is old or new")
         .moved()
         .refused(),

@@ -55,10 +55,11 @@ pub enum What {
     MixturesRefused,
     RobbedRefused,
     LogsChanged,
+    Displacements,
 }
 
 /// In the order of their declaration.
-const ALL: [What; 43] = [
+const ALL: [What; 44] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -102,6 +103,7 @@ const ALL: [What; 43] = [
     What::MixturesRefused,
     What::RobbedRefused,
     What::LogsChanged,
+    What::Displacements,
 ];
 
 /// The counts.

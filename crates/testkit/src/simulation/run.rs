@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
         match self {
             Failure::Violation(violation) => violation.fmt(f),
             Failure::Engine(what) => write!(f, "an error that nothing explains: {what}"),
-            Failure::Forgotten(what) => write!(f, "a receipt is pending for ever: {what}"),
+            Failure::Forgotten(what) => f.write_str(what),
             Failure::Panic(what) => write!(f, "a panic: {what}"),
         }
     }
@@ -364,6 +364,9 @@ impl<'s> Simulation<'s> {
         };
         self.interleave(&world, disk, ending)?;
         self.note_crash(&world, disk);
+        if ending == Ending::Kill && fiber::spared(|| self.is_displaced(disk)) {
+            self.displace(&world, disk)?;
+        }
         if self.rng.borrow_mut().bool() {
             spawn.run_until_idle();
         }
@@ -416,7 +419,7 @@ impl<'s> Simulation<'s> {
     }
 
     /// Steps sessions and tasks until the disk crashes or the steps are used up.
-    fn interleave(&self, world: &World<'_>, disk: &SimDisk, ending: Ending) -> Result<(), Failure> {
+    pub(super) fn interleave(&self, world: &World<'_>, disk: &SimDisk, ending: Ending) -> Result<(), Failure> {
         let mut executor = Executor::default();
         let mut sessions = 0;
         let poll_share = if self.rng.borrow_mut().bool() { 1.0 } else { 0.1 };
@@ -481,7 +484,7 @@ impl<'s> Simulation<'s> {
                 world.clock.advance(Duration::from_micros(100));
             }
         }
-        Err(Failure::Forgotten(format!("{} sessions inside a call", executor.live())))
+        Err(Failure::Forgotten(format!("{} sessions are inside a call for ever", executor.live())))
     }
 
     /// Asks every receipt, and forgets those that were answered.
@@ -519,7 +522,7 @@ impl<'s> Simulation<'s> {
         }
         let pending = world.receipts.borrow();
         let ids: Vec<_> = pending.iter().map(|(at, _)| self.oracle.borrow().finished()[*at].id).collect();
-        Err(Failure::Forgotten(format!("{ids:?}")))
+        Err(Failure::Forgotten(format!("receipts are pending for ever, of {ids:?}")))
     }
 
     /// Closes the database: then everything that was committed is durable, asked for or not.
