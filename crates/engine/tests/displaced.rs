@@ -97,9 +97,35 @@ fn a_process_that_goes_elsewhere_keeps_its_database() {
         if protocol == Protocol::Poplar {
             (500..600).for_each(|id| insert(&db, &table, id).expect("durable"));
         }
+        let again = db.config().clone();
         db.close().expect("closed");
         assert_eq!(content(&other), before, "somebody else's database has changed");
+        assert!(rows(again) >= 500, "the configuration of a database opens it again");
         assert_eq!(rows(config(&one, &["db"], protocol)), if protocol == Protocol::Poplar { 600 } else { 500 });
+    }
+    relative_paths_are_spellings();
+}
+
+/// Of directories beside one another and within one another, also of a restore.
+fn relative_paths_are_spellings() {
+    let root = directory("relative");
+    fs::create_dir_all(&root).expect("a directory");
+    std::env::set_current_dir(&root).expect("here");
+    for (name, dirs) in [("beside", ["beside/first", "beside/second"]), ("within", ["within", "within/second"])] {
+        let spelled = |root: &Path| config(root, &dirs, Protocol::Poplar);
+        let db = Database::open(spelled(Path::new(""))).expect("created");
+        let table = table(&db);
+        (0..100).for_each(|id| insert(&db, &table, id).expect("durable"));
+        db.backup(&root.join("backup").join(name), true).expect("a backup");
+        db.close().expect("closed");
+        for root in [Path::new(""), &root, Path::new("."), Path::new("")] {
+            assert_eq!(rows(spelled(root)), 100, "{name} {root:?}");
+        }
+        let mixed = spelled(&root).dirs([root.join(dirs[0]), PathBuf::from(dirs[1])]);
+        assert_eq!(rows(mixed), 100, "{name}");
+        let restored = config(Path::new(""), &[&format!("{name}-one"), &format!("{name}-two")], Protocol::Poplar);
+        osier::restore(restored.clone(), &Path::new("backup").join(name)).expect("restored");
+        assert_eq!(rows(restored), 100, "{name}");
     }
 }
 

@@ -97,7 +97,9 @@ pub fn salvage(args: &SalvageArgs) -> Result<ExitCode, BenchError> {
     let (dirs, target) = (&args.dirs.dirs, &args.target);
     let settings = args.settings.settings.iter().cloned().collect();
     let config = EngineOptions { dirs: vec![target.clone()], settings, is_relaxed: false }.config(Create::New)?;
-    let report = osier::salvage(&directories(dirs), config, args.rows).map_err(|error| name_rest(error, target))?;
+    let was_begun = is_unfinished(target);
+    let report = osier::salvage(&directories(dirs), config, args.rows);
+    let report = report.map_err(|error| if was_begun { error.into() } else { name_rest(error, target) })?;
     say(&mut *args.output.text(), &report.to_string())?;
     args.output.write(&report)?;
     Ok(ExitCode::SUCCESS)
@@ -170,10 +172,19 @@ fn name_socket(error: BenchError) -> BenchError {
     BenchError::Asked { message, sqlstate: error.sqlstate().unwrap_or_default().to_owned() }
 }
 
+/// Whether a restore, or a salvage, to `target` has not ended.
+fn is_unfinished(target: &Path) -> bool {
+    target.join("UNFINISHED").exists()
+}
+
 /// Says that what a salvage left in `target` is in the way of another one.
 fn name_rest(error: Error, target: &Path) -> BenchError {
-    let is_left = target.join("UNFINISHED").exists();
-    if !is_left || matches!(error, Error::Salvage(SalvageError::NotEmpty { .. })) {
+    use DirectoryError::{InUse, SameDirectory, Within};
+    let is_early = match &error {
+        Error::Directory(error) => matches!(error, InUse { .. } | SameDirectory { .. } | Within { .. }),
+        error => matches!(error, Error::Salvage(SalvageError::NotEmpty { .. })),
+    };
+    if is_early || !is_unfinished(target) {
         return error.into();
     }
     let message = format!("{error}; the salvage did not end: remove {}, and salvage again", target.display());

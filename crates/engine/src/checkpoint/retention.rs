@@ -78,7 +78,7 @@ impl OpenFiles {
             create_below(&*self.disk, &files::part_directory(&dir))?;
             parts.push((index, files::part_path(&dir, number, part)));
         }
-        Ok(NewCheckpoint { database: self.manifest.database, number, parts })
+        Ok(NewCheckpoint { disk: self.disk.clone(), database: self.manifest.database, number, parts })
     }
 
     /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then dooms
@@ -194,6 +194,8 @@ impl OpenFiles {
 
 /// The files of a checkpoint that is being taken.
 pub(crate) struct NewCheckpoint {
+    /// Which changes nothing where the directories no longer lie.
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) database: DatabaseId,
     pub(crate) number: u64,
     /// The index of the directory, and the path.
@@ -202,19 +204,19 @@ pub(crate) struct NewCheckpoint {
 
 impl NewCheckpoint {
     /// Makes the names of the files durable.
-    pub(crate) fn sync_directories(&self, disk: &dyn Disk) -> Result<(), CheckpointError> {
+    pub(crate) fn sync_directories(&self) -> Result<(), CheckpointError> {
         let mut directories: Vec<&Path> = self.parts.iter().filter_map(|(_, path)| path.parent()).collect();
         directories.sort_unstable();
         directories.dedup();
-        let sync = |dir| disk.sync_dir(dir).map_err(CheckpointError::io("sync the directory", dir));
+        let sync = |dir| self.disk.sync_dir(dir).map_err(CheckpointError::io("sync the directory", dir));
         directories.into_iter().try_for_each(sync)
     }
 
     /// Removes what was written, as far as that goes; the next open removes the rest.
-    pub(crate) fn remove(&self, disk: &dyn Disk) {
+    pub(crate) fn remove(&self) {
         for (_, path) in &self.parts {
-            if disk.exists(path).unwrap_or(false) {
-                let _ = disk.remove(path);
+            if self.disk.exists(path).unwrap_or(false) {
+                let _ = self.disk.remove(path);
             }
         }
     }

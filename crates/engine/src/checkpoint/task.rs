@@ -193,7 +193,7 @@ impl Checkpointer {
         let log_bytes = (config.checkpoint_log_bytes > 0).then_some(TRIGGER_POLL);
         let interval = (!config.checkpoint_interval.is_zero())
             .then(|| (self.last_begun + config.checkpoint_interval).saturating_sub(self.now()).max(TRIGGER_POLL));
-        Ok(Step::Idle([reclaim, log_bytes, interval, Some(LOOK)].into_iter().flatten().min()))
+        Ok(Step::Idle([reclaim, log_bytes, interval].into_iter().flatten().min()))
     }
 
     /// Whether log or time calls for a checkpoint.
@@ -289,9 +289,8 @@ impl Checkpointer {
                 kind: run.kind,
                 boundary: faults::named_boundary(run.boundary),
             };
-            let disk = &*config.environment.disk;
             let task = PartTask {
-                writer: Some(PartWriter::create(disk, path.clone(), identity, compress)?),
+                writer: Some(PartWriter::create(&*run.files.disk, path.clone(), identity, compress)?),
                 source,
                 participant: participant(&self.shared)?,
                 pace: writing.pace.clone(),
@@ -329,7 +328,7 @@ impl Checkpointer {
             run.max_seen = run.max_seen.max(seen);
             run.boundary = faults::boundary(run.boundary, &self.shared.log);
         }
-        faults::sync(|| run.files.sync_directories(&*self.shared.config.environment.disk))?;
+        faults::sync(|| run.files.sync_directories())?;
         let receipt = self.shared.durable(faults::awaited(run.max_seen));
         self.control.show(CheckpointState::WaitsForLog(run.max_seen));
         if let Stage::Writes(run, writing) = std::mem::replace(&mut self.stage, Stage::Releases) {
@@ -404,7 +403,7 @@ impl Checkpointer {
             Stage::Idle | Stage::Releases => None,
         };
         if let Some(run) = run {
-            run.files.remove(&*self.config().environment.disk);
+            run.files.remove();
         }
         self.end(Err(Arc::new(error)));
     }
@@ -468,7 +467,7 @@ impl Task for Checkpointer {
         });
         let removal = self.remove_piece();
         match step {
-            Step::Idle(pause) => Step::Idle(pause.into_iter().chain(removal).min()),
+            Step::Idle(pause) => Step::Idle(pause.into_iter().chain(removal).chain([LOOK]).min()),
             busy => busy,
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! open:  claim the directories -> manifest -> recover -> confirm the claim -> open the catalog -> start the log
 //!        -> start the epoch ticker, checkpoints and the control socket
-//! close: stop checkpoints -> refuse new commits -> drain the log -> freeze the generation as clean -> unlock
+//! close: refuse new commits -> stop checkpoints -> drain the log -> freeze the generation as clean -> unlock
 //! ```
 //!
 //! Invariants:
@@ -45,6 +45,8 @@ pub struct Database {
 }
 
 pub(crate) struct Inner {
+    /// What it was opened with; relative paths are absolute.
+    given: Config,
     pub(crate) shared: Arc<Shared>,
     /// Sessions for [`Database::run`], as many as threads were in it at the same time.
     idle: Mutex<Vec<Session>>,
@@ -78,10 +80,11 @@ impl Database {
     /// The order is that of the invariants: all of the past before anything new.
     pub(crate) fn open_claimed(config: Config, claimed: Option<(Claim, Option<Manifest>)>) -> Result<Database, Error> {
         config.check()?;
-        let config = match &claimed {
-            Some((claim, _)) => claim.hold(config)?,
-            None => directory::anchored(config)?,
-        };
+        let given = directory::anchored(config)?;
+        let mut config = given.clone();
+        if let Some((claim, _)) = &claimed {
+            config.environment.disk = claim.guard(config.environment.disk);
+        }
         // One participant for each session, for each replaying thread, for each thread of a checkpoint, and for opening the
         // catalog or later the checkpointer.
         let threads = config.effective_recovery_threads() + config.checkpoint_threads;
@@ -89,7 +92,7 @@ impl Database {
         let store = Store::new(epochs);
         let catalog = Catalog::new(&store)?;
         let Some((mut claim, manifest)) = claimed else {
-            return Database::start(config, store, catalog, CommitLog::unlogged(), None, None);
+            return Database::start((given, config), store, catalog, CommitLog::unlogged(), None, None);
         };
         let (manifest, mut report) = match manifest {
             Some(_) if config.create == Create::New => {
@@ -109,11 +112,12 @@ impl Database {
         let files = OpenFiles::new(&config, claim, manifest).map_err(Arc::new)?;
         // Its tasks are running when it returns; where a later step fails they are stopped.
         let log = CommitLog::start(&config, layout)?;
-        Database::start(config, store, catalog, log, Some(files), report)
+        Database::start((given, config), store, catalog, log, Some(files), report)
     }
 
+    /// `config` has the disk of the claim, `given` that of the caller.
     fn start(
-        config: Config,
+        (given, config): (Config, Config),
         store: Store,
         catalog: Catalog,
         log: CommitLog,
@@ -131,7 +135,7 @@ impl Database {
         let checkpoints = Checkpoints::start(&shared, &retention, inherited).inspect_err(stop_log)?;
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
         let control = Mutex::default();
-        let inner = Arc::new(Inner { shared, idle, checkpoints, ticker, retention, report, control });
+        let inner = Arc::new(Inner { given, shared, idle, checkpoints, ticker, retention, report, control });
         Ok(Database { inner })
     }
 
@@ -203,9 +207,9 @@ impl Database {
         self.inner.report.as_ref()
     }
 
-    /// The configuration that it was opened with.
+    /// The configuration that it was opened with, with absolute paths.
     pub fn config(&self) -> &Config {
-        &self.inner.shared.config
+        &self.inner.given
     }
 
     /// Why the log stopped, if it did.

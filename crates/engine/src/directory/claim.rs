@@ -82,8 +82,9 @@ impl Claim {
             // A creation that is begun again has the same name.
             None => (Incarnation::NONE, seen[0].identity.map_or(DatabaseId(fastrand::u128(1..)), |home| home.database)),
         };
-        let claimed = seen.into_iter().zip(indexes).map(|(Seen { path, .. }, index)| Claimed { path, index });
-        let (disk, directories) = (config.environment.disk.clone(), claimed.collect());
+        let claimed = |(seen, index): (Seen, _)| Ok(Claimed { path: absolute(disk, &seen.path)?, index });
+        let directories = seen.into_iter().zip(indexes).map(claimed).collect::<Result<_, DirectoryError>>()?;
+        let disk = config.environment.disk.clone();
         Ok((Claim { disk, database, incarnation, directories, guarded: locks.into() }, manifest))
     }
 
@@ -91,8 +92,13 @@ impl Claim {
     /// that changes nothing unless the directories still lie there.
     pub(crate) fn hold(&self, config: Config) -> Result<Config, DirectoryError> {
         let mut config = anchored(config)?;
-        config.environment.disk = Arc::new(DiskInPlace::new(config.environment.disk, &self.guarded));
+        config.environment.disk = self.guard(config.environment.disk);
         Ok(config)
+    }
+
+    /// A disk that changes nothing in the directories unless they still lie where they were claimed.
+    pub(crate) fn guard(&self, disk: Arc<dyn Disk>) -> Arc<dyn Disk> {
+        Arc::new(DiskInPlace::new(disk, &self.guarded))
     }
 
     /// Fails where a directory no longer lies where it was claimed.
@@ -126,16 +132,18 @@ impl Claim {
         let (incarnation, next) = (manifest.incarnation(), Incarnation::NONE);
         let is_listed = |claimed: &Claimed| (claimed.index as usize) < manifest.directories.len();
         assert!(self.directories.iter().all(is_listed), "a manifest lists every directory of its database");
-        assert_ne!(incarnation, Incarnation::NONE, "the open that stores a manifest has drawn its incarnation");
         let is_new = self.incarnation == Incarnation::NONE;
         assert!(is_new || self.database == manifest.database, "{} becomes another database", self.database);
         let identity =
             Identity { database: manifest.database, index: 0, incarnation: self.incarnation, next: incarnation };
         let home = &self.directories[0].path;
+        let in_place = || self.expect_in_place().map_err(DirectoryError::io("go on in", home));
+        in_place()?;
         // What was read may be a manifest whose name could not be synced: no identity may outlive it.
         let settle = || self.disk.sync_dir(home).map_err(DirectoryError::io("sync the directory", home));
         faults::settle_manifest(settle)?;
         let store = || {
+            in_place()?;
             create_streams(&*self.disk, home, manifest)?;
             Ok(manifest.store(&*self.disk, home)?)
         };

@@ -394,13 +394,12 @@ impl Manifest {
         let cut = self.frozen.iter().filter(|frozen| frozen.until < frozen.max_epoch);
         let mut found: Vec<TakenBack> = Vec::new();
         for TakenBack { to, last } in cut.map(|frozen| TakenBack { to: frozen.until.0, last: frozen.max_epoch.0 }) {
-            match found.last_mut() {
-                // One decision gives up the end of a generation and whole later ones.
-                Some(before) if to <= before.last => {
-                    *before = TakenBack { to: to.min(before.to), last: last.max(before.last) }
-                }
-                _ => found.push(TakenBack { to, last }),
+            let mut back = TakenBack { to, last };
+            // One decision gives up the end of a generation and whole later ones.
+            while let Some(before) = found.pop_if(|before| back.to <= before.last) {
+                back = TakenBack { to: back.to.min(before.to), last: back.last.max(before.last) };
             }
+            found.push(back);
         }
         assert!(found.is_sorted_by(|one, next| one.to < one.last && one.last < next.to), "{found:?} lie apart");
         found
@@ -501,12 +500,11 @@ impl Manifest {
     }
 }
 
-/// As a manifest in `home` names `dir`.
+/// As a manifest in `home` names `dir`, whether one of them is given as a relative path or not.
 fn relative_to(home: &Path, dir: &Path) -> PathBuf {
-    match dir.strip_prefix(home) {
-        Ok(relative) => relative.to_owned(),
-        Err(_) => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
-    }
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (home, dir) = (absolute(home), absolute(dir));
+    dir.strip_prefix(home).map(Path::to_owned).unwrap_or(dir)
 }
 
 /// Freezes the current generation after a clean close: every stream ends where its logger says, and every record

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use super::in_place::Displaced;
 use super::os::said_of;
 
 /// What the system said, for a message that names `path` and what was tried.
@@ -22,14 +23,16 @@ pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
 
 /// Whether the device failed, and did not only refuse: what it had taken before may be lost as well.
 pub(crate) fn is_device_failure(error: &io::Error) -> bool {
-    !matches!(
+    let is_refused = Displaced::of(error).is_some();
+    let is_answer = matches!(
         error.kind(),
         io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem
             | io::ErrorKind::NotFound
-    )
+    );
+    !is_refused && !is_answer
 }
 
 /// What to do about a failed write of an open database; begins with the punctuation that appends it to a message.

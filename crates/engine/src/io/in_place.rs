@@ -40,8 +40,12 @@ impl Guarded {
     }
 
     fn holds(&self, path: &Path) -> bool {
-        self.paths.iter().any(|own| path.starts_with(own))
+        is_below(path, &self.paths)
     }
+}
+
+fn is_below(path: &Path, directories: &[PathBuf]) -> bool {
+    directories.iter().any(|directory| path.starts_with(directory))
 }
 
 /// A directory no longer lies where it was locked. It travels inside an [`io::Error`].
@@ -73,6 +77,8 @@ impl std::error::Error for Displaced {}
 /// The disk.
 pub(crate) struct DiskInPlace {
     disk: Arc<dyn Disk>,
+    /// Those of all guarded directories.
+    paths: Vec<PathBuf>,
     /// Whoever claimed them holds the locks: with that they go.
     guarded: Weak<[Guarded]>,
 }
@@ -80,10 +86,14 @@ pub(crate) struct DiskInPlace {
 impl DiskInPlace {
     /// `disk`, with the directories `guarded`.
     pub(crate) fn new(disk: Arc<dyn Disk>, guarded: &Arc<[Guarded]>) -> DiskInPlace {
-        DiskInPlace { disk, guarded: Arc::downgrade(guarded) }
+        let paths = guarded.iter().flat_map(|guarded| guarded.paths.clone()).collect();
+        DiskInPlace { disk, paths, guarded: Arc::downgrade(guarded) }
     }
 
     fn expect_in_place(&self, path: &Path) -> io::Result<()> {
+        if !is_below(path, &self.paths) {
+            return Ok(());
+        }
         let guarded = self.guarded.upgrade().ok_or_else(|| io::Error::other("the directories are no longer locked"))?;
         guarded.iter().filter(|guarded| guarded.holds(path)).try_for_each(Guarded::expect_in_place)
     }

@@ -10,7 +10,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub(crate) type Answer = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// A socket that is listened on; dropped, it is removed.
 pub(crate) struct Listening {
     path: PathBuf,
+    /// The device that the socket lies on, and its number there.
+    id: (u64, u64),
     listener: Arc<UnixListener>,
     thread: Option<JoinHandle<()>>,
 }
@@ -73,7 +75,12 @@ pub(crate) fn listen(path: &Path, answer: Answer) -> io::Result<Listening> {
     let listener = Arc::new(UnixListener::from(socket));
     let accepting = Arc::clone(&listener);
     let thread = thread::Builder::new().name("osier-control".to_owned()).spawn(move || accept(&accepting, &answer))?;
-    Ok(Listening { path: path.to_owned(), listener, thread: Some(thread) })
+    Ok(Listening { path: path.to_owned(), id: id_of(path)?, listener, thread: Some(thread) })
+}
+
+fn id_of(path: &Path) -> io::Result<(u64, u64)> {
+    let of = fs::symlink_metadata(path)?;
+    Ok((of.dev(), of.ino()))
 }
 
 fn accept(listener: &UnixListener, answer: &Answer) {
@@ -98,7 +105,10 @@ fn serve(mut stream: UnixStream, answer: &Answer) {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // Another process's may lie there by now.
+        if id_of(&self.path).is_ok_and(|id| id == self.id) {
+            let _ = fs::remove_file(&self.path);
+        }
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use osier::config::CheckpointKind;
 use osier::ids::{Epoch, WallTime};
 use osier::io::Clock;
-use osier::{Config, Database, Error, RecoveryError, RecoveryPlan, Until, explain};
+use osier::{BackupError, Config, Database, Error, RecoveryError, RecoveryPlan, Until, explain};
 
 use super::backups::Copied;
 use super::oracle::{Oracle, Recovered, Violation};
@@ -69,7 +69,12 @@ impl Simulation<'_> {
 
     /// Whether the error is that there is no such way back.
     pub(super) fn is_refused(&self, error: &Error) -> bool {
-        matches!(error, Error::Recovery(RecoveryError::Until { .. }))
+        match error {
+            Error::Recovery(RecoveryError::Until { .. }) => true,
+            // Where files of another backup keep it from being seen before anything is copied.
+            Error::Backup(BackupError::RestoreFailed { error, .. }) => self.is_refused(error),
+            _ => false,
+        }
     }
 
     fn way_back(&self, disk: &SimDisk, config: &Config) -> Result<Option<WayBack>, Failure> {

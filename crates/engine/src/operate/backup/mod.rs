@@ -193,9 +193,12 @@ fn write(
     let plan = Image::plan(source, target, checkpoint, &done)?;
     let (files, copied_bytes) = copy::copy(source, target, &plan)?;
     assert_eq!(files.len(), plan.kept.len() + plan.pieces.len(), "a backup is what was planned");
-    let judged = image::judge(config, target, &plan.manifest).map_err(|error| {
-        let (home, target) = (source.home.to_owned(), target.to_owned());
-        BackupError::Unsound { home, target, error: Box::new(error) }
+    let judged = image::judge(config, target, &plan.manifest).map_err(|error| match error.sqlstate() {
+        "XX001" | "58P01" => {
+            let (home, target) = (source.home.to_owned(), target.to_owned());
+            Error::from(BackupError::Unsound { home, target, error: Box::new(error) })
+        }
+        _ => error,
     })?;
     if judged.cut < end.stamp {
         let what = format!("it ends at stamp {} and should reach {}", judged.cut, end.stamp);

@@ -56,6 +56,7 @@ impl fmt::Display for RestoreReport {
 /// reach that epoch or time, and nothing is created. A restore that fails half way leaves directories that do not open:
 /// [`BackupError::RestoreFailed`] with what failed, that of recovery too.
 pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
+    let config = directory::anchored(config)?;
     let disk = config.environment.disk.clone();
     let disk = &*disk;
     let index = Index::find(disk, backup)?;

@@ -130,7 +130,8 @@ fn owners(damaged: &Config) -> Result<BTreeMap<DatabaseId, Owned>, SalvageError>
         }
     }
     for path in parts(damaged)? {
-        if let Some(part) = read_part(disk, &path)? {
+        // What cannot be read tells nothing.
+        if let Ok(Some(part)) = read_part(disk, &path) {
             count(part.database, &path);
         }
     }
