@@ -23,8 +23,7 @@ pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
 
 /// Whether the device failed, and did not only refuse: what it had taken before may be lost as well.
 pub(crate) fn is_device_failure(error: &io::Error) -> bool {
-    let is_refused = Displaced::of(error).is_some();
-    let is_answer = matches!(
+    let is_refused = matches!(
         error.kind(),
         io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
@@ -32,7 +31,7 @@ pub(crate) fn is_device_failure(error: &io::Error) -> bool {
             | io::ErrorKind::ReadOnlyFilesystem
             | io::ErrorKind::NotFound
     );
-    !is_refused && !is_answer
+    !is_refused && Displaced::of(error).is_none()
 }
 
 /// What to do about a failed write of an open database; begins with the punctuation that appends it to a message.

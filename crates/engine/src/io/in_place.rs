@@ -74,10 +74,10 @@ impl fmt::Display for Displaced {
 
 impl std::error::Error for Displaced {}
 
-/// The disk.
+/// The disk through which an open database changes its files.
 pub(crate) struct DiskInPlace {
     disk: Arc<dyn Disk>,
-    /// Those of all guarded directories.
+    /// The paths of all guarded directories.
     paths: Vec<PathBuf>,
     /// Whoever claimed them holds the locks: with that they go.
     guarded: Weak<[Guarded]>,
