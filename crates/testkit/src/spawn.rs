@@ -23,8 +23,10 @@ use osier::io::{Clock, Joiner, Signal, Spawn, Step, Task};
 use crate::clock::ManualClock;
 use crate::fiber::{self, Fiber, Turn, endure, give_way};
 
-/// How often a join moves the clock to the next deadline before it gives up: what it waits for never comes.
+/// A join that has moved the clock to so many deadlines, and so far, gives up: what it waits for never comes. Deadlines may be a
+/// microsecond apart.
 const DEADLINES_MAX: u32 = 20_000;
+const JOIN_MAX: Duration = Duration::from_secs(5);
 
 /// How often a task is drawn, relative to the others that are awake.
 const SPEEDS: [u32; 4] = [1, 8, 32, 32];
@@ -199,14 +201,15 @@ impl SimSpawn {
     }
 
     fn join(&self, id: usize) -> Result<(), String> {
-        let mut deadlines = 0;
+        let (mut deadlines, begun) = (0, self.shared.clock.now());
         loop {
             if let Some(end) = self.state().ended.remove(&id) {
                 return end;
             }
             if self.step().is_none() {
                 deadlines += 1;
-                let goes_on = deadlines < DEADLINES_MAX && self.advance_to_deadline();
+                let is_early = deadlines < DEADLINES_MAX || self.shared.clock.now() < begun + JOIN_MAX;
+                let goes_on = is_early && self.advance_to_deadline();
                 assert!(goes_on, "{} was waited for, sleeps, and nothing will wake it", self.describe(id));
             }
             // A task that joins another lets sessions go on, too: the other may wait for a lock of theirs.

@@ -60,6 +60,15 @@ struct Target {
     promises: Vec<Promise>,
 }
 
+impl Target {
+    /// Whether the error says that there is no backup, where none was whole.
+    fn may_be_missing(&self, error: &Error) -> bool {
+        use BackupError::{NoBackup, NotThere, NotWhole};
+        let is_missing = matches!(error, Error::Backup(NotWhole { .. } | NotThere { .. } | NoBackup { .. }));
+        is_missing && !self.is_whole
+    }
+}
+
 /// What a backup is measured by.
 #[derive(Clone)]
 struct Promise {
@@ -214,9 +223,7 @@ impl Simulation<'_> {
         self.trace.line(|| format!("-- restores {} to restored-{home}", target.path.display()));
         let report = match self.on(&copy, home, |config| restore(config, &target.path)) {
             Ok(report) => report.backup,
-            Err(Error::Backup(
-                BackupError::NotWhole { .. } | BackupError::NotThere { .. } | BackupError::NoBackup { .. },
-            )) if !target.is_whole => return Ok(None),
+            Err(error) if target.may_be_missing(&error) => return Ok(None),
             Err(error) => return Err(unrestorable(&error).into()),
         };
         self.note(What::Restores);
@@ -289,6 +296,8 @@ impl Simulation<'_> {
         match self.on(&disk, home, |config| restore(until(config), &target.path)) {
             Ok(_) => self.note(What::EpochsGoneBackTo),
             Err(error) if self.is_refused(&error) && !is_there => return Ok(None),
+            // The power has failed since, and took away the name that nobody was told is durable.
+            Err(error) if target.may_be_missing(&error) => return Ok(None),
             Err(error) => return Err(unrestorable(&error).into()),
         }
         let (disk, found) = self.reopen(&disk, home)?;
