@@ -91,6 +91,8 @@ impl OpenFiles {
         begins: Vec<StreamBegin>,
     ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
         assert!(!self.is_in_doubt, "nothing follows a manifest that is in doubt");
+        // The manifest lies in one directory, the parts of what it names in all of them.
+        self.claim.expect_in_place().map_err(CheckpointError::io("go on in", &self.home))?;
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
         self.remove_early(&superseded);
