@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::CheckpointKind;
 use crate::error::CheckpointError;
 use crate::ids::{Epoch, Stamp};
+use crate::units::{bytes, count};
 
 /// A checkpoint that is valid.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,17 +36,16 @@ pub struct CheckpointReport {
 
 impl fmt::Display for CheckpointReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
         write!(
             f,
-            "checkpoint {} ({:?} {}): {} rows, {:.1} MiB in {} files of {:.1} MiB, {:.3} s, of which {:.3} s waited",
+            "checkpoint {} ({:?} {}): {}, {} in {} of {}, {:.3} s, of which {:.3} s waited",
             self.number,
             self.kind,
             self.boundary,
-            self.rows,
-            mib(self.raw_bytes),
-            self.parts,
-            mib(self.bytes),
+            count(self.rows, "row"),
+            bytes(self.raw_bytes),
+            count(self.parts, "file"),
+            bytes(self.bytes),
             self.seconds,
             self.waited_seconds,
         )

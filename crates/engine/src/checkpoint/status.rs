@@ -8,7 +8,7 @@ use super::CheckpointReport;
 use crate::config::CheckpointKind;
 use crate::directory::manifest::CheckpointEntry;
 use crate::ids::WallTime;
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// A valid checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,10 +72,7 @@ impl fmt::Display for CheckpointStatus {
             CheckpointKind::Epoch => format!("the end of epoch {boundary}"),
             CheckpointKind::Fuzzy => format!("fuzzy, from stamp {boundary} on"),
         };
-        let bytes = bytes(self.bytes);
-        write!(
-            f,
-            "checkpoint {number}: {kind}, {rows} rows, {bytes} in {parts} files, taken {taken} ({age_seconds} s ago)"
-        )
+        let (rows, bytes, parts) = (count(*rows, "row"), bytes(self.bytes), count(*parts, "file"));
+        write!(f, "checkpoint {number}: {kind}, {rows}, {bytes} in {parts}, taken {taken} ({age_seconds} s ago)")
     }
 }

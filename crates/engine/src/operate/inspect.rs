@@ -28,6 +28,7 @@ use crate::operate::salvage::{Unnamed, next_batch};
 use crate::recovery::chain::{Chain, Limit};
 use crate::recovery::verify::verify_locked;
 pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
+use crate::units::count;
 
 /// How much [`dump`] prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +95,9 @@ impl Dump<'_> {
             let parts = parts.len();
             writeln!(
                 self.out,
-                "  checkpoint {number}: {kind:?} up to {boundary}, greatest stamp {max_seen}, {rows} rows in {parts} parts"
+                "  checkpoint {number}: {kind:?} up to {boundary}, greatest stamp {max_seen}, {} in {}",
+                count(*rows, "row"),
+                count(parts as u64, "part")
             )?;
             self.parts(checkpoint)?;
         }
@@ -123,7 +126,9 @@ impl Dump<'_> {
             writeln!(self.out, "    part {}: {length} bytes, {}", part.part, shown.display())?;
             if unnamed.is_none() && self.detail >= Detail::Batches {
                 match PartReader::read_all(&*self.config.environment.disk, path, part, length) {
-                    Ok(Totals { rows, blocks, .. }) => writeln!(self.out, "      {rows} rows in {blocks} blocks")?,
+                    Ok(Totals { rows, blocks, .. }) => {
+                        writeln!(self.out, "      {} in {}", count(rows, "row"), count(blocks, "block"))?
+                    }
                     Err(error) => self.damage(6, error)?,
                 }
             }
@@ -133,10 +138,10 @@ impl Dump<'_> {
 
     fn layout(&mut self, state: &str, layout: &Layout) -> io::Result<()> {
         let Layout { generation, protocol, floor, epoch_floor, streams, .. } = layout;
-        let streams = streams.len();
+        let streams = count(streams.len() as u64, "stream");
         writeln!(
             self.out,
-            "{state} generation {generation}: {protocol:?}, {streams} streams, floor {floor}, epoch floor {epoch_floor}"
+            "{state} generation {generation}: {protocol:?}, {streams}, floor {floor}, epoch floor {epoch_floor}"
         )
     }
 
@@ -297,8 +302,11 @@ impl Dump<'_> {
         };
         writeln!(
             self.out,
-            "        {offset}: stamp {}, raw_dep {}, epoch {}, {} writes{fate}",
-            order.stamp, order.raw_dep, order.epoch, order.write_count
+            "        {offset}: stamp {}, raw_dep {}, epoch {}, {}{fate}",
+            order.stamp,
+            order.raw_dep,
+            order.epoch,
+            count(order.write_count, "write")
         )?;
         for write in record.writes() {
             let (TableId(table), key) = (write.table, Bytes(write.key));

@@ -23,7 +23,7 @@ use crate::ids::{Generation, StreamId, WallTime};
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::FileName;
 use crate::log::persist::StreamMetrics;
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// How a database stands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -336,15 +336,15 @@ impl fmt::Display for Status {
             let (size, directory) = (bytes(*size), directory.display());
             writeln!(
                 f,
-                "  log         generation {generation}, stream {stream}: {segments} segments of \
-                 {size}, {spares} spare, in {directory}"
+                "  log         generation {generation}, stream {stream}: {} of {size}, {spares} spare, in {directory}",
+                count(*segments, "segment")
             )?;
         }
         let (checkpoint, log) = (bytes(recovery.checkpoint_bytes), bytes(recovery.log_bytes));
         writeln!(
             f,
-            "  recovery    would read {checkpoint} of checkpoint and at most {log} of log in {} segments",
-            recovery.segments
+            "  recovery    would read {checkpoint} of checkpoint and at most {log} of log in {}",
+            count(recovery.segments, "segment")
         )?;
         for block in &self.blocks {
             writeln!(f, "  kept        {block}")?;
@@ -359,15 +359,17 @@ impl fmt::Display for Status {
 impl fmt::Display for LiveStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LiveStatus { committed, aborted, epoch, ended_epoch, stable, last_stamp, .. } = self;
-        writeln!(f, "  since open  {committed} transactions committed, {aborted} did not")?;
+        writeln!(f, "  since open  {} committed, {aborted} did not", count(*committed, "transaction"))?;
         writeln!(f, "  epochs      now {epoch}; every transaction up to epoch {ended_epoch} has ended")?;
         writeln!(f, "  durable     everything up to stamp {stable}; the last one drawn is {last_stamp}")?;
         for (index, LiveStream { durable, bytes: size, records, batches, syncs }) in self.streams.iter().enumerate() {
             let size = bytes(*size);
             writeln!(
                 f,
-                "  stream {index:<4} durable up to {durable}, {records} transactions \
-                 in {batches} batches of {size}, {syncs} syncs"
+                "  stream {index:<4} durable up to {durable}, {} in {} of {size}, {}",
+                count(*records, "transaction"),
+                count(*batches, "batch"),
+                count(*syncs, "sync")
             )?;
         }
         let (taken, failed) = (self.checkpoints_taken, self.checkpoints_failed);

@@ -268,12 +268,6 @@ impl Chain {
         self.segments.first().map_or(self.durable, |first| first.header.floor)
     }
 
-    /// [`Chain::floor`] for a copy of the stream that ends at `end`.
-    pub(crate) fn floor_of_copy(&self, end: LogOffset) -> Stamp {
-        let copied = self.segments.iter().take_while(|segment| segment.header.base <= end);
-        copied.last().map_or(self.durable, |last| last.header.floor.max(self.durable))
-    }
-
     /// Returns the number of the segment that a tail goes to.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.segments.last().map_or(FIRST_SEQUENCE, |last| last.header.sequence + 1)

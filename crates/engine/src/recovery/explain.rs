@@ -17,7 +17,7 @@ use crate::config::{Config, Protocol};
 use crate::directory::manifest::NEVER;
 use crate::directory::{self, DatabaseState, TakenBack};
 use crate::error::RecoveryError;
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// What a row costs beside its key and its bytes: record, version and its share of index nodes. 22 M rows of TPC-C, 3.8 GB with
 /// their keys, took 7.1 GB.
@@ -189,7 +189,7 @@ impl fmt::Display for RecoveryPlan {
                 "           not checkpoint {number}, which no manifest names: it was never complete, or is superseded"
             )?;
         }
-        writeln!(f, "  read     {} of log in {} segments", bytes(self.log_bytes), self.segments)?;
+        writeln!(f, "  read     {} of log in {}", bytes(self.log_bytes), count(self.segments, "segment"))?;
         self.generations.iter().try_for_each(|generation| write!(f, "{generation}"))?;
         if let Some((first, last)) = self.epochs {
             let closed =
@@ -202,8 +202,10 @@ impl fmt::Display for RecoveryPlan {
         }
         writeln!(
             f,
-            "  replay   {} of {} transactions; {} are in the checkpoint",
-            self.replayed, self.records, self.covered
+            "  replay   {} of {}; {} in the checkpoint",
+            self.replayed,
+            count(self.records, "transaction"),
+            self.covered
         )?;
         if self.beyond_cut > 0 {
             let count = self.beyond_cut;
@@ -247,7 +249,8 @@ impl fmt::Display for PlannedGeneration {
             let directory = directory.display();
             writeln!(
                 f,
-                "             stream {stream} in {directory}: {segments} segments, durable up to {durable}, ends at {end}{torn}"
+                "             stream {stream} in {directory}: {}, durable up to {durable}, ends at {end}{torn}",
+                count(*segments, "segment")
             )?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::config::{Config, Progress, ProgressCallback, RecoveryPhase};
 use crate::ids::{Epoch, Stamp};
 use crate::io::Clock;
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// Tells the callback of a configuration how a stage goes on.
 pub(crate) struct ProgressReporter {
@@ -106,32 +106,38 @@ impl RecoveryReport {
 impl fmt::Display for RecoveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.clean { "had been closed" } else { "had crashed" };
+        let threads = count(self.threads, "thread");
+        writeln!(f, "the database {state}; recovered in {:.3} s with {threads}", self.seconds)?;
         if self.checkpoint > 0 {
-            writeln!(f, "  base     checkpoint {} with {} rows", self.checkpoint, self.checkpoint_rows)?;
+            let rows = count(self.checkpoint_rows, "row");
+            writeln!(f, "  base     checkpoint {} with {rows}", self.checkpoint)?;
         }
-        writeln!(f, "the database {state}; recovered in {:.3} s with {} threads", self.seconds, self.threads)?;
         writeln!(
             f,
-            "  log      {} in {} batches of {} segments ({}/s); {} generations, with {} streams together",
+            "  log      {} in {} of {} ({}/s); {}, with {} together",
             bytes(self.log_bytes),
-            self.batches,
-            self.segments,
+            count(self.batches, "batch"),
+            count(self.segments, "segment"),
             bytes(self.log_bytes_per_second() as u64),
-            self.generations,
-            self.streams,
+            count(self.generations, "generation"),
+            count(self.streams, "stream"),
         )?;
         writeln!(
             f,
-            "  records  {} read ({:.0}/s), {} replayed with {} writes, {} in the checkpoint, {} discarded beyond the cut",
+            "  records  {} read ({:.0}/s), {} replayed with {}, {} in the checkpoint, {} discarded beyond the cut",
             self.records,
             self.records_per_second(),
             self.replayed,
-            self.writes,
+            count(self.writes, "write"),
             self.covered,
             self.discarded,
         )?;
         if let Some(until) = self.until {
-            writeln!(f, "  until    epoch {until}: {} transactions of later epochs are gone for ever", self.after)?;
+            writeln!(
+                f,
+                "  until    epoch {until}: {} of later epochs gone for ever",
+                count(self.after, "transaction")
+            )?;
         }
         writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
         write!(

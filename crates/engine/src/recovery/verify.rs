@@ -14,7 +14,7 @@ use crate::config::{Config, Protocol};
 use crate::directory;
 use crate::error::RecoveryError;
 use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId};
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// What a database's files hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +157,7 @@ impl fmt::Display for VerifyReport {
         for generation in &self.generations {
             write!(f, "{generation}")?;
         }
-        write!(f, "{} records in {}, read in {:.3} s", self.records(), bytes(self.log_bytes()), self.seconds)
+        write!(f, "{} in {}, read in {:.3} s", count(self.records(), "record"), bytes(self.log_bytes()), self.seconds)
     }
 }
 
@@ -172,16 +172,19 @@ impl fmt::Display for GenerationReport {
         let given_up = if self.given_up > 0 { format!(", {} given up", self.given_up) } else { String::new() };
         writeln!(
             f,
-            "    {} records ({} beyond the cut{given_up}) in {} batches, {} bytes",
-            self.records, self.discarded, self.batches, self.log_bytes
+            "    {} ({} beyond the cut{given_up}) in {}, {}",
+            count(self.records, "record"),
+            self.discarded,
+            count(self.batches, "batch"),
+            bytes(self.log_bytes)
         )?;
         for stream in &self.streams {
             let torn = if stream.torn { ", its last batch torn" } else { "" };
             writeln!(
                 f,
-                "    stream {}: {} segments in {}, durable up to stamp {}, ends at {}{torn}",
+                "    stream {}: {} in {}, durable up to stamp {}, ends at {}{torn}",
                 stream.stream,
-                stream.segments,
+                count(stream.segments as u64, "segment"),
                 stream.directory.display(),
                 stream.durable,
                 stream.end

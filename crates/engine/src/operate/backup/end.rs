@@ -7,13 +7,15 @@
 //! - For every batch before the ends, everything that it knew to be durable lies before the ends, too: batches that know more
 //!   are left out, from the last one on, until none is left. What was published before the search began stays: whatever it
 //!   knows was published before it.
-//! - The ends reach the stamp that is asked for, or the search goes on: what is durable shows up in the files at once.
+//! - The ends reach the stamp that is asked for, by what the copy itself can tell: its base may be an older one than the
+//!   database's, which knows less to be durable. Else the search goes on: what is durable shows up in the files at once.
 
 use std::time::Duration;
 
 use super::Source;
 use super::faults;
 use super::image::{chains, walk};
+use crate::directory::manifest::StreamBegin;
 use crate::error::{BackupError, Error};
 use crate::ids::{LogOffset, Stamp};
 use crate::log::format::batch::Certificate;
@@ -35,6 +37,10 @@ struct Batch {
 
 /// What is known of one stream.
 struct Stream {
+    /// What the copy's base says is durable.
+    durable: Stamp,
+    /// Where each segment begins, and its floor.
+    floors: Vec<(LogOffset, Stamp)>,
     /// The end and the stamp of what is certainly copied.
     end: LogOffset,
     stamp: Stamp,
@@ -42,8 +48,13 @@ struct Stream {
     batches: Vec<Batch>,
 }
 
-/// Ends that reach `stamp`, which is durable.
-pub(super) fn find(shared: &Shared, source: &Source<'_>, stamp: Stamp) -> Result<Vec<LogOffset>, Error> {
+/// Ends that reach `stamp`, which is durable, in a copy whose log begins with `begins`.
+pub(super) fn find(
+    shared: &Shared,
+    source: &Source<'_>,
+    begins: &[StreamBegin],
+    stamp: Stamp,
+) -> Result<Vec<LogOffset>, Error> {
     let sure = source.ends.clone().expect("what was copied in bulk has ends");
     for _ in 0..LOOKS_MAX {
         let ends = shared.log.durable_ends();
@@ -51,10 +62,10 @@ pub(super) fn find(shared: &Shared, source: &Source<'_>, stamp: Stamp) -> Result
         assert!(chains.len() == sure.len() && ends.len() == sure.len(), "an end for each stream");
         let mut certified = vec![Stamp::ZERO; chains.len()];
         let mut streams = Vec::new();
-        for ((chain, sure), end) in chains.iter().zip(&sure).zip(ends) {
-            streams.push(Stream::read(chain, *sure, end, &mut certified)?);
+        for (((chain, begin), sure), end) in chains.iter().zip(begins).zip(&sure).zip(ends) {
+            streams.push(Stream::read(chain, begin.durable, *sure, end, &mut certified)?);
         }
-        if faults::fit(|| fit(&chains, &mut streams, &certified) >= stamp) {
+        if faults::fit(|| fit(&mut streams, &certified) >= stamp) {
             let ends: Vec<_> = streams.iter().map(Stream::end).collect();
             assert!(ends.iter().zip(&sure).all(|(end, sure)| end >= sure), "{ends:?} cut off what was copied in bulk");
             return Ok(ends);
@@ -66,10 +77,17 @@ pub(super) fn find(shared: &Shared, source: &Source<'_>, stamp: Stamp) -> Result
 
 impl Stream {
     /// Everything before `sure` was known to be durable before the stamp was drawn that is to be reached.
-    fn read(chain: &Chain, sure: LogOffset, end: LogOffset, certified: &mut [Stamp]) -> Result<Stream, Error> {
+    fn read(
+        chain: &Chain,
+        durable: Stamp,
+        sure: LogOffset,
+        end: LogOffset,
+        certified: &mut [Stamp],
+    ) -> Result<Stream, Error> {
         assert!(sure <= end, "what is durable stays durable: {sure} and then {end}");
         let begin = chain.segments.first().map_or(sure, |segment| segment.header.base);
-        let mut stream = Stream { end: begin, stamp: Stamp::ZERO, batches: Vec::new() };
+        let floors = chain.segments.iter().map(|segment| (segment.header.base, segment.header.floor)).collect();
+        let mut stream = Stream { durable, floors, end: begin, stamp: Stamp::ZERO, batches: Vec::new() };
         walk(chain, begin, end, |header, certificates| {
             if header.end() <= sure {
                 (stream.end, stream.stamp) = (header.end(), header.stamp);
@@ -85,6 +103,14 @@ impl Stream {
     fn end(&self) -> LogOffset {
         self.batches.last().map_or(self.end, |batch| batch.end)
     }
+
+    /// How far the stream is durable, by itself and by its base.
+    fn reached(&self) -> Stamp {
+        let end = self.end();
+        let floors = self.floors.iter().take_while(|(base, _)| *base <= end).map(|(_, floor)| *floor);
+        let stamp = self.batches.last().map_or(self.stamp, |batch| batch.stamp);
+        floors.last().unwrap_or_default().max(self.durable).max(stamp)
+    }
 }
 
 fn note(certified: &mut [Stamp], certificates: &[Certificate]) {
@@ -95,15 +121,12 @@ fn note(certified: &mut [Stamp], certificates: &[Certificate]) {
 }
 
 /// Leaves out what does not fit; returns what is durable on every stream of the rest.
-fn fit(chains: &[Chain], streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
+fn fit(streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
     loop {
         let mut certified = certified.to_vec();
         streams.iter().flat_map(|stream| &stream.batches).for_each(|batch| note(&mut certified, &batch.certificates));
-        let durable = |((stream, chain), certified): ((&Stream, &Chain), &Stamp)| {
-            let reached = stream.batches.last().map_or(stream.stamp, |batch| batch.stamp);
-            reached.max(chain.floor_of_copy(stream.end())).max(*certified)
-        };
-        let stable = streams.iter().zip(chains).zip(&certified).map(durable).min().unwrap_or(Stamp::ZERO);
+        let reached = streams.iter().zip(&certified).map(|(stream, certified)| stream.reached().max(*certified));
+        let stable = reached.min().unwrap_or(Stamp::ZERO);
         let ends: Vec<_> = streams.iter().map(Stream::end).collect();
         let is_there = |known: &Certificate| known.reach <= ends[known.stream.0 as usize];
         let is_known = |batch: &&Batch| batch.csn <= stable && batch.certificates.iter().all(is_there);
@@ -116,5 +139,49 @@ fn fit(chains: &[Chain], streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
         if fits {
             return stable;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::StreamId;
+
+    fn batch(end: u64, stamp: u64, certificates: Vec<Certificate>) -> Batch {
+        Batch { end: LogOffset(end), stamp: Stamp(stamp), csn: Stamp(10), certificates }
+    }
+
+    fn stream(durable: u64, batches: Vec<Batch>) -> Stream {
+        let floors = vec![(LogOffset(0), Stamp(3))];
+        Stream { durable: Stamp(durable), floors, end: LogOffset(8192), stamp: Stamp(10), batches }
+    }
+
+    /// Stream 0 wrote a batch that certifies stream 1 and knows that stream 2 is durable further than was looked at.
+    fn knows_more(durable: u64) -> [Stream; 3] {
+        let idle = Certificate { stream: StreamId(1), stamp: Stamp(13), reach: LogOffset(8192) };
+        let ahead = Certificate { stream: StreamId(2), stamp: Stamp::ZERO, reach: LogOffset(12288) };
+        let first = vec![batch(12288, 13, vec![idle, ahead])];
+        [stream(durable, first), stream(durable, Vec::new()), stream(durable, vec![batch(8192, 13, Vec::new())])]
+    }
+
+    /// What the base of the database knows to be durable the base of the copy may not.
+    #[test]
+    fn a_batch_that_knows_more_than_is_copied_does_not_count() {
+        let mut streams = knows_more(11);
+        assert_eq!(fit(&mut streams, &[Stamp::ZERO; 3]), Stamp(11), "what the batch certified went with it");
+        assert_eq!(streams.map(|stream| stream.end()), [LogOffset(8192); 3]);
+    }
+
+    #[test]
+    fn what_the_base_knows_to_be_durable_counts() {
+        assert_eq!(fit(&mut knows_more(13), &[Stamp::ZERO; 3]), Stamp(13));
+    }
+
+    #[test]
+    fn everything_fits_where_all_was_looked_at() {
+        let mut streams = knows_more(11);
+        streams[2].batches.push(batch(12288, 13, Vec::new()));
+        assert_eq!(fit(&mut streams, &[Stamp::ZERO; 3]), Stamp(13));
+        assert_eq!(streams[0].end(), LogOffset(12288));
     }
 }

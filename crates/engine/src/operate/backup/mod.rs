@@ -39,7 +39,7 @@ use crate::error::{BackupError, Error};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::Disk;
 use crate::transaction::shared::Shared;
-use crate::units::bytes;
+use crate::units::{bytes, count};
 use image::Image;
 use index::{Entry, Index};
 
@@ -74,7 +74,12 @@ impl fmt::Display for BackupReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (all, copied) = (bytes(self.bytes), bytes(self.copied_bytes));
         let how = if self.continues { ", continuing the one that was there" } else { "" };
-        writeln!(f, "backup in {}: {} of {all}, {copied} copied{how}", self.target.display(), files(self.files))?;
+        writeln!(
+            f,
+            "backup in {}: {} of {all}, {copied} copied{how}",
+            self.target.display(),
+            count(self.files, "file")
+        )?;
         writeln!(f, "  ends    with everything up to epoch {}, at {}", self.epoch, self.taken)?;
         self.taken_back.iter().try_for_each(|back| writeln!(f, "  was     {back} for ever"))?;
         match self.first_epoch {
@@ -89,11 +94,6 @@ impl fmt::Display for BackupReport {
             None => write!(f, "  begins  with the first transaction"),
         }
     }
-}
-
-/// So many files, for a message.
-fn files(count: u64) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
 /// What of a database is to be copied.
@@ -146,7 +146,7 @@ impl Database {
             let plan = Image::plan(&source, target, checkpoint, &[])?;
             done = copy::copy(&source, target, &plan)?;
             end = agree(shared)?;
-            source.ends = Some(end::find(shared, &source, end.stamp)?);
+            source.ends = Some(end::find(shared, &source, &plan.manifest.begins, end.stamp)?);
         } else if let Some(entry) = source.manifest.checkpoints.last() {
             end.epoch = entry.boundary;
         }

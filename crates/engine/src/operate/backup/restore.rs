@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::BackupReport;
 use super::copy::{extend, open_or_create};
 use super::faults;
 use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Entry, Index};
-use super::{BackupReport, files};
 use crate::config::{Config, Create};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
@@ -25,7 +25,7 @@ use crate::ids::StreamId;
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::{FileName, stream_directory};
 use crate::recovery::{RecoveryReport, until};
-use crate::units::bytes;
+use crate::units::{bytes, count};
 
 /// A database that was restored.
 #[derive(Clone, Debug, Serialize)]
@@ -42,8 +42,8 @@ pub struct RestoreReport {
 
 impl fmt::Display for RestoreReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BackupReport { files: count, bytes: size, .. } = &self.backup;
-        writeln!(f, "restored {} of {} to {}", files(*count), bytes(*size), self.home.display())?;
+        let BackupReport { files, bytes: size, .. } = &self.backup;
+        writeln!(f, "restored {} of {} to {}", count(*files, "file"), bytes(*size), self.home.display())?;
         self.recovery.fmt(f)
     }
 }

@@ -9,6 +9,7 @@ use super::damage::Damage;
 use super::reach::Reach;
 use crate::checkpoint::loader::RowKey;
 use crate::table::Table;
+use crate::units::count;
 
 /// A database that was made of what another one provably held.
 #[derive(Clone, Debug, Serialize)]
@@ -184,7 +185,7 @@ impl fmt::Display for SalvageReport {
                 true => "nobody was told that they are durable",
                 false => "they follow what is damaged, or may rest on it, or nobody was told that they are durable",
             };
-            writeln!(f, "  left out {} transactions of the log that can be read: {why}", self.left_out)?;
+            writeln!(f, "  left out {} of the log that can be read: {why}", count(self.left_out, "transaction"))?;
         }
         for generation in &self.skipped_generations {
             writeln!(f, "  skipped  generation {generation}, which may rest on what is lost")?;
@@ -193,15 +194,15 @@ impl fmt::Display for SalvageReport {
             writeln!(f, "  loaded   checkpoint {checkpoint}")?;
         }
         if self.superseded_files > 0 {
-            writeln!(f, "  skipped  {} files that the manifest needs no more", self.superseded_files)?;
+            writeln!(f, "  skipped  {} that the manifest needs no more", count(self.superseded_files, "file"))?;
         }
-        writeln!(f, "  read     {} transactions of the log, {} replayed", self.records, self.replayed)?;
+        writeln!(f, "  read     {} of the log, {} replayed", count(self.records, "transaction"), self.replayed)?;
         if self.nameless_rows > 0 {
-            writeln!(f, "  lost     {} rows of tables whose definition is lost", self.nameless_rows)?;
+            writeln!(f, "  lost     {} of tables whose definition is lost", count(self.nameless_rows, "row"))?;
         }
         for SalvagedTable { name, rows, refused } in &self.tables {
             let refused = if *refused > 0 { format!(", {refused} refused") } else { String::new() };
-            writeln!(f, "  saved    {rows} rows of {name}{refused}")?;
+            writeln!(f, "  saved    {} of {name}{refused}", count(*rows, "row"))?;
         }
         match (self.damages.is_empty(), self.saved_nothing(), self.consistent) {
             (true, ..) => write!(f, "no damage was found"),
