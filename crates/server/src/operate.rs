@@ -18,6 +18,7 @@ use osier_bench::report::{MemoryFigures, Report};
 
 use crate::cli::{AskArgs, BackupArgs, CheckpointArgs, RecoverArgs, RestoreArgs, SalvageArgs, SettingArgs};
 use crate::commands::{directories, say};
+use crate::exit;
 
 /// Exit status where nothing was done because the user has to agree first.
 const NOT_AGREED: u8 = 4;
@@ -102,7 +103,7 @@ pub fn salvage(args: &SalvageArgs) -> Result<ExitCode, BenchError> {
     let report = report.map_err(|error| if was_begun { error.into() } else { name_rest(error, target) })?;
     say(&mut *args.output.text(), &report.to_string())?;
     args.output.write(&report)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if report.saved_nothing() { ExitCode::from(exit::DAMAGED) } else { ExitCode::SUCCESS })
 }
 
 fn describe(taken: &CheckpointTaken) -> String {

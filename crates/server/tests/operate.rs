@@ -39,6 +39,17 @@ fn a_damaged_database_is_salvaged() {
 }
 
 #[test]
+fn a_salvage_that_saved_no_row_says_so_by_its_status() {
+    let directory = Directory::new();
+    succeeds(&directory, &format!("bench ycsb --records 1000 --transactions 2000 --streams 2 --dir db {SMALL_FILES}"));
+    std::fs::remove_dir_all(directory.join("db/stream-1")).unwrap();
+    let salvaged = osier(&directory, &format!("salvage db saved {SMALL_FILES}"));
+    let report = String::from_utf8_lossy(&salvaged.stdout).into_owned();
+    assert!(report.starts_with("salvaged no row") && salvaged.status.code() == Some(10), "{report}");
+    assert!(fails(&directory, &format!("salvage db saved {SMALL_FILES}"), 14).contains("not empty"));
+}
+
+#[test]
 fn rows_that_a_damaged_checkpoint_lost_are_named() {
     let directory = Directory::new();
     succeeds(

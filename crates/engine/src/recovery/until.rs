@@ -82,6 +82,10 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
     if let Some(what) = given_up(epoch) {
         return Err(what);
     }
+    let that = match until {
+        Until::Epoch(_) => String::new(),
+        Until::Time(_) => format!("that is epoch {epoch}, and "),
+    };
     match base {
         _ if epoch > end => too_late(),
         Some(base) if base.max_epoch == NEVER => Err(format!(
@@ -90,13 +94,11 @@ fn choose(until: Until, manifest: &Manifest, log: &Tally) -> Result<Epoch, Strin
         )),
         Some(base) if is_before(base) => before(base),
         Some(base) if faults::reaches_beyond(epoch < base.max_epoch) => Err(format!(
-            "that is epoch {epoch}, and its checkpoint {} holds everything up to epoch {}; restore a backup from before \
+            "{that}its checkpoint {} holds everything up to epoch {}; restore a backup from before \
              that was taken",
             base.number, base.max_epoch
         )),
-        None if epoch < log.min_epoch => {
-            Err(format!("that is epoch {epoch}, and its first transaction is of epoch {}", log.min_epoch))
-        }
+        None if epoch < log.min_epoch => Err(format!("{that}its first transaction is of epoch {}", log.min_epoch)),
         _ => Ok(epoch),
     }
 }

@@ -141,7 +141,7 @@ impl SalvageReport {
     }
 
     /// Whether there is damage and the new database is empty.
-    fn saved_nothing(&self) -> bool {
+    pub fn saved_nothing(&self) -> bool {
         !self.damages.is_empty() && self.tables.iter().all(|table| table.rows == 0)
     }
 
