@@ -56,14 +56,16 @@ impl Checkpoints {
         self.control.metrics(now)
     }
 
-    /// Ends the task, after a last checkpoint where the configuration wants one; fails where that one does.
+    /// Ends the task, after a last checkpoint where the configuration wants one. Fails where that one does, or never came because
+    /// the task had died; without a last one, where it had died.
     pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
         let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
-        self.control.request_stop(self.takes_one_more);
+        let last = self.control.request_stop(self.takes_one_more);
+        // A task that dies has told the control.
         let _ = joiner.join();
-        match self.control.last_outcome() {
-            Some(Err(error)) if self.takes_one_more => Err(error),
-            _ => Ok(()),
+        match self.takes_one_more {
+            true => self.control.wait(last).map(drop),
+            false => self.control.death().map_or(Ok(()), Err),
         }
     }
 }

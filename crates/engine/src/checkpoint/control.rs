@@ -1,7 +1,7 @@
 //! Between those who want a checkpoint and the task that takes it.
 //!
 //! [`Checkpoints`](super::Checkpoints) is the callers' side. Invariant: a request is answered by a checkpoint that began
-//! after it, or by the error that ended it.
+//! after it, by the error that ended it, or by what ended the task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +34,8 @@ struct Requests {
     answered: u64,
     outcome: Option<CheckpointOutcome>,
     stop: Stop,
+    /// Why the task is over, where it had not come to its end.
+    death: Option<Arc<CheckpointError>>,
     metrics: CheckpointMetrics,
     /// When the checkpoint began that is being taken, by the database's clock.
     active_since: Option<Duration>,
@@ -69,7 +71,7 @@ impl CheckpointControl {
         let mut state = lock(&self.state);
         while state.answered < request {
             if state.stop == Stop::Ended {
-                return Err(Arc::new(CheckpointError::Closed));
+                return Err(state.death.clone().unwrap_or_else(|| Arc::new(CheckpointError::Closed)));
             }
             state = wait(&self.ended, &self.state, state);
         }
@@ -119,30 +121,40 @@ impl CheckpointControl {
         lock(&self.state).stop
     }
 
-    /// Tells the task to end, after one more checkpoint where that is wanted.
-    pub(crate) fn request_stop(&self, takes_one_more: bool) {
+    /// Tells the task to end, after one more checkpoint where that is wanted. Returns the number of the last request, for
+    /// [`CheckpointControl::wait`].
+    pub(super) fn request_stop(&self, takes_one_more: bool) -> u64 {
         let mut state = lock(&self.state);
+        state.requested += u64::from(takes_one_more);
         if state.stop == Stop::No {
-            state.requested += u64::from(takes_one_more);
             state.stop = if takes_one_more { Stop::WhenDone } else { Stop::Now };
         }
+        let last = state.requested;
         drop(state);
         self.signal.wake();
+        last
     }
 
-    /// The task is over, however that came.
-    pub(super) fn has_ended(&self) {
-        lock(&self.state).stop = Stop::Ended;
+    /// For the task: it is over, with an error where it had not come to its end.
+    pub(super) fn has_ended(&self, death: Option<CheckpointError>) {
+        let mut state = lock(&self.state);
+        state.stop = Stop::Ended;
+        state.metrics.state = CheckpointState::Idle;
+        if let Some(death) = death.map(Arc::new) {
+            state.metrics.failed += u64::from(state.active_since.take().is_some());
+            state.metrics.failure = Some(Arc::clone(&death));
+            state.death = Some(death);
+        }
         self.ended.notify_all();
+    }
+
+    /// Why the task is over, where it had not come to its end.
+    pub(super) fn death(&self) -> Option<Arc<CheckpointError>> {
+        lock(&self.state).death.clone()
     }
 
     pub(super) fn show(&self, shown: CheckpointState) {
         lock(&self.state).metrics.state = shown;
-    }
-
-    /// How the last checkpoint ended.
-    pub(super) fn last_outcome(&self) -> Option<CheckpointOutcome> {
-        lock(&self.state).outcome.clone()
     }
 
     pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {

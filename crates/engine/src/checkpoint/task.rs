@@ -4,6 +4,7 @@
 //! - Whatever ends a checkpoint, its threads have ended, its snapshot is released and, unless a manifest may name them,
 //!   its files are removed before the next one begins.
 //! - A transaction that stays open holds a checkpoint up, never the other way round; the metrics say so.
+//! - A checkpointer that ends without being told fails the log and every checkpoint: nobody would look after the directories.
 
 use std::future::Future;
 use std::pin::Pin as Pinned;
@@ -59,6 +60,8 @@ pub(crate) struct Checkpointer {
     /// When the directories are looked after again.
     next_look_at: Duration,
     removal_bytes: u64,
+    /// It came to its end.
+    has_finished: bool,
 }
 
 /// What earlier lives of the database have left to the first checkpoint of this one. Lives shorter than an interval, or
@@ -130,6 +133,7 @@ impl Checkpointer {
             next_removal_at,
             next_look_at,
             removal_bytes: removed_piece_bytes(),
+            has_finished: false,
         })
     }
 
@@ -247,7 +251,7 @@ impl Checkpointer {
                 return Err(CheckpointError::Closed);
             }
             if self.shared.has_no_ticker.load(Ordering::SeqCst) {
-                return Err(CheckpointError::Thread { what: format!("{} has died", Ticker::NAME) });
+                return Err(CheckpointError::TaskDied { task: Ticker::NAME });
             }
             self.shared.memory.admit_snapshot()?;
             self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
@@ -466,6 +470,7 @@ impl Task for Checkpointer {
             Step::Again
         });
         let removal = self.remove_piece();
+        self.has_finished = step == Step::Done;
         match step {
             Step::Idle(pause) => Step::Idle(pause.into_iter().chain(removal).chain([LOOK]).min()),
             busy => busy,
@@ -475,13 +480,17 @@ impl Task for Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        // Where the task died of a panic: no thread goes on, and nothing is kept for a scan that will not come.
+        let death = (!self.has_finished).then_some(CheckpointError::TaskDied { task: Checkpointer::NAME });
+        if death.is_some() {
+            self.shared.log.fail(LogFailure::TaskDied { task: Checkpointer::NAME.to_owned() });
+        }
+        // Where it died: no thread goes on, and nothing is kept for a scan that will not come.
         if let Stage::Writes(_, writing) = &mut self.stage {
             writing.crew.cancel();
             join(&mut writing.joiners);
         }
         while self.shared.snapshots.release(&self.participant.pin()) {}
-        self.control.has_ended();
+        self.control.has_ended(death);
     }
 }
 

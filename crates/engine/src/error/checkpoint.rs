@@ -98,6 +98,15 @@ pub enum CheckpointError {
         /// What happened.
         what: String,
     },
+    /// A background task that checkpoints need panicked; its message went to standard error.
+    #[error(
+        "the background task {task} ended without finishing, and no checkpoint is taken any more; this is a defect, please \
+         report it"
+    )]
+    TaskDied {
+        /// The task.
+        task: &'static str,
+    },
     /// Rows that were overwritten meanwhile had to be kept, and there is no more memory for them.
     #[error(
         "the checkpoint was given up: {retained} bytes are kept for it and {used} bytes of memory are in use where \
@@ -145,7 +154,7 @@ impl CheckpointError {
             CheckpointError::InDoubt { .. } => "58030",
             CheckpointError::Directory(error) => error.sqlstate(),
             CheckpointError::Log(error) => error.sqlstate(),
-            CheckpointError::Incomplete { .. } => "XX000",
+            CheckpointError::Incomplete { .. } | CheckpointError::TaskDied { .. } => "XX000",
             CheckpointError::Thread { .. } => "53000",
             CheckpointError::MemoryLimit { .. } => "53200",
             CheckpointError::Closed => "57P01",
