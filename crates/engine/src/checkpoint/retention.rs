@@ -16,7 +16,7 @@ use super::files;
 use crate::config::Config;
 use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manifest, StreamBegin, StreamEnd};
 use crate::directory::{Claim, DirectoryError, create_below};
-use crate::error::{BackupError, CheckpointError, Error};
+use crate::error::{BackupError, CheckpointError};
 use crate::ids::{DatabaseId, Epoch, StreamId};
 use crate::io::Disk;
 use crate::log::format::segment::{self, FileName};
@@ -184,12 +184,12 @@ impl OpenFiles {
     }
 
     /// The log is closed: everything up to `ends` counts.
-    pub(crate) fn freeze(mut self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), Error> {
+    pub(crate) fn freeze(mut self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), CheckpointError> {
         if self.is_in_doubt {
-            return Err(Arc::new(CheckpointError::InDoubt { home: self.home }).into());
+            return Err(CheckpointError::InDoubt { home: self.home });
         }
         self.remove_doomed();
-        manifest::freeze_clean(&self.manifest, &*self.disk, &self.home, ends, epoch).map_err(DirectoryError::from)?;
+        manifest::freeze_clean(&self.manifest, &*self.disk, &self.home, ends, epoch)?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@
 //! Invariants:
 //! - One process has a directory open at a time.
 //! - A directory that holds anything but a readable database is never treated as an empty one.
+//! - A database is closed once: whoever closes it waits until that is done, and is told how it ended.
 
 mod faults;
 mod metrics;
@@ -26,7 +27,7 @@ use crate::checkpoint::{CheckpointReport, Checkpoints, Inherited};
 use crate::config::{Config, ConfigError, Create, Protocol};
 use crate::directory::manifest::Manifest;
 use crate::directory::{self, Claim, DirectoryError};
-use crate::error::{Error, LogError};
+use crate::error::{CheckpointError, Error, LogError};
 use crate::io::socket::Listening;
 use crate::log::CommitLog;
 use crate::log::acknowledge::Receipt;
@@ -56,6 +57,24 @@ pub(crate) struct Inner {
     report: Option<RecoveryReport>,
     /// Where another process can ask; `None` once closed.
     pub(crate) control: Mutex<Option<Listening>>,
+    /// How the close ended; locked while it goes on.
+    closed: Mutex<Option<Result<(), CloseError>>>,
+}
+
+/// Why a database could not be closed: for everybody who closes it.
+#[derive(Clone)]
+enum CloseError {
+    Checkpoint(Arc<CheckpointError>),
+    Log(LogError),
+}
+
+impl From<CloseError> for Error {
+    fn from(error: CloseError) -> Error {
+        match error {
+            CloseError::Checkpoint(error) => error.into(),
+            CloseError::Log(error) => error.into(),
+        }
+    }
 }
 
 impl Database {
@@ -134,8 +153,8 @@ impl Database {
         let inherited = inherited.unwrap_or_default();
         let checkpoints = Checkpoints::start(&shared, &retention, inherited).inspect_err(stop_log)?;
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
-        let control = Mutex::default();
-        let inner = Arc::new(Inner { given, shared, idle, checkpoints, ticker, retention, report, control });
+        let (control, closed) = Default::default();
+        let inner = Arc::new(Inner { given, shared, idle, checkpoints, ticker, retention, report, control, closed });
         Ok(Database { inner })
     }
 
@@ -218,7 +237,7 @@ impl Database {
     }
 
     /// Makes everything durable and closes the database. Sessions and clones that are left fail from then on. A second
-    /// close does nothing.
+    /// close waits for the first and returns what that returned.
     ///
     /// # Errors
     /// Where something could not be made durable; the next open recovers as after a crash.
@@ -229,16 +248,22 @@ impl Database {
 
 impl Inner {
     fn close(&self) -> Result<(), Error> {
+        let mut closed = lock(&self.closed);
+        Ok(closed.get_or_insert_with(|| self.close_once()).clone()?)
+    }
+
+    fn close_once(&self) -> Result<(), CloseError> {
         drop(lock(&self.control).take());
         self.shared.close();
         lock(&self.idle).clear();
         // Before the ticker: a last checkpoint needs epochs that go on.
-        let checkpointed = self.checkpoints.stop();
+        let checkpointed = self.checkpoints.stop().map_err(CloseError::Checkpoint);
         lock(&self.ticker).stop();
-        let Some(files) = self.retention.close() else { return Ok(checkpointed?) };
-        let ends = self.shared.log.close()?;
-        files.freeze(&ends, self.shared.store.epochs().current())?;
-        Ok(checkpointed?)
+        let Some(files) = self.retention.close() else { return checkpointed };
+        let ends = self.shared.log.close().map_err(CloseError::Log)?;
+        let frozen = files.freeze(&ends, self.shared.store.epochs().current());
+        frozen.map_err(|error| CloseError::Checkpoint(Arc::new(error)))?;
+        checkpointed
     }
 }
 
