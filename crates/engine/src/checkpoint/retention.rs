@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::faults::{self, Early};
 use super::files;
@@ -18,8 +19,11 @@ use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manife
 use crate::directory::{Claim, DirectoryError, create_below};
 use crate::error::{BackupError, CheckpointError};
 use crate::ids::{DatabaseId, Epoch, StreamId};
-use crate::io::Disk;
+use crate::io::{Disk, REMOVAL_PAUSE};
 use crate::log::format::segment::{self, FileName};
+
+/// How long a removal waits that a full device refused.
+const FULL_PAUSE: Duration = Duration::from_secs(1);
 
 /// A database's files, held for as long as it is open.
 pub(crate) struct OpenFiles {
@@ -133,17 +137,27 @@ impl OpenFiles {
         self.doomed.iter().any(|path| needed.contains(path))
     }
 
-    /// Removes a piece of what is to be removed; whether there is more.
-    fn remove_piece(&mut self, bytes: u64) -> bool {
-        if self.is_in_doubt {
-            return false;
+    /// Removes a piece of what is to be removed; returns how long the next one waits where there is more.
+    fn remove_piece(&mut self, bytes: u64) -> Option<Duration> {
+        let path = self.doomed.front().filter(|_| !self.is_in_doubt)?;
+        let removed = self.disk.remove_piece(path, bytes);
+        if removed.as_ref().is_err_and(is_full) {
+            return Some(FULL_PAUSE);
         }
-        if let Some(path) = self.doomed.front()
-            && self.disk.remove_piece(path, bytes).unwrap_or(true)
-        {
+        // What cannot be removed is for the next open.
+        if removed.unwrap_or(true) {
             self.doomed.pop_front();
         }
-        !self.doomed.is_empty()
+        (!self.doomed.is_empty()).then_some(REMOVAL_PAUSE)
+    }
+
+    /// Removes the files of a checkpoint that no manifest names.
+    fn abandon(&mut self, checkpoint: &NewCheckpoint) {
+        let written = checkpoint.parts.iter().map(|(_, path)| path);
+        let mut written: VecDeque<_> =
+            written.filter(|path| self.disk.exists(path).unwrap_or(false)).cloned().collect();
+        remove_all(&*self.disk, &mut written);
+        self.doomed.append(&mut written);
     }
 
     /// Removes what a deliberate fault has removed too early: nothing in what ships.
@@ -157,11 +171,9 @@ impl OpenFiles {
         self.remove_doomed();
     }
 
-    /// Removes all of it.
+    /// Removes all of it, as far as that goes.
     fn remove_doomed(&mut self) {
-        for path in self.doomed.drain(..) {
-            let _ = self.disk.remove(&path);
-        }
+        remove_all(&*self.disk, &mut self.doomed);
     }
 
     /// What is left of a generation's log.
@@ -194,6 +206,16 @@ impl OpenFiles {
     }
 }
 
+/// Removes files that nobody needs. Those that a full device refuses to remove are left in the list: where nothing is
+/// overwritten in place, a removal takes space, too. What cannot be removed otherwise is for the next open.
+fn remove_all(disk: &dyn Disk, doomed: &mut VecDeque<PathBuf>) {
+    doomed.retain(|path| disk.remove(path).as_ref().is_err_and(is_full));
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The files of a checkpoint that is being taken.
 pub(crate) struct NewCheckpoint {
     /// Which changes nothing where the directories no longer lie.
@@ -212,15 +234,6 @@ impl NewCheckpoint {
         directories.dedup();
         let sync = |dir| self.disk.sync_dir(dir).map_err(CheckpointError::io("sync the directory", dir));
         directories.into_iter().try_for_each(sync)
-    }
-
-    /// Removes what was written, as far as that goes; the next open removes the rest.
-    pub(crate) fn remove(&self) {
-        for (_, path) in &self.parts {
-            if self.disk.exists(path).unwrap_or(false) {
-                let _ = self.disk.remove(path);
-            }
-        }
     }
 }
 
@@ -272,9 +285,14 @@ impl Retention {
         self.directory(|directory| directory.claim.expect_in_place()).unwrap_or(Ok(()))
     }
 
-    /// Removes a piece of what nobody needs any more; whether there is more.
-    pub(crate) fn remove_piece(&self, bytes: u64) -> bool {
-        self.directory(|directory| directory.remove_piece(bytes)).unwrap_or(false)
+    /// Removes a piece of what nobody needs any more; returns how long the next one waits where there is more.
+    pub(crate) fn remove_piece(&self, bytes: u64) -> Option<Duration> {
+        self.directory(|directory| directory.remove_piece(bytes)).flatten()
+    }
+
+    /// Removes the files of a checkpoint that failed, and that no manifest names.
+    pub(crate) fn abandon(&self, checkpoint: &NewCheckpoint) {
+        self.directory(|directory| directory.abandon(checkpoint));
     }
 
     /// Whether there is a valid checkpoint.

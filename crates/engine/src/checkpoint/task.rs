@@ -2,7 +2,7 @@
 //!
 //! The stages are the steps of [`super`], in that order. Invariants:
 //! - Whatever ends a checkpoint, its threads have ended, its snapshot is released and, unless a manifest may name them,
-//!   its files are removed before the next one begins.
+//!   its files are removed before the next one begins; later where a full device refuses that.
 //! - A transaction that stays open holds a checkpoint up, never the other way round; the metrics say so.
 //! - A checkpointer that ends without being told fails the log and every checkpoint: nobody would look after the directories.
 
@@ -372,10 +372,15 @@ impl Checkpointer {
         };
         run.begins = faults::begins(run.begins, &self.shared.log);
         yield_at(Point::Complete);
-        // From here on a manifest may name the files, whatever is reported: they stay.
         let committed = self.retention.commit_checkpoint(&entry, run.begins.clone());
-        if let Some(failure) = committed.as_ref().err().and_then(faults::device_failure) {
-            self.shared.log.fail(failure);
+        if let Err(error) = &committed {
+            if let Some(failure) = faults::device_failure(error) {
+                self.shared.log.fail(failure);
+            }
+            // Where the device failed, a manifest may name the files: they stay.
+            if error.log_failure().is_none() {
+                self.retention.abandon(&run.files);
+            }
         }
         if let Some(others) = committed? {
             self.shared.log.recycle(&run.begins, &others);
@@ -407,7 +412,7 @@ impl Checkpointer {
             Stage::Idle | Stage::Releases => None,
         };
         if let Some(run) = run {
-            run.files.remove();
+            self.retention.abandon(&run.files);
         }
         self.end(Err(Arc::new(error)));
     }
@@ -416,10 +421,7 @@ impl Checkpointer {
     fn remove_piece(&mut self) -> Option<Duration> {
         let now = self.now();
         if now >= self.next_removal_at {
-            if !self.retention.remove_piece(self.removal_bytes) {
-                return None;
-            }
-            self.next_removal_at = now + REMOVAL_PAUSE;
+            self.next_removal_at = now + self.retention.remove_piece(self.removal_bytes)?;
         }
         Some(self.next_removal_at - now)
     }
