@@ -364,3 +364,22 @@ fn a_checkpoint_goes_on_beside_as_many_sessions_as_there_may_be() {
     db.run(|tx| tx.table("account")).expect("there is room again");
     (0..3).map(|_| db.session().expect("as many as before")).for_each(drop);
 }
+
+/// A restore to the same place was killed after it had begun, or goes on.
+#[test]
+fn a_first_checkpoint_keeps_out_of_a_directory_that_is_being_restored() {
+    let home = directory("unfinished");
+    let (db, table) = open_accounts(config(&home, Protocol::None, 1));
+    fill(&db, &table);
+    fs::create_dir_all(&home).expect("a directory");
+    let mark = home.join("UNFINISHED");
+    fs::write(&mark, b"").expect("marked");
+    let error = db.checkpoint().expect_err("it is not ours").to_string();
+    assert!(error.contains("was being restored"), "{error}");
+    assert!(!home.join("MANIFEST").exists(), "nothing of the database is there");
+    fs::remove_file(&mark).expect("removed");
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    let (db, _) = open_accounts(config(&home, Protocol::None, 1));
+    assert_eq!(total(&accounts(&db)), 100 * ACCOUNTS);
+}

@@ -182,3 +182,46 @@ fn files_whose_removal_is_refused_are_removed_later() {
         db.close().expect("closed");
     }
 }
+
+/// Of a database without a log, which creates its directories; the last identity comes after the manifest.
+#[test]
+fn a_first_checkpoint_goes_on_where_the_one_before_stopped() {
+    for (name, beside_manifest) in [("IDENTITY.tmp", false), ("MANIFEST.tmp", false), ("IDENTITY.tmp", true)] {
+        let home = support::directory("refused", &format!("first-{name}-{beside_manifest}"));
+        let mut config = support::config(&home, Protocol::None, 1);
+        let second = home.with_extension("second");
+        let _ = fs::remove_dir_all(&second);
+        config.dirs.push(second);
+        config.checkpoint_at_close = true;
+        let refusing = Refusing::within(&mut config);
+        let db = Database::open(config.clone()).expect("opened");
+        insert(&db, 0);
+        refusing.refuse(Some((Refused::Create { name, beside_manifest }, FULL[0])));
+        for _ in 0..2 {
+            let error = db.checkpoint().expect_err("a file is refused").to_string();
+            assert!(error.contains("No space left"), "{name}: {error}");
+        }
+        refusing.refuse(None);
+        db.checkpoint().unwrap_or_else(|error| panic!("{name}: there is room again: {error}"));
+        insert(&db, 1);
+        db.close().expect("closed");
+        assert!(has(&Database::open(config).expect("opened again"), 1), "{name}");
+    }
+}
+
+/// What was begun is begun again.
+#[test]
+fn a_first_checkpoint_that_failed_may_be_removed() {
+    let home = support::directory("refused", "removed");
+    let mut config = support::config(&home, Protocol::None, 1);
+    let refusing = Refusing::within(&mut config);
+    let db = Database::open(config.clone()).expect("opened");
+    insert(&db, 0);
+    refusing.refuse(Some((Refused::Create { name: "IDENTITY.tmp", beside_manifest: true }, FULL[0])));
+    db.checkpoint().expect_err("a file is refused");
+    refusing.refuse(None);
+    fs::remove_dir_all(&home).expect("removed");
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    assert!(has(&Database::open(config).expect("opened again"), 0));
+}

@@ -264,3 +264,45 @@ fn no_checkpoint_follows_a_manifest_in_doubt() {
     }
     assert_eq!(doubtful, 1);
 }
+
+/// Without a log the first checkpoint creates the directories. Fails each of its operations in turn: the next one goes on from
+/// what is there, as does the next open.
+fn first_checkpoints_that_fail(faults: impl Fn(u64) -> Faults) -> u32 {
+    let mut early = 0;
+    for at in 1.. {
+        let world = World::open_as(Protocol::None, SimDisk::new(at, LogWrites::Synchronous), &[]);
+        assert!(world.insert(0));
+        world.disk.set_faults(faults(at));
+        let error = world.checkpoint();
+        let was_met = world.disk.fault_met();
+        world.disk.set_faults(Faults::default());
+        if !was_met {
+            break;
+        }
+        let Some(error) = error else { continue };
+        for seed in 0..4 {
+            let next = World::open_as(Protocol::None, world.disk.survive(seed), &[]);
+            assert_eq!(next.checkpoint(), None, "operation {at}: {error}; and then the power failed");
+        }
+        let is_created = world.disk.exists(Path::new("/db/checkpoints")).expect("a look");
+        let second = world.checkpoint();
+        if let Some(second) = second {
+            assert!(is_created && second.contains("nobody knows"), "operation {at}: {error}; and then {second}");
+            continue;
+        }
+        early += u32::from(!is_created);
+        (0..4).for_each(|seed| assert_eq!(world.rows_after_power_loss(seed), 1, "operation {at}: {error}"));
+    }
+    early
+}
+
+#[test]
+fn a_first_checkpoint_goes_on_where_the_one_before_failed() {
+    let at = |at| Faults { io_error_at: Some(at), ..Faults::default() };
+    let early = [
+        first_checkpoints_that_fail(at),
+        first_checkpoints_that_fail(|n| Faults { errors_are_full: true, ..at(n) }),
+        first_checkpoints_that_fail(|at| Faults { dir_sync_error_at: Some(at), ..Faults::default() }),
+    ];
+    assert!(early[0] > 15 && early[0] == early[1] && early[2] > 3, "{early:?} failed before there was a database");
+}

@@ -16,9 +16,10 @@ use super::faults::{self, Early};
 use super::files;
 use crate::config::Config;
 use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manifest, StreamBegin, StreamEnd};
-use crate::directory::{Claim, DirectoryError, create_below};
+use crate::directory::{self, Claim, DirectoryError, create_below};
 use crate::error::{BackupError, CheckpointError};
 use crate::ids::{DatabaseId, Epoch, StreamId};
+use crate::io::in_place::Displaced;
 use crate::io::{Disk, REMOVAL_PAUSE};
 use crate::log::format::segment::{self, FileName};
 
@@ -47,21 +48,44 @@ impl OpenFiles {
     /// The files of the database of `manifest`, which is stored, in the directories of `claim`. Removes what checkpoints that
     /// were cut off have left behind.
     pub(crate) fn new(config: &Config, claim: Claim, manifest: Manifest) -> Result<OpenFiles, CheckpointError> {
-        let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
-        let next_checkpoint = 1 + files::remove_leftovers(&*disk, &home, &manifest)?;
-        let (holds, held, doomed, is_in_doubt) = Default::default();
-        Ok(OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, claim })
+        let last_checkpoint = files::remove_leftovers(&*config.environment.disk, &config.dirs[0], &manifest)?;
+        Ok(OpenFiles::after(last_checkpoint, config, claim, manifest))
     }
 
-    /// Creates the directories of a database that runs without them.
-    fn create(config: &Config) -> Result<OpenFiles, CheckpointError> {
-        let (mut claim, found) = Claim::take(config)?;
-        if found.is_some() {
-            return Err(DirectoryError::Exists { home: config.dirs[0].clone() }.into());
+    /// As [`OpenFiles::new`], where nothing is left of any checkpoint but, perhaps, of those up to `last_checkpoint`.
+    fn after(last_checkpoint: u64, config: &Config, claim: Claim, manifest: Manifest) -> OpenFiles {
+        let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
+        let next_checkpoint = 1 + last_checkpoint;
+        let (holds, held, doomed, is_in_doubt) = Default::default();
+        OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, claim }
+    }
+
+    /// Claims directories for a database that runs without them.
+    fn claim(config: &Config) -> Result<Claim, DirectoryError> {
+        let (claim, found) = Claim::take(config)?;
+        directory::refuse_unfinished(config)?;
+        match found {
+            Some(_) => Err(DirectoryError::Exists { home: config.dirs[0].clone() }),
+            None => Ok(claim),
         }
-        let manifest = claim.create(config)?;
+    }
+
+    /// Creates the database in the directories of `begun`, which this claims where they are not yet. The claim stays there
+    /// until all is done: what an attempt that failed has stored is this database's own, and the next one goes on from it.
+    fn create(config: &Config, begun: &mut Option<Claim>) -> Result<OpenFiles, DirectoryError> {
+        let is_displaced = |error: &io::Error| Displaced::of(error).is_some();
+        begun.take_if(|claim| claim.expect_in_place().as_ref().is_err_and(is_displaced));
+        let claim = match begun {
+            Some(claim) => claim,
+            None => begun.insert(OpenFiles::claim(config)?),
+        };
+        let manifest = match Manifest::load(&*config.environment.disk, &config.dirs[0], &config.dirs)? {
+            Some(manifest) => claim.store(&manifest).map(|()| manifest)?,
+            None => claim.create(config)?,
+        };
         let config = claim.hold(config.clone())?;
-        OpenFiles::new(&config, claim, manifest)
+        let claim = begun.take().expect("it was claimed");
+        Ok(OpenFiles::after(0, &config, claim, manifest))
     }
 
     /// Names the files of a new checkpoint, dealt over the configured directories, and creates those directories.
@@ -243,27 +267,27 @@ pub(crate) struct Retention {
 }
 
 enum Files {
-    /// Nothing is logged, and no checkpoint was taken yet: nothing is on disk.
-    Nowhere,
+    /// Nothing is logged, and no checkpoint was begun yet: nothing is on disk but what a first attempt has left under a claim.
+    Nowhere(Option<Claim>),
     Open(Box<OpenFiles>),
     Closed,
 }
 
 impl Retention {
     pub(crate) fn new(open: Option<OpenFiles>) -> Retention {
-        let state = open.map_or(Files::Nowhere, |open| Files::Open(Box::new(open)));
+        let state = open.map_or(Files::Nowhere(None), |open| Files::Open(Box::new(open)));
         Retention { state: Mutex::new(state) }
     }
 
     /// Prepares a checkpoint; the first one of a database without a log creates the directories.
     pub(crate) fn begin_checkpoint(&self, config: &Config) -> Result<NewCheckpoint, CheckpointError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, Files::Nowhere) {
-            *state = Files::Open(Box::new(OpenFiles::create(config)?));
+        if let Files::Nowhere(begun) = &mut *state {
+            *state = Files::Open(Box::new(OpenFiles::create(config, begun)?));
         }
         match &mut *state {
             Files::Open(directory) => directory.begin_checkpoint(config),
-            Files::Nowhere | Files::Closed => Err(CheckpointError::Closed),
+            Files::Nowhere(_) | Files::Closed => Err(CheckpointError::Closed),
         }
     }
 
@@ -276,7 +300,7 @@ impl Retention {
     ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             Files::Open(directory) => directory.commit_checkpoint(entry, begins),
-            Files::Nowhere | Files::Closed => Err(CheckpointError::Closed),
+            Files::Nowhere(_) | Files::Closed => Err(CheckpointError::Closed),
         }
     }
 
@@ -339,7 +363,7 @@ impl Retention {
     fn directory<T>(&self, with: impl FnOnce(&mut OpenFiles) -> T) -> Option<T> {
         match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             Files::Open(directory) => Some(with(directory)),
-            Files::Nowhere | Files::Closed => None,
+            Files::Nowhere(_) | Files::Closed => None,
         }
     }
 
@@ -353,7 +377,7 @@ impl Retention {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(state, Files::Closed) {
             Files::Open(directory) => Some(*directory),
-            Files::Nowhere | Files::Closed => None,
+            Files::Nowhere(_) | Files::Closed => None,
         }
     }
 }
