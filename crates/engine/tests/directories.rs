@@ -365,6 +365,38 @@ fn a_segment_that_was_removed_is_missed() {
     }
 }
 
+/// Every stream, put back as it was before the last open.
+#[test]
+fn a_stream_from_before_the_last_open_is_missed() {
+    let root = directory("stale");
+    for (name, dirs) in [("one", vec!["a"]), ("two", vec!["a", "b"])] {
+        let root = root.join(name);
+        let live = config(&root.join("live"), &dirs);
+        let db = Database::open(live.clone()).expect("created");
+        write(&db, 0..100);
+        db.close().expect("closed");
+        copy(&root.join("live"), &root.join("old"));
+        let db = Database::open(live).expect("opened");
+        // The first row of each stream, and many: what there is of the present generation in an old directory is the same.
+        for (written, until) in [("some", 102), ("many", 900)] {
+            write(&db, 100..until);
+            for (stream, dir) in dirs.iter().enumerate() {
+                let (mixed, stream) = (root.join(format!("{written}-{stream}")), format!("{dir}/stream-{stream}"));
+                copy(&root.join("live"), &mixed);
+                fs::remove_dir_all(mixed.join(&stream)).expect("removed");
+                copy(&root.join("old").join(&stream), &mixed.join(&stream));
+                let config = config(&mixed, &dirs);
+                let report = osier::salvage(&config, self::config(&root.join("salvaged"), &["a"]), false);
+                assert!(!report.expect("what is proven").damages.is_empty(), "a salvage does not say so");
+                fs::remove_dir_all(root.join("salvaged")).expect("removed");
+                assert!(osier::inspect::verify(&config).is_err(), "verify does not miss it");
+                let error = refused(config);
+                assert!(error.to_string().contains("older than the manifest"), "{name}, {stream}: {error}");
+            }
+        }
+    }
+}
+
 /// Copies a directory by symbolic links, as `cp -as` does.
 fn link_softly(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a directory");

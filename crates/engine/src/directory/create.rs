@@ -34,14 +34,14 @@ pub(crate) fn create_below(disk: &dyn Disk, directory: &Path) -> Result<(), Dire
     disk.sync_dir(parent).map_err(DirectoryError::io("sync the directory", parent))
 }
 
-/// Creates the directories of the streams of the newest generation of `manifest`, with their records; all durable when this
-/// returns.
+/// Creates the directories of the streams of the newest generation of `manifest`, and records in them that it begins; all durable
+/// when this returns.
 pub(crate) fn create_streams(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<(), DirectoryError> {
     let layout = &manifest.current;
     for stream in (0..layout.streams.len() as u32).map(StreamId) {
         let directory = manifest.stream_directory(home, layout, stream);
         create_below(disk, &directory)?;
-        let recorded = newest::ensure(disk, &directory, layout.log(manifest.database, stream));
+        let recorded = newest::begin(disk, &directory, layout.log(manifest.database, stream));
         recorded.map_err(DirectoryError::io("create", &newest::path(&directory)))?;
     }
     Ok(())

@@ -41,6 +41,9 @@ pub struct Manifest {
     pub directories: Vec<DirectoryEntry>,
     /// Whether each stream of `current` records which of its segments is the newest.
     pub records_newest: bool,
+    /// Whether it did so before the manifest of the generation was stored, when it had no segment yet: else a version before 5
+    /// began the generation, and a stream may have no record of it.
+    pub records_begin: bool,
     /// The newest generation. It is being written, or crashed, unless it is also the last of `frozen`.
     pub current: Layout,
     /// Generations that ended and whose logs are still needed, in order.
@@ -285,6 +288,7 @@ impl Manifest {
             database,
             directories: Vec::new(),
             records_newest: true,
+            records_begin: true,
             current,
             frozen: Vec::new(),
             begins: Vec::new(),

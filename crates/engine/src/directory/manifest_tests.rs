@@ -120,6 +120,8 @@ fn earlier_formats_are_read() {
     manifest.frozen[0].layout.incarnation = Incarnation(7);
     put(&manifest, &disk);
     assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(&manifest));
+    manifest.records_begin = false;
+    reads(4, 0, &manifest);
     manifest.frozen[0].layout.incarnation = Incarnation::NONE;
     (manifest.current.incarnation, manifest.records_newest) = (Incarnation::NONE, false);
     reads(3, added, &manifest);

@@ -5,7 +5,8 @@
 //! - Segment i is read up to the base of segment i + 1 and no further. What lies beyond is superseded: a tail that a
 //!   recovery copied to segment i + 1 before it crashed or froze the generation.
 //! - Every segment has a header: it got its name only after the header was durable.
-//! - A stream that is being written records its newest segment: one that is gone is missed, wherever it was in the chain.
+//! - A stream that is being written records its newest segment, and before that its generation: a segment that is gone is missed,
+//!   wherever it was in the chain, and so is a whole directory that an older one has replaced.
 //!
 //! Absent: the batches (log_scan.rs).
 
@@ -17,10 +18,11 @@ use crate::directory::manifest::{FrozenGeneration, Layout, Manifest};
 use crate::error::RecoveryError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
+use crate::log::format::LogIdentity;
+use crate::log::format::newest::{self, Record};
 use crate::log::format::segment::{
     FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, SegmentError, read_header, segment_path,
 };
-use crate::log::format::{LogIdentity, newest};
 
 /// The segments of one stream in one generation.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Chain {
     durable: Stamp,
     /// Whether the stream records its newest segment.
     records_newest: bool,
+    /// Whether it has done so from the begin of the generation on.
+    records_begin: bool,
 }
 
 /// How far a segment is read.
@@ -93,6 +97,7 @@ impl Chain {
             generation_floor: layout.floor,
             durable,
             records_newest: frozen.is_none() && manifest.records_newest,
+            records_begin: manifest.records_begin,
         };
         let broken = chain.fill(disk, first, manifest.current.generation).err();
         (chain, broken)
@@ -137,11 +142,14 @@ impl Chain {
         if let Some(found) = newer {
             return Err(RecoveryError::NewestVersion { path, found });
         }
-        let is_of_stream = |log: &LogIdentity| {
+        let own = self.log.generation();
+        let is_of_stream = |Record { log, sequence }: &Record| {
+            // An open that did not end was to begin the next generation.
+            let is_next = log.generation().0 == own.0 + 1 && *sequence < FIRST_SEQUENCE;
             (log.database(), log.stream()) == (self.log.database(), self.log.stream())
-                && (log.generation() < self.log.generation() || *log == self.log)
+                && (log.generation() < own || is_next || *log == self.log)
         };
-        match records.iter().find(|record| !is_of_stream(&record.log)) {
+        match records.iter().find(|record| !is_of_stream(record)) {
             Some(record) => {
                 let (database, generation) = (record.log.database(), record.log.generation());
                 let stream = record.log.stream();
@@ -152,8 +160,14 @@ impl Chain {
             }
             None if records.is_empty() => refuse("is damaged".to_owned()),
             None => {
-                let current = records.iter().filter(|record| record.log.generation() == self.log.generation());
-                Ok(current.map(|record| record.sequence).max().unwrap_or(FIRST_SEQUENCE - 1))
+                let current = records.iter().filter(|record| record.log == self.log);
+                match current.map(|record| record.sequence).max() {
+                    None if faults::misses_begin(self.records_begin) => refuse(format!(
+                        "has no record of generation {own}, which the manifest names: the stream's directory is older than the \
+                         manifest; restore all directories from one copy"
+                    )),
+                    newest => Ok(newest.unwrap_or(FIRST_SEQUENCE - 1)),
+                }
             }
         }
     }

@@ -18,6 +18,12 @@ pub(super) fn certain_when_read(certain: Stamp, now: impl FnOnce() -> Stamp) -> 
     if has(Mutation::BoundForgotten) { now() } else { certain }
 }
 
+/// Whether a stream without a record of its generation is an older one ([`Mutation::StaleStreamTaken`]).
+#[inline(always)]
+pub(super) fn misses_begin(records_begin: bool) -> bool {
+    records_begin && !has(Mutation::StaleStreamTaken)
+}
+
 /// Whether a record is of a later epoch than the one that the database is taken back to ([`Mutation::UntilIgnored`]).
 #[inline(always)]
 pub(super) fn is_after(is_after: bool) -> bool {

@@ -130,7 +130,7 @@ pub(crate) fn next_manifest(
         streams,
     };
     next.begins = StreamBegin::of(&next.current);
-    next.records_newest = true;
+    (next.records_newest, next.records_begin) = (true, true);
     let fits = |frozen: &FrozenGeneration| {
         frozen.layout.generation < next.current.generation && frozen.max_seen <= next.current.floor
     };

@@ -5,7 +5,8 @@
 //! - A copy opens as its original does, and whatever is done to it leaves every byte of the original as it was.
 //! - Directories of two copies that were opened separately, of two databases, and one directory under two names are refused,
 //!   and nothing in them changes.
-//! - Without its newest segment a stream is refused, or nobody was promised what it held.
+//! - Without its newest segment a stream is refused, or nobody was promised what it held. So is one whose directory is replaced by
+//!   what it was before the last open.
 //! - A file with a name of ours and bytes that are not stays.
 //!
 //! All of that happens on copies of the disk. The simulation itself goes on with what was moved or copied.
@@ -40,6 +41,8 @@ pub(super) struct Moved {
     root: RefCell<PathBuf>,
     /// Places that were given.
     number: Cell<u32>,
+    /// The streams' directories as they were before the last open, by the number of their directory and their name.
+    earlier: RefCell<BTreeMap<(usize, PathBuf), Content>>,
     /// How the present generation logs, where that is not what the plan says.
     pub(super) log: Cell<Option<(Protocol, u32)>>,
 }
@@ -52,6 +55,7 @@ impl Moved {
             rng: RefCell::new(Rng::with_seed(!seed)),
             root: RefCell::new(root.into()),
             number: Cell::new(0),
+            earlier: RefCell::default(),
             log: Cell::new(None),
         }
     }
@@ -121,6 +125,16 @@ impl Simulation<'_> {
             return Ok(disk);
         }
         self.copy_and_mix(&disk.kill(self.moved.seed()), &dirs)?;
+        let streams = (0..).zip(&dirs).flat_map(|(at, dir)| {
+            streams(&disk, std::slice::from_ref(dir)).into_iter().map(move |stream| (at, stream))
+        });
+        let content = |(at, stream): (usize, PathBuf)| {
+            let relative =
+                |(path, bytes): (PathBuf, _)| (path.file_name().map(PathBuf::from).unwrap_or_default(), bytes);
+            let name = stream.file_name().map(PathBuf::from).unwrap_or_default();
+            ((at, name), disk.content(&stream).into_iter().map(relative).collect())
+        };
+        self.moved.earlier.replace(streams.map(content).collect());
         let to = self.moved.place();
         let goes_on = |change: &dyn Fn(&Path, &Path)| {
             self.trace.line(|| format!("-- goes on in {}", to.display()));
@@ -179,6 +193,7 @@ impl Simulation<'_> {
         let before = content(disk, dirs);
         let found = self.look_in(disk, &copy)?;
         self.rob(disk, &copy, dirs, &found)?;
+        self.put_back(disk, dirs, &found)?;
         for _ in 0..2 {
             let again = self.look_in(disk, &copy)?;
             expect(again.transactions == found.transactions, "a copy that was closed opens with other transactions")?;
@@ -202,10 +217,7 @@ impl Simulation<'_> {
 
     /// Takes the newest segment from a copy of a copy: what opens then holds what it held with it.
     fn rob(&self, disk: &SimDisk, copy: &[PathBuf], original: &[PathBuf], found: &Recovered) -> Result<(), Failure> {
-        let disk = disk.kill(self.moved.seed());
-        let place = self.moved.place();
-        let robbed = self.directories_below(&place);
-        original.iter().zip(&robbed).for_each(|(from, to)| disk.copy_tree(from, to));
+        let (disk, robbed) = self.copied_of(disk, original);
         let streams = streams(&disk, &robbed);
         if streams.is_empty() {
             return Ok(());
@@ -221,10 +233,46 @@ impl Simulation<'_> {
         assert_ne!(copy, robbed, "another copy");
         disk.remove(newest).map_err(|error| Failure::engine("remove", &error))?;
         self.trace.line(|| format!("-- without {}", newest.display()));
-        match self.look(&disk, &robbed) {
+        self.expect_missed(&disk, &robbed, found, || format!("{} is gone", newest.display()))
+    }
+
+    /// Replaces a stream's directory, in a copy of a copy, by what it was before the last open.
+    fn put_back(&self, disk: &SimDisk, original: &[PathBuf], found: &Recovered) -> Result<(), Failure> {
+        let earlier = self.moved.earlier.borrow();
+        let (disk, mixed) = self.copied_of(disk, original);
+        let streams = earlier.iter().filter_map(|((at, name), content)| Some((mixed.get(*at)?.join(name), content)));
+        let there: Vec<_> = streams.filter(|(stream, _)| disk.exists(stream).unwrap_or(false)).collect();
+        if there.is_empty() {
+            return Ok(());
+        }
+        let (stream, content) = &there[self.moved.seed() as usize % there.len()];
+        let files = disk.content(stream).into_keys();
+        let removed = files.map(|path| disk.remove(&path)).collect::<Result<(), _>>();
+        removed.map_err(|error| Failure::engine("remove", &error))?;
+        content.iter().for_each(|(name, bytes)| disk.put(&stream.join(name), bytes));
+        self.trace.line(|| format!("-- with an earlier {}", stream.display()));
+        self.expect_missed(&disk, &mixed, found, || format!("{} is an earlier one", stream.display()))
+    }
+
+    /// A copy of the disk, and in it one of the database.
+    fn copied_of(&self, disk: &SimDisk, original: &[PathBuf]) -> (SimDisk, Vec<PathBuf>) {
+        let disk = disk.kill(self.moved.seed());
+        let copied = self.directories_below(&self.moved.place());
+        original.iter().zip(&copied).for_each(|(from, to)| disk.copy_tree(from, to));
+        (disk, copied)
+    }
+
+    /// What was done to a copy is refused, or nothing that was promised is lost.
+    fn expect_missed(
+        &self,
+        disk: &SimDisk,
+        dirs: &[PathBuf],
+        found: &Recovered,
+        what: impl Fn() -> String,
+    ) -> Result<(), Failure> {
+        match self.look(disk, dirs) {
             Ok(left) if found.transactions.difference(&left.transactions).any(|id| self.is_promised(*id)) => {
-                let what = format!("{} is gone, and what it held with it, without a word", newest.display());
-                Err(Failure::Forgotten(what))
+                Err(Failure::Forgotten(format!("{}, and what it held with it, without a word", what())))
             }
             Ok(_) => Ok(()),
             Err(_) => {

@@ -15,13 +15,18 @@ use crate::log::format::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 /// The first format, which had no checkpoints.
 const VERSION_1: u32 = 1;
 /// The second one, which knew no epochs to go back to.
 const VERSION_2: u32 = 2;
 /// The third one, which knew neither incarnations nor the newest segments.
 const VERSION_3: u32 = 3;
+/// The fourth one, in which the streams of a generation did not record that it begins.
+const VERSION_4: u32 = 4;
+/// Whether the streams of the newest generation record their newest segments, and did so from its begin on.
+const RECORDS_NEWEST: u8 = 1;
+const RECORDS_BEGIN: u8 = 2;
 /// More than any manifest: a limit on what is read into memory.
 pub(super) const BYTES_MAX: u64 = 64 << 20;
 const HEADER_BYTES: usize = 16;
@@ -71,7 +76,8 @@ pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     let reached = manifest.checkpoints.iter().map(|checkpoint| checkpoint.max_epoch);
     untils.chain(reached).for_each(|epoch| out.extend(epoch.0.to_le_bytes()));
     manifest.layouts().for_each(|layout| out.extend(layout.incarnation.0.to_le_bytes()));
-    out.push(u8::from(manifest.records_newest));
+    let flag = |is_set, flag| if is_set { flag } else { 0 };
+    out.push(flag(manifest.records_newest, RECORDS_NEWEST) | flag(manifest.records_begin, RECORDS_BEGIN));
     out.extend(manifest.directories.iter().map(|directory| u8::from(directory.is_retired)));
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
@@ -114,13 +120,17 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
             epoch.0 = input.u64()?;
         }
     }
-    let (mut current, mut records_newest) = (current, false);
+    let (mut current, mut records) = (current, 0);
     if version > VERSION_3 {
         let layouts = frozen.iter_mut().map(|frozen| &mut frozen.layout).chain([&mut current]);
         for layout in layouts {
             layout.incarnation = Incarnation(input.u64()?);
         }
-        records_newest = input.flag()?;
+        records = input.u8()?;
+        let known = if version > VERSION_4 { RECORDS_NEWEST | RECORDS_BEGIN } else { RECORDS_NEWEST };
+        if records & !known != 0 {
+            return damaged(format!("{records} says nothing of the newest segments"));
+        }
         for directory in &mut directories {
             directory.is_retired = input.flag()?;
         }
@@ -129,7 +139,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
         return damaged("it is longer than what it says");
     }
     check(&current, &frozen)?;
-    Ok(Manifest { database, directories, records_newest, current, frozen, begins, checkpoints })
+    let (records_newest, records_begin) = (records & RECORDS_NEWEST != 0, records & RECORDS_BEGIN != 0);
+    Ok(Manifest { database, directories, records_newest, records_begin, current, frozen, begins, checkpoints })
 }
 
 fn check(current: &Layout, frozen: &[FrozenGeneration]) -> Result<(), Error> {

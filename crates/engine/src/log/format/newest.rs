@@ -4,8 +4,10 @@
 //! Invariants:
 //! - A segment is recorded after it has its name and before it gets its first batch. So the newest segment there is may be one
 //!   newer than the record says, and is empty then; one that is older shows that a segment is gone.
-//! - The file is there before the manifest of the stream's generation is. Every life of the database replaces it, so that no
-//!   other name of the old file sees what this one records.
+//! - Before the manifest of a generation is stored, the file says that the stream has no segment of it yet, beside the newest
+//!   segment of the generation before: whichever of the two manifests a crash leaves finds its own record. A stream's directory
+//!   without the record of the manifest's generation is an older one.
+//! - Every generation replaces the file, so that no other name of the old one sees what this one records.
 //! - Of its two slots the one is written that does not hold the last record: a torn write leaves that.
 
 use std::io;
@@ -15,9 +17,9 @@ use std::sync::Arc;
 use super::segment::FIRST_SEQUENCE;
 use crate::ids::{DatabaseId, Generation, Incarnation, StreamId};
 use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
+use crate::log::format::LogIdentity;
 use crate::log::format::batch::STREAMS_MAX;
 use crate::log::format::bytes::{u32_at, u64_at};
-use crate::log::format::{LogIdentity, faults};
 
 const NAME: &str = "NEWEST";
 const TEMPORARY_NAME: &str = "NEWEST.tmp";
@@ -49,19 +51,37 @@ pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// Creates the record of a stream that has none; durable when this returns. One that another creation of a database left behind
-/// is replaced.
-pub(crate) fn ensure(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::Result<()> {
-    let is_of_stream = |record: &Record| {
+/// Records that `log` begins and has no segment yet, beside the newest segment of the stream's generation before; durable when
+/// this returns. What another creation of a database left behind, or an open that did not end, is not kept.
+pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::Result<()> {
+    let is_before = |record: &Record| {
         let is_earlier = record.log.generation() < log.generation();
         is_earlier && (record.log.database(), record.log.stream()) == (log.database(), log.stream())
     };
-    let is_there = disk.exists(&path(directory))? && read(disk, directory)?.iter().any(is_of_stream);
-    match is_there {
-        // Its name may be that of an attempt that was cut off.
-        true => faults::sync_earlier_name(|| disk.sync_dir(directory)),
-        false => Newest::replace(disk, directory, log, FIRST_SEQUENCE - 1).map(drop),
+    let found = match read(disk, directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => found?,
+    };
+    let before = found.into_iter().filter(is_before).max_by_key(|record| (record.log.generation(), record.sequence));
+    let records: Vec<_> = before.into_iter().chain([Record { log, sequence: FIRST_SEQUENCE - 1 }]).collect();
+    replace_by(disk, directory, &records).map(drop)
+}
+
+/// Replaces the file by one with these records; durable when this returns.
+fn replace_by(disk: &dyn Disk, directory: &Path, records: &[Record]) -> io::Result<Arc<dyn File>> {
+    assert!(records.len() <= SLOTS, "{records:?} have a slot each");
+    let (temporary, path) = (directory.join(TEMPORARY_NAME), path(directory));
+    if disk.exists(&temporary)? {
+        disk.remove(&temporary)?;
     }
+    let file = disk.open(&temporary, OpenMode::Create)?;
+    let mut bytes = vec![0; SLOTS * BLOCK_BYTES];
+    bytes.chunks_exact_mut(BLOCK_BYTES).zip(records).for_each(|(block, record)| encode(block, record));
+    file.write_at(&bytes, 0)?;
+    file.sync()?;
+    disk.rename(&temporary, &path)?;
+    disk.sync_dir(directory)?;
+    Ok(file)
 }
 
 /// The sound records of the stream in `directory`; `NotFound` where the file is not there.
@@ -86,17 +106,7 @@ fn slots(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<u8>> {
 impl Newest {
     /// Replaces the record of a stream by that of the newest segment of `log`; durable when this returns.
     pub(crate) fn replace(disk: &dyn Disk, directory: &Path, log: LogIdentity, sequence: u64) -> io::Result<Newest> {
-        let (temporary, path) = (directory.join(TEMPORARY_NAME), path(directory));
-        if disk.exists(&temporary)? {
-            disk.remove(&temporary)?;
-        }
-        let file = disk.open(&temporary, OpenMode::Create)?;
-        let mut bytes = vec![0; SLOTS * BLOCK_BYTES];
-        encode(&mut bytes[..BLOCK_BYTES], &Record { log, sequence });
-        file.write_at(&bytes, 0)?;
-        file.sync()?;
-        disk.rename(&temporary, &path)?;
-        disk.sync_dir(directory)?;
+        let file = replace_by(disk, directory, &[Record { log, sequence }])?;
         Ok(Newest { file, log, slot: 1 })
     }
 
@@ -149,6 +159,35 @@ fn decode(block: &[u8]) -> Option<Record> {
 mod tests {
     use super::*;
     use crate::io::disk_for_tests::TestDisk;
+
+    #[test]
+    fn a_generation_that_begins_leaves_the_record_of_the_one_before() {
+        let (disk, directory) = (TestDisk::new(), Path::new("/db/stream-0"));
+        disk.create_dir_all(directory).unwrap();
+        let log = |generation, incarnation| {
+            let log = LogIdentity::new(DatabaseId(7), Generation(generation), StreamId(0), 1);
+            log.begun_by(Incarnation(incarnation))
+        };
+        let found = || {
+            disk.crash();
+            read(&disk, directory).unwrap().into_iter().map(|record| (record.log, record.sequence)).collect::<Vec<_>>()
+        };
+        begin(&disk, directory, log(1, 9)).unwrap();
+        assert_eq!(found(), [(log(1, 9), 0)]);
+        let mut newest = Newest::replace(&disk, directory, log(1, 9), 1).unwrap();
+        newest.record(2).unwrap();
+        // Opens that did not come to their manifest, and one that did.
+        for incarnation in 10..13 {
+            begin(&disk, directory, log(2, incarnation)).unwrap();
+            assert_eq!(found(), [(log(1, 9), 2), (log(2, incarnation), 0)]);
+        }
+        begin(&disk, directory, log(3, 13)).unwrap();
+        assert_eq!(found(), [(log(2, 12), 0), (log(3, 13), 0)]);
+        // Another database lay here.
+        let other = LogIdentity::new(DatabaseId(8), Generation(4), StreamId(0), 1).begun_by(Incarnation(14));
+        begin(&disk, directory, other).unwrap();
+        assert_eq!(found(), [(other, 0)]);
+    }
 
     #[test]
     fn the_last_record_counts_and_a_torn_one_leaves_the_one_before() {
