@@ -4,7 +4,7 @@
 //! database in its place; a file that is created, renamed or removed by its path would then be somebody else's.
 //!
 //! Invariant: below a guarded directory no name changes, and no file is opened for writing, before the lock on the directory was
-//! found in its place. What happens between that look and the change nobody can see.
+//! found in its place, and by the process that took it. What happens between that look and the change nobody can see.
 //!
 //! Absent: files that are open already. They are the database's own, wherever they lie.
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use super::faults;
-use super::{Disk, File, FileStatus, Lock, OpenMode};
+use super::{Disk, File, FileStatus, Lock, OpenMode, Process};
 
 /// A directory that is locked.
 pub(crate) struct Guarded {
@@ -81,21 +81,34 @@ pub(crate) struct DiskInPlace {
     paths: Vec<PathBuf>,
     /// Whoever claimed them holds the locks: with that they go.
     guarded: Weak<[Guarded]>,
+    /// The process that claimed them.
+    process: Process,
 }
 
 impl DiskInPlace {
     /// `disk`, with the directories `guarded`.
     pub(crate) fn new(disk: Arc<dyn Disk>, guarded: &Arc<[Guarded]>) -> DiskInPlace {
         let paths = guarded.iter().flat_map(|guarded| guarded.paths.clone()).collect();
-        DiskInPlace { disk, paths, guarded: Arc::downgrade(guarded) }
+        DiskInPlace { disk, paths, guarded: Arc::downgrade(guarded), process: Process::this() }
     }
 
     fn expect_in_place(&self, path: &Path) -> io::Result<()> {
         if !is_below(path, &self.paths) {
             return Ok(());
         }
+        if !self.process.is_this() {
+            return Err(io::Error::other(Process::FORKED));
+        }
         let guarded = self.guarded.upgrade().ok_or_else(|| io::Error::other("the directories are no longer locked"))?;
         guarded.iter().filter(|guarded| guarded.holds(path)).try_for_each(Guarded::expect_in_place)
+    }
+
+    /// What is missing may be so because its directory was moved: that is what to say then.
+    fn found<T>(&self, path: &Path, found: io::Result<T>) -> io::Result<T> {
+        found.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => self.expect_in_place(path).err().unwrap_or(error),
+            _ => error,
+        })
     }
 }
 
@@ -106,7 +119,7 @@ impl Disk for DiskInPlace {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.disk.list(dir)
+        self.found(dir, self.disk.list(dir))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -114,14 +127,14 @@ impl Disk for DiskInPlace {
     }
 
     fn status(&self, path: &Path) -> io::Result<FileStatus> {
-        self.disk.status(path)
+        self.found(path, self.disk.status(path))
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         if mode != OpenMode::Read {
             self.expect_in_place(path)?;
         }
-        self.disk.open(path, mode)
+        self.found(path, self.disk.open(path, mode))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -151,6 +164,10 @@ impl Disk for DiskInPlace {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.disk.lock(path)
+    }
+
+    fn lock_directory(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        self.disk.lock_directory(path)
     }
 
     fn lock_holder(&self, path: &Path) -> Option<u32> {

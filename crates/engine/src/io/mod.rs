@@ -109,6 +109,12 @@ pub trait Disk: Send + Sync + 'static {
     /// Takes the exclusive lock on the file at `path` (created where missing), held until the value is dropped;
     /// `WouldBlock` where another process holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Takes the lock on the directory at `path` that [`Disk::lock`] takes beside that on a file in it; `None` where directories
+    /// cannot be locked.
+    fn lock_directory(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let _ = path;
+        Ok(None)
+    }
     /// A path that names what `path` names now also when the process has another working directory.
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
@@ -185,6 +191,43 @@ pub trait Task: Send + 'static {
 /// The number of this process, as others know it.
 pub(crate) fn process_id() -> u32 {
     std::process::id()
+}
+
+/// The process that opened a database. A child that it forks inherits its memory and its open files, and none of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    /// Why nothing goes on in a child.
+    pub(crate) const FORKED: &'static str = "this process was forked from the one that opened the database: open it here, after the other one has closed it";
+
+    /// The one that asks.
+    pub(crate) fn this() -> Process {
+        #[cfg(test)]
+        if IS_CHILD.get() {
+            return Process(process_id() ^ 1);
+        }
+        Process(process_id())
+    }
+
+    /// Whether this one asks, and not a child of it.
+    pub(crate) fn is_this(self) -> bool {
+        self == Process::this()
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    static IS_CHILD: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does something as a child of this process would.
+#[cfg(test)]
+pub(crate) fn as_child<T>(act: impl FnOnce() -> T) -> T {
+    IS_CHILD.set(true);
+    let done = act();
+    IS_CHILD.set(false);
+    done
 }
 
 /// Ends this process at once, without unwinding, and says why on standard error.

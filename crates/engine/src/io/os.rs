@@ -22,7 +22,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::{
-    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task, faults, process_id,
+    BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Process, Signal, Spawn, Step, Task, faults,
     system,
 };
 
@@ -150,8 +150,12 @@ impl Disk for OsDisk {
         let file = file.map_err(at("open the lock file", path))?;
         match file.try_lock() {
             Ok(()) => {
-                let (directory, path) = (lock_directory_of(path)?, self.absolute(path)?);
-                Ok(Box::new(OsLock { file, directory, path, process: process_id() }))
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let (held, file, path) = match try_lock_directory(directory)? {
+                    Some(held) => (held, Some(file), directory),
+                    None => (file, None, path),
+                };
+                Ok(Box::new(OsLock { held, file, path: self.absolute(path)?, process: Process::this() }))
             }
             Err(fs::TryLockError::Error(error)) => Err(at("lock", path)(error)),
             Err(fs::TryLockError::WouldBlock) => {
@@ -161,27 +165,35 @@ impl Disk for OsDisk {
         }
     }
 
+    fn lock_directory(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>> {
+        let Some(held) = try_lock_directory(path)? else { return Ok(None) };
+        Ok(Some(Box::new(OsLock { held, file: None, path: self.absolute(path)?, process: Process::this() })))
+    }
+
     fn lock_holder(&self, path: &Path) -> Option<u32> {
         let of = fs::metadata(path).ok()?;
         holder_in(&fs::read_to_string("/proc/locks").ok()?, of.dev(), of.ino())
     }
 }
 
-/// A lock file, and its directory where that could be locked, too.
+/// What is locked: a directory with the lock file in it, or one of the two.
 #[derive(Debug)]
 struct OsLock {
-    file: fs::File,
-    directory: Option<fs::File>,
+    /// What shows whether it is in its place: the directory, where that could be locked.
+    held: fs::File,
+    /// Where that was.
     path: PathBuf,
+    /// The lock file in a directory that is held.
+    file: Option<fs::File>,
     /// The process that took it.
-    process: u32,
+    process: Process,
 }
 
 impl Drop for OsLock {
     /// A child that this process has just started has the files, too, until it runs its own program; the lock would last as long.
     fn drop(&mut self) {
-        if process_id() == self.process {
-            for file in [Some(&self.file), self.directory.as_ref()].into_iter().flatten() {
+        if self.process.is_this() {
+            for file in self.file.iter().chain([&self.held]) {
                 let _ = file.unlock();
             }
         }
@@ -190,18 +202,14 @@ impl Drop for OsLock {
 
 impl Lock for OsLock {
     fn is_in_place(&self) -> io::Result<bool> {
-        let (held, path) = match (&self.directory, self.path.parent()) {
-            (Some(directory), Some(parent)) => (directory, parent),
-            _ => (&self.file, self.path.as_path()),
-        };
         // Both are asked now: a file system may number what nobody holds anew.
         let look = || {
-            let (held, found) = (held.metadata()?, fs::metadata(path)?);
+            let (held, found) = (self.held.metadata()?, fs::metadata(&self.path)?);
             Ok::<_, io::Error>((held.dev(), held.ino()) == (found.dev(), found.ino()))
         };
         match look() {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),
-            looked => looked.map_err(at("look at", path)),
+            looked => looked.map_err(at("look at", &self.path)),
         }
     }
 }
@@ -216,9 +224,8 @@ fn holder_in(locks: &str, device: u64, inode: u64) -> Option<u32> {
     locks.lines().find_map(holder)
 }
 
-/// Locks the directory of a lock file, too, where the file system lets it: somebody may remove the file.
-fn lock_directory_of(path: &Path) -> io::Result<Option<fs::File>> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+/// Locks a directory, where the file system lets it: somebody may remove the lock file in it.
+fn try_lock_directory(directory: &Path) -> io::Result<Option<fs::File>> {
     let Ok(file) = fs::File::open(directory) else { return Ok(None) };
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -226,7 +233,7 @@ fn lock_directory_of(path: &Path) -> io::Result<Option<fs::File>> {
         Err(fs::TryLockError::WouldBlock) => {
             let held =
                 io::Error::new(io::ErrorKind::WouldBlock, "another opener holds its directory; close that one first");
-            Err(at("lock", path)(held))
+            Err(at("lock", directory)(held))
         }
     }
 }
@@ -444,7 +451,7 @@ pub struct OsSpawn;
 impl Spawn for OsSpawn {
     fn spawn(&self, name: String, task: Box<dyn Task>, signal: Arc<Signal>) -> io::Result<Box<dyn Joiner>> {
         let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
-        Ok(Box::new(OsJoiner { handle }))
+        Ok(Box::new(OsJoiner { handle, process: Process::this() }))
     }
 }
 
@@ -469,10 +476,17 @@ pub(crate) fn run(mut task: Box<dyn Task>, signal: &Signal) {
 
 struct OsJoiner {
     handle: thread::JoinHandle<()>,
+    /// The process that has the thread.
+    process: Process,
 }
 
 impl Joiner for OsJoiner {
     fn join(self: Box<Self>) -> Result<(), String> {
+        if !self.process.is_this() {
+            // There is no thread that could be waited for, or detached.
+            std::mem::forget(self.handle);
+            return Err(Process::FORKED.to_owned());
+        }
         self.handle.join().map_err(|panic| match panic.downcast::<String>() {
             Ok(message) => *message,
             Err(panic) => {

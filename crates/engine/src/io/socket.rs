@@ -4,6 +4,7 @@
 //! - Only the user that the process runs as can connect: the socket has mode 0600 before it listens.
 //! - A socket that nobody listens on was left by a process that was killed, and is replaced.
 //! - Connections are answered in threads of their own, so that a long answer holds up nobody.
+//! - It is listened on until it is dropped, whatever errors connections end with.
 //!
 //! Absent: what is asked (control/).
 
@@ -14,15 +15,20 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketType};
 
+use super::Process;
+
 /// The longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
 /// How long whoever connected may take to ask.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The rest after a connection that could not be taken, for want of descriptors perhaps.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Waiting connections.
 const BACKLOG: i32 = 16;
 /// The longest path that fits an address.
@@ -37,7 +43,10 @@ pub(crate) struct Listening {
     /// The device that the socket lies on, and its number there.
     id: (u64, u64),
     listener: Arc<UnixListener>,
+    stopping: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// The process that listens.
+    process: Process,
 }
 
 /// A path that fits an address, and what keeps it valid.
@@ -72,10 +81,12 @@ pub(crate) fn listen(path: &Path, answer: Answer) -> io::Result<Listening> {
     rustix::net::bind(&socket, &SocketAddrUnix::new(&address.path)?)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, BACKLOG)?;
-    let listener = Arc::new(UnixListener::from(socket));
-    let accepting = Arc::clone(&listener);
-    let thread = thread::Builder::new().name("osier-control".to_owned()).spawn(move || accept(&accepting, &answer))?;
-    Ok(Listening { path: path.to_owned(), id: id_of(path)?, listener, thread: Some(thread) })
+    let (id, listener) = (id_of(path)?, Arc::new(UnixListener::from(socket)));
+    let stopping = Arc::new(AtomicBool::new(false));
+    let (accepting, stops) = (Arc::clone(&listener), Arc::clone(&stopping));
+    let accept = move || accept(&accepting, &stops, &answer);
+    let thread = thread::Builder::new().name("osier-control".to_owned()).spawn(accept)?;
+    Ok(Listening { path: path.to_owned(), id, listener, stopping, thread: Some(thread), process: Process::this() })
 }
 
 fn id_of(path: &Path) -> io::Result<(u64, u64)> {
@@ -83,12 +94,20 @@ fn id_of(path: &Path) -> io::Result<(u64, u64)> {
     Ok((of.dev(), of.ino()))
 }
 
-fn accept(listener: &UnixListener, answer: &Answer) {
-    // Ends when the listener is shut down.
-    while let Ok((stream, _)) = listener.accept() {
-        let answer = Arc::clone(answer);
-        // Without a thread the connection ends unanswered.
-        let _ = thread::Builder::new().name("osier-control".to_owned()).spawn(move || serve(stream, &answer));
+fn accept(listener: &UnixListener, stopping: &AtomicBool, answer: &Answer) {
+    loop {
+        let accepted = listener.accept();
+        if stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        match accepted {
+            Ok((stream, _)) => {
+                let answer = Arc::clone(answer);
+                // Without a thread the connection ends unanswered.
+                let _ = thread::Builder::new().name("osier-control".to_owned()).spawn(move || serve(stream, &answer));
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
     }
 }
 
@@ -105,10 +124,15 @@ fn serve(mut stream: UnixStream, answer: &Answer) {
 
 impl Drop for Listening {
     fn drop(&mut self) {
+        // The socket is the parent's, and so is the thread.
+        if !self.process.is_this() {
+            return std::mem::forget(self.thread.take());
+        }
         // Another process's may lie there by now.
         if id_of(&self.path).is_ok_and(|id| id == self.id) {
             let _ = fs::remove_file(&self.path);
         }
+        self.stopping.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -116,7 +140,8 @@ impl Drop for Listening {
     }
 }
 
-/// Asks whoever listens at `path`; `None` where nobody does.
+/// Asks whoever listens at `path`; `None` where nobody does. It waits as long as the other process lives: a checkpoint takes its time,
+/// and the connection of a process that ends is closed.
 pub(crate) fn ask(path: &Path, question: &str) -> io::Result<Option<String>> {
     let stream = match Address::of(path).and_then(|address| UnixStream::connect(&address.path)) {
         Ok(stream) => stream,
@@ -132,5 +157,33 @@ pub(crate) fn ask(path: &Path, question: &str) -> io::Result<Option<String>> {
     match answer.is_empty() {
         true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process ended before it answered")),
         false => Ok(Some(answer)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::as_child;
+
+    #[test]
+    fn it_goes_on_after_a_connection_that_could_not_be_taken() {
+        let path = std::env::temp_dir().join(format!("osier-socket-{}", std::process::id()));
+        let listening = listen(&path, Arc::new(|question: &str| format!("{question}?"))).unwrap();
+        // From the second one on every attempt without a connection fails.
+        listening.listener.set_nonblocking(true).unwrap();
+        for _ in 0..3 {
+            assert_eq!(ask(&path, "so").unwrap().as_deref(), Some("so?\n"));
+        }
+        drop(listening);
+        assert!(ask(&path, "so").unwrap().is_none() && !path.exists());
+    }
+
+    #[test]
+    fn a_child_leaves_it_to_the_process_that_listens() {
+        let path = std::env::temp_dir().join(format!("osier-socket-child-{}", std::process::id()));
+        let listening = listen(&path, Arc::new(|_: &str| "yes".to_owned())).unwrap();
+        as_child(|| drop(listening));
+        assert_eq!(ask(&path, "so").unwrap().as_deref(), Some("yes\n"));
+        fs::remove_file(&path).unwrap();
     }
 }

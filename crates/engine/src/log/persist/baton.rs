@@ -196,6 +196,7 @@ mod models {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use crate::io::as_child;
     use crate::log::CommitLog;
     use crate::log::acknowledge::Receipt;
     use crate::log::world_for_tests::{World, commit_row, receipt_of, write_row};
@@ -248,6 +249,29 @@ mod tests {
         drop(dropped);
         world.spawn.settle();
         assert!(log.stable() >= stamp);
+    }
+
+    #[test]
+    fn a_child_of_the_process_writes_nothing() {
+        let (world, log) = asleep(2);
+        world.disk.inner.take_calls();
+        let inherited = receipt(&log, 0, 1);
+        as_child(|| {
+            let error = inherited.wait().unwrap_err().to_string();
+            assert!(error.contains("this process was forked from the one that opened the database"), "{error}");
+            assert!(log.close().unwrap_err().to_string().contains("forked"));
+        });
+        drop(inherited);
+        assert_eq!(world.disk.inner.take_calls(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_child_that_only_closes_is_told() {
+        let (world, log) = asleep(1);
+        world.disk.inner.take_calls();
+        let error = as_child(|| log.close()).unwrap_err().to_string();
+        assert!(error.contains("open it here, after the other one has closed it"), "{error}");
+        assert_eq!(world.disk.inner.take_calls(), Vec::<String>::new());
     }
 
     #[test]

@@ -115,7 +115,9 @@ impl RunningLog {
     /// Drains, stops the tasks and returns where each stream ends. A second call fails with [`LogError::Closed`].
     pub(crate) fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
         let tasks = lock(&self.tasks).take().ok_or(LogError::Closed)?;
-        self.log.begin_close();
+        if self.log.is_at_home() {
+            self.log.begin_close();
+        }
         // A task that panicked has failed the log through its guard, with its name.
         for task in tasks {
             let _ = task.join();

@@ -3,6 +3,7 @@
 //! Invariants:
 //! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
 //! - A log that closes takes no more reservations; its loggers end when everything in it is durable.
+//! - A child that was forked from its process writes nothing: there it fails as soon as somebody waits for it or closes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,7 +17,7 @@ use super::{LogLayout, LogMetrics, Slot, Stream, faults};
 use crate::config::Config;
 use crate::error::{LogError, LogFailure};
 use crate::ids::{LogOffset, Stamp, StreamId};
-use crate::io::{BLOCK_BYTES, Environment};
+use crate::io::{BLOCK_BYTES, Environment, Process};
 use crate::log::acknowledge::{Acknowledger, Loggers};
 use crate::log::format::{LogIdentity, batch, segment};
 use crate::log::persist::baton::Baton;
@@ -41,6 +42,8 @@ pub(crate) struct Log {
     lag: fn(&Log, StreamId) -> Lag,
     closing: AtomicBool,
     loggers: AtomicUsize,
+    /// The process whose log it is.
+    pub(super) process: Process,
 }
 
 impl Log {
@@ -79,6 +82,7 @@ impl Log {
             loggers: AtomicUsize::new(streams.len()),
             streams,
             closing: AtomicBool::new(false),
+            process: Process::this(),
         }
     }
 
@@ -124,6 +128,15 @@ impl Log {
         self.pool.stop();
     }
 
+    /// Whether this is the process whose log it is; fails the log in a child.
+    pub(super) fn is_at_home(&self) -> bool {
+        let is_at_home = self.process.is_this();
+        if !is_at_home {
+            self.fail(LogFailure::Stopped(Process::FORKED.to_owned()));
+        }
+        is_at_home
+    }
+
     /// A logger is gone; the last one takes the preparer along.
     pub(crate) fn logger_ended(&self) {
         if self.loggers.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -166,7 +179,7 @@ impl Loggers for Log {
 
     fn take_lead(&self, stream: StreamId) -> bool {
         // The interval of a timed log is its logger's to keep.
-        self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+        self.is_at_home() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
     }
 
     fn lead(&self, stream: StreamId) -> bool {
