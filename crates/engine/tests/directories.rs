@@ -465,11 +465,55 @@ fn a_lock_file_that_is_removed_is_still_held() {
     for dir in ["a", "b"] {
         fs::remove_file(root.join(dir).join("LOCK")).expect("removed");
     }
-    let error = refused(config(&root, &["a", "b"]));
-    assert!(matches!(error, Error::Directory(DirectoryError::InUse { .. })), "{error}");
+    // Who only reads creates none, and comes first here.
+    let reads = config(&root, &["a", "b"]);
+    let in_use = |error: Error| {
+        let is_so = |error: &DirectoryError| matches!(error, DirectoryError::InUse { .. });
+        let is_in_use = match &error {
+            Error::Directory(error) => is_so(error),
+            Error::Recovery(RecoveryError::Directory(error)) => is_so(error),
+            _ => false,
+        };
+        assert!(is_in_use, "{error}");
+    };
+    in_use(osier::inspect::verify(&reads).expect_err("a database that is open is read").into());
+    in_use(osier::salvage(&reads, config(&root.join("saved"), &["a"]), false).expect_err("it is salvaged"));
+    assert!(!root.join("a/LOCK").exists() && !root.join("b/LOCK").exists());
+    in_use(refused(config(&root, &["a", "b"])));
     write(&db, 0..10);
     db.close().expect("closed");
     assert_eq!(ids(&Database::open(config(&root, &["a", "b"])).expect("opened")), all(0..10));
+}
+
+/// As an open leaves it that was to add it, and ended between its identities and its manifest.
+#[test]
+fn a_directory_whose_addition_was_cut_off_is_added_later() {
+    let root = directory("cut-off");
+    let one = config(&root, &["a"]);
+    Database::open(one.clone()).expect("created").close().expect("closed");
+    let before = content(&root.join("a"));
+    Database::open(config(&root, &["a", "b"])).expect("added").close().expect("closed");
+    for name in ["stream-1", "checkpoints"] {
+        let _ = fs::remove_dir_all(root.join("b").join(name));
+    }
+    fs::remove_dir_all(root.join("a")).expect("removed");
+    for (path, bytes) in before {
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(&path, bytes).expect("as it was");
+    }
+    let db = Database::open(one).expect("opened without it");
+    write(&db, 0..10);
+    db.close().expect("closed");
+    // Its number is another one's.
+    let db = Database::open(config(&root, &["a", "c"])).expect("another one is added");
+    write(&db, 10..20);
+    db.close().expect("closed");
+    let error = refused(config(&root, &["a", "b"]));
+    assert!(matches!(error, Error::Directory(DirectoryError::OtherCopy { .. })), "in the place of another: {error}");
+    let db = Database::open(config(&root, &["a", "c", "b"])).expect("it is added, too");
+    write(&db, 20..30);
+    db.close().expect("closed");
+    assert_eq!(ids(&Database::open(config(&root, &["a", "b", "c"])).expect("opened")), all(0..30));
 }
 
 #[test]

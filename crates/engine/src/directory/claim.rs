@@ -220,15 +220,24 @@ fn look_at_all(
 /// Locks a directory.
 pub(crate) fn lock(disk: &dyn Disk, directory: &Path) -> Result<Lock, DirectoryError> {
     let path = directory.join(LOCK_NAME);
-    disk.lock(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => {
-            DirectoryError::InUse { path: directory.to_owned(), process: disk.lock_holder(&path) }
-        }
-        _ => DirectoryError::Io { action: "lock", path, source: error },
-    })
+    disk.lock(&path).map_err(not_locked(disk, directory, path))
 }
 
-/// Locks the directories of a database that is only read: nothing is created there. Where nobody can write, nobody has it open.
+fn not_locked<'a>(
+    disk: &'a dyn Disk,
+    directory: &'a Path,
+    locked: PathBuf,
+) -> impl FnOnce(io::Error) -> DirectoryError + 'a {
+    move |source| match source.kind() {
+        io::ErrorKind::WouldBlock => {
+            DirectoryError::InUse { path: directory.to_owned(), process: disk.lock_holder(&locked) }
+        }
+        _ => DirectoryError::Io { action: "lock", path: locked, source },
+    }
+}
+
+/// Locks the directories of a database that is only read: nothing is created there. Where a lock file is missing its directory alone
+/// is locked, which whoever has the database open holds, too. Where nobody can write, nobody has it open.
 pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
     let disk = &*config.environment.disk;
     let mut locks = Vec::new();
@@ -239,6 +248,9 @@ pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError>
                 Err(DirectoryError::Io { source, .. }) if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
                 lock => locks.push(lock?),
             }
+        } else {
+            let locked = disk.lock_directory(directory);
+            locks.extend(locked.map_err(not_locked(disk, directory, directory.to_owned()))?);
         }
     }
     Ok(locks)
@@ -452,8 +464,17 @@ impl Matching<'_> {
             Some(_) if identity.fits(self.manifest.incarnation()) => Ok(Some(identity.index)),
             // An open that was to add it did not end.
             None if identity.incarnation == self.manifest.incarnation() => Ok(None),
+            // So did one since when others went on without it.
+            _ if !self.is_missed(identity.index) && refuse_file(self.disk, seen, self.seen).is_ok() => Ok(None),
             _ => Err(DirectoryError::OtherCopy { path, home }),
         }
+    }
+
+    /// Whether the manifest lists a directory of this index, and it is not among those named.
+    fn is_missed(&self, index: u32) -> bool {
+        let is_it = |identity: Identity| identity.index == index && identity.fits(self.manifest.incarnation());
+        let is_listed = (index as usize) < self.manifest.directories.len();
+        is_listed && !self.seen.iter().filter_map(|seen| seen.identity).any(is_it)
     }
 
     /// The index of a directory of a database from before there were identities: the one that it has where the manifest

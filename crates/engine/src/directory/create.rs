@@ -11,17 +11,22 @@ use crate::io::Disk;
 use crate::log::format::newest;
 
 /// Creates `directory` and what is missing above it, all durable when this returns. Every directory above it is synced: an
-/// earlier attempt may have created it and died before it could.
+/// earlier attempt may have created it and died before it could. Fails, with nothing created, where what is to be created could
+/// not be made durable.
 pub(crate) fn create_durably(disk: &dyn Disk, directory: &Path) -> Result<(), DirectoryError> {
-    let above: Vec<&Path> = directory.ancestors().skip(1).map(or_here).collect();
+    let all: Vec<&Path> = directory.ancestors().map(or_here).collect();
     let is_there = |path: &Path| disk.exists(path).map_err(DirectoryError::io("look for", path));
-    let were_there = above.iter().map(|path| is_there(path)).collect::<Result<Vec<bool>, _>>()?;
+    let were_there = all.iter().map(|path| is_there(path)).collect::<Result<Vec<bool>, _>>()?;
+    let sync = |path: &Path| disk.sync_dir(path);
+    if let Some(first) = were_there.iter().position(|was_there| *was_there).filter(|first| *first > 0) {
+        sync(all[first]).map_err(DirectoryError::io("sync the directory", all[first]))?;
+    }
     disk.create_dir_all(directory).map_err(DirectoryError::io("create", directory))?;
-    for (path, was_there) in above.into_iter().zip(were_there).take(faults::depth_max()) {
-        match disk.sync_dir(path) {
-            // Nobody who may not even read it created anything in it.
+    for (above, was_there) in all[1..].iter().zip(were_there).take(faults::depth_max()) {
+        match sync(above) {
+            // What is in it was there before, and whoever may not even read it can do no more.
             Err(error) if was_there && error.kind() == io::ErrorKind::PermissionDenied => break,
-            synced => synced.map_err(DirectoryError::io("sync the directory", path))?,
+            synced => synced.map_err(DirectoryError::io("sync the directory", above))?,
         }
     }
     Ok(())
@@ -55,4 +60,78 @@ pub(super) fn or_here(parent: &Path) -> &Path {
 /// Every path on the way to one of `directories`, themselves included.
 pub(super) fn on_the_way_to<'p>(directories: impl Iterator<Item = &'p Path>) -> Vec<PathBuf> {
     directories.flat_map(Path::ancestors).map(|path| or_here(path).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::io::{FileStatus, Lock, OpenMode, OsDisk};
+    use std::sync::Arc;
+
+    /// The operating system's, for a user who may not read what has no right to read.
+    struct Unprivileged;
+
+    impl Disk for Unprivileged {
+        fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+            OsDisk.create_dir_all(dir)
+        }
+
+        fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+            OsDisk.list(dir)
+        }
+
+        fn exists(&self, path: &Path) -> io::Result<bool> {
+            OsDisk.exists(path)
+        }
+
+        fn status(&self, path: &Path) -> io::Result<FileStatus> {
+            OsDisk.status(path)
+        }
+
+        fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn crate::io::File>> {
+            OsDisk.open(path, mode)
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            OsDisk.rename(from, to)
+        }
+
+        fn remove(&self, path: &Path) -> io::Result<()> {
+            OsDisk.remove(path)
+        }
+
+        fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+            match fs::metadata(dir)?.permissions().mode() & 0o444 {
+                0 => Err(io::ErrorKind::PermissionDenied.into()),
+                _ => OsDisk.sync_dir(dir),
+            }
+        }
+
+        fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+            OsDisk.lock(path)
+        }
+    }
+
+    #[test]
+    fn nothing_is_created_where_it_cannot_be_made_durable() {
+        let root = std::env::temp_dir().join(format!("osier-create-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let closed = root.join("closed");
+        fs::create_dir_all(closed.join("there")).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o333)).unwrap();
+        for new in ["new", "new/deeper"] {
+            for _ in 0..2 {
+                let error = create_durably(&Unprivileged, &closed.join(new)).unwrap_err().to_string();
+                assert!(error.contains("cannot sync the directory") && !closed.join("new").exists(), "{error}");
+            }
+        }
+        // What lies in it was created by somebody else, who could.
+        create_durably(&Unprivileged, &closed.join("there")).unwrap();
+        create_durably(&Unprivileged, &closed.join("there/new/deeper")).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o777)).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

@@ -54,6 +54,10 @@ impl Ancestry {
                 ancestry.climb(disk, place);
             }
             ancestry.places.push(id);
+            // The rest of its name leads down to it and not up; where it lies was seen from it.
+            if place.ends_with("..") {
+                break;
+            }
         }
         assert!(!ancestry.places.is_empty(), "{} lies nowhere, not even below the working directory", path.display());
         Ok(ancestry)
@@ -95,7 +99,7 @@ mod tests {
             assert!(error.contains("lies in") && error.contains("name a directory outside"), "{error}");
         }
         assert!(refused("db/.").is_some_and(|error| error.contains("are the same directory")));
-        for target in ["copy", "db2", "new/deeper"] {
+        for target in ["copy", "db2", "new/deeper", "db/../copy", "db/checkpoints/../../new/deeper"] {
             assert_eq!(refused(target), None, "{target}");
         }
         fs::remove_dir_all(&root).unwrap();
