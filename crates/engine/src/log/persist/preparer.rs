@@ -311,10 +311,14 @@ impl Preparer {
         Ok(adopted)
     }
 
-    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one.
+    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one; one that somebody
+    /// has removed is none.
     fn is_ours(&self, index: usize, path: &Path) -> Result<bool, LogFailure> {
         let (log, directory) = (&self.log.streams[index].identity, &self.shelf(index).directory);
-        let owner = segment::owner(self.disk(), path, FileName::parse(path));
+        let owner = match segment::owner(self.disk(), path, FileName::parse(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            owner => owner,
+        };
         if !owner.map_err(|source| LogFailure::device("read", path, source))?.may_go(log.database(), directory) {
             return Ok(false);
         }
@@ -361,7 +365,12 @@ impl Preparer {
         if !pause.is_zero() {
             return Ok(Step::Idle(Some(pause)));
         }
-        match log.environment.disk.remove_piece(path, removed_piece_bytes()) {
+        let removed = match log.environment.disk.remove_piece(path, removed_piece_bytes()) {
+            // Somebody else has removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            removed => removed,
+        };
+        match removed {
             Ok(is_gone) => {
                 lock(&log.pool.shelves[index].state).is_full = false;
                 stream.removed = if is_gone { None } else { stream.removed.take() };
