@@ -173,6 +173,8 @@ pub enum Mutation {
     BackupUnheld,
     /// A backup is continued although segments in between are gone.
     BackupGapIgnored,
+    /// A backup of another copy of the database, in which other transactions followed, is continued or replaced.
+    BackupOfOtherCopyReplaced,
     /// What a restore copies is not synced.
     RestoreUnsynced,
     /// A directory that is being restored is not marked.

@@ -569,6 +569,149 @@ fn a_backup_of_another_copy_is_not_written_over() {
     assert_eq!(restored(&newer, "copy-again", None).expect("it is as it was"), found);
 }
 
+/// Small files, so that a log has several after a few rows.
+fn small(home: &Path, streams: u32) -> Config {
+    let small = [("ring_bytes", "16384"), ("transaction_log_bytes_max", "4096"), ("segment_bytes", "24576")];
+    let config = config(home, Protocol::Poplar, streams);
+    small.iter().fold(config, |config, (name, value)| config.set(name, value).expect("a setting"))
+}
+
+fn is_other_copy(error: &Error) -> bool {
+    let text = error.to_string();
+    assert!(!text.contains("damaged") && !text.contains("remove"), "{text}");
+    matches!(error, Error::Backup(BackupError::OtherCopy { .. })) && text.contains("name another directory")
+}
+
+/// The original goes on in the generation that the restored copy has frozen. Where their last segments have one name, they may
+/// even count as many bytes.
+#[test]
+fn a_restored_copy_does_not_replace_what_the_original_backed_up_since() {
+    for (streams, rows, is_small) in [(1, 1, true), (1, 40, true), (2, 1, true), (2, 80, true), (1, 40, false)] {
+        let name = |what: &str| directory(&format!("since-{streams}-{rows}-{is_small}-{what}"));
+        let (home, target, other) = (name("db"), name("target"), name("other"));
+        let settings =
+            |home: &Path| if is_small { small(home, streams) } else { config(home, Protocol::Poplar, streams) };
+        let segments = || {
+            fs::read_dir(home.join("stream-0"))
+                .expect("files")
+                .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("00")))
+        };
+        let (db, table) = open(settings(&home));
+        insert_rows(&db, &table, 0, 12);
+        db.backup(&target, false).expect("a backup");
+        restore(settings(&other), &target).expect("restored");
+        let before = segments().count();
+        while is_small && segments().count() == before {
+            insert(&db, &table, 0);
+        }
+        insert_rows(&db, &table, 1, rows);
+        let found = counts(&db);
+        db.backup(&target, false).expect("a newer backup");
+
+        let error = backup_closed(&settings(&other), &target).expect_err("another copy, closed");
+        assert!(is_other_copy(&error), "{error}");
+        let (copy, table_of_copy) = open(settings(&other));
+        for checkpoint in [false, true] {
+            let error = copy.backup(&target, checkpoint).expect_err("another copy, open");
+            assert!(is_other_copy(&error), "{error}");
+            insert(&copy, &table_of_copy, 1);
+        }
+        copy.close().expect("closed");
+        assert_eq!(restored(&target, "since-again", None).expect("it is as it was"), found);
+
+        insert_rows(&db, &table, 1, 3);
+        assert!(db.backup(&target, false).expect("the original's own").continues);
+        assert_eq!(restored(&target, "since-again", None).expect("restored"), counts(&db));
+        db.close().expect("closed");
+    }
+}
+
+/// The generation in which the original went on is one in which nothing was written to the copy.
+#[test]
+fn a_restored_copy_does_not_replace_a_generation_that_it_has_not() {
+    for is_checkpointed in [false, true] {
+        let name = |what: &str| directory(&format!("skipped-{is_checkpointed}-{what}"));
+        let (home, target, other) = (name("db"), name("target"), name("other"));
+        let (db, table) = open(config(&home, Protocol::Poplar, 2));
+        insert_rows(&db, &table, 0, 10);
+        db.close().expect("closed");
+        backup_closed(&config(&home, Protocol::Poplar, 2), &target).expect("a backup");
+        restore(config(&other, Protocol::Poplar, 2), &target).expect("restored");
+        let (db, table) = open(config(&home, Protocol::Poplar, 2));
+        insert_rows(&db, &table, 0, 10);
+        db.close().expect("closed");
+        backup_closed(&config(&home, Protocol::Poplar, 2), &target).expect("a newer backup");
+
+        open(config(&other, Protocol::Poplar, 2)).0.close().expect("nothing was written");
+        let (copy, table) = open(config(&other, Protocol::Poplar, 2));
+        insert_rows(&copy, &table, 1, 3);
+        if is_checkpointed {
+            let error = copy.backup(&target, true).expect_err("another copy, open");
+            assert!(is_other_copy(&error), "{error}");
+        }
+        copy.close().expect("closed");
+        let error = backup_closed(&config(&other, Protocol::Poplar, 2), &target).expect_err("another copy, closed");
+        assert!(is_other_copy(&error), "{error}");
+        assert_eq!(restored(&target, "skipped-again", None).expect("it is as it was"), [20, 0]);
+    }
+}
+
+/// What the copy backed up is not the original's to continue, and nobody's backup is called damaged for it.
+#[test]
+fn the_original_does_not_replace_what_a_restored_copy_backed_up() {
+    let (home, target, other) = (directory("back-db"), directory("back-target"), directory("back-other"));
+    let (db, table) = open(small(&home, 1));
+    insert_rows(&db, &table, 0, 12);
+    db.backup(&target, false).expect("a backup");
+    restore(small(&other, 1), &target).expect("restored");
+    backup_closed(&small(&other, 1), &target).expect("what it was restored from is its own past");
+    insert_rows(&db, &table, 0, 40);
+    for checkpoint in [false, true] {
+        let error = db.backup(&target, checkpoint).expect_err("another copy");
+        assert!(is_other_copy(&error), "{error}");
+    }
+    assert_eq!(restored(&target, "back-again", None).expect("it is as it was"), [12, 0]);
+}
+
+/// Nobody reads the padding of a batch but a restore, which compares checksums.
+#[test]
+fn a_backup_does_not_continue_one_that_is_damaged() {
+    let (home, target) = (directory("padding-db"), directory("padding-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    db.checkpoint().expect("a checkpoint");
+    insert_rows(&db, &table, 0, 5);
+    db.close().expect("closed");
+    backup_closed(&config(&home, Protocol::Poplar, 1), &target).expect("a backup");
+    let file = target.join("stream-0/00000001-00000001.log");
+    let sound = fs::read(&file).expect("read");
+    let mut bytes = sound.clone();
+    bytes[8191] ^= 0x55;
+    fs::write(&file, bytes).expect("written");
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    insert_rows(&db, &table, 0, 5);
+    let error = db.backup(&target, false).expect_err("it cannot be restored").to_string();
+    assert!(error.contains("00000001-00000001.log is damaged: its checksum is not the one in the index"), "{error}");
+    // A new one takes nothing from it, and puts right what both have.
+    fs::write(&file, &sound[..4000]).expect("written");
+    assert!(!db.backup(&target, true).expect("a backup").continues);
+    assert_eq!(restored(&target, "padding-restored", None).expect("restored"), [10, 0]);
+}
+
+/// Files that a backup left behind which did not end are nothing of the next one.
+#[test]
+fn what_no_index_lists_is_not_judged() {
+    let (home, target) = (directory("stray-db"), directory("stray-target"));
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    insert_rows(&db, &table, 0, 5);
+    db.backup(&target, false).expect("a backup");
+    for stray in ["00000009-00000001.log", "00000001-00000002.log"] {
+        fs::copy(target.join("stream-0/00000001-00000001.log"), target.join("stream-0").join(stray)).expect("copied");
+    }
+    insert_rows(&db, &table, 0, 5);
+    assert!(db.backup(&target, false).expect("a backup").continues);
+    assert_eq!(restored(&target, "stray-restored", None).expect("restored"), [10, 0]);
+}
+
 /// A restore that was killed just before it was done left all files, and a mark.
 #[test]
 fn what_is_not_finished_is_not_backed_up_or_called_sound() {

@@ -57,8 +57,8 @@ pub enum BackupError {
     /// The target holds a backup of the same database as it was elsewhere: of a copy, or of what was restored from another
     /// backup.
     #[error(
-        "{} holds a backup of another copy of this database, in which other transactions followed; name another directory, or \
-         remove it first if it is not needed", target.display())]
+        "{} holds a backup of another copy of this database, in which other transactions followed; name another directory",
+        target.display())]
     OtherCopy {
         /// The target.
         target: PathBuf,

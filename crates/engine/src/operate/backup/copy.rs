@@ -29,14 +29,19 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
         let sync = || disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory));
         faults::sync_directory(sync)?;
     }
-    for entry in &image.kept {
+    Ok((entries, copied))
+}
+
+/// Fails where what stays in a backup is not what its index says: it could not be restored.
+pub(super) fn verify(disk: &dyn Disk, target: &Path, kept: &[Entry]) -> Result<(), BackupError> {
+    for entry in kept {
         let path = target.join(&entry.name);
-        let there = disk.open(&path, OpenMode::Read).and_then(|file| file.len());
-        if there.map_err(BackupError::io("open", &path))? < entry.length {
-            return Err(damaged(&path, "it is shorter than the index of the backup says"));
+        let file = disk.open(&path, OpenMode::Read).map_err(BackupError::io("open", &path))?;
+        if read(&*file, &path, entry.bytes, |_, _| Ok(()))? != entry.checksum {
+            return Err(damaged(&path, "its checksum is not the one in the index"));
         }
     }
-    Ok((entries, copied))
+    Ok(())
 }
 
 fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, BackupError> {

@@ -37,6 +37,12 @@ pub(super) fn follows(follows: bool) -> bool {
     follows || has(Mutation::BackupGapIgnored)
 }
 
+/// Refuses to replace a backup of another copy ([`Mutation::BackupOfOtherCopyReplaced`]).
+#[inline(always)]
+pub(super) fn expect_past<E>(expect: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::BackupOfOtherCopyReplaced, expect)
+}
+
 /// Syncs the index of a backup before it is renamed ([`Mutation::BackupIndexUnsynced`]).
 #[inline(always)]
 pub(super) fn sync_index<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {

@@ -3,6 +3,7 @@
 //! Invariants:
 //! - A backup continues the one before only without a gap: either no checkpoint was taken since, so that nothing was
 //!   truncated, or the same life of the database goes on and still has the last segment of every stream that was copied.
+//! - A backup of another copy of the database is neither continued nor replaced (past.rs).
 //! - In a backup everything lies in one directory, under the names that it has in the database.
 
 use std::collections::BTreeMap;
@@ -11,9 +12,11 @@ use std::path::{Path, PathBuf};
 use super::Source;
 use super::faults;
 use super::index::{self, Entry, Index};
+use super::listed::Listed;
+use super::past;
 use crate::checkpoint::{files, loader};
 use crate::config::Config;
-use crate::directory::manifest::{CheckpointEntry, DirectoryEntry, FrozenGeneration, Layout, Manifest};
+use crate::directory::manifest::{DirectoryEntry, FrozenGeneration, Layout, Manifest};
 use crate::error::{BackupError, Error, RecoveryError};
 use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, File};
@@ -48,12 +51,13 @@ impl Image {
     /// What of `source` is to be in `target`, beside what is there already: `done` by this backup, or by the one before.
     pub(super) fn plan(source: &Source<'_>, target: &Path, checkpoint: bool, done: &[Entry]) -> Result<Image, Error> {
         let index = Index::load(source.disk, target)?;
+        let mut pieces = log(source)?;
         let before = match &index {
             Some(index) => {
                 index.expect(target, &source.manifest)?;
                 let before = index.manifest(target)?;
-                if !is_one_life(&before, &source.manifest) {
-                    return Err(BackupError::OtherCopy { target: target.to_owned() }.into());
+                if done.is_empty() {
+                    faults::expect_past(|| past::expect(source, target, index, &before, &pieces))?;
                 }
                 Some((index, before))
             }
@@ -67,7 +71,6 @@ impl Image {
             (manifest.checkpoints, manifest.begins) = (before.checkpoints.clone(), before.begins.clone());
             manifest.frozen = before.frozen.clone();
         }
-        let mut pieces = log(source)?;
         let mut there: BTreeMap<PathBuf, Entry> = BTreeMap::new();
         match &goes_on {
             Some((index, _)) => there.extend(index.files.iter().map(|entry| (entry.name.clone(), entry.clone()))),
@@ -103,29 +106,12 @@ fn flat(manifest: &Manifest) -> Manifest {
     flat
 }
 
-fn is_same_base(before: &Manifest, now: &Manifest) -> bool {
+pub(super) fn is_same_base(before: &Manifest, now: &Manifest) -> bool {
     newest(before) == newest(now)
 }
 
-fn newest(manifest: &Manifest) -> Option<u64> {
+pub(super) fn newest(manifest: &Manifest) -> Option<u64> {
     manifest.checkpoints.last().map(|entry| entry.number)
-}
-
-/// Whether files of one name are the same, as far as that can be told. A copy of the database that went its own way has
-/// generations and checkpoints of the same numbers; what was restored from an older backup has fewer checkpoints.
-fn is_one_life(before: &Manifest, now: &Manifest) -> bool {
-    let is_one_generation = |layout: &Layout| {
-        let same = now.layouts().find(|other| other.generation == layout.generation);
-        same.is_none_or(|same| same.incarnation == layout.incarnation)
-    };
-    let content = |entry: &CheckpointEntry| (entry.kind, entry.boundary, entry.taken_seconds, entry.rows);
-    let is_one_checkpoint = |entry: &CheckpointEntry| {
-        let same = now.checkpoints.iter().find(|other| other.number == entry.number);
-        same.is_none_or(|same| content(same) == content(entry))
-    };
-    newest(before) <= newest(now)
-        && before.layouts().all(is_one_generation)
-        && before.checkpoints.iter().all(is_one_checkpoint)
 }
 
 /// Whether nothing is missing between what was copied and what there is.
@@ -255,13 +241,15 @@ pub(super) struct Judged {
     pub(super) max_epoch: Epoch,
 }
 
-/// Reads the image of `manifest` in `target` as recovery would, and every block of its checkpoint.
-pub(super) fn judge(config: &Config, target: &Path, manifest: &Manifest) -> Result<Judged, Error> {
+/// Reads the image of `manifest` in `target`, which is `files`, as recovery would, and every block of its checkpoint.
+pub(super) fn judge(config: &Config, target: &Path, manifest: &Manifest, files: &[Entry]) -> Result<Judged, Error> {
     let mut of_target = config.clone();
+    let listed = Listed::new(config.environment.disk.clone(), target, files);
+    of_target.environment.disk = std::sync::Arc::new(listed);
     (of_target.dirs, of_target.until, of_target.progress) = (vec![target.to_owned()], None, None);
     let (cut, max_epoch) = dry_run::judge_image(&of_target, manifest)?;
     if let Some(entry) = manifest.checkpoints.last() {
-        loader::check(&*config.environment.disk, target, manifest, entry).map_err(std::sync::Arc::new)?;
+        loader::check(&*of_target.environment.disk, target, manifest, entry).map_err(std::sync::Arc::new)?;
     }
     Ok(Judged { cut, max_epoch })
 }

@@ -22,6 +22,8 @@ mod end;
 mod faults;
 mod image;
 mod index;
+mod listed;
+mod past;
 mod restore;
 
 use std::fmt;
@@ -98,6 +100,7 @@ impl fmt::Display for BackupReport {
 
 /// What of a database is to be copied.
 pub(crate) struct Source<'s> {
+    pub(crate) config: &'s Config,
     pub(crate) disk: &'s dyn Disk,
     pub(crate) home: &'s Path,
     pub(crate) manifest: Manifest,
@@ -131,6 +134,7 @@ impl Database {
         }
         let hold = Hold::take(self, target)?;
         let mut source = Source {
+            config,
             disk: &*config.environment.disk,
             home: &config.dirs[0],
             manifest: hold.manifest.clone(),
@@ -176,7 +180,7 @@ pub fn backup_closed(config: &Config, target: &Path) -> Result<BackupReport, Err
     faults::refuse(|| directory::refuse_unfinished(config))?;
     let manifest = directory::find(config)?;
     let manifest = manifest.ok_or_else(|| DirectoryError::NoDatabase { home: home.to_owned() })?;
-    let source = Source { disk, home, manifest, ends: None };
+    let source = Source { config, disk, home, manifest, ends: None };
     write(&source, target, false, (Vec::new(), 0), End { epoch: u64::MAX, stamp: Stamp::ZERO }, config, || Ok(()))
 }
 
@@ -191,9 +195,10 @@ fn write(
     is_open: impl FnOnce() -> Result<(), BackupError>,
 ) -> Result<BackupReport, Error> {
     let plan = Image::plan(source, target, checkpoint, &done)?;
+    copy::verify(source.disk, target, &plan.kept)?;
     let (files, copied_bytes) = copy::copy(source, target, &plan)?;
     assert_eq!(files.len(), plan.kept.len() + plan.pieces.len(), "a backup is what was planned");
-    let judged = image::judge(config, target, &plan.manifest).map_err(|error| match error.sqlstate() {
+    let judged = image::judge(config, target, &plan.manifest, &files).map_err(|error| match error.sqlstate() {
         "XX001" | "58P01" => {
             let (home, target) = (source.home.to_owned(), target.to_owned());
             Error::from(BackupError::Unsound { home, target, error: Box::new(error) })
