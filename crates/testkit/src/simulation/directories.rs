@@ -246,8 +246,7 @@ impl Simulation<'_> {
             return Ok(());
         }
         let (stream, content) = &there[self.moved.seed() as usize % there.len()];
-        let files = disk.content(stream).into_keys();
-        let removed = files.map(|path| disk.remove(&path)).collect::<Result<(), _>>();
+        let removed = disk.content(stream).into_keys().try_for_each(|path| disk.remove(&path));
         removed.map_err(|error| Failure::engine("remove", &error))?;
         content.iter().for_each(|(name, bytes)| disk.put(&stream.join(name), bytes));
         self.trace.line(|| format!("-- with an earlier {}", stream.display()));

@@ -58,7 +58,7 @@ fn a_dump_shows_everything() {
         "    segment 2: base 4096, floor 5, 36864 bytes, /db/stream-0/00000001-00000002.log",
         "      the log ends at 4096: there is no batch: the bytes are zero",
         "      batch 4096: 4096 bytes, 208 used, stamp 13, csn 2, certifies 5 at stream 0, stream 0 reaches 4096",
-        "stamp 5, raw_dep 1, epoch 1, 1 writes",
+        "stamp 5, raw_dep 1, epoch 1, 1 write",
         "          put table 16 key 62: 4 bytes",
         "          delete table 16 key 64",
     ] {
