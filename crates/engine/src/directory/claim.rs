@@ -236,8 +236,8 @@ fn not_locked<'a>(
     }
 }
 
-/// Locks the directories of a database that is only read: nothing is created there. Where a lock file is missing its directory alone
-/// is locked, which whoever has the database open holds, too. Where nobody can write, nobody has it open.
+/// Locks the directories of a database that is only read: nothing is created there. Where a lock file is missing its directory
+/// alone is locked, which whoever has the database open holds, too. Where nobody can write, nobody has it open.
 pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
     let disk = &*config.environment.disk;
     let mut locks = Vec::new();

@@ -18,14 +18,17 @@ pub(crate) fn create_durably(disk: &dyn Disk, directory: &Path) -> Result<(), Di
     let is_there = |path: &Path| disk.exists(path).map_err(DirectoryError::io("look for", path));
     let were_there = all.iter().map(|path| is_there(path)).collect::<Result<Vec<bool>, _>>()?;
     let sync = |path: &Path| disk.sync_dir(path);
-    if let Some(first) = were_there.iter().position(|was_there| *was_there).filter(|first| *first > 0) {
-        sync(all[first]).map_err(DirectoryError::io("sync the directory", all[first]))?;
+    let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    if let Some(first) = were_there.iter().position(|was_there| *was_there).filter(|first| *first > 0)
+        && let Some(refused) = sync(all[first]).err().filter(is_refused)
+    {
+        return Err(DirectoryError::io("sync the directory", all[first])(refused));
     }
     disk.create_dir_all(directory).map_err(DirectoryError::io("create", directory))?;
     for (above, was_there) in all[1..].iter().zip(were_there).take(faults::depth_max()) {
         match sync(above) {
             // What is in it was there before, and whoever may not even read it can do no more.
-            Err(error) if was_there && error.kind() == io::ErrorKind::PermissionDenied => break,
+            Err(error) if was_there && is_refused(&error) => break,
             synced => synced.map_err(DirectoryError::io("sync the directory", above))?,
         }
     }

@@ -199,7 +199,8 @@ pub(crate) struct Process(u32);
 
 impl Process {
     /// Why nothing goes on in a child.
-    pub(crate) const FORKED: &'static str = "this process was forked from the one that opened the database: open it here, after the other one has closed it";
+    pub(crate) const FORKED: &'static str = "this process was forked from the one that opened the database: open it here, \
+                                             after the other one has closed it";
 
     /// The one that asks.
     pub(crate) fn this() -> Process {

@@ -140,8 +140,8 @@ impl Drop for Listening {
     }
 }
 
-/// Asks whoever listens at `path`; `None` where nobody does. It waits as long as the other process lives: a checkpoint takes its time,
-/// and the connection of a process that ends is closed.
+/// Asks whoever listens at `path`; `None` where nobody does. It waits as long as the other process lives: a checkpoint takes
+/// its time, and the connection of a process that ends is closed.
 pub(crate) fn ask(path: &Path, question: &str) -> io::Result<Option<String>> {
     let stream = match Address::of(path).and_then(|address| UnixStream::connect(&address.path)) {
         Ok(stream) => stream,

@@ -6,12 +6,13 @@
 //! - One that was interrupted is refused, or is one that could have been whole; it leaves the one before.
 //! - A restore that was interrupted is refused; again it succeeds. A power failure just after its end takes nothing away.
 //! - What is in a backup survives in the database, too.
+//! - What was restored from a backup is another copy: it does not replace what the original backed up since.
 //!
 //! Restores happen on copies of the disk; now and then the simulation goes on with one: other copies of the same database are
 //! not looked at any more.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,8 @@ use crate::spawn::SimSpawn;
 
 /// Backups that are written at a time.
 const BACKUPS_MAX: usize = 2;
+/// Of so many backups one is taken for that of an original whose copy goes on, too.
+const FORKED_EVERY: usize = 3;
 
 /// What is known of the copies of a database.
 #[derive(Default)]
@@ -44,6 +47,7 @@ pub(super) struct Copied {
     /// Numbers of restores and backups that were given.
     numbers: Cell<u32>,
     targets: RefCell<Vec<Target>>,
+    forks: RefCell<Vec<Fork>>,
     /// The epoch that an open was to go back to which a fault ended: it may have done so.
     pub(super) pending: Cell<Option<u64>>,
     /// When the last generation ended.
@@ -67,6 +71,15 @@ impl Target {
         let is_missing = matches!(error, Error::Backup(NotWhole { .. } | NotThere { .. } | NoBackup { .. }));
         is_missing && !self.is_whole
     }
+}
+
+/// A backup that was written to a place where one was whole.
+struct Fork {
+    path: PathBuf,
+    /// The disk with the one before.
+    before: SimDisk,
+    /// The disk with the new one.
+    after: SimDisk,
 }
 
 /// What a backup is measured by.
@@ -175,9 +188,14 @@ impl Simulation<'_> {
         let (target, is_fresh) = (self.copied.targets.borrow()[at].path.clone(), world.chance(copies.fresh_share));
         self.trace.line(|| format!("a backup to {} begins, {ended} have ended", target.display()));
         pause().await;
+        let before = self.copied.targets.borrow()[at].is_whole.then(|| world.disk.kill(ended as u64));
         let written = world.database.backup(&target, is_fresh);
         self.trace.line(|| format!("the backup to {} ends: {written:?}", target.display()));
         self.copied.end(at, written.is_ok());
+        if let (Ok(_), Some(before), 0) = (&written, before, ended % FORKED_EVERY) {
+            let after = world.disk.kill(ended as u64);
+            self.copied.forks.borrow_mut().push(Fork { path: target.clone(), before, after });
+        }
         self.note(if written.is_ok() { What::Backups } else { What::BackupsInterrupted });
         match written {
             Err(error) if !is_explained(world.disk) => Err(Failure::engine("backup", &error)),
@@ -188,6 +206,10 @@ impl Simulation<'_> {
     /// After a generation: restores a backup, and may go on with it. Returns the disk to go on with.
     pub(super) fn restore_some(&self, disk: SimDisk) -> Result<SimDisk, Failure> {
         let Some(copies) = self.plan.copies else { return Ok(disk) };
+        // The rest of the plan does not depend on it.
+        let rng = self.rng.borrow().clone();
+        self.copied.forks.take().into_iter().try_for_each(|fork| self.go_separate_ways(fork))?;
+        self.rng.replace(rng);
         let targets = self.copied.targets.borrow().len();
         if targets == 0 || !self.is_drawn(copies.restored_share) {
             return Ok(disk);
@@ -236,6 +258,48 @@ impl Simulation<'_> {
         self.trace.line(|| format!("restored {:?}", found.transactions));
         let judged = target.promises.iter().rev().map(|promise| promise.judge(epoch, found, self.plan.protocol));
         judged.reduce(Result::or).expect("a backup that was begun")
+    }
+
+    /// Restores the older backup, and backs the copy up to the place that the original has backed up to since.
+    fn go_separate_ways(&self, Fork { path, before: disk, after }: Fork) -> Result<(), Failure> {
+        let copy = self.copied.number();
+        let target = PathBuf::from(format!("/backups/forked-{copy}"));
+        self.trace
+            .line(|| format!("-- restores {} to restored-{copy}, backs up to {}", path.display(), target.display()));
+        let restored = |from: &Path| {
+            let home = self.copied.number();
+            self.on(&disk, home, |config| restore(config, from)).map_err(|error| unrestorable(&error))?;
+            self.on(&disk, home, |config| look(Database::open(config))).map_err(|error| unrestorable(&error))
+        };
+        let report = self.on(&disk, copy, |config| restore(config, &path)).map_err(|error| unrestorable(&error))?;
+        for (from, bytes) in after.content(&path) {
+            let to = target.join(from.strip_prefix(&path).expect("it lies there"));
+            disk.create_dir_all(to.parent().expect("a directory")).expect("no faults");
+            disk.put(&to, &bytes);
+        }
+        let original = restored(&target)?;
+
+        // A generation in which nothing was written is gone with the next one.
+        let opens = self.rng.borrow_mut().u8(0..3);
+        for _ in 0..opens {
+            self.on(&disk, copy, |config| look(Database::open(config))).map_err(|error| unrestorable(&error))?;
+        }
+        let written = self.on(&disk, copy, |config| backup_closed(&config, &target));
+        self.trace.line(|| format!("the backup to {} ends: {written:?}", target.display()));
+        if let Err(error) = &written
+            && !matches!(error, Error::Backup(BackupError::OtherCopy { .. }))
+        {
+            return Err(Failure::engine("backup", error));
+        }
+        let found = restored(&target)?;
+        // A checkpoint of its own takes away what would show that it is another copy, and its floors may have passed the backup.
+        if written.is_ok_and(|written| written.checkpoint != report.backup.checkpoint) {
+            return Ok(());
+        }
+        match original.transactions.difference(&found.transactions).next() {
+            Some(lost) => Err(Violation::RecoveredLost(*lost).into()),
+            None => Ok(()),
+        }
     }
 
     /// Begins a restore that a fault ends, if it meets one.

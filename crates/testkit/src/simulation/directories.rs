@@ -5,8 +5,8 @@
 //! - A copy opens as its original does, and whatever is done to it leaves every byte of the original as it was.
 //! - Directories of two copies that were opened separately, of two databases, and one directory under two names are refused,
 //!   and nothing in them changes.
-//! - Without its newest segment a stream is refused, or nobody was promised what it held. So is one whose directory is replaced by
-//!   what it was before the last open.
+//! - Without its newest segment a stream is refused, or nobody was promised what it held. So is one whose directory is replaced
+//!   by what it was before the last open.
 //! - A file with a name of ours and bytes that are not stays.
 //!
 //! All of that happens on copies of the disk. The simulation itself goes on with what was moved or copied.

@@ -256,6 +256,8 @@ pub const CASES: &[Case] = &[
         .backup()
         .streams(1)
         .refused(),
+    case(Mutation::BackupOfOtherCopyReplaced, "it replaces what another copy went on to", "a backup is of one copy")
+        .backup(),
     case(Mutation::RestoreUnsynced, "what is copied back is not synced", "a restore is durable").backup(),
     case(Mutation::RestoreUnmarked, "its directory is not marked", "nothing opens in part").backup(),
     case(Mutation::UnfinishedBackedUp, "a part of a database is backed up", "nothing opens in part").backup(),

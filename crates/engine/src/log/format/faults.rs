@@ -40,6 +40,12 @@ pub(super) fn sync_name(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()>
     if has(Mutation::DirectoryNotSynced) { Ok(()) } else { sync() }
 }
 
+/// Syncs a directory before a file in it that has a name gets another one ([`Mutation::RenamedTwice`]).
+#[inline(always)]
+pub(super) fn sync_earlier_name(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if has(Mutation::RenamedTwice) { Ok(()) } else { sync() }
+}
+
 /// Whether a file may be renamed, cut or removed ([`Mutation::HeaderUnread`]).
 #[inline(always)]
 pub(super) fn may_go(is_ours: bool) -> bool {

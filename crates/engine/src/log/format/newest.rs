@@ -17,9 +17,9 @@ use std::sync::Arc;
 use super::segment::FIRST_SEQUENCE;
 use crate::ids::{DatabaseId, Generation, Incarnation, StreamId};
 use crate::io::{BLOCK_BYTES, Disk, File, OpenMode};
-use crate::log::format::LogIdentity;
 use crate::log::format::batch::STREAMS_MAX;
 use crate::log::format::bytes::{u32_at, u64_at};
+use crate::log::format::{LogIdentity, faults};
 
 const NAME: &str = "NEWEST";
 const TEMPORARY_NAME: &str = "NEWEST.tmp";
@@ -64,10 +64,11 @@ pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::
     };
     let before = found.into_iter().filter(is_before).max_by_key(|record| (record.log.generation(), record.sequence));
     let records: Vec<_> = before.into_iter().chain([Record { log, sequence: FIRST_SEQUENCE - 1 }]).collect();
-    replace_by(disk, directory, &records).map(drop)
+    replace_by(disk, directory, &records)?;
+    faults::sync_earlier_name(|| disk.sync_dir(directory))
 }
 
-/// Replaces the file by one with these records; durable when this returns.
+/// Replaces the file by one with these records; durable once the directory is.
 fn replace_by(disk: &dyn Disk, directory: &Path, records: &[Record]) -> io::Result<Arc<dyn File>> {
     assert!(records.len() <= SLOTS, "{records:?} have a slot each");
     let (temporary, path) = (directory.join(TEMPORARY_NAME), path(directory));
@@ -80,7 +81,6 @@ fn replace_by(disk: &dyn Disk, directory: &Path, records: &[Record]) -> io::Resu
     file.write_at(&bytes, 0)?;
     file.sync()?;
     disk.rename(&temporary, &path)?;
-    disk.sync_dir(directory)?;
     Ok(file)
 }
 
@@ -107,6 +107,7 @@ impl Newest {
     /// Replaces the record of a stream by that of the newest segment of `log`; durable when this returns.
     pub(crate) fn replace(disk: &dyn Disk, directory: &Path, log: LogIdentity, sequence: u64) -> io::Result<Newest> {
         let file = replace_by(disk, directory, &[Record { log, sequence }])?;
+        disk.sync_dir(directory)?;
         Ok(Newest { file, log, slot: 1 })
     }
 

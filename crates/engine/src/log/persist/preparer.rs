@@ -311,8 +311,8 @@ impl Preparer {
         Ok(adopted)
     }
 
-    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one; one that somebody
-    /// has removed is none.
+    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one; one that
+    /// somebody has removed is none.
     fn is_ours(&self, index: usize, path: &Path) -> Result<bool, LogFailure> {
         let (log, directory) = (&self.log.streams[index].identity, &self.shelf(index).directory);
         let owner = match segment::owner(self.disk(), path, FileName::parse(path)) {

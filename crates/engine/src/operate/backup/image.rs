@@ -13,7 +13,6 @@ use super::Source;
 use super::faults;
 use super::index::{self, Entry, Index};
 use super::listed::Listed;
-use super::past;
 use crate::checkpoint::{files, loader};
 use crate::config::Config;
 use crate::directory::manifest::{DirectoryEntry, FrozenGeneration, Layout, Manifest};
@@ -51,14 +50,10 @@ impl Image {
     /// What of `source` is to be in `target`, beside what is there already: `done` by this backup, or by the one before.
     pub(super) fn plan(source: &Source<'_>, target: &Path, checkpoint: bool, done: &[Entry]) -> Result<Image, Error> {
         let index = Index::load(source.disk, target)?;
-        let mut pieces = log(source)?;
         let before = match &index {
             Some(index) => {
                 index.expect(target, &source.manifest)?;
                 let before = index.manifest(target)?;
-                if done.is_empty() {
-                    faults::expect_past(|| past::expect(source, target, index, &before, &pieces))?;
-                }
                 Some((index, before))
             }
             None => None,
@@ -71,6 +66,7 @@ impl Image {
             (manifest.checkpoints, manifest.begins) = (before.checkpoints.clone(), before.begins.clone());
             manifest.frozen = before.frozen.clone();
         }
+        let mut pieces = log(source)?;
         let mut there: BTreeMap<PathBuf, Entry> = BTreeMap::new();
         match &goes_on {
             Some((index, _)) => there.extend(index.files.iter().map(|entry| (entry.name.clone(), entry.clone()))),
@@ -155,7 +151,7 @@ fn parts(source: &Source<'_>) -> Vec<Piece> {
 }
 
 /// The segments that recovery would read.
-fn log(source: &Source<'_>) -> Result<Vec<Piece>, Error> {
+pub(super) fn log(source: &Source<'_>) -> Result<Vec<Piece>, Error> {
     let mut pieces = Vec::new();
     for frozen in &source.manifest.frozen {
         for chain in chains(source, &frozen.layout, Some(frozen))? {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::index::Entry;
 use crate::io::{Disk, File, FileStatus, Lock, OpenMode};
+use crate::log::format::segment::is_stream_directory;
 
 /// A disk that shows nothing else of a backup, and can be read only.
 pub(super) struct Listed {
@@ -34,13 +35,12 @@ impl Disk for Listed {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut paths = self.disk.list(dir)?;
-        paths.retain(|path| self.files.contains_key(path));
-        Ok(paths)
+        Ok(self.files.keys().filter(|path| path.parent() == Some(dir)).cloned().collect())
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.disk.exists(path)
+        // A restore makes the directory of a stream that has no file.
+        Ok(is_stream_directory(path) || self.files.keys().any(|file| file.starts_with(path)))
     }
 
     fn status(&self, path: &Path) -> io::Result<FileStatus> {

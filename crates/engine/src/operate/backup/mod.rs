@@ -143,10 +143,11 @@ impl Database {
         source.manifest.begins = faults::begins(source.manifest.begins, &shared.log);
         let mut done = (Vec::new(), 0);
         let mut end = End { epoch: shared.store.epochs().safe().0, stamp: Stamp::ZERO };
-        if !source.manifest.current.streams.is_empty() {
+        let is_logged = !source.manifest.current.streams.is_empty();
+        source.ends = is_logged.then(|| shared.log.durable_ends());
+        faults::expect_past(|| past::expect(&source, target))?;
+        if is_logged {
             // In bulk first, so that there is little left to copy behind the end.
-            let first = shared.log.durable_ends();
-            source.ends = Some(first);
             let plan = Image::plan(&source, target, checkpoint, &[])?;
             done = copy::copy(&source, target, &plan)?;
             end = agree(shared)?;
@@ -181,6 +182,7 @@ pub fn backup_closed(config: &Config, target: &Path) -> Result<BackupReport, Err
     let manifest = directory::find(config)?;
     let manifest = manifest.ok_or_else(|| DirectoryError::NoDatabase { home: home.to_owned() })?;
     let source = Source { config, disk, home, manifest, ends: None };
+    faults::expect_past(|| past::expect(&source, target))?;
     write(&source, target, false, (Vec::new(), 0), End { epoch: u64::MAX, stamp: Stamp::ZERO }, config, || Ok(()))
 }
 

@@ -14,32 +14,29 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Source;
-use super::image::{Piece, is_same_base, newest, read};
+use super::image::{Piece, is_same_base, log, newest, read};
 use super::index::{Entry, Index};
 use super::listed::Listed;
 use crate::config::{CheckpointKind, Config};
 use crate::directory::manifest::{CheckpointEntry, Layout, Manifest};
-use crate::error::BackupError;
+use crate::error::{BackupError, Error};
 use crate::ids::{Generation, Incarnation};
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::{FileName, HEADER_BYTES};
 use crate::recovery::dry_run;
 
-/// Fails where the backup in `target` holds, or may hold, what `source` does not; `pieces` is the log of `source`.
-pub(super) fn expect(
-    source: &Source<'_>,
-    target: &Path,
-    index: &Index,
-    before: &Manifest,
-    pieces: &[Piece],
-) -> Result<(), BackupError> {
+/// Fails where `target` has a backup that holds, or may hold, what `source` does not.
+pub(super) fn expect(source: &Source<'_>, target: &Path) -> Result<(), Error> {
+    let Some(index) = Index::load(source.disk, target)? else { return Ok(()) };
     let now = &source.manifest;
-    let is_past = is_one_life(before, now)
-        && !is_ahead(before, now)
-        && checkpoint_fits(before, now)
-        && generation_fits(source.config, target, index, before, now)
-        && files_fit(source, target, index, pieces)?;
-    if is_past { Ok(()) } else { Err(BackupError::OtherCopy { target: target.to_owned() }) }
+    index.expect(target, now)?;
+    let before = index.manifest(target)?;
+    let is_past = is_one_life(&before, now)
+        && !is_ahead(&before, now)
+        && checkpoint_fits(&before, now)
+        && generation_fits(source.config, target, &index, &before, now)
+        && files_fit(source, target, &index, &log(source)?)?;
+    if is_past { Ok(()) } else { Err(BackupError::OtherCopy { target: target.to_owned() }.into()) }
 }
 
 /// Whether files of one name are of one generation, as far as the manifests tell. A copy of the database that went its own way
