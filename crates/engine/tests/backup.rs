@@ -707,6 +707,10 @@ fn what_no_index_lists_is_not_judged() {
     for stray in ["00000009-00000001.log", "00000001-00000002.log"] {
         fs::copy(target.join("stream-0/00000001-00000001.log"), target.join("stream-0").join(stray)).expect("copied");
     }
+    let error = restored(&target, "stray-until", Some(1_000_000)).expect_err("it is not in the backup");
+    assert!(error.to_string().contains("it ends with epoch"), "{error}");
+    let none = directory("unrelated").with_file_name("stray-until");
+    assert!(!none.exists(), "nothing is created for what is refused");
     insert_rows(&db, &table, 0, 5);
     assert!(db.backup(&target, false).expect("a backup").continues);
     assert_eq!(restored(&target, "stray-restored", None).expect("restored"), [10, 0]);

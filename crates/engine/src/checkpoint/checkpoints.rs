@@ -10,7 +10,7 @@ use super::control::{CheckpointControl, CheckpointOutcome};
 use super::retention::Retention;
 use super::task::{Checkpointer, Inherited};
 use crate::error::{CheckpointError, Error};
-use crate::io::Joiner;
+use crate::io::{Joiner, Process};
 use crate::transaction::shared::Shared;
 
 /// The checkpointer of an open database.
@@ -19,6 +19,8 @@ pub(crate) struct Checkpoints {
     /// `None` once stopped.
     joiner: Mutex<Option<Box<dyn Joiner>>>,
     takes_one_more: bool,
+    /// The process that has the task.
+    process: Process,
 }
 
 impl Checkpoints {
@@ -34,7 +36,7 @@ impl Checkpoints {
         let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
         let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;
         let takes_one_more = shared.config.checkpoint_at_close;
-        Ok(Checkpoints { control, joiner: Mutex::new(Some(joiner)), takes_one_more })
+        Ok(Checkpoints { control, joiner: Mutex::new(Some(joiner)), takes_one_more, process: Process::this() })
     }
 
     /// See [`CheckpointControl::request`].
@@ -42,9 +44,12 @@ impl Checkpoints {
         self.control.request()
     }
 
-    /// See [`CheckpointControl::wait`].
+    /// See [`CheckpointControl::wait`]. In a child of the process nobody would answer.
     pub(crate) fn wait(&self, request: u64) -> CheckpointOutcome {
-        self.control.wait(request)
+        match self.process.is_this() {
+            true => self.control.wait(request),
+            false => Err(Arc::new(CheckpointError::Thread { what: Process::FORKED.to_owned() })),
+        }
     }
 
     /// There are files to be removed.
@@ -64,8 +69,26 @@ impl Checkpoints {
         // A task that dies has told the control.
         let _ = joiner.join();
         match self.takes_one_more {
-            true => self.control.wait(last).map(drop),
+            true => self.wait(last).map(drop),
             false => self.control.death().map_or(Ok(()), Err),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, Protocol};
+    use crate::database::Database;
+    use crate::io::as_child;
+
+    #[test]
+    fn a_child_waits_for_no_checkpoint() {
+        let home = std::env::temp_dir().join(format!("osier-checkpoint-child-{}", std::process::id()));
+        let db = Database::open(Config::new(&home).protocol(Protocol::None)).unwrap();
+        let error = as_child(|| db.checkpoint()).unwrap_err().to_string();
+        assert!(error.contains("this process was forked from the one that opened the database"), "{error}");
+        db.checkpoint().unwrap();
+        db.close().unwrap();
+        std::fs::remove_dir_all(home).unwrap();
     }
 }

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use super::copy::{extend, open_or_create};
 use super::faults;
 use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Entry, Index};
+use super::listed::Listed;
 use crate::config::{Config, Create};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
@@ -61,7 +63,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
     let disk = &*disk;
     let index = Index::find(disk, backup)?;
     let flat = index.manifest(backup)?;
-    expect_reached(&config, backup, &index.report, &flat)?;
+    expect_reached(&config, backup, &index, &flat)?;
     let home = config.dirs[0].clone();
     check_targets(&config, backup)?;
     for dir in &config.dirs {
@@ -146,9 +148,10 @@ fn fill(
 }
 
 /// Fails where the backup does not reach the epoch or time that is asked for: nothing is created then.
-fn expect_reached(config: &Config, backup: &Path, report: &BackupReport, flat: &Manifest) -> Result<(), Error> {
+fn expect_reached(config: &Config, backup: &Path, index: &Index, flat: &Manifest) -> Result<(), Error> {
     let Some(asked) = config.until else { return Ok(()) };
-    let mut of_backup = config.clone();
+    let (report, mut of_backup) = (&index.report, config.clone());
+    of_backup.environment.disk = Arc::new(Listed::new(config.environment.disk.clone(), backup, &index.files));
     (of_backup.dirs, of_backup.progress) = (vec![backup.to_owned()], None);
     match until::resolve(&of_backup, flat) {
         Ok(epoch) if epoch.0 > report.epoch => {
