@@ -199,8 +199,7 @@ fn a_backup_is_restored_to_points_in_time() {
     let early = config(&directory("time-end"), Protocol::Poplar, 1).until("@1".parse().expect("a time"));
     let error = restore(early, &target).expect_err("there was no computer");
     assert!(error.to_string().contains("may hold what came later"), "{error}");
-    let none = directory("unrelated").with_file_name("time-end");
-    assert!(!none.exists(), "nothing is created for what is refused");
+    assert!(!directory("unrelated").with_file_name("time-end").exists(), "nothing is created for what is refused");
 }
 
 /// What survives of a database whose checkpoints are lost continues its backup.
@@ -592,16 +591,15 @@ fn a_restored_copy_does_not_replace_what_the_original_backed_up_since() {
         let settings =
             |home: &Path| if is_small { small(home, streams) } else { config(home, Protocol::Poplar, streams) };
         let segments = || {
-            fs::read_dir(home.join("stream-0"))
-                .expect("files")
-                .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("00")))
+            let files = fs::read_dir(home.join("stream-0")).expect("files").flatten();
+            files.filter(|entry| entry.file_name().to_string_lossy().starts_with("00")).count()
         };
         let (db, table) = open(settings(&home));
         insert_rows(&db, &table, 0, 12);
         db.backup(&target, false).expect("a backup");
         restore(settings(&other), &target).expect("restored");
-        let before = segments().count();
-        while is_small && segments().count() == before {
+        let before = segments();
+        while is_small && segments() == before {
             insert(&db, &table, 0);
         }
         insert_rows(&db, &table, 1, rows);
@@ -707,10 +705,9 @@ fn what_no_index_lists_is_not_judged() {
     for stray in ["00000009-00000001.log", "00000001-00000002.log"] {
         fs::copy(target.join("stream-0/00000001-00000001.log"), target.join("stream-0").join(stray)).expect("copied");
     }
-    let error = restored(&target, "stray-until", Some(1_000_000)).expect_err("it is not in the backup");
-    assert!(error.to_string().contains("it ends with epoch"), "{error}");
+    let error = restored(&target, "stray-until", Some(1_000_000)).expect_err("it is not in the backup").to_string();
     let none = directory("unrelated").with_file_name("stray-until");
-    assert!(!none.exists(), "nothing is created for what is refused");
+    assert!(error.contains("it ends with epoch") && !none.exists(), "{error}");
     insert_rows(&db, &table, 0, 5);
     assert!(db.backup(&target, false).expect("a backup").continues);
     assert_eq!(restored(&target, "stray-restored", None).expect("restored"), [10, 0]);
