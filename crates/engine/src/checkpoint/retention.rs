@@ -19,6 +19,7 @@ use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manife
 use crate::directory::{self, Claim, DirectoryError, create_below};
 use crate::error::{BackupError, CheckpointError};
 use crate::ids::{DatabaseId, Epoch, StreamId};
+use crate::io::error::is_full;
 use crate::io::in_place::Displaced;
 use crate::io::{Disk, REMOVAL_PAUSE};
 use crate::log::format::segment::{self, FileName};
@@ -234,10 +235,6 @@ impl OpenFiles {
 /// overwritten in place, a removal takes space, too. What cannot be removed otherwise is for the next open.
 fn remove_all(disk: &dyn Disk, doomed: &mut VecDeque<PathBuf>) {
     doomed.retain(|path| disk.remove(path).as_ref().is_err_and(is_full));
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The files of a checkpoint that is being taken.

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::io::error::cause;
+use crate::io::error::{cause, is_full};
 use crate::io::in_place::Displaced;
 
 /// Settings that fit together.
@@ -98,9 +98,9 @@ impl LogFailure {
         if let Some(Displaced { directory }) = Displaced::of(&source) {
             return LogFailure::Displaced { path: directory.clone() };
         }
-        match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LogFailure::DeviceFull { path, source },
-            _ => LogFailure::Device { action, path, source },
+        match is_full(&source) {
+            true => LogFailure::DeviceFull { path, source },
+            false => LogFailure::Device { action, path, source },
         }
     }
 

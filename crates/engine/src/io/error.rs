@@ -11,10 +11,15 @@ pub(crate) fn cause<'e>(error: &'e io::Error, path: &Path) -> &'e io::Error {
     said_of(error, path).unwrap_or(error)
 }
 
+/// Whether a device, or a user's quota, is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The SQLSTATE of a failed file operation.
 pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "53100",
+        _ if is_full(error) => "53100",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "42501",
         io::ErrorKind::NotFound => "58P01",
         _ => "58030",
@@ -25,21 +30,15 @@ pub(crate) fn io_sqlstate(error: &io::Error) -> &'static str {
 pub(crate) fn is_device_failure(error: &io::Error) -> bool {
     let is_refused = matches!(
         error.kind(),
-        io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::ReadOnlyFilesystem
-            | io::ErrorKind::NotFound
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::NotFound
     );
-    !is_refused && Displaced::of(error).is_none()
+    !is_refused && !is_full(error) && Displaced::of(error).is_none()
 }
 
 /// What to do about a failed write of an open database; begins with the punctuation that appends it to a message.
 pub(crate) fn io_cure(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room on the device and try that again, nothing is lost"
-        }
+        _ if is_full(error) => "; make room on the device and try that again, nothing is lost",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; opening a database writes to its directories: make them writable, or open a copy"
         }
