@@ -1,9 +1,8 @@
 //! Backups taken while transactions go on, continued, restored to points in time, interrupted and damaged.
-//!
-//! Every writer inserts rows with a counter that it reads from a row of its own, so that a state that is restored holds a
-//! prefix of what each of them did.
 
 mod support;
+#[path = "support/writers.rs"]
+mod writers;
 
 use std::fs;
 use std::io;
@@ -13,64 +12,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use osier::config::CheckpointKind;
-use osier::ids::Epoch;
 use osier::io::{Disk, Environment, File, FileStatus, Lock, OpenMode, OsDisk};
-use osier::table::{KeyRange, Schema, Type, Value};
-use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, Until, backup_closed, restore};
+use osier::{BackupError, Config, Database, DirectoryError, Error, Protocol, Table, backup_closed, restore};
 use support::config;
-
-const WRITERS: usize = 2;
+use writers::{WRITERS, counts, insert, insert_rows, open};
 
 fn directory(name: &str) -> PathBuf {
     support::directory("backup", name)
 }
 
-fn open(config: Config) -> (Database, Table) {
-    let db = Database::open(config).expect("opened");
-    let schema = Schema::builder("t").column("writer", Type::Int64).column("n", Type::Int64);
-    let schema = schema.column("text", Type::Text).primary_key(["writer", "n"]).build().expect("a schema");
-    let table = db.table("t").or_else(|_| db.create_table(schema)).expect("a table");
-    (db, table)
-}
-
-/// Inserts the writer's next row, and returns its number when it is durable.
-fn insert(db: &Database, table: &Table, writer: i64) -> i64 {
-    let text = table.column("text").expect("text");
-    let body = |tx: &osier::Transaction<'_>| -> Result<i64, Error> {
-        let key = [Value::Int(writer), Value::Int(-1)];
-        let next = tx.get(table, &key)?.map_or(0, |row| row.text(text).parse::<i64>().expect("a number") + 1);
-        tx.upsert(table, &[Value::Int(writer), Value::Int(-1), Value::Text(&next.to_string())])?;
-        tx.insert(table, &[Value::Int(writer), Value::Int(next), Value::Text(&"x".repeat(100))])?;
-        Ok(next)
-    };
-    let (next, receipt) = db.run(body).expect("an insert");
-    receipt.wait().expect("durable");
-    next
-}
-
-/// Inserts rows of one writer.
-fn insert_rows(db: &Database, table: &Table, writer: i64, count: i64) {
-    for _ in 0..count {
-        insert(db, table, writer);
-    }
-}
-
-/// How many rows each writer inserted; they are a prefix.
-fn counts(db: &Database) -> Vec<i64> {
-    let table = db.table("t").expect("the table");
-    let (writer, n) = (table.column("writer").expect("writer"), table.column("n").expect("n"));
-    let rows = db.run(|tx| -> Result<Vec<_>, Error> {
-        tx.scan(&table, KeyRange::all())?.map(|row| row.map(|row| (row.int(writer), row.int(n)))).collect()
-    });
-    let rows = rows.expect("a scan").0;
-    let of = |writer: i64| rows.iter().filter(move |row| row.0 == writer && row.1 >= 0).map(|row| row.1);
-    (0..WRITERS as i64)
-        .map(|writer| {
-            let numbers: Vec<i64> = of(writer).collect();
-            assert_eq!(numbers, (0..numbers.len() as i64).collect::<Vec<_>>(), "a prefix of writer {writer}");
-            numbers.len() as i64
-        })
-        .collect()
+fn restored(backup: &Path, name: &str, until: Option<u64>) -> Result<Vec<i64>, Error> {
+    writers::restored(backup, &directory(name), until)
 }
 
 /// Runs `body` beside the writers; `body` is told what is acknowledged.
@@ -100,22 +52,6 @@ fn under_load<T>(db: &Database, table: &Table, body: impl FnOnce(&dyn Fn() -> Ve
         std::thread::sleep(Duration::from_millis(50));
         body(&|| durable.iter().map(|count| count.load(Ordering::SeqCst)).collect())
     })
-}
-
-/// Restores and counts; the database is closed again.
-fn restored(backup: &Path, name: &str, until: Option<u64>) -> Result<Vec<i64>, Error> {
-    let home = directory(name);
-    let mut config = config(&home, Protocol::Poplar, 1);
-    config.until = until.map(|epoch| Until::Epoch(Epoch(epoch)));
-    restore(config.clone(), backup)?;
-    config.until = None;
-    let protocol = osier::status(&config).expect("a status").protocol;
-    let (db, table) = open(Config { protocol, ..config });
-    let found = counts(&db);
-    insert(&db, &table, 0);
-    assert_eq!(counts(&db)[0], found[0] + 1);
-    db.close().expect("closed");
-    Ok(found)
 }
 
 fn at_least(found: &[i64], acknowledged: &[i64]) {
@@ -542,135 +478,6 @@ fn a_restore_says_what_is_in_its_way() {
     restore_to(&["half"]).expect("restored");
 }
 
-/// What is restored from an older backup goes its own way: its files have the names of others.
-#[test]
-fn a_backup_of_another_copy_is_not_written_over() {
-    let (home, backup, newer) = (directory("copy-db"), directory("copy-backup"), directory("copy-newer"));
-    let (db, table) = open(config(&home, Protocol::Poplar, 2));
-    insert_rows(&db, &table, 0, 5);
-    db.backup(&backup, false).expect("a backup");
-    db.close().expect("closed");
-    let (db, table) = open(config(&home, Protocol::Poplar, 2));
-    insert_rows(&db, &table, 0, 5);
-    let found = counts(&db);
-    db.backup(&newer, true).expect("a newer backup");
-    db.close().expect("closed");
-    let other = directory("copy-other");
-    restore(config(&other, Protocol::Poplar, 2), &backup).expect("restored");
-    let (db, table) = open(config(&other, Protocol::Poplar, 2));
-    insert_rows(&db, &table, 1, 3);
-    for checkpoint in [false, true] {
-        let error = db.backup(&newer, checkpoint).expect_err("another copy").to_string();
-        assert!(error.contains("another copy of this database") && error.contains("name another directory"), "{error}");
-    }
-    db.backup(&backup, false).expect("what it was restored from is its own past");
-    db.close().expect("closed");
-    assert_eq!(restored(&newer, "copy-again", None).expect("it is as it was"), found);
-}
-
-/// Small files, so that a log has several after a few rows.
-fn small(home: &Path, streams: u32) -> Config {
-    let small = [("ring_bytes", "16384"), ("transaction_log_bytes_max", "4096"), ("segment_bytes", "24576")];
-    let config = config(home, Protocol::Poplar, streams);
-    small.iter().fold(config, |config, (name, value)| config.set(name, value).expect("a setting"))
-}
-
-fn is_other_copy(error: &Error) -> bool {
-    let text = error.to_string();
-    assert!(!text.contains("damaged") && !text.contains("remove"), "{text}");
-    matches!(error, Error::Backup(BackupError::OtherCopy { .. })) && text.contains("name another directory")
-}
-
-/// The original goes on in the generation that the restored copy has frozen. Where their last segments have one name, they may
-/// even count as many bytes.
-#[test]
-fn a_restored_copy_does_not_replace_what_the_original_backed_up_since() {
-    for (streams, rows, is_small) in [(1, 1, true), (1, 40, true), (2, 1, true), (2, 80, true), (1, 40, false)] {
-        let name = |what: &str| directory(&format!("since-{streams}-{rows}-{is_small}-{what}"));
-        let (home, target, other) = (name("db"), name("target"), name("other"));
-        let settings =
-            |home: &Path| if is_small { small(home, streams) } else { config(home, Protocol::Poplar, streams) };
-        let segments = || {
-            let files = fs::read_dir(home.join("stream-0")).expect("files").flatten();
-            files.filter(|entry| entry.file_name().to_string_lossy().starts_with("00")).count()
-        };
-        let (db, table) = open(settings(&home));
-        insert_rows(&db, &table, 0, 12);
-        db.backup(&target, false).expect("a backup");
-        restore(settings(&other), &target).expect("restored");
-        let before = segments();
-        while is_small && segments() == before {
-            insert(&db, &table, 0);
-        }
-        insert_rows(&db, &table, 1, rows);
-        let found = counts(&db);
-        db.backup(&target, false).expect("a newer backup");
-
-        let error = backup_closed(&settings(&other), &target).expect_err("another copy, closed");
-        assert!(is_other_copy(&error), "{error}");
-        let (copy, table_of_copy) = open(settings(&other));
-        for checkpoint in [false, true] {
-            let error = copy.backup(&target, checkpoint).expect_err("another copy, open");
-            assert!(is_other_copy(&error), "{error}");
-            insert(&copy, &table_of_copy, 1);
-        }
-        copy.close().expect("closed");
-        assert_eq!(restored(&target, "since-again", None).expect("it is as it was"), found);
-
-        insert_rows(&db, &table, 1, 3);
-        assert!(db.backup(&target, false).expect("the original's own").continues);
-        assert_eq!(restored(&target, "since-again", None).expect("restored"), counts(&db));
-        db.close().expect("closed");
-    }
-}
-
-/// The generation in which the original went on is one in which nothing was written to the copy.
-#[test]
-fn a_restored_copy_does_not_replace_a_generation_that_it_has_not() {
-    for is_checkpointed in [false, true] {
-        let name = |what: &str| directory(&format!("skipped-{is_checkpointed}-{what}"));
-        let (home, target, other) = (name("db"), name("target"), name("other"));
-        let (db, table) = open(config(&home, Protocol::Poplar, 2));
-        insert_rows(&db, &table, 0, 10);
-        db.close().expect("closed");
-        backup_closed(&config(&home, Protocol::Poplar, 2), &target).expect("a backup");
-        restore(config(&other, Protocol::Poplar, 2), &target).expect("restored");
-        let (db, table) = open(config(&home, Protocol::Poplar, 2));
-        insert_rows(&db, &table, 0, 10);
-        db.close().expect("closed");
-        backup_closed(&config(&home, Protocol::Poplar, 2), &target).expect("a newer backup");
-
-        open(config(&other, Protocol::Poplar, 2)).0.close().expect("nothing was written");
-        let (copy, table) = open(config(&other, Protocol::Poplar, 2));
-        insert_rows(&copy, &table, 1, 3);
-        if is_checkpointed {
-            let error = copy.backup(&target, true).expect_err("another copy, open");
-            assert!(is_other_copy(&error), "{error}");
-        }
-        copy.close().expect("closed");
-        let error = backup_closed(&config(&other, Protocol::Poplar, 2), &target).expect_err("another copy, closed");
-        assert!(is_other_copy(&error), "{error}");
-        assert_eq!(restored(&target, "skipped-again", None).expect("it is as it was"), [20, 0]);
-    }
-}
-
-/// What the copy backed up is not the original's to continue, and nobody's backup is called damaged for it.
-#[test]
-fn the_original_does_not_replace_what_a_restored_copy_backed_up() {
-    let (home, target, other) = (directory("back-db"), directory("back-target"), directory("back-other"));
-    let (db, table) = open(small(&home, 1));
-    insert_rows(&db, &table, 0, 12);
-    db.backup(&target, false).expect("a backup");
-    restore(small(&other, 1), &target).expect("restored");
-    backup_closed(&small(&other, 1), &target).expect("what it was restored from is its own past");
-    insert_rows(&db, &table, 0, 40);
-    for checkpoint in [false, true] {
-        let error = db.backup(&target, checkpoint).expect_err("another copy");
-        assert!(is_other_copy(&error), "{error}");
-    }
-    assert_eq!(restored(&target, "back-again", None).expect("it is as it was"), [12, 0]);
-}
-
 /// Nobody reads the padding of a batch but a restore, which compares checksums.
 #[test]
 fn a_backup_does_not_continue_one_that_is_damaged() {
@@ -797,4 +604,22 @@ fn a_target_that_is_not_free_is_refused_at_once() {
     drop(lock);
     let second = db.backup(&backup, false).expect("a backup");
     assert!(second.continues && second.epoch > first.epoch, "{second}");
+}
+
+/// Everything of the epochs before the open has ended.
+#[test]
+fn a_backup_right_after_an_open_reaches_what_was_there() {
+    let (home, target) = (directory("early"), directory("early-target"));
+    let mut slow = config(&home, Protocol::Poplar, 1);
+    slow.epoch_interval = Duration::from_secs(1);
+    let (db, table) = open(config(&home, Protocol::Poplar, 1));
+    insert_rows(&db, &table, 0, 5);
+    std::thread::sleep(Duration::from_millis(20));
+    insert_rows(&db, &table, 0, 5);
+    let epoch = db.run(|_| Ok::<_, Error>(())).expect("nothing").1.epoch().0;
+    db.close().expect("closed");
+    let (db, _) = open(slow);
+    let report = db.backup(&target, false).expect("a backup");
+    assert!(report.epoch + 1 >= epoch && epoch > 2, "{report} of {epoch}");
+    db.close().expect("closed");
 }

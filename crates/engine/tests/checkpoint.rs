@@ -1,11 +1,14 @@
 //! Checkpoints through the public API on the file system: taken under load, recovered from, damaged.
 
+#[path = "support/copying.rs"]
+mod copying;
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use copying::copy;
 use osier::checkpoint::CheckpointState;
 use osier::config::{CheckpointKind, Compression};
 use osier::table::{KeyRange, Schema, Type, Value};
@@ -75,19 +78,6 @@ fn transfer(session: &mut Session, table: &Table, rng: &mut fastrand::Rng) {
         Ok(())
     });
     result.expect("a transfer");
-}
-
-/// Copies a directory. A spare segment may be renamed meanwhile; nobody reads it.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a listing") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target)),
-        }
-    }
 }
 
 /// Also where the body panics: nobody waits for threads that go on.

@@ -1,5 +1,8 @@
 //! `memory_limit` and the limits of one transaction: what is refused, what goes on, what comes back, what recovery needs.
 
+#[path = "support/copying.rs"]
+mod copying;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +20,6 @@ fn directory(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("osier-memory-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
     path
-}
-
-/// Copies a directory. A spare segment may be renamed meanwhile; nobody reads it.
-fn copy_files(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a directory");
-    for entry in std::fs::read_dir(from).expect("files").map(|entry| entry.expect("a file")) {
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy_files(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target)),
-        }
-    }
 }
 
 fn config(home: &Path, protocol: Protocol) -> Config {
@@ -210,7 +201,7 @@ fn what_was_accepted_is_recovered_within_the_limit() {
         assert_eq!(found, rows);
         receipt.wait().expect("durable");
         // What a killed process leaves.
-        copy_files(&home, &copy);
+        copying::copy(&home, &copy);
         let accepted = db.metrics().memory;
         drop((session, db));
 

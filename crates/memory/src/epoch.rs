@@ -94,19 +94,24 @@ impl Epochs {
     /// Raises the global epoch by one, recomputes [`Epochs::safe`] and frees what dropped participants left behind.
     pub fn advance(&self) -> Epoch {
         let raised = self.clock.global.fetch_add(1, Ordering::AcqRel) + 1;
-        assert!(raised < IDLE, "epochs are exhausted");
-        // Fence A of the module's argument: the raise is seen by every pin whose announcement is missed below.
-        fence(Ordering::SeqCst);
-        let oldest = self.slots.iter().map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE);
-        raise(&self.clock.safe, oldest.min(raised) - 1);
+        self.raised(raised);
         self.free_orphans(self.safe());
         Epoch(raised)
     }
 
-    /// Raises the global epoch to at least `epoch`: epochs go on where the recovered log ended.
+    /// Raises the global epoch to at least `epoch`, and recomputes [`Epochs::safe`]: epochs go on where the recovered log ended.
     pub fn resume_at(&self, epoch: Epoch) {
-        assert!(epoch.0 < IDLE, "epochs are exhausted");
         raise(&self.clock.global, epoch.0);
+        self.raised(epoch.0);
+    }
+
+    /// Recomputes [`Epochs::safe`] once the global epoch is at least `raised`.
+    fn raised(&self, raised: u64) {
+        assert!(raised < IDLE, "epochs are exhausted");
+        // Fence A of the module's argument: the raise is seen by every pin whose announcement is missed below.
+        fence(Ordering::SeqCst);
+        let oldest = self.slots.iter().map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE);
+        raise(&self.clock.safe, oldest.min(raised).saturating_sub(1));
     }
 
     /// Memory that the structures of this clock hold; see [`crate::FOLD_BYTES`] for how exactly.

@@ -34,11 +34,22 @@ pub(super) fn run(config: &Config, base: impl FnOnce(&Manifest) -> Base) -> Resu
     run_with(config, manifest, base)
 }
 
-/// Returns what recovery would make of the files of `manifest`: the cut, and the greatest epoch in the log.
-pub(crate) fn judge_image(config: &Config, manifest: &Manifest) -> Result<(Stamp, Epoch), RecoveryError> {
+/// What recovery would make of an image.
+pub(crate) struct Judged {
+    /// The cut of the newest generation.
+    pub(crate) cut: Stamp,
+    /// The greatest stamp in its log, discarded records included.
+    pub(crate) max_seen: Stamp,
+    /// The greatest epoch in the log.
+    pub(crate) max_epoch: Epoch,
+}
+
+/// Returns what recovery would make of the files of `manifest`.
+pub(crate) fn judge_image(config: &Config, manifest: &Manifest) -> Result<Judged, RecoveryError> {
     let dry_run = run_with(config, manifest.clone(), Base::of(manifest))?;
-    let cut = dry_run.verdicts.last().map_or(manifest.current.floor, |verdict| verdict.cut);
-    Ok((cut, dry_run.scanned.total().max_epoch))
+    let floor = manifest.current.floor;
+    let (cut, max_seen) = dry_run.verdicts.last().map_or((floor, floor), |verdict| (verdict.cut, verdict.max_seen));
+    Ok(Judged { cut, max_seen, max_epoch: dry_run.scanned.total().max_epoch })
 }
 
 /// Reads and judges the files of `manifest`, without the records that `base` covers.

@@ -15,7 +15,7 @@ use crate::log::format::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(super) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 5;
 /// The first format, which had no checkpoints.
 const VERSION_1: u32 = 1;
 /// The second one, which knew no epochs to go back to.

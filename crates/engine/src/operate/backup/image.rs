@@ -17,12 +17,12 @@ use crate::checkpoint::{files, loader};
 use crate::config::Config;
 use crate::directory::manifest::{DirectoryEntry, FrozenGeneration, Layout, Manifest};
 use crate::error::{BackupError, Error, RecoveryError};
-use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
+use crate::ids::{LogOffset, StreamId};
 use crate::io::{BLOCK_BYTES, File};
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::segment::{FIRST_OFFSET, FileName, HEADER_BYTES, Segment, stream_directory};
 use crate::recovery::chain::Chain;
-use crate::recovery::dry_run;
+use crate::recovery::dry_run::{self, Judged};
 use crate::sizes::copied_piece_bytes;
 
 /// What is to be in a backup.
@@ -95,7 +95,7 @@ fn flat(manifest: &Manifest) -> Manifest {
     let mut flat = manifest.clone();
     flat.directories = vec![DirectoryEntry { path: PathBuf::new(), is_retired: false }];
     // The records of the newest segments stay behind: a copy ends where its index says.
-    flat.records_newest = false;
+    (flat.records_newest, flat.records_begin) = (false, false);
     flat.current.streams.fill(0);
     flat.frozen.iter_mut().for_each(|frozen| frozen.layout.streams.fill(0));
     flat.checkpoints.iter_mut().flat_map(|entry| &mut entry.parts).for_each(|part| part.directory = 0);
@@ -231,23 +231,37 @@ pub(super) fn walk(
     Ok(offset)
 }
 
-/// What recovery would make of an image.
-pub(super) struct Judged {
-    pub(super) cut: Stamp,
-    pub(super) max_epoch: Epoch,
+/// A disk that shows of `target` only `files`, and the configuration of a database that lies there.
+fn only(config: &Config, target: &Path, files: &[Entry]) -> Config {
+    let mut of_target = config.clone();
+    of_target.environment.disk = std::sync::Arc::new(Listed::new(config.environment.disk.clone(), target, files));
+    (of_target.dirs, of_target.until, of_target.progress) = (vec![target.to_owned()], None, None);
+    of_target
 }
 
-/// Reads the image of `manifest` in `target`, which is `files`, as recovery would, and every block of its checkpoint.
+/// Reads the log of the image of `manifest` in `target`, which is `files`, as recovery would.
+pub(super) fn judge_log(
+    config: &Config,
+    target: &Path,
+    manifest: &Manifest,
+    files: &[Entry],
+) -> Result<Judged, RecoveryError> {
+    dry_run::judge_image(&only(config, target, files), manifest)
+}
+
+/// As [`judge_log`], and every block of the checkpoint.
 pub(super) fn judge(config: &Config, target: &Path, manifest: &Manifest, files: &[Entry]) -> Result<Judged, Error> {
-    let mut of_target = config.clone();
-    let listed = Listed::new(config.environment.disk.clone(), target, files);
-    of_target.environment.disk = std::sync::Arc::new(listed);
-    (of_target.dirs, of_target.until, of_target.progress) = (vec![target.to_owned()], None, None);
-    let (cut, max_epoch) = dry_run::judge_image(&of_target, manifest)?;
+    let judged = judge_log(config, target, manifest, files)?;
     if let Some(entry) = manifest.checkpoints.last() {
+        let of_target = only(config, target, files);
         loader::check(&*of_target.environment.disk, target, manifest, entry).map_err(std::sync::Arc::new)?;
     }
-    Ok(Judged { cut, max_epoch })
+    Ok(judged)
+}
+
+/// Whether an error tells of damaged or missing files.
+pub(super) fn is_damage(error: &Error) -> bool {
+    matches!(error.sqlstate(), "XX001" | "58P01")
 }
 
 /// A damaged copy.
@@ -277,4 +291,19 @@ pub(super) fn read(
     }
     assert_eq!(offset, bytes, "as many bytes as were asked for");
     Ok(digest.finalize() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_read_is_not_damaged() {
+        let error = |code| Error::from(RecoveryError::io("read", Path::new("/t"))(io::Error::from_raw_os_error(code)));
+        let (eio, emfile, eacces) = (error(5), error(24), error(13));
+        assert!([eio, emfile, eacces].iter().all(|error| !is_damage(error)));
+        assert!(is_damage(&BackupError::Damaged { path: "/t".into(), what: String::new() }.into()));
+    }
 }

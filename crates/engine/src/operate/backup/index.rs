@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::BackupReport;
 use super::faults;
 use crate::directory::LOCK_NAME;
-use crate::directory::manifest::{self, Manifest};
+use crate::directory::manifest::{self, Manifest, ManifestError};
 use crate::error::BackupError;
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::is_stream_directory;
@@ -145,7 +145,12 @@ impl Index {
         let bytes: Option<Vec<u8>> = (0..self.manifest.len()).step_by(2).map(digit).collect();
         let damaged = |what: String| BackupError::Damaged { path: path.clone(), what };
         let bytes = bytes.ok_or_else(|| damaged("its manifest is not hexadecimal".to_owned()))?;
-        Manifest::from_bytes(&path, &bytes).map_err(|error| damaged(error.to_string()))
+        Manifest::from_bytes(&path, &bytes).map_err(|error| match error {
+            ManifestError::Version { path, found } => {
+                BackupError::Version { path, found, newest: manifest::codec::VERSION }
+            }
+            error => damaged(error.to_string()),
+        })
     }
 
     /// What it says about a file.

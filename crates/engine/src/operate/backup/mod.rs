@@ -130,23 +130,17 @@ impl Database {
         let (config, shared) = (self.config(), &inner.shared);
         let lock = prepare(config, target)?;
         if checkpoint || config.protocol == Protocol::None || !inner.retention.has_checkpoint() {
+            // Before it, while all is there that shows whose backup is in the target.
+            if inner.retention.read(|_, _, _| ()).is_some() {
+                Hold::take(self, target)?.source(target)?;
+            }
             self.checkpoint()?;
         }
         let hold = Hold::take(self, target)?;
-        let mut source = Source {
-            config,
-            disk: &*config.environment.disk,
-            home: &config.dirs[0],
-            manifest: hold.manifest.clone(),
-            ends: None,
-        };
-        source.manifest.begins = faults::begins(source.manifest.begins, &shared.log);
+        let mut source = hold.source(target)?;
         let mut done = (Vec::new(), 0);
         let mut end = End { epoch: shared.store.epochs().safe().0, stamp: Stamp::ZERO };
-        let is_logged = !source.manifest.current.streams.is_empty();
-        source.ends = is_logged.then(|| shared.log.durable_ends());
-        faults::expect_past(|| past::expect(&source, target))?;
-        if is_logged {
+        if source.ends.is_some() {
             // In bulk first, so that there is little left to copy behind the end.
             let plan = Image::plan(&source, target, checkpoint, &[])?;
             done = copy::copy(&source, target, &plan)?;
@@ -200,12 +194,12 @@ fn write(
     copy::verify(source.disk, target, &plan.kept)?;
     let (files, copied_bytes) = copy::copy(source, target, &plan)?;
     assert_eq!(files.len(), plan.kept.len() + plan.pieces.len(), "a backup is what was planned");
-    let judged = image::judge(config, target, &plan.manifest, &files).map_err(|error| match error.sqlstate() {
-        "XX001" | "58P01" => {
-            let (home, target) = (source.home.to_owned(), target.to_owned());
-            Error::from(BackupError::Unsound { home, target, error: Box::new(error) })
+    let judged = image::judge(config, target, &plan.manifest, &files).map_err(|error| {
+        if !image::is_damage(&error) {
+            return error;
         }
-        _ => error,
+        let (home, target) = (source.home.to_owned(), target.to_owned());
+        BackupError::Unsound { home, target, error: Box::new(error) }.into()
     })?;
     if judged.cut < end.stamp {
         let what = format!("it ends at stamp {} and should reach {}", judged.cut, end.stamp);
@@ -277,6 +271,17 @@ impl<'d> Hold<'d> {
     fn take(db: &'d Database, target: &Path) -> Result<Hold<'d>, Error> {
         let manifest = db.inner.retention.hold(target)?;
         Ok(Hold { db, target: target.to_owned(), manifest })
+    }
+
+    /// What is to be copied, up to what is durable now; fails where `target` holds what is not of its past.
+    fn source(&self, target: &Path) -> Result<Source<'d>, Error> {
+        let (config, log) = (self.db.config(), &self.db.inner.shared.log);
+        let mut manifest = self.manifest.clone();
+        manifest.begins = faults::begins(manifest.begins, log);
+        let ends = (!manifest.current.streams.is_empty()).then(|| log.durable_ends());
+        let source = Source { config, disk: &*config.environment.disk, home: &config.dirs[0], manifest, ends };
+        faults::expect_past(|| past::expect(&source, target))?;
+        Ok(source)
     }
 }
 

@@ -14,16 +14,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Source;
-use super::image::{Piece, is_same_base, log, newest, read};
+use super::image::{self, Piece, is_same_base, log, newest, read};
 use super::index::{Entry, Index};
-use super::listed::Listed;
 use crate::config::{CheckpointKind, Config};
 use crate::directory::manifest::{CheckpointEntry, Layout, Manifest};
 use crate::error::{BackupError, Error};
 use crate::ids::{Generation, Incarnation};
 use crate::io::{Disk, OpenMode};
-use crate::log::format::segment::{FileName, HEADER_BYTES};
-use crate::recovery::dry_run;
+use crate::log::format::segment::{FileName, HEADER_BYTES, segment_path};
 
 /// Fails where `target` has a backup that holds, or may hold, what `source` does not.
 pub(super) fn expect(source: &Source<'_>, target: &Path) -> Result<(), Error> {
@@ -34,7 +32,7 @@ pub(super) fn expect(source: &Source<'_>, target: &Path) -> Result<(), Error> {
     let is_past = is_one_life(&before, now)
         && !is_ahead(&before, now)
         && checkpoint_fits(&before, now)
-        && generation_fits(source.config, target, &index, &before, now)
+        && generation_fits(source.config, target, &index, &before, now)?
         && files_fit(source, target, &index, &log(source)?)?;
     if is_past { Ok(()) } else { Err(BackupError::OtherCopy { target: target.to_owned() }.into()) }
 }
@@ -77,18 +75,28 @@ fn checkpoint_fits(before: &Manifest, now: &Manifest) -> bool {
 }
 
 /// Whether the newest generation of a backup may have been there when the next one began, where only the floors of that tell.
-fn generation_fits(config: &Config, target: &Path, index: &Index, before: &Manifest, now: &Manifest) -> bool {
-    let Some(next) = next(before, now).filter(|_| find(now, before.current.generation).is_none()) else { return true };
-    let mut of_target = config.clone();
-    of_target.environment.disk =
-        std::sync::Arc::new(Listed::new(config.environment.disk.clone(), target, &index.files));
-    (of_target.dirs, of_target.until, of_target.progress) = (vec![target.to_owned()], None, None);
-    // A backup that is damaged tells nothing.
-    let Ok((cut, epoch)) = dry_run::judge_image(&of_target, before) else { return true };
+fn generation_fits(
+    config: &Config,
+    target: &Path,
+    index: &Index,
+    before: &Manifest,
+    now: &Manifest,
+) -> Result<bool, Error> {
+    let Some(next) = next(before, now).filter(|_| find(now, before.current.generation).is_none()) else {
+        return Ok(true);
+    };
+    if before.current.floor > next.floor || before.current.epoch_floor > next.epoch_floor {
+        return Ok(false);
+    }
+    let judged = match image::judge_log(config, target, before, &index.files).map_err(Error::from) {
+        // A backup that is damaged tells nothing more.
+        Err(error) if image::is_damage(&error) => return Ok(true),
+        judged => judged?,
+    };
     // The floors need not reach the epochs of what only a fuzzy checkpoint has made needless.
     let is_fuzzy = now.checkpoints.last().is_some_and(|entry| entry.kind == CheckpointKind::Fuzzy);
-    let is_within = epoch <= next.epoch_floor || (is_fuzzy && !is_same_base(before, now));
-    cut <= next.floor && is_within
+    let is_within = judged.max_epoch <= next.epoch_floor || (is_fuzzy && !is_same_base(before, now));
+    Ok(judged.max_seen <= next.floor && is_within)
 }
 
 /// Whether the database has the segments of a backup, and all that counts in them.
@@ -98,7 +106,12 @@ fn files_fit(source: &Source<'_>, target: &Path, index: &Index, pieces: &[Piece]
         let Some(FileName::Segment { generation, sequence }) = FileName::parse(&entry.name) else { continue };
         let Some(layout) = find(&source.manifest, generation) else { continue };
         let fits = match pieces.get(entry.name.as_path()) {
-            Some(piece) => piece_fits(source.disk, target, entry, piece, layout.incarnation)?,
+            Some(piece) => {
+                let stream = entry.name.parent().unwrap_or(Path::new(""));
+                let next = pieces.get(segment_path(stream, generation, sequence + 1).as_path()).copied();
+                piece_fits(source.disk, target, entry, piece, layout.incarnation)?
+                    || next.map_or(Ok(false), |next| is_tail(source.disk, target, entry, piece, next))?
+            }
             // Given up for a checkpoint, or without a batch.
             None => {
                 entry.bytes <= HEADER_BYTES as u64
@@ -136,8 +149,27 @@ fn piece_fits(
     }
     // Versions that named no incarnation began generations that nothing tells apart.
     let is_known = entry.bytes <= piece.bytes && incarnation != Incarnation::NONE;
-    // The bytes of a tail that recovery moved to the next segment stay where they are.
+    // The bytes of a tail that recovery moved to the next segment stay where they are, but not in what is restored.
     Ok(is_known || checksum(disk, &piece.source, entry.bytes)? == Some(entry.checksum))
+}
+
+/// Whether what a backup has of a segment beyond the database's is the tail with which the database's `next` one begins.
+fn is_tail(disk: &dyn Disk, target: &Path, entry: &Entry, piece: &Piece, next: &Piece) -> Result<bool, BackupError> {
+    let header = HEADER_BYTES as u64;
+    let Some(bytes) = entry.bytes.checked_sub(piece.bytes).filter(|bytes| header + bytes <= next.bytes) else {
+        return Ok(false);
+    };
+    let path = target.join(&entry.name);
+    let is_begun = checksum(disk, &path, piece.bytes)? == checksum(disk, &piece.source, piece.bytes)?;
+    Ok(is_begun && bytes_at(disk, &path, piece.bytes, bytes)? == bytes_at(disk, &next.source, header, bytes)?)
+}
+
+fn bytes_at(disk: &dyn Disk, path: &Path, position: u64, bytes: u64) -> Result<Vec<u8>, BackupError> {
+    let file = disk.open(path, OpenMode::Read).map_err(BackupError::io("open", path))?;
+    let mut read = vec![0; usize::try_from(bytes).expect("a tail fits in memory")];
+    let count = file.read_at(&mut read, position).map_err(BackupError::io("read", path))?;
+    read.truncate(count);
+    Ok(read)
 }
 
 /// The checksum of the first bytes of a file; `None` where it has fewer, or is not there.
