@@ -1,12 +1,15 @@
 //! What a database's directories are: copies, other spellings, other databases, directories that moved, are missing or were
 //! left out, and files that were removed by hand. A database is never changed through the paths of another one.
 
+#[path = "support/copying.rs"]
+mod copying;
 mod support;
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use copying::copy;
 use osier::config::Create;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, DirectoryError, Error, Protocol, RecoveryError, Table};
@@ -68,22 +71,6 @@ fn killed(root: &Path, dirs: &[&str]) -> Config {
     }
     fs::remove_dir_all(copies).expect("removed");
     config(root, dirs)
-}
-
-/// Copies files, links and directories, as `cp -r` does.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a listing") {
-        let entry = entry.expect("an entry");
-        let (kind, target) = (entry.file_type().expect("a type"), to.join(entry.file_name()));
-        if kind.is_dir() {
-            copy(&entry.path(), &target);
-        } else if kind.is_symlink() {
-            symlink(fs::read_link(entry.path()).expect("a link"), target).expect("a link");
-        } else {
-            fs::copy(entry.path(), target).expect("a copy");
-        }
-    }
 }
 
 /// Copies a directory by hard links, as `cp -al` does.
@@ -557,4 +544,69 @@ fn a_backup_of_one_copy_is_not_written_over_by_another() {
         let expected: Vec<i64> = (0..10).chain(base..base + 10).collect();
         assert_eq!(ids(&Database::open(restored).expect("opened")), expected);
     }
+}
+
+/// What a directory keeps for itself is no place for another one: who removes that when it was left out removes a checkpoint.
+#[test]
+fn a_directory_among_the_files_of_another_is_refused() {
+    let root = directory("among");
+    Database::open(config(&root, &["a"])).expect("created").checkpoint().expect("a checkpoint");
+    fs::create_dir_all(root.join("a/checkpoints/deep")).expect("created");
+    fs::create_dir_all(root.join("a/stream-7")).expect("created");
+    for within in ["a/checkpoints/deep", "a/stream-7", "new/checkpoints", "new/stream-0"] {
+        let home = within.split('/').next().expect("a name");
+        let error = refused(config(&root, &[home, within]).streams(1));
+        assert!(matches!(error, Error::Directory(DirectoryError::Within { .. })), "{error}");
+        assert!(error.to_string().contains("name a directory outside of it"), "{error}");
+    }
+    Database::open(config(&root, &["a", "a/own"])).expect("any other name").close().expect("closed");
+}
+
+#[test]
+fn without_a_log_a_database_whose_manifest_is_elsewhere_is_refused() {
+    let root = directory("elsewhere");
+    let none = |dirs: &[&str]| config(&root, dirs).protocol(Protocol::None).streams(1);
+    let db = Database::open(none(&["a", "b"])).expect("created");
+    write(&db, 0..5);
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    let error = refused(none(&["b", "a"]));
+    assert!(error.to_string().contains("name the one with the file MANIFEST first"), "{error}");
+    let (manifest, aside) = (root.join("a/MANIFEST"), root.join("aside"));
+    fs::rename(&manifest, &aside).expect("moved");
+    let error = refused(none(&["a", "b"]));
+    assert!(error.to_string().contains("a/MANIFEST"), "{error}");
+    fs::rename(&aside, &manifest).expect("moved back");
+    assert_eq!(ids(&Database::open(none(&["a", "b"])).expect("opened")), all(0..5));
+}
+
+#[test]
+fn what_is_wrong_with_a_directory_is_said() {
+    let root = directory("said");
+    let killed = killed(&root, &["a", "b"]);
+    let error = |config: Config| osier::backup_closed(&config, &root.join("backup")).expect_err("refused").to_string();
+    let twice = config(&root, &["a", "b", "b"]).streams(2);
+    assert!(error(twice).contains("are the same directory; name each directory once"), "it does not hold its own lock");
+    // A device that was not mounted.
+    fs::rename(root.join("b"), root.join("away")).expect("moved");
+    fs::create_dir(root.join("b")).expect("created");
+    let emptied = error(killed.clone());
+    assert!(emptied.contains("b holds nothing of the database") && emptied.contains("mount its device"), "{emptied}");
+    fs::remove_dir(root.join("b")).expect("removed");
+    fs::rename(root.join("away"), root.join("b")).expect("moved back");
+    // Files of one directory that are not of one database.
+    Database::open(config(&root, &["other"])).expect("created").close().expect("closed");
+    for (name, from) in [("MANIFEST", "other"), ("IDENTITY", "other"), ("IDENTITY", "b")] {
+        let path = root.join("a").join(name);
+        let sound = fs::read(&path).expect("read");
+        fs::copy(root.join(from).join(name), &path).expect("copied");
+        let mixed = error(killed.clone());
+        assert!(mixed.contains("a/IDENTITY and") && mixed.contains("do not belong together"), "{mixed}");
+        fs::write(&path, sound).expect("put back");
+    }
+    fs::rename(root.join("b/stream-1"), root.join("aside")).expect("moved");
+    let missing = osier::status(&killed).expect_err("refused").to_string();
+    assert!(missing.contains("b/stream-1 of log stream 1 is missing: mount its device"), "{missing}");
+    fs::rename(root.join("aside"), root.join("b/stream-1")).expect("moved back");
+    assert_eq!(ids(&Database::open(killed).expect("opened")), all(0..300));
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use super::create::on_the_way_to;
 use super::identity::{self, Identity};
+use super::overlap::refuse_among_files;
 use super::{
     CHECKPOINTS_NAME, DirectoryError, LOCK_NAME, SOCKET_NAME, UNFINISHED_NAME, create_durably, create_streams,
 };
@@ -65,7 +66,7 @@ impl Claim {
             locks.push(Guarded::new(&absolute(disk, path)?, lock(disk, path)?));
             seen.push(Seen::look(disk, path, status)?);
         }
-        refuse_other_home(&seen[0])?;
+        refuse_other_home(disk, &seen[0])?;
         let mut manifest = Manifest::load(disk, &config.dirs[0], &config.dirs)?;
         let indexes = match &mut manifest {
             Some(manifest) => Matching { disk, manifest, seen: &seen }.open(config.dirs.len())?,
@@ -185,7 +186,7 @@ pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> 
         return Ok(None);
     }
     let seen = look_at_all(config, Seen::look)?;
-    refuse_other_home(&seen[0])?;
+    refuse_other_home(disk, &seen[0])?;
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
     Matching { disk, manifest: &mut manifest, seen: &seen }.read()?;
     Ok(Some(manifest))
@@ -240,6 +241,7 @@ fn not_locked<'a>(
 /// alone is locked, which whoever has the database open holds, too. Where nobody can write, nobody has it open.
 pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
     let disk = &*config.environment.disk;
+    refuse_repeated(config)?;
     let mut locks = Vec::new();
     for directory in named(config) {
         let path = directory.join(LOCK_NAME);
@@ -305,6 +307,20 @@ impl Seen {
     }
 }
 
+/// Fails where two paths name one directory.
+fn refuse_repeated(config: &Config) -> Result<(), DirectoryError> {
+    let disk = &*config.environment.disk;
+    let mut seen = Vec::new();
+    for path in named(config) {
+        if disk.exists(path).map_err(DirectoryError::io("look for", path))? {
+            let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
+            refuse_twice(&seen, path, status)?;
+            seen.push(Seen { path: path.clone(), status, identity: None });
+        }
+    }
+    Ok(())
+}
+
 fn refuse_twice(seen: &[Seen], path: &Path, status: FileStatus) -> Result<(), DirectoryError> {
     match faults::twice(seen.iter().find(|other| other.status.id == status.id)) {
         Some(first) => Err(DirectoryError::SameDirectory { first: first.path.clone(), second: path.to_owned() }),
@@ -312,33 +328,64 @@ fn refuse_twice(seen: &[Seen], path: &Path, status: FileStatus) -> Result<(), Di
     }
 }
 
+fn paths(seen: &[Seen]) -> impl Iterator<Item = &Path> {
+    seen.iter().map(|one| one.path.as_path())
+}
+
 /// Every directory is fit for a new database.
 fn refuse_occupied(disk: &dyn Disk, seen: &[Seen]) -> Result<(), DirectoryError> {
-    for (position, one) in seen.iter().enumerate() {
-        match &one.identity {
-            // A creation of the same database was begun, home first, and did not come to its manifest.
-            Some(identity)
-                if identity.incarnation == Incarnation::NONE
-                    && seen[0].identity.is_some_and(|home| home.database == identity.database) => {}
-            Some(_) if position == 0 => {
-                let log = one.path.join(identity::FILE_NAME);
-                return Err(ManifestError::Missing { path: one.path.join(manifest::FILE_NAME), log }.into());
-            }
-            Some(_) => return Err(foreign(one, one.path.join(identity::FILE_NAME))),
-            None => {}
+    seen.iter().try_for_each(|one| refuse_among_files(disk, paths(seen), &one.path))?;
+    seen.iter().try_for_each(|one| {
+        refuse_identified(one, &seen[0])?;
+        refuse_file(disk, one, seen)
+    })
+}
+
+/// Fails where one of the directories, as far as they are there, is one of a database. Its manifest is not in the first.
+pub(super) fn refuse_known(config: &Config) -> Result<(), DirectoryError> {
+    let disk = &*config.environment.disk;
+    let mut home = None;
+    for path in named(config) {
+        if !disk.exists(path).map_err(DirectoryError::io("look for", path))? {
+            continue;
         }
-        refuse_file(disk, one, seen)?;
+        let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
+        let one = Seen { path: path.clone(), status, identity: Identity::load(disk, path)? };
+        let first = home.get_or_insert_with(|| Seen { path: path.clone(), status, identity: one.identity });
+        refuse_other_home(disk, first)?;
+        refuse_identified(&one, first)?;
     }
     Ok(())
 }
 
-/// The first directory is the one that holds the manifest.
-fn refuse_other_home(home: &Seen) -> Result<(), DirectoryError> {
-    match home.identity {
-        Some(Identity { index, database, .. }) if index > 0 => {
-            Err(DirectoryError::NotHome { path: home.path.clone(), index, database })
+/// Fails where a directory is one of a database, whose manifest is not in `home`.
+fn refuse_identified(one: &Seen, home: &Seen) -> Result<(), DirectoryError> {
+    match &one.identity {
+        None => Ok(()),
+        // A creation of the same database was begun, home first, and did not come to its manifest.
+        Some(identity)
+            if identity.incarnation == Incarnation::NONE
+                && home.identity.is_some_and(|home| home.database == identity.database) =>
+        {
+            Ok(())
         }
-        _ => Ok(()),
+        Some(_) if one.path == home.path => {
+            let log = one.path.join(identity::FILE_NAME);
+            Err(ManifestError::Missing { path: one.path.join(manifest::FILE_NAME), log }.into())
+        }
+        Some(_) => Err(foreign(one, one.path.join(identity::FILE_NAME))),
+    }
+}
+
+/// The first directory is the one that holds the manifest.
+fn refuse_other_home(disk: &dyn Disk, home: &Seen) -> Result<(), DirectoryError> {
+    let path = home.path.clone();
+    match home.identity {
+        Some(Identity { index: 0, .. }) | None => Ok(()),
+        Some(Identity { index, .. }) if disk.exists(&path.join(manifest::FILE_NAME)).unwrap_or(false) => {
+            Err(DirectoryError::Mixed { home: path, what: format!("the first is of directory {index} of a database") })
+        }
+        Some(Identity { index, database, .. }) => Err(DirectoryError::NotHome { path, index, database }),
     }
 }
 
@@ -403,6 +450,7 @@ impl Matching<'_> {
                     return Err(DirectoryError::NotPart { path: seen.path.clone(), home: self.home().to_owned() });
                 }
                 None => {
+                    refuse_among_files(self.disk, paths(self.seen), &seen.path)?;
                     refuse_file(self.disk, seen, self.seen)?;
                     self.manifest.add_directory(&self.seen[0].path, &seen.path)
                 }
@@ -455,6 +503,10 @@ impl Matching<'_> {
     fn identified(&self, seen: &Seen, identity: &Identity) -> Result<Option<u32>, DirectoryError> {
         let (path, home) = (seen.path.clone(), self.home().to_owned());
         let (found, expected) = (identity.database, self.manifest.database);
+        if found != expected && path == home {
+            let what = format!("the first is of database {:032x}, the second of {:032x}", found.0, expected.0);
+            return Err(DirectoryError::Mixed { home, what });
+        }
         if found != expected {
             return Err(DirectoryError::OtherDatabase { path, home, found, expected });
         }
@@ -518,6 +570,12 @@ impl Matching<'_> {
             }
             if let Some(what) = needs(self.manifest, index) {
                 let (home, last) = (self.home().to_owned(), self.manifest.directory(self.home(), index));
+                let there = self.disk.status(&last).ok().map(|status| status.id);
+                let is_emptied =
+                    |(seen, found): (&Seen, &Option<u32>)| found.is_none() && there == Some(seen.status.id);
+                if self.seen.iter().zip(found).any(is_emptied) {
+                    return Err(DirectoryError::Emptied { path: last, home, index, what });
+                }
                 return Err(DirectoryError::Missing { home, index, last, what });
             }
             assert_ne!(index, 0, "the first directory is needed as long as there is a database");

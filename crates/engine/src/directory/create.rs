@@ -11,8 +11,8 @@ use crate::io::Disk;
 use crate::log::format::newest;
 
 /// Creates `directory` and what is missing above it, all durable when this returns. Every directory above it is synced: an
-/// earlier attempt may have created it and died before it could. Fails, with nothing created, where what is to be created could
-/// not be made durable.
+/// earlier attempt may have created it and died before it could. Fails, with nothing created, where a directory
+/// above may not be opened: what is created in it could not be made durable.
 pub(crate) fn create_durably(disk: &dyn Disk, directory: &Path) -> Result<(), DirectoryError> {
     let all: Vec<&Path> = directory.ancestors().map(or_here).collect();
     let is_there = |path: &Path| disk.exists(path).map_err(DirectoryError::io("look for", path));
@@ -50,7 +50,7 @@ pub(crate) fn create_streams(disk: &dyn Disk, home: &Path, manifest: &Manifest) 
         let directory = manifest.stream_directory(home, layout, stream);
         create_below(disk, &directory)?;
         let recorded = newest::begin(disk, &directory, layout.log(manifest.database, stream));
-        recorded.map_err(DirectoryError::io("create", &newest::path(&directory)))?;
+        recorded.map_err(DirectoryError::io("record the generation in", &newest::path(&directory)))?;
     }
     Ok(())
 }

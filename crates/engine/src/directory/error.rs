@@ -132,6 +132,40 @@ pub enum DirectoryError {
         /// What it holds.
         what: String,
     },
+    /// A directory that the database needs is not what it was.
+    #[error(
+        "{} holds nothing of the database in {}, where its directory {index} was, and {what}: mount its device, or name the \
+         directory where it lies now", path.display(), home.display())]
+    Emptied {
+        /// What lies there now.
+        path: PathBuf,
+        /// The first directory.
+        home: PathBuf,
+        /// The index of the directory that was there.
+        index: u32,
+        /// What that holds.
+        what: String,
+    },
+    /// The files of the first directory are not of one database.
+    #[error(
+        "{} and {} do not belong together: {what}; put back the one that was here",
+        home.join(IDENTITY_NAME).display(), home.join(manifest::FILE_NAME).display())]
+    Mixed {
+        /// The first directory.
+        home: PathBuf,
+        /// How that shows.
+        what: String,
+    },
+    /// The directory of a log stream is gone.
+    #[error(
+        "the directory {} of log stream {stream} is missing: mount its device, or restore it from a copy of this database",
+        path.display())]
+    StreamMissing {
+        /// The directory.
+        path: PathBuf,
+        /// The stream.
+        stream: u32,
+    },
     /// A directory that the database went on without.
     #[error(
         "{} was a directory of the database in {} and was left out; nothing in it is needed: empty it to use it again",
@@ -263,9 +297,12 @@ impl DirectoryError {
             | DirectoryError::NotPart { .. } => "22023",
             DirectoryError::Vanished { .. }
             | DirectoryError::Missing { .. }
+            | DirectoryError::Emptied { .. }
+            | DirectoryError::StreamMissing { .. }
             | DirectoryError::IdentityMissing { .. } => "58P01",
             DirectoryError::IdentityDamaged { .. }
             | DirectoryError::OtherDatabase { .. }
+            | DirectoryError::Mixed { .. }
             | DirectoryError::OtherCopy { .. } => "XX001",
             DirectoryError::IdentityVersion { .. } => "0A000",
             DirectoryError::Io { action, source, .. } => directory_sqlstate(action, source),

@@ -59,9 +59,12 @@ pub(crate) fn refuse_unfinished(config: &Config) -> Result<(), DirectoryError> {
     }
 }
 
-/// The protocol of the database that is there, if one is.
+/// The protocol of the database that is there, if one is. A directory of a database whose manifest is not there is refused.
 pub(crate) fn protocol(config: &Config) -> Result<Option<Protocol>, DirectoryError> {
     let manifest = Manifest::load(&*config.environment.disk, &config.dirs[0], &config.dirs)?;
+    if manifest.is_none() {
+        claim::refuse_known(config)?;
+    }
     Ok(manifest.map(|manifest| manifest.current.protocol))
 }
 

@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
-use super::DirectoryError;
 use super::create::or_here;
+use super::{CHECKPOINTS_NAME, DirectoryError};
 use crate::io::Disk;
+use crate::log::format::segment::is_stream_directory;
 
 /// Fails where `target`, which may be missing, is one of `directories`, or lies in one, or one in it.
 pub(crate) fn refuse_overlap<'p>(
@@ -27,6 +28,26 @@ pub(crate) fn refuse_overlap<'p>(
             _ => continue,
         };
         return Err(DirectoryError::Within { path: path.to_owned(), within: within.to_owned() });
+    }
+    Ok(())
+}
+
+/// Fails where `path` is, or lies in, a directory in which a database keeps files in one of `directories`.
+pub(super) fn refuse_among_files<'p>(
+    disk: &dyn Disk,
+    directories: impl IntoIterator<Item = &'p Path>,
+    path: &Path,
+) -> Result<(), DirectoryError> {
+    let above = Ancestry::of(disk, path)?;
+    for directory in directories {
+        for within in disk.list(directory).map_err(DirectoryError::io("list", directory))? {
+            let has_files = is_stream_directory(&within) || within.ends_with(CHECKPOINTS_NAME);
+            if has_files
+                && above.places.contains(&disk.status(&within).map_err(DirectoryError::io("look at", &within))?.id)
+            {
+                return Err(DirectoryError::Within { path: path.to_owned(), within });
+            }
+        }
     }
     Ok(())
 }

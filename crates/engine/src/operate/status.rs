@@ -298,6 +298,9 @@ impl StreamStatus {
             spares: 0,
             directory: directory.clone(),
         };
+        if !disk.exists(&directory).map_err(io("look for", &directory))? {
+            return Err(DirectoryError::StreamMissing { path: directory, stream });
+        }
         for path in disk.list(&directory).map_err(io("list", &directory))? {
             match FileName::parse(&path) {
                 Some(FileName::Prepared(_)) => status.spares += 1,
