@@ -149,6 +149,8 @@ pub enum Mutation {
     NewestUnrecorded,
     /// A segment is recorded as the newest before it has its name.
     NewestRecordedFirst,
+    /// A generation begins before its record in the stream's directory is durable.
+    BegunUnsynced,
     /// A stream's directory from before the last open is taken for the present one.
     StaleStreamTaken,
     /// What a checkpoint knew of durable stamps is forgotten when its generation is frozen.

@@ -1,6 +1,8 @@
 //! Directories that are moved, removed or replaced while a process has their database open, and a process that goes elsewhere:
 //! what lies under a path now is not changed unless it is the database's own.
 
+#[path = "support/copying.rs"]
+mod copying;
 mod support;
 
 use std::collections::BTreeMap;
@@ -8,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use copying::copy;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Create, Database, Error, Protocol, Table};
 
@@ -58,17 +61,6 @@ fn content(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     found
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a listing") {
-        let (path, to) = (entry.as_ref().expect("an entry").path(), to.join(entry.expect("an entry").file_name()));
-        match path.is_dir() {
-            true => copy(&path, &to),
-            false => assert!(fs::copy(&path, &to).is_ok(), "{path:?}"),
-        }
-    }
 }
 
 /// A closed database with so many rows.
@@ -201,4 +193,57 @@ fn a_directory_that_is_gone_ends_the_log() {
     let error = db.failure().expect("a failure").to_string();
     assert!(error.contains(SAYS), "{error}");
     assert!(db.close().is_err());
+}
+
+/// Only a stream's directory is replaced, or the segment in it removed: the database's own directory lies where it was.
+#[test]
+fn a_segment_that_is_replaced_ends_the_log() {
+    for is_replaced in [true, false] {
+        let root = directory(&format!("segment-{is_replaced}"));
+        let db = Database::open(config(&root, &["db"], Protocol::Serial)).expect("created");
+        let table = table(&db);
+        insert(&db, &table, 0).expect("durable");
+        let stream = root.join("db/stream-0");
+        fs::rename(&stream, root.join("away")).expect("moved");
+        copy(&root.join("away"), &stream);
+        if !is_replaced {
+            fs::remove_file(stream.join("00000001-00000001.log")).expect("removed");
+        }
+        let begun = Instant::now();
+        let error = (1..).find_map(|id| {
+            assert!(begun.elapsed() < PATIENCE, "nobody looks after the segment");
+            std::thread::sleep(Duration::from_millis(10));
+            insert(&db, &table, id).err()
+        });
+        let error = error.expect("a failure").to_string();
+        assert!(error.contains(SAYS) && error.contains("00000001-00000001.log"), "{error}");
+        assert!(db.close().is_err());
+    }
+}
+
+/// What a checkpoint has written is gone, and the log that it would have replaced holds everything.
+#[test]
+fn a_checkpoint_that_lost_a_file_is_given_up() {
+    let root = directory("part");
+    let slow =
+        config(&root, &["db"], Protocol::Poplar).set("checkpoint_bytes_per_second", "100000").expect("a setting");
+    let db = Database::open(slow).expect("created");
+    let table = table(&db);
+    (0..100).for_each(|id| insert(&db, &table, id).expect("durable"));
+    let parts = root.join("db/checkpoints");
+    std::thread::scope(|scope| {
+        let taken = scope.spawn(|| db.checkpoint());
+        let begun = Instant::now();
+        while content(&parts).is_empty() {
+            assert!(begun.elapsed() < PATIENCE && !taken.is_finished(), "nothing is written");
+        }
+        for part in content(&parts).into_keys() {
+            fs::remove_file(part).expect("removed");
+        }
+        let error = taken.join().expect("no panic").expect_err("a part is gone").to_string();
+        assert!(error.contains(".ckpt was moved, removed or replaced while it was written"), "{error}");
+    });
+    insert(&db, &table, 100).expect("the log goes on");
+    db.close().expect("closed");
+    assert_eq!(rows(config(&root, &["db"], Protocol::Poplar)), 101);
 }

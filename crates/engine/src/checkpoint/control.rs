@@ -41,6 +41,17 @@ struct Requests {
     active_since: Option<Duration>,
 }
 
+/// What an idle task does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It begins a checkpoint.
+    Begins,
+    /// It ends.
+    Ends,
+    /// It waits.
+    Waits,
+}
+
 /// What is to become of the task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -78,15 +89,16 @@ impl CheckpointControl {
         state.outcome.clone().expect("an answer has an outcome")
     }
 
-    /// For the task: begins a checkpoint, `now`, if one is wanted or `due`.
-    pub(super) fn accept(&self, due: bool, now: Duration) -> bool {
+    /// For the idle task: begins a checkpoint, `now`, if one is wanted or `due`. It ends only when nothing is wanted, which
+    /// is decided in one step: a request that comes with the word to end is still answered.
+    pub(super) fn next(&self, due: bool, now: Duration) -> Next {
         let mut state = lock(&self.state);
-        let wanted = due || state.accepted < state.requested;
-        if wanted {
+        if due || state.accepted < state.requested {
             state.accepted = state.requested;
             state.active_since = Some(now);
+            return Next::Begins;
         }
-        wanted
+        if state.stop == Stop::No { Next::Waits } else { Next::Ends }
     }
 
     /// For the task: the checkpoint that was accepted has ended, `now`.
@@ -167,4 +179,22 @@ impl CheckpointControl {
 
 fn active_seconds(since: Option<Duration>, now: Duration) -> f64 {
     since.map_or(0.0, |since| now.saturating_sub(since).as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the task has just found that there is nothing to do: it is asked again before it ends.
+    #[test]
+    fn the_checkpoint_of_a_close_is_taken() {
+        let control = CheckpointControl::default();
+        let now = Duration::ZERO;
+        assert_eq!(control.next(false, now), Next::Waits);
+        assert_eq!(control.request_stop(true), 1);
+        assert_eq!(control.next(false, now), Next::Begins);
+        control.answer(Err(Arc::new(CheckpointError::Closed)), now);
+        assert_eq!(control.next(false, now), Next::Ends);
+        assert!(control.wait(1).is_err(), "it was answered");
+    }
 }

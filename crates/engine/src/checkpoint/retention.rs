@@ -124,6 +124,7 @@ impl OpenFiles {
         self.claim.expect_in_place().map_err(CheckpointError::io("go on in", &self.home))?;
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
+        files::expect_written(&*self.disk, &self.home, &next, entry)?;
         self.remove_early(&superseded);
         let stored = next.store(&*self.disk, &self.home);
         self.is_in_doubt |= stored.as_ref().is_err_and(|error| error.device_failure().is_some());

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use osier_memory::Participant;
 
-use super::control::{CheckpointControl, CheckpointOutcome, Stop};
+use super::control::{CheckpointControl, CheckpointOutcome, Next, Stop};
 use super::format::PartIdentity;
 use super::pace::{Spread, Throttle};
 use super::part::{Crew, PartTask};
@@ -28,7 +28,7 @@ use crate::directory::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
 use crate::error::{CheckpointError, LogFailure};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp};
-use crate::io::in_place::Displaced;
+use crate::io::in_place::{Displaced, LOOK};
 use crate::io::{Joiner, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::log::acknowledge::Receipt;
 use crate::sizes::removed_piece_bytes;
@@ -37,8 +37,6 @@ use crate::transaction::ticker::Ticker;
 
 /// How often the amount of log is looked at.
 const TRIGGER_POLL: Duration = Duration::from_millis(20);
-/// How often the directories are looked after.
-const LOOK: Duration = Duration::from_secs(1);
 /// How much faster a checkpoint is removed than the next one was written: that one after it must not catch up.
 const REMOVAL_SPEED: f64 = 2.0;
 /// How long the last checkpoint waits at close for transactions that are still open.
@@ -184,12 +182,13 @@ impl Checkpointer {
     }
 
     fn idle(&mut self) -> Result<Step, CheckpointError> {
-        if self.control.accept(self.is_due(), self.now()) {
-            self.begin()?;
-            return Ok(Step::Again);
-        }
-        if self.control.stop() != Stop::No {
-            return Ok(Step::Done);
+        match self.control.next(self.is_due(), self.now()) {
+            Next::Begins => {
+                self.begin()?;
+                return Ok(Step::Again);
+            }
+            Next::Ends => return Ok(Step::Done),
+            Next::Waits => {}
         }
         let waiting = self.participant.reclaim();
         let config = self.config();

@@ -27,7 +27,7 @@ use crate::checkpoint::{CheckpointReport, Checkpoints, Inherited};
 use crate::config::{Config, ConfigError, Create, Protocol};
 use crate::directory::manifest::Manifest;
 use crate::directory::{self, Claim, DirectoryError};
-use crate::error::{CheckpointError, Error, LogError};
+use crate::error::{CheckpointError, Error, LogError, LogFailure};
 use crate::io::socket::Listening;
 use crate::log::CommitLog;
 use crate::log::acknowledge::Receipt;
@@ -249,7 +249,12 @@ impl Database {
 impl Inner {
     fn close(&self) -> Result<(), Error> {
         let mut closed = lock(&self.closed);
-        Ok(closed.get_or_insert_with(|| self.close_once()).clone()?)
+        if closed.is_none() {
+            // What stays where it panics.
+            *closed = Some(Err(CloseError::Log(LogFailure::TaskDied { task: "close".to_owned() }.into())));
+            *closed = Some(self.close_once());
+        }
+        Ok(closed.clone().expect("it was closed")?)
     }
 
     fn close_once(&self) -> Result<(), CloseError> {

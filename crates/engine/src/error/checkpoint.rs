@@ -69,6 +69,16 @@ pub enum CheckpointError {
         /// What is wrong.
         what: String,
     },
+    /// Somebody has changed what a checkpoint was writing.
+    #[error(
+        "{} was moved, removed or replaced while it was written, and the checkpoint was given up; what was there before still \
+         holds: leave the directories of an open database alone, and take the checkpoint again",
+        path.display()
+    )]
+    PartDisplaced {
+        /// The part.
+        path: PathBuf,
+    },
     /// Rows that were set aside for the scan were not met by it: a fault of this program, reported instead of a checkpoint.
     #[error("the scan of a checkpoint missed {rows} rows: the checkpoint is given up; report this fault")]
     Incomplete {
@@ -100,8 +110,8 @@ pub enum CheckpointError {
     },
     /// A background task that checkpoints need panicked; its message went to standard error.
     #[error(
-        "the background task {task} ended without finishing, and no checkpoint is taken any more; this is a defect, please \
-         report it"
+        "the background task {task} ended without finishing, and no checkpoint is taken any more: close the database and open \
+         it again; this is a defect, please report it"
     )]
     TaskDied {
         /// The task.
@@ -154,6 +164,7 @@ impl CheckpointError {
             CheckpointError::InDoubt { .. } => "58030",
             CheckpointError::Directory(error) => error.sqlstate(),
             CheckpointError::Log(error) => error.sqlstate(),
+            CheckpointError::PartDisplaced { .. } => "58030",
             CheckpointError::Incomplete { .. } | CheckpointError::TaskDied { .. } => "XX000",
             CheckpointError::Thread { .. } => "53000",
             CheckpointError::MemoryLimit { .. } => "53200",

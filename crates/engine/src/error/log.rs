@@ -63,13 +63,13 @@ pub enum LogFailure {
         /// From the operating system.
         source: io::Error,
     },
-    /// A directory is no longer where it was opened.
+    /// A directory, or a segment that is being written, is no longer where it was.
     #[error(
-        "the directory {} was moved, removed or replaced while the database had it open, and nothing is written to what lies \
+        "{} was moved, removed or replaced while the database had it open, and nothing is written to what lies \
          there now", path.display()
     )]
     Displaced {
-        /// The directory.
+        /// The directory, or the segment.
         path: PathBuf,
     },
     /// A background thread could not be started.

@@ -12,9 +12,13 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::faults;
 use super::{Disk, File, FileStatus, Lock, OpenMode, Process};
+
+/// How often an open database looks whether its directories and segments lie where it opened them.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// A directory that is locked.
 pub(crate) struct Guarded {

@@ -152,6 +152,11 @@ pub trait File: Send + Sync {
     fn allocate(&self, length: u64) -> io::Result<()>;
     /// Makes everything written so far durable. Free for a file whose writes are synchronous.
     fn sync(&self) -> io::Result<()>;
+    /// Whether the file lies at `path`: `false` where that was moved, removed or replaced. `true` where nobody can tell.
+    fn lies_at(&self, path: &Path) -> io::Result<bool> {
+        let _ = path;
+        Ok(true)
+    }
 }
 
 /// Time.

@@ -377,6 +377,15 @@ impl File for OsFile {
         self.write(bytes, offset).map_err(at("write", &self.path))
     }
 
+    fn lies_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.file.metadata().map_err(at("look at", &self.path))?;
+        match fs::metadata(path) {
+            Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(at("look at", path)(error)),
+        }
+    }
+
     fn allocate(&self, length: u64) -> io::Result<()> {
         if self.mode.is_aligned() {
             assert_eq!(length % BLOCK_BYTES as u64, 0, "{}: length {length} is not aligned", self.path.display());

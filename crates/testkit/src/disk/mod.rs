@@ -611,6 +611,14 @@ impl SimFile {
 }
 
 impl File for SimFile {
+    fn lies_at(&self, path: &Path) -> io::Result<bool> {
+        match self.shared.look()?.lookup(path) {
+            Ok(node) => Ok(node == self.node),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     fn len(&self) -> io::Result<u64> {
         Ok(self.shared.look()?.file(self.node).len() as u64)
     }

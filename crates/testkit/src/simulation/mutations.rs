@@ -144,6 +144,8 @@ pub const CASES: &[Case] = &[
     case(Mutation::DeepDirectoryUnsynced, "of new directories only three are synced", "a database has a place").moved(),
     case(Mutation::HeaderUnread, "files go by their names alone", "only our own files go").moved(),
     case(Mutation::NewestUnrecorded, "nobody records the newest segment", "a segment that is gone is missed").moved(),
+    case(Mutation::BegunUnsynced, "a manifest is stored before its streams' records", "a sound database opens")
+        .refused(),
     case(Mutation::StaleStreamTaken, "a stream is older than the manifest", "a stream that was put back is missed")
         .moved(),
     case(Mutation::NewestRecordedFirst, "a segment is recorded before it is there", "a sound database opens").refused(),

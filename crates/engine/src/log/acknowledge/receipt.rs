@@ -32,6 +32,11 @@ pub(crate) trait Loggers: fmt::Debug + Send + Sync {
 
     /// Makes sure that somebody sees to what was reserved in `stream`.
     fn remind(&self, stream: StreamId);
+
+    /// Whether this process has loggers at all; fails what waits for them where it was forked from the one that has.
+    fn are_here(&self) -> bool {
+        true
+    }
 }
 
 /// A committer in the place of a logger.
@@ -189,6 +194,7 @@ impl Future for Receipt {
         match &this.waiter {
             Some(waiter) => waiter.set_waker(context.waker()),
             None => {
+                loggers.are_here();
                 let waiter = Waiter::new(this.outcome.requirement);
                 waiter.set_waker(context.waker());
                 acknowledger.register(&waiter);

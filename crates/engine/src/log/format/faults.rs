@@ -40,10 +40,10 @@ pub(super) fn sync_name(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()>
     if has(Mutation::DirectoryNotSynced) { Ok(()) } else { sync() }
 }
 
-/// Syncs a directory before a file in it that has a name gets another one ([`Mutation::RenamedTwice`]).
+/// Syncs the record of a begun generation ([`Mutation::BegunUnsynced`]).
 #[inline(always)]
-pub(super) fn sync_earlier_name(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    if has(Mutation::RenamedTwice) { Ok(()) } else { sync() }
+pub(super) fn sync_begun(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if has(Mutation::BegunUnsynced) { Ok(()) } else { sync() }
 }
 
 /// Whether a file may be renamed, cut or removed ([`Mutation::HeaderUnread`]).

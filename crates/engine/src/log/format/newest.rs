@@ -5,7 +5,7 @@
 //! - A segment is recorded after it has its name and before it gets its first batch. So the newest segment there is may be one
 //!   newer than the record says, and is empty then; one that is older shows that a segment is gone.
 //! - Before the manifest of a generation is stored, the file says that the stream has no segment of it yet, beside the newest
-//!   segment of the generation before: whichever of the two manifests a crash leaves finds its own record. A stream's directory
+//!   segment of an earlier generation: whichever of the two manifests a crash leaves finds its own record. A stream's directory
 //!   without the record of the manifest's generation is an older one.
 //! - Every generation replaces the file, so that no other name of the old one sees what this one records.
 //! - Of its two slots the one is written that does not hold the last record: a torn write leaves that.
@@ -51,7 +51,7 @@ pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-/// Records that `log` begins and has no segment yet, beside the newest segment of the stream's generation before; durable when
+/// Records that `log` begins and has no segment yet, beside the newest segment of an earlier one; durable when
 /// this returns. What another creation of a database left behind, or an open that did not end, is not kept.
 pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::Result<()> {
     let is_before = |record: &Record| {
@@ -65,7 +65,7 @@ pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::
     let before = found.into_iter().filter(is_before).max_by_key(|record| (record.log.generation(), record.sequence));
     let records: Vec<_> = before.into_iter().chain([Record { log, sequence: FIRST_SEQUENCE - 1 }]).collect();
     replace_by(disk, directory, &records)?;
-    faults::sync_earlier_name(|| disk.sync_dir(directory))
+    faults::sync_begun(|| disk.sync_dir(directory))
 }
 
 /// Replaces the file by one with these records; durable once the directory is.

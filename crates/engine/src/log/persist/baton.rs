@@ -195,6 +195,8 @@ mod models {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
 
     use crate::io::as_child;
     use crate::log::CommitLog;
@@ -263,6 +265,15 @@ mod tests {
         });
         drop(inherited);
         assert_eq!(world.disk.inner.take_calls(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_child_that_awaits_is_told() {
+        let (_world, log) = asleep(1);
+        let mut inherited = receipt(&log, 0, 1);
+        let mut context = Context::from_waker(Waker::noop());
+        let polled = as_child(|| Pin::new(&mut inherited).poll(&mut context));
+        assert!(matches!(polled, Poll::Ready(Err(_))), "{polled:?}");
     }
 
     #[test]

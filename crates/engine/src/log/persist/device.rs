@@ -60,6 +60,14 @@ impl Device {
         Ok(Device { end: header.base, written: LogOffset(header.base.0 + zeroed), header, file, path })
     }
 
+    /// Fails where the segment no longer lies at its path: nobody would find there what is written to it.
+    pub(crate) fn expect_in_place(&self) -> Result<(), LogFailure> {
+        match self.file.lies_at(&self.path).map_err(|source| LogFailure::device("look at", &self.path, source))? {
+            true => Ok(()),
+            false => Err(LogFailure::Displaced { path: self.path.clone() }),
+        }
+    }
+
     /// Whether a batch that ends at `end` lies wholly within the segment.
     pub(crate) fn has_room(&self, end: LogOffset) -> bool {
         end <= self.header.capacity_end()

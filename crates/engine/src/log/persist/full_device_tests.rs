@@ -134,6 +134,30 @@ fn spares_make_room_for_a_segment_that_is_needed() {
     log.close().unwrap();
 }
 
+/// Somebody made room by hand: what he removed is no spare, and the others are given up.
+#[test]
+fn a_spare_that_is_gone_makes_no_room_and_does_no_harm() {
+    let mut world = World::new();
+    world.config.segment_bytes = 4 * PIECE_BYTES as u64;
+    let log = world.poplar(2);
+    let spares = [1, 2].map(|sequence| segment_path(&World::directory(1), Generation(0), sequence));
+    spares.iter().for_each(|spare| world.disk.inner.put(spare, &vec![0; 4 * PIECE_BYTES]));
+    commit(&log, 0, 0);
+    commit(&log, 1, 0);
+    world.spawn.settle_for_good();
+    log.recycle(&[StreamBegin { sequence: 1, durable: Stamp(0) }; 2], &spares);
+    world.spawn.settle_for_good();
+    let (disk, gone) = (world.disk.inner.clone(), spares[1].clone());
+    world.disk.inner.remove(&spares[0]).unwrap();
+    world.disk.set_rule(move |call| {
+        let is_full = call.starts_with("allocate") && disk.exists(&gone).unwrap();
+        is_full.then(|| io::Error::from_raw_os_error(ENOSPC))
+    });
+    commit_rows(&world, &log, 300);
+    assert!(!world.disk.exists(&spares[1]).unwrap(), "it was given up");
+    log.close().unwrap();
+}
+
 /// Segments that a checkpoint gives back need no room.
 #[test]
 fn what_a_checkpoint_gives_back_is_prepared_at_once() {

@@ -24,12 +24,14 @@ use super::faults;
 use crate::error::LogFailure;
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, StreamId, WallTime};
+use crate::io::in_place::LOOK;
 use crate::io::{Step, Task};
 use crate::log::acknowledge::queue::{Waiter, wake_all};
 use crate::log::format::batch::{self, BatchHeader, Certificate};
 use crate::log::format::newest::{self, Newest};
 use crate::log::format::segment::{self, SegmentHeader};
 use crate::log::persist::frontier::{Frontier, Lag};
+use crate::log::persist::preparer::Blank;
 use crate::log::persist::{Log, Stream};
 
 /// How long a stream may stay behind the others, with nobody waiting for it, before it writes a marker.
@@ -48,6 +50,8 @@ pub(crate) struct Logger<F> {
     lag_since: Option<Duration>,
     /// When the last flush began.
     flushed_at: Duration,
+    /// When it is time to look whether the segment lies where it was.
+    next_look_at: Duration,
     /// What the batch at hand says of the other streams.
     certificates: Vec<Certificate>,
     /// Kept for their memory.
@@ -86,6 +90,7 @@ impl<F: Frontier> Logger<F> {
             newest: None,
             lag_since: None,
             flushed_at: Duration::ZERO,
+            next_look_at: Duration::ZERO,
             certificates: Vec::with_capacity(streams),
             certified: Vec::with_capacity(streams),
             covered: Vec::new(),
@@ -119,6 +124,7 @@ impl<F: Frontier> Logger<F> {
                     self.stage = Stage::Closed(batch);
                     return Ok(Step::Idle(None));
                 }
+                self.look_after_segment()?;
                 self.write(&mut batch)?;
                 self.stage = Stage::Written(batch);
                 Ok(Step::Again)
@@ -188,7 +194,11 @@ impl<F: Frontier> Logger<F> {
         if self.device.as_ref().is_some_and(|device| device.has_room(LogOffset(batch.end()))) {
             return Ok(true);
         }
-        let Some(blank) = self.log.pool.take(self.id) else { return Ok(false) };
+        let Some(blank) = self.take_blank()? else { return Ok(false) };
+        // What was acknowledged since the last look is in it, and the blank lies beside it.
+        if let Some(full) = &self.device {
+            full.expect_in_place()?;
+        }
         let header = SegmentHeader {
             log: self.stream().identity,
             sequence: self.next_sequence,
@@ -210,6 +220,17 @@ impl<F: Frontier> Logger<F> {
         Ok(true)
     }
 
+    /// A blank that is still there: one that somebody has removed is none.
+    fn take_blank(&self) -> Result<Option<Blank>, LogFailure> {
+        while let Some(blank) = self.log.pool.take(self.id) {
+            let is_there = self.log.environment.disk.exists(&blank.path);
+            if is_there.map_err(|source| LogFailure::device("look for", &blank.path, source))? {
+                return Ok(Some(blank));
+            }
+        }
+        Ok(None)
+    }
+
     /// Records, before anything is written to it, that there is a segment with the next number.
     fn record_newest(&mut self) -> Result<(), LogFailure> {
         let (disk, directory) = (&*self.log.environment.disk, self.log.pool.directory(self.id));
@@ -219,6 +240,16 @@ impl<F: Frontier> Logger<F> {
                 .map(|newest| self.newest = Some(newest)),
         };
         recorded.map_err(|source| LogFailure::device("record the newest segment in", newest::path(directory), source))
+    }
+
+    /// Fails, at the latest a second after it, where somebody has moved, removed or replaced the segment or its directory.
+    fn look_after_segment(&mut self) -> Result<(), LogFailure> {
+        let now = self.log.environment.clock.now();
+        if now < self.next_look_at {
+            return Ok(());
+        }
+        self.next_look_at = now + LOOK;
+        self.device.as_ref().expect("make_room came before").expect_in_place()
     }
 
     fn write(&mut self, batch: &mut Batch) -> Result<(), LogFailure> {

@@ -1,6 +1,7 @@
 //! What loggers put on disk, and how they end: rotation, failures, closing. By hand and over threads.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use crate::error::{LogError, LogFailure};
 use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::io::Disk;
 use crate::log::CommitLog;
 use crate::log::world_for_tests::{
     World, commit, commit_row, draw, is_acknowledged, read_stream, reader, receipt_of, write_row,
@@ -64,6 +66,24 @@ fn an_unused_stream_leaves_no_segment_and_its_blank_is_used_again() {
     log.close().unwrap();
     assert!(files(1).contains(&"00000002-00000001.log".to_owned()), "{:?}", files(1));
     assert!(!files(1).contains(&"prepared-1.log".to_owned()), "{:?}", files(1));
+}
+
+#[test]
+fn a_blank_that_somebody_has_removed_is_made_again() {
+    let world = World::new();
+    let log = world.poplar(1);
+    commit(&log, 0, 0);
+    world.spawn.settle_for_good();
+    let is_prepared = |path: &PathBuf| path.to_string_lossy().contains("prepared-");
+    for path in world.disk.list(&World::directory(0)).unwrap().into_iter().filter(is_prepared) {
+        world.disk.inner.remove(&path).unwrap();
+    }
+    for _ in 0..300 {
+        let observed = commit_row(&log, 0, 1, 1, 1000).unwrap();
+        world.spawn.settle();
+        assert!(is_acknowledged(&log, &observed), "{:?}", log.failure());
+    }
+    log.close().unwrap();
 }
 
 #[test]

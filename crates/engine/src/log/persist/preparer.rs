@@ -34,6 +34,7 @@ use super::{LARGE_BATCH_BYTES, faults};
 use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
 use crate::ids::{Stamp, StreamId};
+use crate::io::error::is_full;
 use crate::io::{Disk, File, OpenMode, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::log::format::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
 use crate::log::persist::Log;
@@ -466,13 +467,13 @@ impl Preparer {
     fn give_up_a_spare(&mut self) -> Result<bool, LogFailure> {
         for index in 0..self.streams.len() {
             let popped = || lock(&self.log.pool.shelves[index].state).superseded.pop_front();
-            let Some(path) = self.streams[index].removed.take().or_else(popped) else { continue };
-            let removed = self.disk().remove(&path);
-            let removed = removed.map_err(|source| LogFailure::device("remove", &path, source));
-            match removed {
-                Err(failure) if !failure.is_full() => return Err(failure),
-                Err(_) => {}
-                Ok(()) => return Ok(true),
+            while let Some(path) = self.streams[index].removed.take().or_else(popped) {
+                match self.disk().remove(&path) {
+                    Ok(()) => return Ok(true),
+                    // Somebody else has removed it, or not even that is possible.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound || is_full(&error) => {}
+                    Err(source) => return Err(LogFailure::device("remove", &path, source)),
+                }
             }
         }
         Ok(false)

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
 //! - A log that closes takes no more reservations; its loggers end when everything in it is durable.
-//! - A child that was forked from its process writes nothing: there it fails as soon as somebody waits for it or closes it.
+//! - A child that was forked from its process writes nothing: there it fails as soon as somebody waits for it, for room in it, or
+//!   closes it. To ask whether a receipt is acknowledged is no wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,6 +113,7 @@ impl Log {
 
     /// Blocks until there is room for a record in a stream.
     pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
+        self.is_at_home();
         self.stream(stream).ring.wait_for_room(record_bytes).map_err(|Closed| self.why_closed())
     }
 
@@ -180,6 +182,10 @@ impl Loggers for Log {
     fn take_lead(&self, stream: StreamId) -> bool {
         // The interval of a timed log is its logger's to keep.
         self.is_at_home() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+    }
+
+    fn are_here(&self) -> bool {
+        self.is_at_home()
     }
 
     fn lead(&self, stream: StreamId) -> bool {
