@@ -20,10 +20,11 @@ use crate::io::disk_for_tests::TestDisk;
 use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, Lock, OpenMode, Signal, Spawn, Step, Task};
 use crate::log::acknowledge::Receipt;
 use crate::log::format::LogIdentity;
-use crate::log::format::batch::{self, BatchHeader, Certificate};
+use crate::log::format::batch::{BatchHeader, Certificate};
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{self, Entry, RecordHeader};
+use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment, SegmentHeader};
 use crate::log::persist::{LogLayout, Slot};
 use crate::log::protocol::{Committed, LogProtocol};
@@ -480,15 +481,11 @@ fn read_batch(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Option<Foun
     let (header, certificates) = BatchHeader::decode(bytes, log, offset).ok()?;
     let certificates = certificates.collect();
     let mut records = Vec::new();
-    let mut at = batch::header_bytes(log.streams());
-    while at < header.record_bytes as usize {
-        let seal = log.seal(LogOffset(offset.0 + at as u64));
-        let entry = record::parse(&bytes[at..header.record_bytes as usize], seal).ok()?;
-        if let Entry::Record(record) = entry {
+    for (_, entry) in Records::new(log, offset, bytes.get(..header.record_bytes as usize)?) {
+        if let Entry::Record(record) = entry.ok()? {
             assert!(record.header().stamp <= header.stamp, "a record beyond its batch's stamp");
             records.push(record.header());
         }
-        at += entry.len();
     }
     Some(FoundBatch { header, certificates, records })
 }

@@ -14,16 +14,18 @@ use std::path::Path;
 
 use crate::checkpoint::files;
 use crate::checkpoint::loader::{PartReader, Totals};
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::directory;
 use crate::directory::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
 use crate::error::RecoveryError;
 use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
-use crate::log::format::record::{self, Entry, RecordReader};
+use crate::log::format::payload::PayloadReader;
+use crate::log::format::record::{Entry, RecordReader};
+use crate::log::format::records::Records;
 use crate::log::format::segment::Segment;
-use crate::log::protocol::cut as rule;
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::operate::salvage::{Unnamed, next_batch};
 use crate::recovery::chain::{Chain, Limit};
 use crate::recovery::verify::verify_locked;
@@ -59,6 +61,13 @@ pub fn dump(config: &Config, detail: Detail, out: &mut dyn Write) -> Result<u64,
     let printed = dump.run(&unfinished.into_iter().chain(missing).collect::<Vec<_>>());
     printed.map_err(|source| RecoveryError::Io { action: "write", path: "the output".into(), source })?;
     Ok(dump.damages)
+}
+
+/// By which protocol a generation was written, and what the manifest says of its end.
+#[derive(Clone, Copy)]
+struct Written<'m> {
+    protocol: Protocol,
+    frozen: Option<&'m FrozenGeneration>,
 }
 
 struct Dump<'d> {
@@ -154,7 +163,7 @@ impl Dump<'_> {
                 // It is missing, which the list of directories says.
                 Some((last, _)) => writeln!(self.out, "  stream {stream} was in {}", last.display())?,
                 None => {
-                    self.chain(&chain, frozen)?;
+                    self.chain(&chain, Written { protocol: layout.protocol, frozen })?;
                     broken.map_or(Ok(()), |error| self.damage(4, error))?;
                 }
             }
@@ -162,7 +171,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn chain(&mut self, chain: &Chain, frozen: Option<&FrozenGeneration>) -> io::Result<()> {
+    fn chain(&mut self, chain: &Chain, written: Written<'_>) -> io::Result<()> {
         writeln!(self.out, "  stream {} in {}", chain.log.stream(), chain.directory.display())?;
         for (place, segment) in chain.segments.iter().enumerate() {
             let header = &segment.header;
@@ -176,26 +185,20 @@ impl Dump<'_> {
                 segment.path.display()
             )?;
             if self.detail >= Detail::Batches {
-                self.segment(chain, segment, chain.limit(place), frozen)?;
+                self.segment(chain, segment, chain.limit(place), written)?;
             }
         }
         Ok(())
     }
 
     /// The batches of a segment, also those behind damage.
-    fn segment(
-        &mut self,
-        chain: &Chain,
-        segment: &Segment,
-        limit: Limit,
-        frozen: Option<&FrozenGeneration>,
-    ) -> io::Result<()> {
+    fn segment(&mut self, chain: &Chain, segment: &Segment, limit: Limit, written: Written<'_>) -> io::Result<()> {
         let mut offset = segment.header.base;
         // Where later segments are missing it is the last one, and the generation ends beyond it.
         let end = limit.end.min(segment.header.capacity_end());
         while offset < end {
             let Unsound { what, is_damage } =
-                match self.batch(chain, segment, (offset, Limit { end, ..limit }), frozen)? {
+                match self.batch(chain, segment, (offset, Limit { end, ..limit }), written)? {
                     Ok(next) => {
                         offset = next;
                         continue;
@@ -222,7 +225,7 @@ impl Dump<'_> {
         chain: &Chain,
         segment: &Segment,
         (offset, limit): (LogOffset, Limit),
-        frozen: Option<&FrozenGeneration>,
+        written: Written<'_>,
     ) -> io::Result<Result<LogOffset, Unsound>> {
         let mut bytes = Vec::new();
         let head = BLOCK_BYTES.max(header_bytes(chain.log.streams()));
@@ -253,13 +256,14 @@ impl Dump<'_> {
                 return Ok(Err(Unsound::unreadable(segment, &error)));
             }
             let is_exact = || limit.exact || !matches!(next_batch(segment, header.end(), limit.end), Ok(None));
-            self.records(chain, offset, &bytes, frozen, is_exact)?;
+            let Written { protocol, frozen } = written;
+            with_rule!(protocol, Rule => self.records::<Rule>(chain, offset, &bytes, frozen, is_exact))?;
         }
         Ok(Ok(header.end()))
     }
 
     /// The records of the batch at `batch`; `is_exact` says whether that was durable.
-    fn records(
+    fn records<R: RecoveryRule>(
         &mut self,
         chain: &Chain,
         batch: LogOffset,
@@ -267,17 +271,10 @@ impl Dump<'_> {
         frozen: Option<&FrozenGeneration>,
         is_exact: impl FnOnce() -> bool,
     ) -> io::Result<()> {
-        let mut at = header_bytes(chain.log.streams());
-        while at < bytes.len() {
-            let offset = LogOffset(batch.0 + at as u64);
-            match record::parse(&bytes[at..], chain.log.seal(offset)) {
-                Ok(entry) => {
-                    match &entry {
-                        Entry::Record(record) => self.record(offset, record, frozen)?,
-                        Entry::Skip(length) => writeln!(self.out, "        {offset}: skip of {length} bytes")?,
-                    }
-                    at += entry.len();
-                }
+        for (offset, entry) in Records::<R::Dependency>::new(&chain.log, batch, bytes) {
+            match entry {
+                Ok(Entry::Record(record)) => self.record::<R>(offset, &record, frozen)?,
+                Ok(Entry::Skip(length)) => writeln!(self.out, "        {offset}: skip of {length} bytes")?,
                 // The last batch of a stream that crashed may be torn.
                 Err(error) if !is_exact() => return writeln!(self.out, "        the log ends at {offset}: {error}"),
                 Err(error) => return self.damage(8, format_args!("at {offset}: {error}")),
@@ -286,15 +283,14 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn record(
+    fn record<R: RecoveryRule>(
         &mut self,
         offset: LogOffset,
-        record: &RecordReader<'_>,
+        record: &RecordReader<'_, R::Dependency>,
         frozen: Option<&FrozenGeneration>,
     ) -> io::Result<()> {
         let order = record.header();
-        let lives =
-            |frozen: &FrozenGeneration| rule::lives(frozen.layout.protocol, order.stamp, order.raw_dep, frozen.cut);
+        let lives = |frozen| R::lives(order.stamp, &order.raw_dep, &R::frozen(frozen));
         let fate = match frozen {
             Some(frozen) if !lives(frozen) => ", beyond the cut",
             Some(frozen) if order.epoch > frozen.until => ", given up",
@@ -308,7 +304,8 @@ impl Dump<'_> {
             order.epoch,
             count(order.write_count, "write")
         )?;
-        for write in record.writes() {
+        let PayloadReader::Values(writes) = record.payload();
+        for write in writes {
             let (TableId(table), key) = (write.table, Bytes(write.key));
             match write.row {
                 Some(row) => writeln!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,

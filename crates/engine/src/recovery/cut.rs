@@ -6,7 +6,7 @@
 //!   sound batch (or of the last sound record of a torn one), and every certificate about it in any sound batch header.
 //!   Every record of the stream at or below it was read.
 //! - The protocol that wrote the generation says what follows: the cut, and which records live
-//!   ([`protocol::cut`](crate::log::protocol::cut)).
+//!   ([`RecoveryRule`]).
 //! - No frontier that a batch recorded exceeds any stream's durable stamp, and no stream ends before any other one's batches
 //!   say that it was durable; else durable bytes were lost, and recovery refuses to open.
 //!
@@ -17,11 +17,13 @@ use super::log_scan::LogScan;
 use super::tally::Tally;
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, LogOffset, Stamp};
-use crate::log::protocol::cut::{self as rule, StreamEvidence};
+use crate::log::format::promises::{Broken, Promises};
+use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence, with_rule};
 
 /// What was decided about a generation.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
+    /// The stamp of the cut.
     pub(crate) cut: Stamp,
     /// The greatest stamp in it, discarded records included.
     pub(crate) max_seen: Stamp,
@@ -47,28 +49,41 @@ pub(crate) struct Tail {
     pub(crate) torn: Option<Torn>,
 }
 
-/// Judges the generation at `index` of the scan, of which `tally` was read.
-pub(crate) fn judge(scan: &LogScan, index: usize, tally: &Tally) -> Result<Verdict, RecoveryError> {
-    let generation = &scan.generations[index];
-    let csn = generation.csn();
-    let mut streams = Vec::with_capacity(generation.streams.len());
-    for stream in 0..generation.streams.len() {
-        let verdict = judge_stream(scan, index, stream)?;
-        if verdict.durable < csn && !generation.is_salvaged {
-            let path = generation.streams[stream].chain.directory.clone();
-            return Err(RecoveryError::LostDurable { path, found: verdict.durable, promised: csn });
-        }
-        streams.push(verdict);
+impl Verdict {
+    /// Returns the cut of the generation, which crashed and whose stamps are all above `floor`.
+    pub(crate) fn cut<R: RecoveryRule>(&self, floor: Stamp) -> R::Cut {
+        let cut = cut_of::<R>(floor, &self.streams);
+        assert_eq!(cut.stamp(), self.cut, "a verdict has the cut of its streams");
+        cut
     }
+}
+
+fn cut_of<R: RecoveryRule>(floor: Stamp, streams: &[StreamVerdict]) -> R::Cut {
+    R::cut(floor, &streams.iter().map(|stream| stream.durable).collect::<Vec<_>>())
+}
+
+/// Judges the generation at `index` of the scan, of which `tally` was read, by the rule of its protocol.
+pub(crate) fn judge(scan: &LogScan, index: usize, tally: &Tally) -> Result<Verdict, RecoveryError> {
+    with_rule!(scan.generations[index].layout.protocol, Rule => judge_by::<Rule>(scan, index, tally))
+}
+
+/// Does so by the rule `R`.
+pub(super) fn judge_by<R: RecoveryRule>(scan: &LogScan, index: usize, tally: &Tally) -> Result<Verdict, RecoveryError> {
+    let generation = &scan.generations[index];
+    let promises = generation.promises();
+    let csn = promises.csn;
+    let streams = 0..generation.streams.len();
+    let streams = streams.map(|stream| judge_stream::<R>(scan, index, stream, &promises));
+    let streams = streams.collect::<Result<Vec<_>, _>>()?;
     assert_eq!(streams.len(), generation.layout.streams.len(), "every stream is judged");
     let floor = generation.layout.floor;
-    let durable: Vec<Stamp> = streams.iter().map(|stream: &StreamVerdict| stream.durable).collect();
-    let cut = rule::cut(generation.layout.protocol, floor, &durable);
+    let cut = cut_of::<R>(floor, &streams).stamp();
     assert!(
         floor <= cut && (csn <= cut || generation.is_salvaged),
         "a cut of {cut} above the floor {floor} and CSN {csn}"
     );
-    let max_seen = durable.into_iter().max().unwrap_or(floor).max(tally.max_stamp);
+    let durable = streams.iter().map(|stream| stream.durable).max();
+    let max_seen = durable.unwrap_or(floor).max(tally.max_stamp);
     assert!(cut <= max_seen, "a cut of {cut} above the greatest stamp seen, {max_seen}");
     let max_epoch = tally.max_epoch.max(generation.layout.epoch_floor);
     let verdict = Verdict { cut, max_seen, max_epoch, streams };
@@ -78,22 +93,33 @@ pub(crate) fn judge(scan: &LogScan, index: usize, tally: &Tally) -> Result<Verdi
     }
 }
 
-/// Judges one stream.
-fn judge_stream(scan: &LogScan, generation: usize, stream: usize) -> Result<StreamVerdict, RecoveryError> {
+/// Judges one stream. A crash takes nothing of what batches promised, torn ones included.
+fn judge_stream<R: RecoveryRule>(
+    scan: &LogScan,
+    generation: usize,
+    stream: usize,
+    promises: &Promises,
+) -> Result<StreamVerdict, RecoveryError> {
     let of = &scan.generations[generation];
     let found = &of.streams[stream];
     let torn = scan.torn(found)?;
-    if !of.is_salvaged {
-        expect_reached(scan, generation, stream, torn.as_ref())?;
-    }
     let newest = found.newest();
     let reached = match (&torn, newest) {
         (Some(torn), _) => torn.stamp,
         (None, Some(read_end)) => read_end.stamp,
         (None, None) => Stamp::ZERO,
     };
-    let evidence = StreamEvidence { reached, floor: found.chain.floor(), certified: of.certified(stream) };
-    let durable = rule::durable(of.layout.protocol, &evidence);
+    let evidence = StreamEvidence { reached, floor: found.chain.floor(), certified: promises.certified[stream] };
+    let durable = R::durable(&evidence);
+    let sound_end = torn.as_ref().map_or(found.end(), |torn| torn.batch);
+    match promises.broken(stream, durable, sound_end).filter(|_| !of.is_salvaged) {
+        None => {}
+        Some(Broken::Reach(promised)) => return Err(falls_short(scan, generation, stream, torn.as_ref(), promised)),
+        Some(Broken::Csn(promised)) => {
+            let path = found.chain.directory.clone();
+            return Err(RecoveryError::LostDurable { path, found: durable, promised });
+        }
+    }
     let tail = newest.and_then(|read_end| read_end.last).map(|batch| {
         assert_eq!(batch.header.end(), found.end(), "the stream was read to the end of its last batch");
         let index = found.chain.segments.len() - 1;
@@ -102,21 +128,23 @@ fn judge_stream(scan: &LogScan, generation: usize, stream: usize) -> Result<Stre
     Ok(StreamVerdict { durable, end: found.end(), tail })
 }
 
-/// Checks that what other streams knew to be durable is there: a crash takes none of it, torn batches included.
-fn expect_reached(scan: &LogScan, generation: usize, stream: usize, torn: Option<&Torn>) -> Result<(), RecoveryError> {
-    let of = &scan.generations[generation];
-    let (found, promised) = (&of.streams[stream], of.reached(stream));
-    if promised <= torn.map_or(found.end(), |torn| torn.batch) {
-        return Ok(());
-    }
+/// Returns the error for a stream that ends before `promised`, up to where others knew it to be durable.
+fn falls_short(
+    scan: &LogScan,
+    generation: usize,
+    stream: usize,
+    torn: Option<&Torn>,
+    promised: LogOffset,
+) -> RecoveryError {
+    let found = &scan.generations[generation].streams[stream];
     match found.chain.segments.last() {
         Some(newest) if promised <= newest.header.capacity_end() => {
             let segment = SegmentId { generation, stream, index: found.chain.segments.len() - 1 };
             let end = torn.map_or(found.end(), |torn| LogOffset(torn.batch.0 + torn.record_bytes));
             let what = format!("stream {stream} ends there, but another one knew it to be durable up to {promised}");
-            Err(scan.damaged(segment, end, what))
+            scan.damaged(segment, end, what)
         }
-        _ => Err(found.chain.missing(found.chain.next_sequence(), Some(promised))),
+        _ => found.chain.missing(found.chain.next_sequence(), Some(promised)),
     }
 }
 

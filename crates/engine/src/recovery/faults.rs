@@ -3,19 +3,19 @@
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, Stamp, TableId};
 
-/// Returns what certainly lives before the cut is known ([`Mutation::NoGenerationFreeze`],
-/// [`Mutation::ReplayBeforeCut`]).
+/// Returns what certainly lives before the cut is known; `everything` is a cut under which every record lives
+/// ([`Mutation::NoGenerationFreeze`], [`Mutation::ReplayBeforeCut`]).
 #[inline(always)]
-pub(super) fn certain(certain: Stamp, is_frozen: bool) -> Stamp {
+pub(super) fn certain<C>(certain: C, is_frozen: bool, everything: impl FnOnce() -> C) -> C {
     let fault = if is_frozen { Mutation::NoGenerationFreeze } else { Mutation::ReplayBeforeCut };
-    if has(fault) { Stamp::MAX } else { certain }
+    if has(fault) { everything() } else { certain }
 }
 
-/// Returns what was certain when a batch was read; `now` is what is certain when it is put aside
+/// Returns the frontier that was known when a batch was read; `now` is what is known when it is put aside
 /// ([`Mutation::BoundForgotten`]).
 #[inline(always)]
-pub(super) fn certain_when_read(certain: Stamp, now: impl FnOnce() -> Stamp) -> Stamp {
-    if has(Mutation::BoundForgotten) { now() } else { certain }
+pub(super) fn known_when_read(csn: Stamp, now: impl FnOnce() -> Stamp) -> Stamp {
+    if has(Mutation::BoundForgotten) { now() } else { csn }
 }
 
 /// Whether a stream without a record of its generation is an older one ([`Mutation::StaleStreamTaken`]).

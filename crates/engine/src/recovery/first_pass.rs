@@ -15,7 +15,7 @@ use super::base::Base;
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, SegmentId, StreamScan, Torn};
 use super::log_scan::{Chunk, LogScan};
-use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine};
+use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine, expect_order};
 use super::second_pass::Deferred;
 use super::tally::Tally;
 use super::workers::{self, Work};
@@ -23,8 +23,9 @@ use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, WallTime};
-use crate::log::format::batch::header_bytes;
-use crate::log::format::record::{self, Entry, RecordReader};
+use crate::log::format::record::{Entry, RecordReader};
+use crate::log::format::records::Records;
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 
 /// What the first pass read.
 pub(super) struct ScannedLog {
@@ -54,6 +55,9 @@ pub(super) fn run<M: ReplayMachine>(
     machines: Vec<M>,
 ) -> Result<(ScannedLog, Vec<M>), RecoveryError> {
     assert!(!machines.is_empty(), "there is a thread to read with");
+    for generation in generations.iter().filter(|generation| !generation.streams.is_empty()) {
+        with_rule!(generation.layout.protocol, Rule => expect_order::<Rule, M>());
+    }
     let scan = LogScan::new(generations, base, time, config);
     let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
     let finished = workers::run(&config.environment, readers)?;
@@ -80,52 +84,57 @@ pub(super) fn read(
 }
 
 /// One thread of the pass.
-struct SegmentReader<M> {
+pub(super) struct SegmentReader<M> {
     scan: Arc<LogScan>,
     /// The segment that it reads.
     segment: Option<SegmentId>,
     buffer: Vec<u8>,
     /// By generation.
-    tallies: Vec<Tally>,
-    deferred: Vec<Deferred>,
-    machine: M,
+    pub(super) tallies: Vec<Tally>,
+    pub(super) deferred: Vec<Deferred>,
+    pub(super) machine: M,
 }
 
 impl<M: ReplayMachine> SegmentReader<M> {
     /// Returns a thread that has read nothing.
-    fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
+    pub(super) fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
         let tallies = vec![Tally::default(); scan.generations.len()];
         SegmentReader { scan: scan.clone(), segment: None, buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
     }
 
-    /// Checks the records of a chunk.
-    fn check(&mut self, chunk: &Chunk) -> Result<(), RecoveryError> {
+    /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation.
+    pub(super) fn replay<R: RecoveryRule>(&mut self, chunk: &Chunk) -> Result<(), RecoveryError> {
         let segment = chunk.segment;
         let begins = |first: &ReadBatch| first.header.offset == chunk.begin;
         assert!(chunk.batches.first().is_none_or(begins), "bytes before the first batch of a chunk");
         for batch in &chunk.batches {
             let begin = (batch.header.offset.0 - chunk.begin.0) as usize;
             let generation = &self.scan.generations[segment.generation];
-            let mut check = BatchCheck {
+            let csn = generation.csn();
+            let mut replay = BatchReplay::<R, _> {
                 scan: &self.scan,
                 generation,
                 stream: self.scan.stream(segment),
                 segment,
                 batch: *batch,
                 bytes: &chunk.bytes[begin..begin + batch.header.record_bytes as usize],
-                certain: generation.certain(),
+                certain: generation.certain::<R>(csn),
                 tally: &mut self.tallies[segment.generation],
                 machine: self.machine.batch(),
                 stamp: batch.before,
                 is_undecided: false,
             };
-            let read = check.run()?;
-            assert!(check.stamp <= batch.header.stamp && read <= check.bytes.len(), "{:?} was exceeded", batch.header);
+            let read = replay.run()?;
+            assert!(
+                replay.stamp <= batch.header.stamp && read <= replay.bytes.len(),
+                "{:?} was exceeded",
+                batch.header
+            );
             yield_at(Point::Sifted);
-            if check.is_undecided {
-                let certain = faults::certain_when_read(check.certain, || generation.certain());
-                let bytes = self.scan.keep(read as u64).then(|| Box::from(&check.bytes[..read]));
-                let deferred = Deferred { segment, batch: *batch, record_bytes: read as u64, certain, bytes };
+            if replay.is_undecided {
+                let csn = faults::known_when_read(csn, || generation.csn());
+                let bytes = self.scan.keep(read as u64).then(|| Box::from(&replay.bytes[..read]));
+                let deferred = Deferred { segment, batch: *batch, record_bytes: read as u64, csn, bytes };
                 self.deferred.push(deferred);
             }
         }
@@ -141,7 +150,8 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
         self.segment = None;
         if let Some(chunk) = self.scan.read(segment, std::mem::take(&mut self.buffer))? {
             yield_at(Point::Read);
-            self.check(&chunk)?;
+            let protocol = self.scan.generations[segment.generation].layout.protocol;
+            with_rule!(protocol, Rule => self.replay::<Rule>(&chunk))?;
             self.buffer = chunk.bytes;
             self.segment = Some(segment);
         }
@@ -149,8 +159,8 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
     }
 }
 
-/// The check of one batch.
-struct BatchCheck<'s, B> {
+/// The check of one batch, and the replay of its records that certainly live.
+struct BatchReplay<'s, R: RecoveryRule, B> {
     scan: &'s LogScan,
     generation: &'s GenerationScan,
     stream: &'s StreamScan,
@@ -158,7 +168,7 @@ struct BatchCheck<'s, B> {
     batch: ReadBatch,
     /// Header and records.
     bytes: &'s [u8],
-    certain: Stamp,
+    certain: R::Cut,
     tally: &'s mut Tally,
     machine: B,
     /// Of the last record.
@@ -167,7 +177,7 @@ struct BatchCheck<'s, B> {
     is_undecided: bool,
 }
 
-impl<B: ReplayBatch> BatchCheck<'_, B> {
+impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
     /// Returns the end of the valid records.
     fn run(&mut self) -> Result<usize, RecoveryError> {
         assert!(self.batch.before <= self.batch.header.stamp, "stamps fall in {:?}", self.batch);
@@ -175,27 +185,19 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
         self.tally.bytes += self.batch.header.length;
         self.tally.max_stamp = self.tally.max_stamp.max(self.batch.header.stamp);
         self.note_time();
-        let log = &self.stream.chain.log;
-        let mut at = header_bytes(log.streams());
-        while at < self.bytes.len() {
-            let offset = LogOffset(self.batch.header.offset.0 + at as u64);
-            let entry = match record::parse(&self.bytes[at..], log.seal(offset)) {
-                Ok(entry) => entry,
-                Err(error) => {
-                    self.tear(at, offset, error.to_string())?;
-                    break;
-                }
-            };
-            if let Entry::Record(record) = &entry {
-                self.take(record, offset, entry.len() as u64)?;
+        let mut records = Records::<R::Dependency>::new(&self.stream.chain.log, self.batch.header.offset, self.bytes);
+        while let Some((offset, entry)) = records.next() {
+            match &entry {
+                Ok(Entry::Record(record)) => self.take(record, offset)?,
+                Ok(Entry::Skip(_)) => {}
+                Err(error) => self.tear(records.sound_bytes(), offset, error.to_string())?,
             }
-            at += entry.len();
         }
-        Ok(at)
+        Ok(records.sound_bytes())
     }
 
     /// Checks the order of a record, counts it, and decides what becomes of it.
-    fn take(&mut self, record: &RecordReader<'_>, offset: LogOffset, bytes: u64) -> Result<(), RecoveryError> {
+    fn take(&mut self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
         let order = record.header();
         if order.stamp <= self.stamp || order.stamp > self.batch.header.stamp {
             let (before, last) = (self.stamp, self.batch.header.stamp);
@@ -205,7 +207,7 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
         self.stamp = order.stamp;
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
-        let lives = self.generation.lives(&order, self.certain);
+        let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);
         let is_dead = !lives && self.generation.frozen.is_some();
         let mut is_undecided = false;
         if self.scan.base.covers(order.stamp, order.epoch) {
@@ -217,7 +219,7 @@ impl<B: ReplayBatch> BatchCheck<'_, B> {
                 false => self.tally.after += 1,
             }
         } else if lives {
-            self.tally.replay(&order, bytes);
+            self.tally.replay(&order, record.len() as u64);
             self.machine.replay(record);
         } else {
             is_undecided = !is_dead;

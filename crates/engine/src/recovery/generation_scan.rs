@@ -1,6 +1,8 @@
 //! What the first pass has read of each generation, stream and segment, shared by its threads.
 //!
-//! Invariant: what lives under [`GenerationScan::certain`], before everything is read, lives under the cut that will be decided.
+//! Invariants:
+//! - What lives under [`GenerationScan::certain`], before everything is read, lives under the cut that will be decided.
+//! - What is kept is evidence: cuts are derived from it, under the rule of the protocol that wrote the generation.
 //!
 //! Absent: reading (log_scan.rs), the decision what lives (cut.rs).
 
@@ -13,10 +15,9 @@ use super::faults;
 use crate::directory::manifest::{FrozenGeneration, Layout, NEVER};
 use crate::ids::{Epoch, LogOffset, Stamp};
 use crate::log::format::batch::{BatchHeader, Certificate, Certificates};
-use crate::log::format::record::RecordHeader;
+use crate::log::format::promises::Promises;
 use crate::log::format::segment::{FIRST_OFFSET, Segment};
-use crate::log::protocol::cut as rule;
-use crate::log::protocol::replay_order::{self, ReplayOrder};
+use crate::log::protocol::recovery_rule::RecoveryRule;
 
 /// Which segment of those that are read, by indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,11 +105,6 @@ impl GenerationScan {
         assert!(frozen.as_ref().is_none_or(|frozen| frozen.layout == layout), "a frozen generation of another layout");
         let is_exact = |chain: &Chain| chain.frozen_end.is_some() == frozen.is_some();
         assert!(chains.iter().all(is_exact), "the streams of a frozen generation have ends, those of another none");
-        assert!(
-            chains.is_empty() || replay_order::of(layout.protocol) == ReplayOrder::LastWriterWins,
-            "the passes feed machines in any order, which {} does not allow",
-            layout.protocol
-        );
         GenerationScan {
             floors: chains.iter().map(Chain::floor).collect(),
             csn: AtomicU64::new(layout.floor.0),
@@ -122,15 +118,15 @@ impl GenerationScan {
         }
     }
 
-    /// Returns a stamp under which no record lives that the cut will not let live, whatever the rest of the logs holds: of a
-    /// frozen generation the cut itself, else what its protocol knows. That may be contradicted by what the device lost;
-    /// then recovery fails and nothing of the replay is used.
-    pub(crate) fn certain(&self) -> Stamp {
+    /// Returns a cut under which no record lives that the final one will not let live, whatever the rest of the logs holds: of
+    /// a frozen generation the cut itself, else what its protocol knows where batches up to now recorded `csn`. That may be
+    /// contradicted by what the device lost; then recovery fails and nothing of the replay is used.
+    pub(crate) fn certain<R: RecoveryRule>(&self, csn: Stamp) -> R::Cut {
         let certain = match &self.frozen {
-            Some(frozen) => frozen.cut,
-            None => rule::certain(self.layout.protocol, &self.floors, self.csn()),
+            Some(frozen) => R::frozen(frozen),
+            None => R::certain(&self.floors, csn),
         };
-        faults::certain(certain, self.frozen.is_some())
+        faults::certain(certain, self.frozen.is_some(), || R::certain(&self.floors, Stamp::MAX))
     }
 
     /// Whether the database was taken back before to an epoch before this one.
@@ -138,25 +134,19 @@ impl GenerationScan {
         self.frozen.as_ref().is_some_and(|frozen| epoch > frozen.until)
     }
 
-    /// Whether a record counts as committed under a cut.
-    #[inline]
-    pub(crate) fn lives(&self, record: &RecordHeader, cut: Stamp) -> bool {
-        rule::lives(self.layout.protocol, record.stamp, record.raw_dep, cut)
-    }
-
     /// Returns the greatest CSN that any batch recorded.
     pub(crate) fn csn(&self) -> Stamp {
         Stamp(self.csn.load(Ordering::Acquire))
     }
 
-    /// Returns the greatest certificate about a stream.
-    pub(crate) fn certified(&self, stream: usize) -> Stamp {
-        Stamp(self.certified[stream].load(Ordering::Acquire))
-    }
-
-    /// Returns how far any batch of another stream says that a stream is durable.
-    pub(crate) fn reached(&self, stream: usize) -> LogOffset {
-        LogOffset(self.reached[stream].load(Ordering::Acquire))
+    /// Returns what the batches that were read say of all streams.
+    pub(crate) fn promises(&self) -> Promises {
+        let load = |word: &AtomicU64| word.load(Ordering::Acquire);
+        Promises {
+            csn: self.csn(),
+            certified: self.certified.iter().map(load).map(Stamp).collect(),
+            reached: self.reached.iter().map(load).map(LogOffset).collect(),
+        }
     }
 
     /// Notes what a batch says of all streams.

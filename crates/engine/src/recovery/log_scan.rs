@@ -216,20 +216,15 @@ impl LogScan {
         what: &str,
     ) -> Result<(), RecoveryError> {
         let log = &self.stream(id).chain.log;
-        let mut offset = LogOffset(end.0 + BLOCK_BYTES as u64);
-        let mut buffer = Vec::new();
-        while offset < limit.end {
-            buffer.resize(scanned_chunk_bytes().min(limit.end.0 - offset.0) as usize, 0);
-            self.read_exactly(id, &mut buffer, offset)?;
-            for block in buffer.chunks_exact(BLOCK_BYTES) {
-                if BatchHeader::names(block, log, offset) && BatchHeader::decode(block, log, offset).is_ok() {
-                    let what = format!("{what}, although a sound batch follows at log offset {offset}");
-                    return Err(self.damaged(id, end, what));
-                }
-                offset.0 += BLOCK_BYTES as u64;
+        let behind = LogOffset(end.0 + BLOCK_BYTES as u64);
+        let read = |buffer: &mut [u8], offset| self.read_exactly(id, buffer, offset);
+        match BatchHeader::find(log, behind, limit.end, read)? {
+            Some(offset) => {
+                let what = format!("{what}, although a sound batch follows at log offset {offset}");
+                Err(self.damaged(id, end, what))
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads `buffer` full from `offset` of the log.

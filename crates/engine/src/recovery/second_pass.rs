@@ -19,9 +19,10 @@ use super::tally::Tally;
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::RecoveryError;
-use crate::ids::{LogOffset, Stamp};
-use crate::log::format::batch::header_bytes;
-use crate::log::format::record::{self, Entry};
+use crate::ids::Stamp;
+use crate::log::format::record::Entry;
+use crate::log::format::records::Records;
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 
 /// A batch with records whose fate the cut decides.
 pub(super) struct Deferred {
@@ -29,18 +30,18 @@ pub(super) struct Deferred {
     pub(super) batch: ReadBatch,
     /// The end of its valid records.
     pub(super) record_bytes: u64,
-    /// What was certain when it was read: those records are replayed already.
-    pub(super) certain: Stamp,
+    /// The frontier that was known when it was read: what was certain to live by that is replayed already.
+    pub(super) csn: Stamp,
     /// Its bytes up to `record_bytes`, where they were kept.
     pub(super) bytes: Option<Box<[u8]>>,
 }
 
 /// What the threads of the pass share.
-struct SecondPass {
+struct SecondPass<R: RecoveryRule> {
     scan: Arc<LogScan>,
     deferred: Vec<Deferred>,
     /// Of the generation that crashed; the only one that defers.
-    cut: Stamp,
+    cut: R::Cut,
     next: AtomicUsize,
 }
 
@@ -53,15 +54,31 @@ pub(super) fn run<M: ReplayMachine>(
     crashed: Option<&Verdict>,
     machines: Vec<M>,
 ) -> Result<(Tally, Vec<M>), RecoveryError> {
-    let Some(Verdict { cut, .. }) = crashed else {
+    let Some(verdict) = crashed else {
         assert!(deferred.is_empty(), "only a generation that crashed defers");
         return Ok((Tally::default(), machines));
     };
+    let crashed = &scan.generations.last().expect("the generation that crashed was read").layout;
+    with_rule!(crashed.protocol, Rule => {
+        let cut = verdict.cut::<Rule>(crashed.floor);
+        run_by::<Rule, M>(config, scan, deferred, cut, machines)
+    })
+}
+
+/// Does so by the rule `R` of the generation that crashed.
+pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
+    config: &Config,
+    scan: &Arc<LogScan>,
+    deferred: Vec<Deferred>,
+    cut: R::Cut,
+    machines: Vec<M>,
+) -> Result<(Tally, Vec<M>), RecoveryError> {
     let is_open = |deferred: &Deferred| scan.generations[deferred.segment.generation].frozen.is_none();
     assert!(deferred.iter().all(is_open), "a frozen generation defers nothing");
-    assert!(deferred.iter().all(|deferred| deferred.certain <= *cut), "what was certain lies beyond the cut {cut}");
+    let certain = |deferred: &Deferred| scan.generations[deferred.segment.generation].certain::<R>(deferred.csn);
+    assert!(deferred.iter().all(|deferred| certain(deferred) <= cut), "what was certain lies beyond the cut {cut:?}");
     let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
-    let pass = Arc::new(SecondPass { scan: scan.clone(), deferred, cut: *cut, next: AtomicUsize::new(0) });
+    let pass = Arc::new(SecondPass::<R> { scan: scan.clone(), deferred, cut, next: AtomicUsize::new(0) });
     let replay = |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default() };
     let finished = workers::run(&config.environment, machines.into_iter().map(replay).collect())?;
     if let Some(progress) = ProgressReporter::of(config) {
@@ -78,19 +95,20 @@ pub(super) fn merge<M: ReplayMachine>(config: &Config, machines: Vec<M>) -> Resu
 }
 
 /// One thread of the pass.
-struct DeferredReplay<M> {
-    pass: Arc<SecondPass>,
+struct DeferredReplay<R: RecoveryRule, M> {
+    pass: Arc<SecondPass<R>>,
     machine: M,
     tally: Tally,
 }
 
-impl<M: ReplayMachine> DeferredReplay<M> {
+impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
     /// Replays what lives of a batch and was not certain when it was read.
     fn replay(&mut self, deferred: &Deferred) -> Result<(), RecoveryError> {
         let scan = &self.pass.scan;
         let header = &deferred.batch.header;
-        let (log, generation) =
-            (scan.stream(deferred.segment).chain.log, &scan.generations[deferred.segment.generation]);
+        let log = &scan.stream(deferred.segment).chain.log;
+        let generation = &scan.generations[deferred.segment.generation];
+        let certain = generation.certain::<R>(deferred.csn);
         let mut reread = Vec::new();
         let bytes = match &deferred.bytes {
             Some(bytes) => &**bytes,
@@ -102,30 +120,26 @@ impl<M: ReplayMachine> DeferredReplay<M> {
         };
         assert_eq!(bytes.len() as u64, deferred.record_bytes, "the records of the first pass are at hand");
         let mut machine = self.machine.batch();
-        let mut at = header_bytes(log.streams());
-        while at < bytes.len() {
-            let offset = LogOffset(header.offset.0 + at as u64);
-            let entry = record::parse(&bytes[at..], log.seal(offset));
+        let mut records = Records::<R::Dependency>::new(log, header.offset, bytes);
+        for (offset, entry) in records.by_ref() {
             let entry = entry.map_err(|error| scan.damaged(deferred.segment, offset, error.to_string()))?;
-            if let Entry::Record(record) = &entry {
-                let order = record.header();
-                let counts = !faults::is_deferred_after(order.epoch > generation.until)
-                    && !scan.base.covers(order.stamp, order.epoch);
-                let is_open = counts && !generation.lives(&order, deferred.certain);
-                if is_open && generation.lives(&order, self.pass.cut) {
-                    self.tally.replay(&order, entry.len() as u64);
-                    self.tally.note_closed(order.epoch, header.closed, scan.time);
-                    machine.replay(record);
-                }
+            let Entry::Record(record) = entry else { continue };
+            let order = record.header();
+            let counts = !faults::is_deferred_after(order.epoch > generation.until)
+                && !scan.base.covers(order.stamp, order.epoch);
+            let lives = |cut| R::lives(order.stamp, &order.raw_dep, cut);
+            if counts && !lives(&certain) && lives(&self.pass.cut) {
+                self.tally.replay(&order, record.len() as u64);
+                self.tally.note_closed(order.epoch, header.closed, scan.time);
+                machine.replay(&record);
             }
-            at += entry.len();
         }
-        assert_eq!(at, bytes.len(), "both passes find the same records");
+        assert_eq!(records.sound_bytes(), bytes.len(), "both passes find the same records");
         Ok(())
     }
 }
 
-impl<M: ReplayMachine> Work for DeferredReplay<M> {
+impl<R: RecoveryRule, M: ReplayMachine> Work for DeferredReplay<R, M> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {

@@ -59,7 +59,7 @@ impl Default for Tally {
 
 impl Tally {
     /// Counts a record that is replayed, of so many bytes.
-    pub(super) fn replay(&mut self, record: &RecordHeader, bytes: u64) {
+    pub(super) fn replay<D>(&mut self, record: &RecordHeader<D>, bytes: u64) {
         self.replayed += 1;
         self.writes += u64::from(record.write_count);
         self.replayed_bytes += bytes;

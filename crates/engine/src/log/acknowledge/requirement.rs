@@ -1,7 +1,12 @@
 //! What must be durable before the outcome of a transaction may be told: thresholds on the frontier.
 //!
-//! Every protocol's rule of acknowledgement is such thresholds (its frontier.rs gives them), so that receipts and queues
-//! know no protocol.
+//! Every protocol's rule of acknowledgement is such thresholds
+//! ([`LogProtocol::requirement`](crate::log::protocol::LogProtocol::requirement) gives them), so that receipts and queues know no
+//! protocol, and no type of a dependency.
+//!
+//! The kinds of thresholds are closed, and a requirement is a few words that are compared and copied. What a transaction
+//! depends on need not be a stamp for that: one threshold is waited for at a time, whichever is missing first. A vector of LSNs
+//! would join as one more kind, a threshold for each stream that it names, met in the queues of those streams.
 
 use super::Watermark;
 use crate::ids::{Epoch, Stamp, StreamId};

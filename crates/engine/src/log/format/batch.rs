@@ -31,6 +31,8 @@ const FORMAT_WITH_TIME: u16 = 1;
 const FORMAT_WITH_REACH: u16 = 2;
 /// More than any segment.
 const LENGTH_MAX: u64 = u32::MAX as u64;
+/// How much is read at once where a batch is looked for.
+const SEARCHED_BYTES: u64 = 64 * BLOCK_BYTES as u64;
 /// How many streams a generation may have: the header of a batch has room for a certificate about each other stream,
 /// and must fit in a block.
 pub const STREAMS_MAX: u32 = ((BLOCK_BYTES - FIXED_BYTES) / CERTIFICATE_BYTES) as u32 + 1;
@@ -188,6 +190,28 @@ impl BatchHeader {
     /// Whether `bytes` name generation, stream and `offset` as a header would: a cheap test before [`BatchHeader::decode`].
     pub(crate) fn names(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> bool {
         bytes.len() >= FIXED_BYTES && check_place(bytes, log, offset).is_ok()
+    }
+
+    /// Returns where the first batch with a sound header begins, at `from` or behind it and before `end`; `read` fills a buffer
+    /// from an offset of the log.
+    pub(crate) fn find<E>(
+        log: &LogIdentity,
+        from: LogOffset,
+        end: LogOffset,
+        mut read: impl FnMut(&mut [u8], LogOffset) -> Result<(), E>,
+    ) -> Result<Option<LogOffset>, E> {
+        let (mut offset, mut bytes) = (from, Vec::new());
+        while offset < end {
+            bytes.resize(SEARCHED_BYTES.min(end.0 - offset.0) as usize, 0);
+            read(&mut bytes, offset)?;
+            for block in bytes.chunks(BLOCK_BYTES) {
+                if BatchHeader::names(block, log, offset) && BatchHeader::decode(block, log, offset).is_ok() {
+                    return Ok(Some(offset));
+                }
+                offset.0 += BLOCK_BYTES as u64;
+            }
+        }
+        Ok(None)
     }
 
     /// The end of the batch.

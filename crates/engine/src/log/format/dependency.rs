@@ -9,8 +9,8 @@ use std::fmt;
 use crate::ids::Stamp;
 use crate::log::format::bytes::u64_at;
 
-/// What a transaction depends on. The default is nothing: a blind write.
-pub trait Dependency: Clone + fmt::Debug + Default + PartialEq + Send + Sync + 'static {
+/// What a transaction depends on. The default is nothing: a blind write. People read it in a dump of the log.
+pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + Send + Sync + 'static {
     /// Adds what committed with `stamp`.
     fn add(&mut self, stamp: Stamp);
 

@@ -9,7 +9,9 @@ pub mod dependency;
 mod faults;
 pub(crate) mod newest;
 pub mod payload;
+pub(crate) mod promises;
 pub mod record;
+pub mod records;
 mod seal;
 pub mod segment;
 

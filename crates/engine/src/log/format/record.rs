@@ -14,8 +14,7 @@ use crate::ids::{Epoch, Stamp};
 use crate::log::format::bytes::{u32_at, u64_at};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::faults;
-use crate::log::format::payload::values::{self, Writes};
-use crate::log::format::payload::{PayloadError, PayloadKind};
+use crate::log::format::payload::{PayloadError, PayloadKind, PayloadReader};
 use crate::log::format::seal::Seal;
 
 /// Records start at multiples of this, in bytes.
@@ -37,7 +36,7 @@ pub struct RecordHeader<D = Stamp> {
     pub raw_dep: D,
     /// The epoch at the serialization point.
     pub epoch: Epoch,
-    /// How many writes the payload holds.
+    /// The number that a payload has in the header: of values, how many writes there are.
     pub write_count: u32,
 }
 
@@ -66,6 +65,12 @@ pub enum RecordError {
         found: u32,
         /// The checksum of its bytes at this place.
         expected: u32,
+    },
+    /// The checksum holds, and the payload is of a kind that this version does not know.
+    #[error("its payload is of kind {tag}, which is not known")]
+    PayloadKind {
+        /// The number of the kind.
+        tag: u32,
     },
     /// A skip holds something.
     #[error("a skipped range of {length} bytes is not empty")]
@@ -153,7 +158,7 @@ impl<D: Dependency> Entry<'_, D> {
     /// How many bytes it takes.
     pub fn len(&self) -> usize {
         match self {
-            Entry::Record(record) => record.bytes.len(),
+            Entry::Record(record) => record.len(),
             Entry::Skip(length) => *length,
         }
     }
@@ -205,10 +210,24 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
         self.decode().expect("parse checked the header").0
     }
 
-    /// Returns the writes, in the order in which they were encoded.
-    pub fn writes(&self) -> Writes<'a> {
+    /// How many bytes it takes.
+    #[expect(clippy::len_without_is_empty, reason = "a record has a length")]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the payload.
+    pub fn payload(&self) -> PayloadReader<'a> {
         let (header, payload_at) = self.decode().expect("parse checked the header");
-        Writes::new(&self.bytes[payload_at..], header.write_count)
+        let kind = self.kind(payload_at).expect("parse checked the kind of the payload");
+        PayloadReader::new(kind, &self.bytes[payload_at..], header.write_count)
+    }
+
+    /// The kind of the payload that begins at `payload_at`.
+    #[inline]
+    fn kind(&self, payload_at: usize) -> Result<PayloadKind, RecordError> {
+        let tag = u32_at(self.bytes, payload_at - 4);
+        PayloadKind::of(tag).ok_or(RecordError::PayloadKind { tag })
     }
 
     /// The header, and where the payload begins; `None` where the record is too short.
@@ -231,10 +250,7 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
             return malformed("it depends on what came after it");
         }
         let payload = &self.bytes[payload_at..];
-        let padding = match PayloadKind::of(u32_at(self.bytes, payload_at - 4)) {
-            Some(PayloadKind::Values) => &payload[values::check(payload, header.write_count)?..],
-            None => return malformed("its payload is of an unknown kind"),
-        };
+        let padding = &payload[self.kind(payload_at)?.check(payload, header.write_count)?..];
         if padding.len() >= ALIGNMENT {
             return malformed("it is longer than its payload");
         }

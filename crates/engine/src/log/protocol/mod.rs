@@ -1,4 +1,5 @@
-//! The log protocols. Each folder holds the same files, so that comparing two folders compares two papers:
+//! The log protocols. Each folder holds the same files, so that comparing two folders compares two papers; only `none` has no
+//! `frontier.rs`, because it has no stream whose frontier could move:
 //!
 //! | | depends on | stamp | frontier | cut: lives | replay order |
 //! |---|---|---|---|---|---|
@@ -6,16 +7,16 @@
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
 //!
-//! `mod.rs` says what a transaction depends on and when it may be told; the other columns are files. The last two serve
-//! recovery, which finds generations of any protocol ([`cut`], [`replay_order`]).
+//! `mod.rs` says what a transaction depends on and when it may be told; the other columns are files. The last two are the
+//! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).
 //!
 //! Invariant: a protocol decides order, durability and what a crash leaves, and nothing else. Rings, files and waiting are the
 //! same for all ([`CommitLog`](super::CommitLog)), and so is recovery.
 
-pub(crate) mod cut;
 pub(crate) mod faults;
 pub(crate) mod none;
 pub(crate) mod poplar;
+pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
 pub(crate) mod serial;
 
@@ -24,6 +25,7 @@ use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::acknowledge::{Outcome, Requirement};
 use crate::log::format::dependency::Dependency;
 use crate::log::persist::Slot;
+use recovery_rule::RecoveryRule;
 
 /// When a commit draws its order number. All of its locks are held either way, and its epoch is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +63,12 @@ impl<D: Dependency> Committed<D> {
     }
 }
 
-/// A log protocol: how commits are ordered and when they may be told.
+/// A log protocol: how commits are ordered, when they may be told, and by which rule a crash is recovered.
 pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// What a transaction depends on.
     type Dependency: Dependency;
+    /// What recovery makes of the records of a crash.
+    type Rule: RecoveryRule<Dependency = Self::Dependency>;
 
     /// When a commit draws its order number.
     #[inline]

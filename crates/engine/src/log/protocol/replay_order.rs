@@ -1,28 +1,19 @@
-//! In which order records that live may be replayed. Recovery asks, by the protocol that wrote the generation.
+//! In which order records that live may be replayed: what a protocol gives, and what a machine of replay needs.
 //!
-//! The `replay_order.rs` of each protocol says why its order is enough for logged values.
+//! The passes of recovery feed machines in no order, so what the stamps of records say is all there is. The
+//! `replay_order.rs` of each protocol says why its stamps say that; a machine names what it needs
+//! ([`ReplayMachine::NEEDS`](crate::recovery::replay::machine::ReplayMachine::NEEDS)), and recovery feeds no machine that needs
+//! more than the protocol gives.
 //!
-//! Absent: the order of logged commands, which need a serial one.
+//! Absent: a serial order, for logged commands.
 
-use super::{none, poplar, serial};
-use crate::config::Protocol;
-
-/// What the replay of logged values has to respect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the stamps of records say of the order of their transactions. Each says what those before it say, and more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReplayOrder {
-    /// There is no record.
-    Nothing,
-    /// Any order, over all streams and generations, if of the writes of a key the one with the greatest stamp wins.
-    LastWriterWins,
-}
-
-/// Returns the order of a protocol.
-pub(crate) fn of(protocol: Protocol) -> ReplayOrder {
-    match protocol {
-        Protocol::None => none::replay_order::VALUES,
-        Protocol::Serial => serial::replay_order::VALUES,
-        Protocol::Poplar => poplar::replay_order::VALUES,
-    }
+    /// Nothing.
+    Unknown,
+    /// Which of the writes of a key is the last: that of the greatest stamp, over all streams and generations.
+    PerKey,
 }
 
 /// Commits to one key over the streams of `log` draw stamps in the order of the commits.

@@ -4,6 +4,7 @@
 //! know more of another to be durable than was copied of that, which recovery takes for a loss (log-format.md, L7 and L9).
 //!
 //! Invariants:
+//! - What is durable of the copy is what recovery would find in it: the rule of the protocol says so.
 //! - For every batch before the ends, everything that it knew to be durable lies before the ends, too: batches that know more
 //!   are left out, from the last one on, until none is left. What was published before the search began stays: whatever it
 //!   knows was published before it.
@@ -15,10 +16,11 @@ use std::time::Duration;
 use super::Source;
 use super::faults;
 use super::image::{chains, walk};
-use crate::directory::manifest::StreamBegin;
+use crate::directory::manifest::{Layout, StreamBegin};
 use crate::error::{BackupError, Error};
 use crate::ids::{LogOffset, Stamp};
-use crate::log::format::batch::Certificate;
+use crate::log::format::promises::Promises;
+use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence, with_rule};
 use crate::recovery::chain::Chain;
 use crate::transaction::shared::Shared;
 
@@ -31,8 +33,8 @@ const LOOKS_MAX: usize = 10_000;
 struct Batch {
     end: LogOffset,
     stamp: Stamp,
-    csn: Stamp,
-    certificates: Vec<Certificate>,
+    /// What it knew to be durable.
+    promises: Promises,
 }
 
 /// What is known of one stream.
@@ -60,12 +62,13 @@ pub(super) fn find(
         let ends = shared.log.durable_ends();
         let chains = chains(source, &source.manifest.current, None)?;
         assert!(chains.len() == sure.len() && ends.len() == sure.len(), "an end for each stream");
-        let mut certified = vec![Stamp::ZERO; chains.len()];
+        let Layout { protocol, floor, .. } = source.manifest.current;
+        let mut promises = Promises::new(chains.len(), floor);
         let mut streams = Vec::new();
         for (((chain, begin), sure), end) in chains.iter().zip(begins).zip(&sure).zip(ends) {
-            streams.push(Stream::read(chain, begin.durable, *sure, end, &mut certified)?);
+            streams.push(Stream::read(chain, begin.durable, *sure, end, &mut promises)?);
         }
-        if faults::fit(|| fit(&mut streams, &certified) >= stamp) {
+        if faults::fit(|| with_rule!(protocol, Rule => fit::<Rule>(&mut streams, floor, &promises)) >= stamp) {
             let ends: Vec<_> = streams.iter().map(Stream::end).collect();
             assert!(ends.iter().zip(&sure).all(|(end, sure)| end >= sure), "{ends:?} cut off what was copied in bulk");
             return Ok(ends);
@@ -82,7 +85,7 @@ impl Stream {
         durable: Stamp,
         sure: LogOffset,
         end: LogOffset,
-        certified: &mut [Stamp],
+        promises: &mut Promises,
     ) -> Result<Stream, Error> {
         assert!(sure <= end, "what is durable stays durable: {sure} and then {end}");
         let begin = chain.segments.first().map_or(sure, |segment| segment.header.base);
@@ -91,10 +94,12 @@ impl Stream {
         walk(chain, begin, end, |header, certificates| {
             if header.end() <= sure {
                 (stream.end, stream.stamp) = (header.end(), header.stamp);
-                note(certified, &certificates);
+                promises.note(header.csn, certificates);
             } else {
-                let (end, stamp, csn) = (header.end(), header.stamp, header.csn);
-                stream.batches.push(Batch { end, stamp, csn, certificates });
+                let (end, stamp) = (header.end(), header.stamp);
+                let mut promises = Promises::new(chain.log.streams() as usize, Stamp::ZERO);
+                promises.note(header.csn, certificates);
+                stream.batches.push(Batch { end, stamp, promises });
             }
         })?;
         Ok(stream)
@@ -104,32 +109,26 @@ impl Stream {
         self.batches.last().map_or(self.end, |batch| batch.end)
     }
 
-    /// How far the stream is durable, by itself and by its base.
-    fn reached(&self) -> Stamp {
+    /// What recovery would know of it, where others certify it up to `certified`.
+    fn evidence(&self, certified: Stamp) -> StreamEvidence {
         let end = self.end();
         let floors = self.floors.iter().take_while(|(base, _)| *base <= end).map(|(_, floor)| *floor);
-        let stamp = self.batches.last().map_or(self.stamp, |batch| batch.stamp);
-        floors.last().unwrap_or_default().max(self.durable).max(stamp)
+        let reached = self.batches.last().map_or(self.stamp, |batch| batch.stamp);
+        StreamEvidence { reached, floor: floors.last().unwrap_or_default().max(self.durable), certified }
     }
 }
 
-fn note(certified: &mut [Stamp], certificates: &[Certificate]) {
-    for Certificate { stream, stamp, .. } in certificates {
-        let known = &mut certified[stream.0 as usize];
-        *known = stamp.max(known).to_owned();
-    }
-}
-
-/// Leaves out what does not fit; returns what is durable on every stream of the rest.
-fn fit(streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
+/// Leaves out what does not fit; returns up to where everything counts of the rest. `promises` are those of what is certainly
+/// copied, and all stamps are above `floor`.
+fn fit<R: RecoveryRule>(streams: &mut [Stream], floor: Stamp, promises: &Promises) -> Stamp {
     loop {
-        let mut certified = certified.to_vec();
-        streams.iter().flat_map(|stream| &stream.batches).for_each(|batch| note(&mut certified, &batch.certificates));
-        let reached = streams.iter().zip(&certified).map(|(stream, certified)| stream.reached().max(*certified));
-        let stable = reached.min().unwrap_or(Stamp::ZERO);
+        let mut all = promises.clone();
+        streams.iter().flat_map(|stream| &stream.batches).for_each(|batch| all.add(&batch.promises));
+        let durable = streams.iter().zip(&all.certified).map(|(stream, certified)| stream.evidence(*certified));
+        let durable: Vec<Stamp> = durable.map(|evidence| R::durable(&evidence)).collect();
         let ends: Vec<_> = streams.iter().map(Stream::end).collect();
-        let is_there = |known: &Certificate| known.reach <= ends[known.stream.0 as usize];
-        let is_known = |batch: &&Batch| batch.csn <= stable && batch.certificates.iter().all(is_there);
+        let is_kept = |batch: &Batch, stream| batch.promises.broken(stream, durable[stream], ends[stream]).is_none();
+        let is_known = |batch: &&Batch| (0..ends.len()).all(|stream| is_kept(batch, stream));
         let mut fits = true;
         for stream in streams.iter_mut() {
             let kept = stream.batches.iter().take_while(is_known).count();
@@ -137,7 +136,7 @@ fn fit(streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
             stream.batches.truncate(kept);
         }
         if fits {
-            return stable;
+            return R::cut(floor, &durable).stamp();
         }
     }
 }
@@ -145,10 +144,19 @@ fn fit(streams: &mut [Stream], certified: &[Stamp]) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Protocol;
     use crate::ids::StreamId;
+    use crate::log::format::batch::Certificate;
 
     fn batch(end: u64, stamp: u64, certificates: Vec<Certificate>) -> Batch {
-        Batch { end: LogOffset(end), stamp: Stamp(stamp), csn: Stamp(10), certificates }
+        let mut promises = Promises::new(3, Stamp::ZERO);
+        promises.note(Stamp(10), certificates);
+        Batch { end: LogOffset(end), stamp: Stamp(stamp), promises }
+    }
+
+    fn fit(streams: &mut [Stream; 3]) -> Stamp {
+        let promises = Promises::new(3, Stamp::ZERO);
+        with_rule!(Protocol::Poplar, Rule => super::fit::<Rule>(streams, Stamp::ZERO, &promises))
     }
 
     fn stream(durable: u64, batches: Vec<Batch>) -> Stream {
@@ -168,20 +176,20 @@ mod tests {
     #[test]
     fn a_batch_that_knows_more_than_is_copied_does_not_count() {
         let mut streams = knows_more(11);
-        assert_eq!(fit(&mut streams, &[Stamp::ZERO; 3]), Stamp(11), "what the batch certified went with it");
+        assert_eq!(fit(&mut streams), Stamp(11), "what the batch certified went with it");
         assert_eq!(streams.map(|stream| stream.end()), [LogOffset(8192); 3]);
     }
 
     #[test]
     fn what_the_base_knows_to_be_durable_counts() {
-        assert_eq!(fit(&mut knows_more(13), &[Stamp::ZERO; 3]), Stamp(13));
+        assert_eq!(fit(&mut knows_more(13)), Stamp(13));
     }
 
     #[test]
     fn everything_fits_where_all_was_looked_at() {
         let mut streams = knows_more(11);
         streams[2].batches.push(batch(12288, 13, Vec::new()));
-        assert_eq!(fit(&mut streams, &[Stamp::ZERO; 3]), Stamp(13));
+        assert_eq!(fit(&mut streams), Stamp(13));
         assert_eq!(streams[0].end(), LogOffset(12288));
     }
 }

@@ -10,10 +10,13 @@ use super::{origin, report::SalvageReport};
 use crate::config::Config;
 use crate::directory::manifest::Manifest;
 use crate::error::Error;
-use crate::ids::{LogOffset, Stamp};
-use crate::log::format::batch::header_bytes;
-use crate::log::format::record::{self, Entry};
+use crate::ids::{Epoch, LogOffset, Stamp};
+use crate::log::format::LogIdentity;
+use crate::log::format::batch::BatchHeader;
+use crate::log::format::record::Entry;
+use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment};
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 
 /// Counts the transactions of the log that can be read behind what was judged last, and that the checkpoint does not hold.
 pub(super) fn count(
@@ -36,23 +39,27 @@ pub(super) fn count(
             continue;
         }
         let segment = Segment { path, header, file };
+        let layout = manifest.layouts().find(|layout| layout.generation == generation);
+        let protocol = layout.unwrap_or(&manifest.current).protocol;
         let mut batches = SoundBatches::new(&segment, from);
         while let Some((_, batch)) = batches.next()? {
-            let mut at = header_bytes(header.log.streams());
-            while let Some(bytes) = batches.bytes().get(at..).filter(|bytes| !bytes.is_empty())
-                && let Ok(entry) = record::parse::<Stamp>(bytes, header.log.seal(LogOffset(batch.offset.0 + at as u64)))
-            {
-                if let Entry::Record(record) = &entry {
-                    let (stamp, epoch) = (record.header().stamp, record.header().epoch);
-                    if manifest.checkpoints.last().is_none_or(|checkpoint| !checkpoint.covers(stamp, epoch)) {
-                        // A tail that a recovery copied is there twice.
-                        found.insert((generation, stream, stamp));
-                    }
-                }
-                at += entry.len();
-            }
+            let records = with_rule!(protocol, Rule => records::<Rule>(&header.log, &batch, batches.bytes()));
+            let is_covered =
+                |(stamp, epoch)| manifest.checkpoints.last().is_some_and(|checkpoint| checkpoint.covers(stamp, epoch));
+            // A tail that a recovery copied is there twice.
+            let records = records.into_iter().filter(|record| !is_covered(*record));
+            found.extend(records.map(|(stamp, _)| (generation, stream, stamp)));
         }
     }
     report.left_out += found.len() as u64;
     Ok(())
+}
+
+/// The stamps and epochs of the sound records of a batch.
+fn records<R: RecoveryRule>(log: &LogIdentity, batch: &BatchHeader, bytes: &[u8]) -> Vec<(Stamp, Epoch)> {
+    let order = |entry: Entry<'_, R::Dependency>| match entry {
+        Entry::Record(record) => Some((record.header().stamp, record.header().epoch)),
+        Entry::Skip(_) => None,
+    };
+    Records::<R::Dependency>::new(log, batch.offset, bytes).filter_map(|(_, entry)| order(entry.ok()?)).collect()
 }

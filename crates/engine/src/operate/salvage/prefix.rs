@@ -2,6 +2,8 @@
 //!
 //! Invariants:
 //! - A stream is read in the order it was written, and nothing behind the first unsound byte counts.
+//! - What a stream is durable up to, the cut that follows and which records live is for the rule of the protocol to say, as in a
+//!   recovery.
 //! - A stream that lost something is durable up to the last stamp before the loss and no further, whatever others certify.
 //! - A batch counts whole or not at all. A file that is too short counts up to its end, and harms nothing if what counts of it
 //!   ended before.
@@ -18,10 +20,13 @@ use crate::directory::manifest::{FrozenGeneration, FrozenStream, Layout, Manifes
 use crate::error::{Error, RecoveryError};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Disk};
-use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
-use crate::log::format::record::{self, Entry};
+use crate::log::format::batch::BatchHeader;
+use crate::log::format::dependency::Dependency;
+use crate::log::format::promises::{Broken, Promises};
+use crate::log::format::record::{Entry, RecordHeader};
+use crate::log::format::records::Records;
 use crate::log::format::segment::{FIRST_OFFSET, Segment, SegmentError};
-use crate::log::protocol::cut::{self, StreamEvidence};
+use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence, with_rule};
 use crate::recovery::chain::Chain;
 
 /// What counts of a generation.
@@ -47,40 +52,39 @@ struct Prefix {
 }
 
 /// A record of a sound batch.
-struct Read {
-    stamp: Stamp,
-    /// What it read.
-    raw_dep: Stamp,
-    epoch: Epoch,
+struct Read<D> {
+    order: RecordHeader<D>,
     /// When the batch was closed.
     closed: WallTime,
 }
 
-/// What batches say of all streams.
-struct Promises {
-    csn: Stamp,
-    certified: Vec<Stamp>,
-    reached: Vec<LogOffset>,
-    records: Vec<Read>,
+/// What was read of all streams.
+struct Found<D> {
+    promises: Promises,
+    records: Vec<Read<D>>,
 }
 
-impl Promises {
+impl<D: Dependency> Found<D> {
     /// A stamp up to `cut` and beyond `given_up` that was read although no record has it.
     fn unfounded(&self, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
-        let mut stamps: Vec<Stamp> = self.records.iter().map(|record| record.stamp).collect();
+        let mut stamps: Vec<Stamp> = self.records.iter().map(|record| record.order.stamp).collect();
         stamps.sort_unstable();
         let is_unfounded = |read: &Stamp| (*read > given_up && *read <= cut) && stamps.binary_search(read).is_err();
-        self.records.iter().map(|record| record.raw_dep).find(is_unfounded)
+        self.records.iter().map(|record| record.order.raw_dep.greatest()).find(is_unfounded)
     }
 
     /// What counts of `frozen`: its reach, and how many records do not count.
-    fn weigh(&self, manifest: &Manifest, frozen: &FrozenGeneration) -> (Option<(Epoch, WallTime)>, u64) {
+    fn weigh<R>(&self, manifest: &Manifest, frozen: &FrozenGeneration) -> (Option<(Epoch, WallTime)>, u64)
+    where
+        R: RecoveryRule<Dependency = D>,
+    {
         let (mut reach, mut left_out) = (None, 0);
-        for Read { stamp, raw_dep, epoch, closed } in &self.records {
+        let cut = R::frozen(frozen);
+        for Read { order: RecordHeader { stamp, raw_dep, epoch, .. }, closed } in &self.records {
             if manifest.checkpoints.last().is_some_and(|checkpoint| checkpoint.covers(*stamp, *epoch)) {
                 continue;
             }
-            match cut::lives(frozen.layout.protocol, *stamp, *raw_dep, frozen.cut) && *epoch <= frozen.until {
+            match R::lives(*stamp, raw_dep, &cut) && *epoch <= frozen.until {
                 true => reach = reach.max(Some((*epoch, *closed))),
                 false => left_out += 1,
             }
@@ -98,58 +102,77 @@ pub(super) fn judge(
     unnamed: &Unnamed,
     report: &mut SalvageReport,
 ) -> Result<Judged, Error> {
+    let protocol = manifest.frozen.get(index).map_or(&manifest.current, |frozen| &frozen.layout).protocol;
+    with_rule!(protocol, Rule => judge_by::<Rule>(disk, home, manifest, index, unnamed, report))
+}
+
+/// Does so by the rule `R` of its protocol.
+fn judge_by<R: RecoveryRule>(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+    index: usize,
+    unnamed: &Unnamed,
+    report: &mut SalvageReport,
+) -> Result<Judged, Error> {
     let frozen = manifest.frozen.get(index);
     let layout = frozen.map_or(&manifest.current, |frozen| &frozen.layout);
     let streams = layout.streams.len();
-    let mut promises = Promises {
-        csn: layout.floor,
-        certified: vec![layout.floor; streams],
-        reached: vec![FIRST_OFFSET; streams],
-        records: Vec::new(),
-    };
+    let mut found = Found::<R::Dependency> { promises: Promises::new(streams, layout.floor), records: Vec::new() };
     let mut prefixes = Vec::with_capacity(streams);
     for stream in 0..streams {
         let (chain, broken) = Chain::find(disk, home, manifest, layout, frozen, stream);
-        prefixes.push(Prefix::read(chain, broken, layout, &mut promises)?);
+        prefixes.push(Prefix::read(chain, broken, layout, &mut found)?);
     }
-    let mut cut = frozen.map_or(Stamp::MAX, |frozen| frozen.cut);
+    let mut durable = Vec::with_capacity(streams);
     for (stream, prefix) in prefixes.iter_mut().enumerate() {
-        let (reached, floor, certified) = (prefix.stamp, prefix.chain.floor(), promises.certified[stream]);
-        let durable = cut::durable(layout.protocol, &StreamEvidence { reached, floor, certified });
-        let (end, reached) = (prefix.end, promises.reached[stream]);
-        if prefix.damage.is_none() && frozen.is_none() && (end < reached || durable < promises.csn) {
-            let what = match end < reached {
-                true => format!("it ends at offset {end}, but others knew it to be durable up to {reached}"),
-                false => format!("it ends at stamp {durable}, but {} was known to be durable", promises.csn),
-            };
+        let (reached, floor, certified) = (prefix.stamp, prefix.chain.floor(), found.promises.certified[stream]);
+        let known = R::durable(&StreamEvidence { reached, floor, certified });
+        let end = prefix.end;
+        let broken = found.promises.broken(stream, known, end).map(|broken| match broken {
+            Broken::Reach(reach) => {
+                format!("it ends at offset {end}, but others knew it to be durable up to {reach}")
+            }
+            Broken::Csn(csn) => format!("it ends at stamp {known}, but {csn} was known to be durable"),
+        });
+        if prefix.damage.is_none()
+            && frozen.is_none()
+            && let Some(what) = broken
+        {
             prefix.damage = Some(Damage::new(&prefix.chain.directory, None, what));
         }
         let damages = prefix.damage.iter().chain(&prefix.harmless);
         // Of a directory that was not named this is known already.
         report.damages.extend(damages.filter(|damage| unnamed.last(&damage.path).is_none()).cloned());
-        match (&prefix.damage, frozen) {
-            (Some(_), _) => cut = cut.min(prefix.stamp),
-            (None, None) => cut = cut.min(durable),
-            (None, Some(_)) => {}
-        }
+        durable.push(match (&prefix.damage, frozen) {
+            (Some(_), _) => prefix.stamp,
+            (None, None) => known,
+            // As every stream of a frozen generation had.
+            (None, Some(frozen)) => frozen.cut,
+        });
+    }
+    let cut_of = |durable: &[Stamp]| R::cut(layout.floor, durable).stamp();
+    let mut cut = frozen.map_or(Stamp::MAX, |frozen| frozen.cut);
+    if !durable.is_empty() {
+        cut = cut.min(cut_of(&durable));
     }
     let given_up = prefixes.iter().map(|prefix| prefix.chain.begin_floor()).max().unwrap_or(layout.floor);
     if frozen.is_none()
-        && let Some(read) = promises.unfounded(given_up, cut)
+        && let Some(read) = found.unfounded(given_up, cut)
     {
         report.damage(
             home,
             None,
             format!("what stamp {read} wrote was read, and no stream holds it: files or batches are gone"),
         );
-        cut = prefixes.iter().map(|prefix| prefix.stamp).min().unwrap_or(cut);
+        cut = cut_of(&prefixes.iter().map(|prefix| prefix.stamp).collect::<Vec<_>>());
     }
     let is_whole = frozen.is_some() && prefixes.iter().all(|prefix| prefix.damage.is_none());
     let frozen = match frozen {
         Some(frozen) if is_whole => frozen.clone(),
         _ => freeze(manifest, frozen, cut, &prefixes),
     };
-    let (reach, discarded) = promises.weigh(manifest, &frozen);
+    let (reach, discarded) = found.weigh::<R>(manifest, &frozen);
     Ok(Judged { frozen, is_whole, reach, left_out: if is_whole { 0 } else { discarded } })
 }
 
@@ -171,11 +194,11 @@ fn freeze(manifest: &Manifest, frozen: Option<&FrozenGeneration>, cut: Stamp, pr
 
 impl Prefix {
     /// Reads a chain, of which `broken` says why it has no more segments than it has.
-    fn read(
+    fn read<D: Dependency>(
         chain: Chain,
         broken: Option<RecoveryError>,
         layout: &Layout,
-        promises: &mut Promises,
+        found: &mut Found<D>,
     ) -> Result<Prefix, Error> {
         let end = chain.segments.first().map_or(FIRST_OFFSET, |first| first.header.base);
         let mut prefix = Prefix { chain, end, stamp: layout.floor, damage: None, harmless: None };
@@ -189,7 +212,7 @@ impl Prefix {
             prefix.stamp = prefix.stamp.max(segment.header.floor);
             let mut offset = segment.header.base;
             while offset < end {
-                match prefix.batch(&segment, offset, end, promises)? {
+                match prefix.batch(&segment, offset, end, found)? {
                     Ok(next) => (offset, prefix.end) = (next, next),
                     Err(what) => {
                         let is_followed =
@@ -213,12 +236,12 @@ impl Prefix {
     }
 
     /// Checks the batch at `offset`; returns where it ends, or what is wrong with it.
-    fn batch(
+    fn batch<D: Dependency>(
         &mut self,
         segment: &Segment,
         offset: LogOffset,
         end: LogOffset,
-        promises: &mut Promises,
+        found: &mut Found<D>,
     ) -> Result<Result<LogOffset, String>, Error> {
         let log = self.chain.log;
         let mut bytes = vec![0; (end.0 - offset.0).min(BLOCK_BYTES as u64) as usize];
@@ -231,35 +254,22 @@ impl Prefix {
         };
         bytes.resize(header.record_bytes.max(bytes.len() as u64) as usize, 0);
         read(segment, &mut bytes, offset)?;
-        let (mut at, mut stamp) = (header_bytes(log.streams()), self.stamp);
-        while at < header.record_bytes as usize {
-            let place = log.seal(LogOffset(offset.0 + at as u64));
-            let entry = match record::parse(&bytes[at..header.record_bytes as usize], place) {
-                Ok(entry) => entry,
+        let mut before = self.stamp;
+        for (_, entry) in Records::<D>::new(&log, offset, &bytes[..header.record_bytes as usize]) {
+            let order = match entry {
+                Ok(Entry::Record(record)) => record.header(),
+                Ok(Entry::Skip(_)) => continue,
                 Err(error) => return Ok(Err(error.to_string())),
             };
-            if let Entry::Record(record) = &entry {
-                let (found, raw_dep) = (record.header().stamp, record.header().raw_dep);
-                promises.records.push(Read {
-                    stamp: found,
-                    raw_dep,
-                    epoch: record.header().epoch,
-                    closed: header.closed,
-                });
-                if found <= stamp || found > header.stamp {
-                    return Ok(Err(format!("stamp {found} follows {stamp} in a batch up to {}", header.stamp)));
-                }
-                stamp = found;
+            let stamp = order.stamp;
+            found.records.push(Read { order, closed: header.closed });
+            if stamp <= before || stamp > header.stamp {
+                return Ok(Err(format!("stamp {stamp} follows {before} in a batch up to {}", header.stamp)));
             }
-            at += entry.len();
+            before = stamp;
         }
         self.stamp = header.stamp;
-        promises.csn = promises.csn.max(header.csn);
-        for Certificate { stream, stamp, reach } in certificates {
-            let (certified, reached) =
-                (&mut promises.certified[stream.0 as usize], &mut promises.reached[stream.0 as usize]);
-            (*certified, *reached) = (stamp.max(*certified), reach.max(*reached));
-        }
+        found.promises.note(header.csn, certificates);
         Ok(Ok(header.end()))
     }
 }

@@ -19,10 +19,10 @@ use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
 use crate::directory::manifest::Manifest;
 use crate::error::{Error, RecoveryError, SalvageError};
-use crate::ids::{DatabaseId, Generation, LogOffset};
+use crate::ids::{DatabaseId, Generation, LogOffset, Stamp};
 use crate::io::{Disk, OpenMode};
-use crate::log::format::batch::header_bytes;
-use crate::log::format::record::{self, Entry};
+use crate::log::format::record::Entry;
+use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment};
 use crate::recovery::chain::Chain;
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
@@ -206,21 +206,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Replays the records of a batch up to the first that is unsound; returns where that is and what is wrong.
+    /// Replays the records of a batch up to the first that is unsound; returns where that is and what is wrong. A segment does
+    /// not say which protocol wrote it, and there may be no manifest that does: records depend on a stamp under all of them.
     fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
         let mut replay = self.machine.batch();
-        let mut at = header_bytes(header.log.streams());
-        while at < bytes.len() {
-            match record::parse(&bytes[at..], header.log.seal(LogOffset(offset.0 + at as u64))) {
-                Ok(entry) => {
-                    if let Entry::Record(record) = &entry {
-                        self.report.records += 1;
-                        self.report.replayed += 1;
-                        replay.replay(record);
-                    }
-                    at += entry.len();
+        let mut records = Records::<Stamp>::new(&header.log, offset, bytes);
+        while let Some((_, entry)) = records.next() {
+            match entry {
+                Ok(Entry::Record(record)) => {
+                    self.report.records += 1;
+                    self.report.replayed += 1;
+                    replay.replay(&record);
                 }
-                Err(error) => return Some((at, error.to_string())),
+                Ok(Entry::Skip(_)) => {}
+                Err(error) => return Some((records.sound_bytes(), error.to_string())),
             }
         }
         None

@@ -9,27 +9,13 @@ use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::BatchHeader;
 use crate::log::format::segment::{HEADER_BYTES, Segment};
 
-/// How much is read at once where a batch is looked for.
-const SEARCHED_BYTES: u64 = 64 * BLOCK_BYTES as u64;
-
 /// Returns where the first batch with a sound header begins, at `from` or behind it, and before `end`.
 pub(in crate::operate) fn next_batch(
     segment: &Segment,
     from: LogOffset,
     end: LogOffset,
 ) -> Result<Option<LogOffset>, RecoveryError> {
-    let (log, mut offset, mut bytes) = (&segment.header.log, from, Vec::new());
-    while offset < end {
-        bytes.resize(SEARCHED_BYTES.min(end.0 - offset.0) as usize, 0);
-        read(segment, &mut bytes, offset)?;
-        for block in bytes.chunks(BLOCK_BYTES) {
-            if BatchHeader::names(block, log, offset) && BatchHeader::decode(block, log, offset).is_ok() {
-                return Ok(Some(offset));
-            }
-            offset.0 += BLOCK_BYTES as u64;
-        }
-    }
-    Ok(None)
+    BatchHeader::find(&segment.header.log, from, end, |buffer, offset| read(segment, buffer, offset))
 }
 
 /// Reads `buffer` full; what the file does not have reads as zeros.

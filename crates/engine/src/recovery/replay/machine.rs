@@ -2,16 +2,18 @@
 //!
 //! Absent: threads (workers.rs), what a record means (values.rs).
 
+use crate::log::format::dependency::Dependency;
 use crate::log::format::record::RecordReader;
+use crate::log::protocol::recovery_rule::RecoveryRule;
+use crate::log::protocol::replay_order::ReplayOrder;
 
 /// Replays records that live into a store. Each thread has a machine of its own; together they have one store.
 ///
 /// # The law
 ///
 /// - **Replay.** The machines of a store may be fed a set of records in any order, split over them in any way, and each
-///   record any number of times, where the protocol allows any order
-///   ([`ReplayOrder`](crate::log::protocol::replay_order::ReplayOrder)). What is in the store after the merge depends on the
-///   set alone.
+///   record any number of times, where the stamps of the protocol say what the machine [needs](ReplayMachine::NEEDS). What
+///   is in the store after the merge depends on the set alone.
 /// - **Merge.** It begins when every machine of the store has replayed its last record. No machine replays afterwards. The
 ///   machines may merge in any order, and at the same time.
 ///
@@ -20,6 +22,9 @@ use crate::log::format::record::RecordReader;
 pub(crate) trait ReplayMachine: Send + 'static {
     /// The machine while it is fed the records of one batch.
     type Batch<'m>: ReplayBatch;
+
+    /// What the stamps of records have to say of their order, so that the law holds.
+    const NEEDS: ReplayOrder;
 
     /// Begins a batch.
     fn batch(&mut self) -> Self::Batch<'_>;
@@ -30,8 +35,13 @@ pub(crate) trait ReplayMachine: Send + 'static {
 
 /// A machine that is fed the records of one batch, in the order of their stream.
 pub(crate) trait ReplayBatch {
-    /// Replays a record that lives.
-    fn replay(&mut self, record: &RecordReader<'_>);
+    /// Replays a record that lives. What it depends on decided that it does, and means nothing here.
+    fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>);
+}
+
+/// Checks that the records of a protocol may be fed to a machine in any order.
+pub(crate) fn expect_order<R: RecoveryRule, M: ReplayMachine>() {
+    assert!(M::NEEDS <= R::ORDER, "the machine needs stamps that say {:?}, and these say {:?}", M::NEEDS, R::ORDER);
 }
 
 /// A machine that replays nothing, for those who only read and count.
@@ -40,6 +50,8 @@ pub(crate) struct NullMachine;
 
 impl ReplayMachine for NullMachine {
     type Batch<'m> = NullMachine;
+
+    const NEEDS: ReplayOrder = ReplayOrder::Unknown;
 
     fn batch(&mut self) -> NullMachine {
         NullMachine
@@ -52,5 +64,5 @@ impl ReplayMachine for NullMachine {
 
 impl ReplayBatch for NullMachine {
     #[inline(always)]
-    fn replay(&mut self, _record: &RecordReader<'_>) {}
+    fn replay<D: Dependency>(&mut self, _record: &RecordReader<'_, D>) {}
 }

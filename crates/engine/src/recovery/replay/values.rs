@@ -19,7 +19,10 @@ use super::machine::{ReplayBatch, ReplayMachine};
 use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::ids::{Stamp, TableId};
+use crate::log::format::dependency::Dependency;
+use crate::log::format::payload::PayloadReader;
 use crate::log::format::record::RecordReader;
+use crate::log::protocol::replay_order::ReplayOrder;
 use crate::recovery::{faults, workers};
 use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_max};
 use crate::table::store::{RecordTree, Store};
@@ -61,6 +64,9 @@ impl ValueMachine {
 impl ReplayMachine for ValueMachine {
     type Batch<'m> = ValueBatch<'m>;
 
+    /// The last writer of a key wins.
+    const NEEDS: ReplayOrder = ReplayOrder::PerKey;
+
     fn batch(&mut self) -> ValueBatch<'_> {
         assert!(!self.is_merging, "no machine replays when the merge has begun");
         let ValueMachine { memory, participant, trees, tombstones, handled_bytes, .. } = self;
@@ -90,11 +96,13 @@ pub(crate) struct ValueBatch<'m> {
 }
 
 impl ReplayBatch for ValueBatch<'_> {
-    fn replay(&mut self, record: &RecordReader<'_>) {
+    fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>) {
         let stamp = record.header().stamp;
         assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
-        for write in record.writes() {
-            self.write(stamp, write.table, write.key, write.row);
+        match record.payload() {
+            PayloadReader::Values(writes) => {
+                writes.for_each(|write| self.write(stamp, write.table, write.key, write.row));
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ fn feed(machine: &mut ValueMachine, log: &LogIdentity, records: &[Vec<u8>], rng:
     while records.peek().is_some() {
         let mut batch = machine.batch();
         for bytes in records.by_ref().take(rng.usize(1..8)) {
-            match record::parse(bytes, log.seal(LogOffset(0))).unwrap() {
+            match record::parse::<Stamp>(bytes, log.seal(LogOffset(0))).unwrap() {
                 Entry::Record(record) => batch.replay(&record),
                 Entry::Skip(_) => unreachable!("no skip was written"),
             }

@@ -4,6 +4,7 @@ mod damage;
 mod history;
 mod inspect;
 mod law;
+mod rule;
 mod until;
 mod world;
 

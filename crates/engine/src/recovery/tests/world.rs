@@ -15,6 +15,7 @@ use crate::io::disk_for_tests::TestDisk;
 use crate::io::{BLOCK_BYTES, Environment};
 use crate::log::format::LogIdentity;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{RecordHeader, encode, encoded_len};
@@ -198,11 +199,23 @@ impl Writer {
         csn: u64,
         certificates: &[(u32, u64)],
     ) -> &mut Writer {
+        self.batch_as(txns, |txn| Stamp(txn.raw_dep), stamp, csn, certificates)
+    }
+
+    /// As [`Writer::batch_with`], with records that depend on what `raw_dep` says.
+    pub(super) fn batch_as<D: Dependency>(
+        &mut self,
+        txns: &[Txn],
+        raw_dep: impl Fn(&Txn) -> D,
+        stamp: u64,
+        csn: u64,
+        certificates: &[(u32, u64)],
+    ) -> &mut Writer {
         let offset = self.end();
         let mut bytes = vec![0; header_bytes(self.log.streams())];
         for txn in txns {
             let at = LogOffset(offset.0 + bytes.len() as u64);
-            bytes.extend(encoded(txn, &self.log, at));
+            bytes.extend(encoded_as(txn, raw_dep(txn), &self.log, at));
         }
         let record_bytes = bytes.len() as u64;
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0xee);
@@ -273,8 +286,11 @@ impl Writer {
 
 /// The record of `txn` at `offset` of `log`.
 pub(super) fn encoded(txn: &Txn, log: &LogIdentity, offset: LogOffset) -> Vec<u8> {
+    encoded_as(txn, Stamp(txn.raw_dep), log, offset)
+}
+
+fn encoded_as<D: Dependency>(txn: &Txn, raw_dep: D, log: &LogIdentity, offset: LogOffset) -> Vec<u8> {
     let shapes = txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
-    let raw_dep = Stamp(txn.raw_dep);
     let mut bytes = vec![0; encoded_len(&raw_dep, values::encoded_len(shapes))];
     let header = RecordHeader {
         stamp: Stamp(txn.stamp),

@@ -1,6 +1,10 @@
 //! What a record says of its transaction: how to bring its effects about again. One file for each kind.
+//!
+//! Invariant: whoever writes, checks or reads a payload matches its kind here, so that a kind that is added is missed by nobody.
 
 pub mod values;
+
+use values::Writes;
 
 /// Which kind of payload a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,30 @@ impl PayloadKind {
     /// Returns the kind that `tag` stands for.
     pub fn of(tag: u32) -> Option<PayloadKind> {
         (tag == PayloadKind::Values.tag()).then_some(PayloadKind::Values)
+    }
+
+    /// Checks that `bytes` begin with a payload of this kind and returns how many of them it takes; `count` is the number in the
+    /// header of its record.
+    pub(in crate::log::format) fn check(self, bytes: &[u8], count: u32) -> Result<usize, PayloadError> {
+        match self {
+            PayloadKind::Values => values::check(bytes, count),
+        }
+    }
+}
+
+/// The payload of a record, by its kind.
+#[derive(Clone)]
+pub enum PayloadReader<'a> {
+    /// The rows that the transaction wrote, in the order in which they were encoded.
+    Values(Writes<'a>),
+}
+
+impl<'a> PayloadReader<'a> {
+    /// Returns the payload at the start of `bytes`, which [`PayloadKind::check`] has accepted.
+    pub(in crate::log::format) fn new(kind: PayloadKind, bytes: &'a [u8], count: u32) -> PayloadReader<'a> {
+        match kind {
+            PayloadKind::Values => PayloadReader::Values(Writes::new(bytes, count)),
+        }
     }
 }
 

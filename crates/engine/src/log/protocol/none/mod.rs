@@ -1,10 +1,14 @@
 //! No log: commits are ordered, never durable. The upper bound that measurements compare with.
 //!
+//! There is no `frontier.rs`: no stream, no frontier that moves.
+//!
 //! Invariant: nothing is shared between workers, and every receipt is born acknowledged.
 
-pub(super) mod cut;
-pub(super) mod replay_order;
+mod cut;
+mod replay_order;
 mod stamp;
+
+use cut::NoRule;
 
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
@@ -18,6 +22,7 @@ pub(crate) struct Unlogged;
 
 impl LogProtocol for Unlogged {
     type Dependency = Stamp;
+    type Rule = NoRule;
 
     fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         Ok(Some(stamp::draw(base)))

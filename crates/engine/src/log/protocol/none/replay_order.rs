@@ -3,4 +3,4 @@
 use crate::log::protocol::replay_order::ReplayOrder;
 
 /// Nothing is replayed: a stamp that two transactions share is in no log.
-pub(crate) const VALUES: ReplayOrder = ReplayOrder::Nothing;
+pub(super) const ORDER: ReplayOrder = ReplayOrder::Unknown;

@@ -3,13 +3,14 @@
 //! An SSN orders a commit after everything it read or overwrote, and nothing else. A commit is durable when its own
 //! stream is durable up to it and every stream up to what it read (`raw_dep`).
 
-pub(super) mod cut;
+mod cut;
 mod frontier;
-pub(super) mod replay_order;
+mod replay_order;
 mod stamp;
 
 use std::sync::Arc;
 
+use cut::PoplarRule;
 pub(crate) use frontier::PoplarFrontier;
 
 use crate::error::LogError;
@@ -32,6 +33,7 @@ impl Poplar {
 
 impl LogProtocol for Poplar {
     type Dependency = Stamp;
+    type Rule = PoplarRule;
 
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         stamp::draw(&self.log, stream, base, record_bytes)

@@ -6,7 +6,7 @@
 use crate::log::protocol::replay_order::ReplayOrder;
 
 /// The last writer of a key has its greatest SSN, in whatever stream.
-pub(crate) const VALUES: ReplayOrder = ReplayOrder::LastWriterWins;
+pub(super) const ORDER: ReplayOrder = ReplayOrder::PerKey;
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,14 @@
 //! A commit is durable when the log is durable up to it. What it read has smaller LSNs in the same stream, so its own
 //! LSN says it all; a reader waits for the greatest LSN it read.
 
-pub(super) mod cut;
+mod cut;
 mod frontier;
-pub(super) mod replay_order;
+mod replay_order;
 mod stamp;
 
 use std::sync::Arc;
 
+use cut::SerialRule;
 pub(crate) use frontier::SerialFrontier;
 
 use crate::error::LogError;
@@ -35,6 +36,7 @@ impl Serial {
 
 impl LogProtocol for Serial {
     type Dependency = Stamp;
+    type Rule = SerialRule;
 
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         assert_eq!(stream, StreamId(0), "a total order has one stream");

@@ -5,7 +5,7 @@
 use crate::log::protocol::replay_order::ReplayOrder;
 
 /// The last writer of a key has its greatest LSN.
-pub(crate) const VALUES: ReplayOrder = ReplayOrder::LastWriterWins;
+pub(super) const ORDER: ReplayOrder = ReplayOrder::PerKey;
 
 #[cfg(test)]
 mod tests {
