@@ -92,6 +92,6 @@ pub fn phase_name(phase: RecoveryPhase) -> &'static str {
         RecoveryPhase::Persist => "persist",
         RecoveryPhase::Replay => "replay",
         RecoveryPhase::Index => "index",
-        RecoveryPhase::Verify => "verify",
+        RecoveryPhase::Check => "check",
     }
 }

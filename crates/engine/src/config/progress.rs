@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-/// A stage of recovery, in order.
+/// A stage of recovery, in order. [`Checkpoint`](RecoveryPhase::Checkpoint), [`Scan`](RecoveryPhase::Scan),
+/// [`Replay`](RecoveryPhase::Replay) and [`Index`](RecoveryPhase::Index) are reported to the callback. The report at the end has
+/// the time that each took, where that of [`Cut`](RecoveryPhase::Cut) is a part of [`Persist`](RecoveryPhase::Persist).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecoveryPhase {
     /// Reading the manifest.
@@ -17,10 +19,10 @@ pub enum RecoveryPhase {
     Persist,
     /// Installing the other rows.
     Replay,
+    /// Checking the result.
+    Check,
     /// Building secondary indexes.
     Index,
-    /// Checking the result.
-    Verify,
 }
 
 /// How far recovery has come.

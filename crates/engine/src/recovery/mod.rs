@@ -13,7 +13,7 @@
 //!    begins. From here on the decision stands, whatever happens ([`freeze`]). Where the database is taken back to an
 //!    epoch ([`until`]), that is a part of the decision: nothing later ever counts again.
 //! 5. **Replay** what waited for the cut ([`second_pass`]), by last writer wins; then the machines merge.
-//! 6. **Verify** the result ([`postconditions`]).
+//! 6. **Check** the result ([`postconditions`]). To [`verify`] a database is another thing: to read all of it, for people.
 //!
 //! Invariants:
 //! - Nothing that is durable is changed or removed before step 4 is durable; a crash at any moment leaves files from
@@ -125,7 +125,7 @@ pub(crate) fn run(
     (report.max_seen, report.clean) = (next.current.floor, manifest.is_closed());
     report.cut = verdicts.last().map_or(next.current.floor, |verdict| verdict.cut);
     postconditions::check(disk, home, &next, &report, &scanned.total())?;
-    report.verify_seconds = watch.lap();
+    report.check_seconds = watch.lap();
     report.seconds = watch.total();
     Ok(Recovered { manifest: next, report })
 }

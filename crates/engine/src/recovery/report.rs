@@ -47,7 +47,7 @@ pub struct RecoveryReport {
     /// Installing what only the cut decided, and purging tombstones, in seconds.
     pub replay_seconds: f64,
     /// Checking the result, in seconds.
-    pub verify_seconds: f64,
+    pub check_seconds: f64,
     /// Opening the tables and building their secondary indexes, in seconds.
     pub index_seconds: f64,
     /// Rows that secondary indexes were built from.
@@ -142,13 +142,13 @@ impl fmt::Display for RecoveryReport {
         writeln!(f, "  stamps   cut {}, greatest seen {}", self.cut, self.max_seen)?;
         write!(
             f,
-            "  seconds  manifest {:.3}, checkpoint {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, verify {:.3}, indexes {:.3}",
+            "  seconds  manifest {:.3}, checkpoint {:.3}, scan {:.3}, persist {:.3}, replay {:.3}, check {:.3}, indexes {:.3}",
             self.manifest_seconds,
             self.checkpoint_seconds,
             self.scan_seconds,
             self.persist_seconds,
             self.replay_seconds,
-            self.verify_seconds,
+            self.check_seconds,
             self.index_seconds,
         )
     }
