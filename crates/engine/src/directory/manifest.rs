@@ -152,7 +152,8 @@ impl Layout {
 pub struct FrozenGeneration {
     /// How it was laid out.
     pub layout: Layout,
-    /// A record lives iff its stamp or its `raw_dep` is at or below the cut (Poplar's RSNe).
+    /// What decides which of its records live, by the rule of its protocol: for Poplar RSNe. A rule that needs more than a stamp
+    /// has the ends of the streams.
     pub cut: Stamp,
     /// The greatest stamp in it, discarded records included.
     pub max_seen: Stamp,
