@@ -503,10 +503,6 @@ impl Matching<'_> {
     fn identified(&self, seen: &Seen, identity: &Identity) -> Result<Option<u32>, DirectoryError> {
         let (path, home) = (seen.path.clone(), self.home().to_owned());
         let (found, expected) = (identity.database, self.manifest.database);
-        if found != expected && path == home {
-            let what = format!("the first is of database {:032x}, the second of {:032x}", found.0, expected.0);
-            return Err(DirectoryError::Mixed { home, what });
-        }
         if found != expected {
             return Err(DirectoryError::OtherDatabase { path, home, found, expected });
         }

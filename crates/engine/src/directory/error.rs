@@ -72,9 +72,7 @@ pub enum DirectoryError {
         file: PathBuf,
     },
     /// A directory of another database.
-    #[error(
-        "{} belongs to database {:032x}, and not to {:032x}, the one in {}; name the directories of one database",
-        path.display(), found.0, expected.0, home.display())]
+    #[error("{}", other_database(path, home, *found, *expected))]
     OtherDatabase {
         /// The directory.
         path: PathBuf,
@@ -275,6 +273,20 @@ fn cure(source: &io::Error) -> &'static str {
         "" => "; check the path, its permissions and the space left",
         cure => cure,
     }
+}
+
+/// Where the first directory itself is of two databases, naming others does not help.
+fn other_database(path: &Path, home: &Path, found: DatabaseId, expected: DatabaseId) -> String {
+    let (found, expected) = (format!("{:032x}", found.0), format!("{:032x}", expected.0));
+    if path == home {
+        let what = format!("the first is of database {found}, the second of {expected}");
+        return DirectoryError::Mixed { home: home.to_owned(), what }.to_string();
+    }
+    let home = home.display();
+    format!(
+        "{} belongs to database {found}, and not to {expected}, the one in {home}; name the directories of one database",
+        path.display()
+    )
 }
 
 impl DirectoryError {
