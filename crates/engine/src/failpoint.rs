@@ -67,7 +67,7 @@ pub enum Mutation {
     NotRetained,
     /// What an epoch overwrites is kept for the snapshot of the epoch before.
     RetainedForAnother,
-    /// Whoever commits looks for a snapshot before its locks are held and its epoch is drawn (breaks N1).
+    /// Whoever commits looks for a snapshot before its locks are held and its epoch is drawn (breaks U1).
     StaleAnnouncement,
     /// Records are purged during a snapshot, and what it has of them is not kept.
     OrphansForgotten,

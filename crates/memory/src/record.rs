@@ -1,15 +1,15 @@
 //! Records: the shared, lockable place of one key, with its row version and the stamp of its last writer.
 //!
 //! The header word is `stamp << 3 | DEAD | LOCK`. Invariants:
-//! - **R1** the word's stamp strictly increases with every install, absences included (P1 of Poplar).
-//! - **R2** a null version means that the key is absent, and then the word's stamp is the tombstone's or placeholder's.
-//! - **R3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
+//! - **W1** the word's stamp strictly increases with every install, absences included (P1).
+//! - **W2** a null version means that the key is absent, and then the word's stamp is the tombstone's or placeholder's.
+//! - **W3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
 //!   is committed, and validation finds whatever is missing.
-//! - **R4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
+//! - **W4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
 //!   clock of the structure that the record was given to, which `read` checks too. A snapshot may own it in between.
-//! - **R5** a dead record is absent and stays dead; whoever finds it looks its key up again.
+//! - **W5** a dead record is absent and stays dead; whoever finds it looks its key up again.
 //!
-//! Neither memory safety nor R4 rests on the caller's locking; R1 to R3 do, and are asserted.
+//! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 do, and are asserted.
 //!
 //! Deliberately absent: lock queues, deadlock handling, chains of versions.
 
@@ -171,7 +171,7 @@ impl Record {
         self.check(pin);
         // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
         let version = NonNull::new(self.header.version.load(Ordering::Acquire))?;
-        // SAFETY: R4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
+        // SAFETY: W4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
         // `pin` is borrowed.
         Some(unsafe { Version::from_raw(version.cast()) })
     }
@@ -249,7 +249,7 @@ impl Record {
     /// For the holder of the lock: makes `version` the row (`None`: deletes it), retires the old one and unlocks.
     ///
     /// # Panics
-    /// Where the record is not locked, where `stamp` does not follow the last writer's (R1) or is not the version's, or
+    /// Where the record is not locked, where `stamp` does not follow the last writer's (W1) or is not the version's, or
     /// where `pin` is of another clock than the index that holds the record.
     pub fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
         let new = self.begin_install(pin, version, stamp);
@@ -297,7 +297,7 @@ impl Record {
 
     fn end_install(&self, pin: &Pin<'_>, old: Option<NonNull<version::Header>>, stamp: Stamp) {
         if let Some(old) = old {
-            // SAFETY: R4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
+            // SAFETY: W4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
             // the same clock.
             unsafe { pin.retire_version(old.cast()) };
         }

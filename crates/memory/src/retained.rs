@@ -1,4 +1,4 @@
-//! Snapshots: the state at the end of an epoch, read while transactions go on (docs/protocols.md, copy-on-write).
+//! Snapshots: the state at the end of an epoch, read while transactions go on (docs/protocols.md, copy on write).
 //!
 //! A snapshot has a number n and a boundary, an epoch E: it is what the transactions with an epoch up to E left behind. It
 //! is *announced* before any transaction can have read an epoch beyond E. From then on whoever overwrites or deletes, with an
@@ -7,22 +7,22 @@
 //! then releases the store.
 //!
 //! Invariants:
-//! - **N1** Who reads an epoch beyond E before a `SeqCst` fence sees the announcement, or a later one, after it: `announce`
+//! - **U1** Who reads an epoch beyond E before a `SeqCst` fence sees the announcement, or a later one, after it: `announce`
 //!   stores, fences, and then the clock still shows E or less; so of the two fences that of `announce` is first. An
 //!   announcement that the clock overtook is void and the next one has another number, because versions may carry it.
-//! - **N2** A version's interval is below n iff its transaction's epoch is at most E and the scan has not taken it. One that
-//!   does not see announcement n has an epoch up to E by N1, and gives n - 1 or less. One that does compares.
-//! - **N3** A record's version of E is in the record while that one's interval is below n; else, until the scan takes it, in
+//! - **U2** A version's interval is below n iff its transaction's epoch is at most E and the scan has not taken it. One that
+//!   does not see announcement n has an epoch up to E by U1, and gives n - 1 or less. One that does compares.
+//! - **U3** A record's version of E is in the record while that one's interval is below n; else, until the scan takes it, in
 //!   the store; else there was none. The exchange and the entry into the store are one step under the store's lock.
-//! - **N4** The scan takes each version of E once. It marks a version that it finds in the record, fences and looks at
+//! - **U4** The scan takes each version of E once. It marks a version that it finds in the record, fences and looks at
 //!   the record again; the overwriter exchanges, fences and looks at the mark: so either he sees the mark and keeps nothing, or
 //!   the scan sees the exchange and takes the version out of the store, too.
-//! - **N5** Before a record leaves its index, its version is moved from the store to the *orphans*, with its key. So the scan
+//! - **U5** Before a record leaves its index, its version is moved from the store to the *orphans*, with its key. So the scan
 //!   finds every version of E in a record, in the store or among the orphans; at its end the store is empty.
-//! - **N6** The store owns versions that are unlinked. It is closed piece by piece when the scan is over, and what it held is
+//! - **U6** The store owns versions that are unlinked. It is closed piece by piece when the scan is over, and what it held is
 //!   retired; who finds a piece closed retires the version himself. An announcement goes only when all pieces are closed.
 //!
-//! Memory safety rests on N6 and on pins alone, not on what callers do.
+//! Memory safety rests on U6 and on pins alone, not on what callers do.
 //!
 //! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs nothing but a
 //! read of a rarely written pointer per commit while no snapshot is active.
@@ -124,7 +124,7 @@ impl Snapshots {
     }
 
     /// Where a transaction with this epoch stands. To be asked under the pin and after the fence that [`Pin::current_epoch`]
-    /// ends with (N1).
+    /// ends with (U1).
     #[inline]
     pub fn interval<'a>(&'a self, pin: &'a Pin<'_>, epoch: Epoch) -> Interval<'a> {
         let announcement = self.current(pin);
@@ -184,7 +184,7 @@ impl Snapshots {
         let announcement = self.current(pin);
         let Some(retained) = &announcement.retained else { return false };
         if retained.close_next(|old| {
-            // SAFETY: N6: it was unlinked before it came into the store, and left the store once, now.
+            // SAFETY: U6: it was unlinked before it came into the store, and left the store once, now.
             unsafe { pin.retire(old) }
         }) {
             return true;
@@ -218,7 +218,7 @@ impl Drop for Snapshots {
         let current = unsafe { Box::from_raw(self.current.load(Ordering::Acquire)) };
         if let Some(retained) = &current.retained {
             while retained.close_next(|old| {
-                // SAFETY: N6, as in `release`; readers may hold versions under pins of this clock.
+                // SAFETY: U6, as in `release`; readers may hold versions under pins of this clock.
                 unsafe { self.epochs.retire_unpinned(old) }
             }) {}
         }
@@ -246,7 +246,7 @@ impl Retained {
     ) -> Option<NonNull<version::Header>> {
         let mut shard = lock(self.shard(address));
         let old = unlink()?;
-        // N4, with the fence in `Snapshot::take`.
+        // U4, with the fence in `Snapshot::take`.
         fence(Ordering::SeqCst);
         // SAFETY: this thread has just unlinked it.
         let version = unsafe { Version::from_raw(old.cast()) };
@@ -329,7 +329,7 @@ impl<'a> Snapshot<'a> {
         let found = current.filter(|version| version.interval() < number);
         if let Some(version) = found {
             version.set_taken(number);
-            // N4, with the fence in `Retained::keep`.
+            // U4, with the fence in `Retained::keep`.
             fence(Ordering::SeqCst);
             if self.pin.get(record).version(self.pin).is_some_and(|again| ptr::eq(again, version)) {
                 return found;
@@ -340,7 +340,7 @@ impl<'a> Snapshot<'a> {
             // The overwriter saw the mark; or he came before it, and a purge has been here since.
             return found.filter(|version| !self.retained.has_orphan(version));
         };
-        // SAFETY: N6: the store owned it under this pin, and it left the store once, now; so it lives while `pin` does.
+        // SAFETY: U6: the store owned it under this pin, and it left the store once, now; so it lives while `pin` does.
         unsafe {
             self.pin.retire(retired(version));
             Some(Version::from_raw(version.cast()))
@@ -348,7 +348,7 @@ impl<'a> Snapshot<'a> {
     }
 
     /// The owner of a record's lock is about to take it out of its index, the primary one of `table`: what the snapshot
-    /// needs of it is kept in another way (N5).
+    /// needs of it is kept in another way (U5).
     pub fn orphan(&self, record: &Record, table: u32) {
         let mut shard = lock(self.retained.shard(record.address()));
         if let Some(version) = shard.versions.remove(&record.address()) {

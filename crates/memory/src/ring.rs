@@ -6,12 +6,12 @@
 //! ring is in the way, the rest of the lap becomes a *skip* (`u32` length with the top bit set, little-endian, then zeros).
 //!
 //! Invariants:
-//! - **G1** {stamp, offset, batch accounting} of a reservation, the closing of a batch, and certifying idleness are each one
+//! - **F1** {stamp, offset, batch accounting} of a reservation, the closing of a batch, and certifying idleness are each one
 //!   step under the latch. So every record in a closed batch has a stamp at most the batch's, every later one a greater one.
-//! - **G2** each byte in `[released, released + capacity)` belongs to one owner: an unfilled reservation (record and skip
+//! - **F2** each byte in `[released, released + capacity)` belongs to one owner: an unfilled reservation (record and skip
 //!   before it), the holder of the closed batch (its header and padding at once, all of it once it is filled), or nobody.
-//! - **G3** at most one batch is closed and not yet released; workers meanwhile go on in the next.
-//! - **G4** a worker that reserves either fills or the process ends: a hole would stop the log for ever.
+//! - **F3** at most one batch is closed and not yet released; workers meanwhile go on in the next.
+//! - **F4** a worker that reserves either fills or the process ends: a hole would stop the log for ever.
 //!
 //! How bytes change hands: filling adds to the batch's `buffered` counter with Release, the logger reads it with Acquire; the sum
 //! equals what was reserved only after the last of these additions, and as they are read-modify-writes all of them are
@@ -265,7 +265,7 @@ impl Ring {
     /// batch's stamp. The records may still be being filled: see [`Ring::wait_filled`].
     ///
     /// # Panics
-    /// Where the last closed batch is not yet released (G3).
+    /// Where the last closed batch is not yet released (F3).
     pub fn close_batch(&self, raise_to: Stamp) -> Batch {
         assert!(raise_to <= Stamp::MAX, "a stamp fits in 61 bits");
         let (batch, padding) = {
@@ -293,7 +293,7 @@ impl Ring {
             (batch, record_end..end)
         };
         if !padding.is_empty() {
-            // SAFETY: G2: the padding belongs to whoever closed the batch, and nobody else has the batch yet.
+            // SAFETY: F2: the padding belongs to whoever closed the batch, and nobody else has the batch yet.
             unsafe { self.bytes.slice_mut(padding.start, padding.end - padding.start) }.fill(0);
         }
         batch
@@ -319,7 +319,7 @@ impl Ring {
     /// The batch's header, to be written.
     pub fn header_mut<'a>(&'a self, batch: &'a mut Batch) -> &'a mut [u8] {
         self.check(batch);
-        // SAFETY: G2: the header belongs to the holder of the batch, which is borrowed exclusively.
+        // SAFETY: F2: the header belongs to the holder of the batch, which is borrowed exclusively.
         unsafe { self.bytes.slice_mut(batch.start, self.header) }
     }
 
@@ -332,7 +332,7 @@ impl Ring {
         assert!(self.is_filled(batch), "a batch is read when all its records are filled");
         let len = batch.end - batch.start;
         let first = len.min(self.bytes.lap_left(batch.start));
-        // SAFETY: G2: a filled batch belongs to its holder, which is borrowed.
+        // SAFETY: F2: a filled batch belongs to its holder, which is borrowed.
         unsafe { [self.bytes.slice(batch.start, first), self.bytes.slice(batch.start + first, len - first)] }
     }
 
@@ -404,7 +404,7 @@ impl fmt::Debug for Ring {
     }
 }
 
-/// Space for one record, with its place in the order. It must be filled: dropped unfilled it ends the process (G4).
+/// Space for one record, with its place in the order. It must be filled: dropped unfilled it ends the process (F4).
 #[must_use = "a reservation that is not filled ends the process"]
 pub struct Reservation<'r> {
     ring: &'r Ring,
@@ -432,7 +432,7 @@ impl Reservation<'_> {
     pub fn fill(self, write: impl FnOnce(&mut [u8])) {
         let bytes = &self.ring.bytes;
         if self.skip > 0 {
-            // SAFETY: G2: the skip belongs to this reservation, which is consumed.
+            // SAFETY: F2: the skip belongs to this reservation, which is consumed.
             let skip = unsafe { bytes.slice_mut(self.offset - self.skip, self.skip) };
             let (length, rest) = skip.split_at_mut(size_of::<u32>());
             length.copy_from_slice(&(self.skip as u32 | SKIP_BIT).to_le_bytes());
@@ -440,7 +440,7 @@ impl Reservation<'_> {
         }
         // The next record is often of this size and by this worker: let its lines come while this one is written.
         bytes.expect_writes(self.offset + self.len, self.len);
-        // SAFETY: G2: the record belongs to this reservation, which is consumed.
+        // SAFETY: F2: the record belongs to this reservation, which is consumed.
         write(unsafe { bytes.slice_mut(self.offset, self.len) });
         // Release: whoever sees the batch complete sees the bytes.
         self.ring.buffered[self.parity].fetch_add(self.skip + self.len, Ordering::Release);
@@ -562,7 +562,7 @@ impl Bytes {
     ///
     /// # Safety
     /// Nobody else reads or writes the piece during `'a`.
-    #[expect(clippy::mut_from_ref, reason = "the ring divides its bytes among their owners (G2)")]
+    #[expect(clippy::mut_from_ref, reason = "the ring divides its bytes among their owners (F2)")]
     unsafe fn slice_mut(&self, offset: u64, len: u64) -> &mut [u8] {
         let position = self.position(offset, len);
         self.races(position, len).for_each(RaceCell::write);

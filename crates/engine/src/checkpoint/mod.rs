@@ -7,16 +7,9 @@
 //!         -> wait until that stamp is stable -> manifest -> remove the checkpoint before
 //! ```
 //!
-//! Invariants (docs/protocols.md):
-//! - **K1** An epoch checkpoint holds what the transactions with an epoch up to E left behind, no more and no less; a fuzzy
-//!   one holds for every key a version at least as new as that of the last transaction with a stamp up to RSN.
-//! - **K2** A checkpoint counts when a manifest names it, which is stored only when its files and their directories are
-//!   synced and everything that it holds, absences included, is stable. Nothing that a crash could discard is in it.
-//! - **K3** The checkpoint before, and the segments and generations whose every record the new one covers, go only after the
-//!   manifest that no longer names them is durable. A segment that was left before the boundary was drawn holds epochs up to
-//!   it; one whose successor has a floor up to RSN holds stamps up to that.
-//! - **K4** Epochs go on above E after recovery and stamps above `max_seen`: what a checkpoint makes recovery skip is
-//!   never younger than the checkpoint.
+//! Invariants: K1 to K4 in docs/protocols.md, with the arguments. In short: what a checkpoint holds is exactly a state of the
+//! database (K1) that no crash can discard any more when it counts (K2); nothing goes before that (K3); and nothing that recovery
+//! skips is younger (K4).
 //!
 //! Deliberately absent: the end of what is not needed any more, which the log's preparer makes into blank segments.
 

@@ -4,10 +4,8 @@
 //! stream's ring, [`Slot::fill`](persist::Slot::fill) writes the record, the stream's logger (log/persist/logger.rs)
 //! makes it durable and moves the frontier (log/acknowledge/watermark.rs), a [`Receipt`](crate::Receipt) tells.
 //!
-//! Invariants (docs/protocols.md has the arguments):
-//! - **P1** Stamps rise strictly within a stream, and per key, absent keys included.
-//! - **P2** A stream durable up to `d` never receives a record at or below `d` again.
-//! - After the first failure nothing is acknowledged and nothing is tried again.
+//! Invariants: P1 to P4 in docs/protocols.md, with the arguments. Besides, after the first failure nothing is acknowledged and
+//! nothing is tried again.
 //!
 //! Absent: which records survive a crash (recovery/), the manifest (directory/).
 

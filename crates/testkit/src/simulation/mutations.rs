@@ -163,8 +163,12 @@ pub const CASES: &[Case] = &[
     case(Mutation::AbortedLogged, "a transaction that did not validate is logged", "only what commits is logged"),
     case(Mutation::AbortNotValidated, "aborts and readers are not validated", "an abort tells what holds"),
     // Trees of many leaves, and large write sets.
-    case(Mutation::SplitHalfForgotten, "one half of a leaf that was read and split is observed", "1.1: phantoms")
-        .large(),
+    case(
+        Mutation::SplitHalfForgotten,
+        "one half of a leaf that was read and split is observed",
+        "serializability: phantoms",
+    )
+    .large(),
     case(
         Mutation::LaterLeavesUnobserved,
         "a scan observes only the leaf that it begins in",
@@ -217,12 +221,12 @@ pub const CASES: &[Case] = &[
         .large()
         .refused(),
     // Epochs and their checkpoints.
-    case(Mutation::LateEpoch, "the epoch is drawn after the validation", "1.1: an epoch cuts no dependency").epoch(),
+    case(Mutation::LateEpoch, "the epoch is drawn after the validation", "P4: an epoch cuts no dependency").epoch(),
     case(Mutation::EarlyScan, "the scan begins before its epoch has ended", "K1").epoch(),
-    case(Mutation::NotRetained, "what is overwritten is not kept for the snapshot", "K1, N3").epoch(),
-    case(Mutation::RetainedForAnother, "it is kept for the snapshot before", "K1, N2").epoch(),
-    case(Mutation::StaleAnnouncement, "committers look for a snapshot before their epoch is drawn", "K1, N1").epoch(),
-    case(Mutation::OrphansForgotten, "what a snapshot has of purged records is not kept", "K1, N5").epoch().refused(),
+    case(Mutation::NotRetained, "what is overwritten is not kept for the snapshot", "K1, U3").epoch(),
+    case(Mutation::RetainedForAnother, "it is kept for the snapshot before", "K1, U2").epoch(),
+    case(Mutation::StaleAnnouncement, "committers look for a snapshot before their epoch is drawn", "K1, U1").epoch(),
+    case(Mutation::OrphansForgotten, "what a snapshot has of purged records is not kept", "K1, U5").epoch().refused(),
     case(Mutation::EpochReused, "a generation's epochs begin at the floor", "K4").epoch(),
     case(Mutation::EpochFloorForgotten, "the floor leaves out the checkpoint's epoch", "K4").epoch(),
     case(Mutation::ScanPlaceLost, "a step does not go on where the one before stopped", "K1").epoch().large(),

@@ -7,6 +7,7 @@ mod dependencies;
 mod documents;
 mod floors;
 mod links;
+mod rule_ids;
 mod rules;
 mod spelling;
 mod widths;

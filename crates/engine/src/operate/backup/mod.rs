@@ -7,13 +7,7 @@
 //! restore:  mark the directory -> copy, checking every byte -> sync -> manifest -> recover -> remove the mark
 //! ```
 //!
-//! Invariants:
-//! - **B1** A backup is what its index lists. The index is replaced as a whole when everything in it is durable and was read
-//!   back; a backup that was interrupted leaves the one before, or none.
-//! - **B2** What a backup copies is a database that crashed where the copy ends: for every batch in it everything that this
-//!   batch knew to be durable is in it, too. It holds every transaction that had ended when its end was determined.
-//! - **B3** A directory that is being restored does not open until everything is in place and recovery has succeeded.
-//! - A backup only reads the database. It holds truncation up, nothing else.
+//! Invariants: B1 to B3 in docs/protocols.md. Besides, a backup only reads the database: it holds truncation up, nothing else.
 //!
 //! Deliberately absent: throttling, compression beyond that of checkpoints, and keeping several backups in one target.
 

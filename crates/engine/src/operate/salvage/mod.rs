@@ -6,16 +6,8 @@
 //! rows:        every sound block and record that is left, the newest version of each key -> new database
 //! ```
 //!
-//! Invariants:
-//! - The damaged database is only read.
-//! - **V1** The consistent state is one that recovery could have come to: a stream that lost something counts as durable up to
-//!   the last stamp before the loss, certificates and floors about it do not; the cut is the least of all streams; a record
-//!   counts as its protocol says. Nothing of a later generation counts: it may rest on what is lost.
-//! - **V2** A fuzzy checkpoint is a base only if the cut reaches everything it may hold; an epoch checkpoint is a state of
-//!   its own.
-//! - **V3** Where no such state is proven, nothing is written, unless rows are asked for, which promise no consistency.
-//! - **V4** Where no damage is reported, recovery's own judgement agrees that there is none.
-//! - The target does not open until everything is in it.
+//! Invariants: V1 to V4 in docs/protocols.md. Besides, the damaged database is only read, and the target does not open until
+//! everything is in it.
 //!
 //! Deliberately absent: salvage without a manifest other than of rows (the cuts of earlier generations are nowhere else), and
 //! older checkpoints (none is kept).
