@@ -76,14 +76,14 @@ pub struct Ring {
 
 /// What a reservation writes, together on one line (as far as the platform's mutex is small).
 struct Latch {
-    state: Mutex<State>,
+    state: Mutex<RingState>,
     /// A copy of `state.last`.
     last: AtomicU64,
     /// The bytes of records and skips in the open batch.
     pending: AtomicU64,
 }
 
-struct State {
+struct RingState {
     /// The greatest stamp given or promised.
     last: Stamp,
     /// The next free byte.
@@ -126,7 +126,7 @@ impl Ring {
         assert!(header.is_multiple_of(GRAIN_BYTES) && header <= block, "a batch header fits in a block");
         assert!(config.first_offset.is_multiple_of(block), "batches start on block boundaries");
         assert!(config.floor < Stamp::MAX, "stamps are exhausted");
-        let state = State {
+        let state = RingState {
             last: config.floor,
             offset: config.first_offset + header,
             start: config.first_offset,
@@ -198,7 +198,7 @@ impl Ring {
 
     fn take(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, RingState>,
         skip: u64,
         len: u64,
         order: impl FnOnce(Stamp, u64) -> Stamp,
@@ -217,7 +217,7 @@ impl Ring {
     }
 
     /// The latch, at a moment when `len` bytes are free, and how many must be skipped before them.
-    fn wait_for_space(&self, len: u64) -> Result<(MutexGuard<'_, State>, u64), Closed> {
+    fn wait_for_space(&self, len: u64) -> Result<(MutexGuard<'_, RingState>, u64), Closed> {
         let mut state = lock(&self.latch.state);
         loop {
             if let Some(skip) = self.space(&state, len)? {
@@ -230,7 +230,7 @@ impl Ring {
     }
 
     /// Whether `len` bytes are free: how many must be skipped before them.
-    fn space(&self, state: &State, len: u64) -> Result<Option<u64>, Closed> {
+    fn space(&self, state: &RingState, len: u64) -> Result<Option<u64>, Closed> {
         if state.closed {
             return Err(Closed);
         }
@@ -239,7 +239,7 @@ impl Ring {
         Ok((state.offset + skip + len <= state.released + self.capacity).then_some(skip))
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &RingState) {
         // Release, so that who sees the copy also sees what its writer did before. Readers that must not miss a change order
         // themselves with fences (the logger going to sleep) or the latch.
         self.latch.last.store(state.last.0, Ordering::Release);
@@ -375,7 +375,7 @@ impl Ring {
         self.rests(&lock(&self.latch.state))
     }
 
-    fn rests(&self, state: &State) -> bool {
+    fn rests(&self, state: &RingState) -> bool {
         !state.in_flight && state.offset == state.start + self.header
     }
 

@@ -11,18 +11,18 @@ use crate::usage::Tally;
 use crate::{Entry, Epochs, Held, Pin, Record, RecordBox};
 
 /// An index of one record.
-pub(crate) struct Place {
+pub(crate) struct LoneRecord {
     record: NonNull<()>,
 }
 
 // SAFETY: the place owns a record, which is shared only under pins.
-unsafe impl Send for Place {}
+unsafe impl Send for LoneRecord {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for LoneRecord {}
 
-impl Place {
-    pub(crate) fn new(record: RecordBox, epochs: &Epochs) -> Place {
-        Place { record: Record::into_raw(record, epochs, &Tally::default()) }
+impl LoneRecord {
+    pub(crate) fn new(record: RecordBox, epochs: &Epochs) -> LoneRecord {
+        LoneRecord { record: Record::into_raw(record, epochs, &Tally::default()) }
     }
 
     pub(crate) fn find(&self, pin: &Pin<'_>) -> Held<Record> {
@@ -31,7 +31,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for LoneRecord {
     fn drop(&mut self) {
         // SAFETY: the place owns the record, and its users are gone.
         unsafe { Record::free(self.record, &Tally::default()) }

@@ -2,7 +2,7 @@
 
 use super::explore;
 use crate::sync::{Arc, RaceCell, thread};
-use crate::testing::Place;
+use crate::testing::LoneRecord;
 use crate::{Epochs, LockFailed, Observed, Pin, Record, Stamp, VersionBox};
 
 /// A row whose bytes follow from its stamp.
@@ -33,7 +33,7 @@ fn observe(record: &Record, pin: &Pin<'_>) -> Stamp {
 fn a_read_is_consistent() {
     explore(3, || {
         let epochs = Epochs::new(2);
-        let place = Arc::new(Place::new(Record::new_absent(b"key", Stamp(1)), &epochs));
+        let place = Arc::new(LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs));
         let mut writer = epochs.register().expect("a slot");
         let mut reader = epochs.register().expect("a slot");
         let writing = {
@@ -65,7 +65,7 @@ fn a_read_is_consistent() {
 fn memory_is_handed_on_when_nobody_reads_it() {
     explore(2, || {
         let epochs = Epochs::new(2);
-        let place = Arc::new(Place::new(Record::new_absent(b"key", Stamp(1)), &epochs));
+        let place = Arc::new(LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs));
         let mut writer = epochs.register().expect("a slot");
         let mut reader = epochs.register().expect("a slot");
         let write = |pin: &Pin<'_>, stamp: Stamp| {
@@ -97,8 +97,8 @@ fn memory_is_handed_on_when_nobody_reads_it() {
 fn a_lock_excludes() {
     explore(3, || {
         let epochs = Epochs::new(2);
-        let shared = Arc::new((Place::new(Record::new_absent(b"", Stamp(1)), &epochs), RaceCell::new()));
-        let work = |epochs: Arc<Epochs>, shared: Arc<(Place, RaceCell)>| {
+        let shared = Arc::new((LoneRecord::new(Record::new_absent(b"", Stamp(1)), &epochs), RaceCell::new()));
+        let work = |epochs: Arc<Epochs>, shared: Arc<(LoneRecord, RaceCell)>| {
             let mut participant = epochs.register().expect("a slot");
             let pin = participant.pin();
             let record = pin.get(shared.0.find(&pin));
@@ -124,7 +124,7 @@ fn a_lock_excludes() {
 fn a_dead_record_stays_dead() {
     explore(3, || {
         let epochs = Epochs::new(2);
-        let place = Arc::new(Place::new(Record::new_absent(b"key", Stamp(1)), &epochs));
+        let place = Arc::new(LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs));
         let mut purger = epochs.register().expect("a slot");
         let mut reader = epochs.register().expect("a slot");
         let purging = {
@@ -162,8 +162,8 @@ fn a_dead_record_stays_dead() {
 fn a_replay_keeps_the_last_writer() {
     explore(3, || {
         let epochs = Epochs::new(3);
-        let place = Arc::new(Place::new(Record::new_absent(b"key", Stamp(1)), &epochs));
-        let replay = |epochs: Arc<Epochs>, place: Arc<Place>, stamp: Stamp, version: Option<VersionBox>| {
+        let place = Arc::new(LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs));
+        let replay = |epochs: Arc<Epochs>, place: Arc<LoneRecord>, stamp: Stamp, version: Option<VersionBox>| {
             let mut participant = epochs.register().expect("a slot");
             let pin = participant.pin();
             pin.get(place.find(&pin)).replay(&pin, stamp, version)

@@ -4,13 +4,13 @@
 use super::explore;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, thread};
-use crate::testing::Place;
+use crate::testing::LoneRecord;
 use crate::{Epoch, Epochs, Participant, Record, Snapshots, Stamp, VersionBox};
 
 struct World {
     epochs: Arc<Epochs>,
     snapshots: Snapshots,
-    place: Place,
+    place: LoneRecord,
     /// The record has left its index, as far as the scan is concerned.
     is_gone: AtomicBool,
 }
@@ -19,7 +19,7 @@ impl World {
     /// One record whose row has stamp 1.
     fn new(participants: usize) -> Arc<World> {
         let epochs = Epochs::new(participants);
-        let place = Place::new(Record::new_absent(b"key", Stamp::ZERO), &epochs);
+        let place = LoneRecord::new(Record::new_absent(b"key", Stamp::ZERO), &epochs);
         let mut participant = epochs.register().expect("a slot");
         let pin = participant.pin();
         let record = pin.get(place.find(&pin));

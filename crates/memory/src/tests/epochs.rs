@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Arc, thread};
-use crate::testing::{Perch, Place};
+use crate::testing::{LoneRecord, Perch};
 use crate::{Epoch, Epochs, Observed, Participant, Pin, Record, Stamp};
 
 fn setting(participants: usize) -> (Arc<Epochs>, Perch, Arc<AtomicUsize>) {
@@ -104,7 +104,7 @@ fn a_retired_value_lives_as_long_as_a_pin() {
 #[test]
 fn a_renewed_pin_frees_nothing_that_a_later_reader_holds() {
     let (epochs, perch, freed) = setting(2);
-    let place = Place::new(Record::new_absent(b"key", Stamp(1)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
     let (mut writer, mut reader) = (epochs.register().unwrap(), epochs.register().unwrap());
     let write = |pin: &Pin<'_>, stamp: Stamp| {
         let mut version = pin.new_version(64);

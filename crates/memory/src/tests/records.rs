@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread;
-use crate::testing::Place;
+use crate::testing::LoneRecord;
 use crate::{Dead, Epochs, Keyed, LockFailed, Observed, Participant, Pin, Record, Stamp, Version, VersionBox};
 
 fn version(stamp: u64, len: usize) -> Option<VersionBox> {
@@ -58,7 +58,7 @@ fn processor_time() -> Option<Duration> {
 #[cfg(all(target_os = "linux", not(miri)))]
 fn who_waits_for_a_lock_for_long_leaves_the_processor() {
     let epochs = Epochs::new(2);
-    let place = Place::new(Record::new_absent(b"key", Stamp(4)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(4)), &epochs);
     let (mut holder, mut waiter) = (epochs.register().unwrap(), epochs.register().unwrap());
     let pin = holder.pin();
     let record = pin.get(place.find(&pin));
@@ -86,7 +86,7 @@ fn a_record_is_as_small_as_promised() {
     let pin = participant.pin();
     for len in [0, 1, 8, 9, 40] {
         let key = vec![7; len];
-        let place = Place::new(Record::new_absent(&key, Stamp(4)), &epochs);
+        let place = LoneRecord::new(Record::new_absent(&key, Stamp(4)), &epochs);
         let record = pin.get(place.find(&pin));
         assert_eq!(Record::key(record), key);
         assert_eq!(Keyed::key(record), key);
@@ -98,7 +98,7 @@ fn a_record_is_as_small_as_promised() {
 #[test]
 fn the_life_of_a_record() {
     let epochs = Epochs::new(1);
-    let place = Place::new(Record::new_absent(b"key", Stamp(4)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(4)), &epochs);
     let mut participant = epochs.register().unwrap();
     let pin = participant.pin();
     let record = pin.get(place.find(&pin));
@@ -134,7 +134,7 @@ fn the_life_of_a_record() {
 #[test]
 fn the_largest_stamp_fits() {
     let epochs = Epochs::new(1);
-    let place = Place::new(Record::new_absent(b"", Stamp(Stamp::MAX.0 - 1)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"", Stamp(Stamp::MAX.0 - 1)), &epochs);
     let mut participant = epochs.register().unwrap();
     let pin = participant.pin();
     let record = pin.get(place.find(&pin));
@@ -147,7 +147,7 @@ fn the_largest_stamp_fits() {
 #[test]
 fn misuse_panics_and_changes_nothing() {
     let (epochs, others) = (Epochs::new(1), Epochs::new(1));
-    let place = Place::new(Record::new_absent(b"key", Stamp(4)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(4)), &epochs);
     let (mut participant, mut stranger) = (epochs.register().unwrap(), others.register().unwrap());
     let (pin, strange) = (participant.pin(), stranger.pin());
     let record = pin.get(place.find(&pin));
@@ -177,7 +177,7 @@ fn misuse_panics_and_changes_nothing() {
 fn two_installers_retire_each_version_once() {
     let epochs = Epochs::new(2);
     let rounds = if cfg!(miri) { 20 } else { 2000 };
-    let place = Place::new(Record::new_absent(b"key", Stamp(0)), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(0)), &epochs);
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -213,7 +213,7 @@ proptest! {
         let writes: Vec<_> = writes.into_iter().filter(|&(stamp, put)| by_stamp.insert(stamp, put).is_none()).collect();
         let last = writes.iter().max().expect("at least one write");
         let epochs = Epochs::new(1);
-        let place = Place::new(Record::new_absent(b"key", Stamp::ZERO), &epochs);
+        let place = LoneRecord::new(Record::new_absent(b"key", Stamp::ZERO), &epochs);
         let mut participant = epochs.register().unwrap();
         let pin = participant.pin();
         let record = pin.get(place.find(&pin));
@@ -235,8 +235,8 @@ proptest! {
 fn stress_lock_install_read() {
     let (threads, rounds, records) = if cfg!(miri) { (2, 50, 2) } else { (4, 30_000, 4) };
     let epochs = Epochs::new(threads);
-    let places: Vec<Place> =
-        (0..records).map(|_| Place::new(Record::new_absent(b"key", Stamp::ZERO), &epochs)).collect();
+    let places: Vec<LoneRecord> =
+        (0..records).map(|_| LoneRecord::new(Record::new_absent(b"key", Stamp::ZERO), &epochs)).collect();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
@@ -261,7 +261,7 @@ fn stress_lock_install_read() {
 }
 
 /// Installs `rounds` times with the next stamp, a tombstone each fifth; reads in between never go back.
-fn work(seed: u64, rounds: u64, epochs: &std::sync::Arc<Epochs>, places: &[Place]) {
+fn work(seed: u64, rounds: u64, epochs: &std::sync::Arc<Epochs>, places: &[LoneRecord]) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut participant = epochs.register().expect("a slot");
     let mut seen = vec![Stamp::ZERO; places.len()];
@@ -293,7 +293,7 @@ fn work(seed: u64, rounds: u64, epochs: &std::sync::Arc<Epochs>, places: &[Place
 #[test]
 fn the_memory_of_a_replaced_version_serves_the_next() {
     let epochs = Epochs::new(2);
-    let place = Place::new(Record::new_absent(b"k", Stamp::ZERO), &epochs);
+    let place = LoneRecord::new(Record::new_absent(b"k", Stamp::ZERO), &epochs);
     let mut writer = epochs.register().unwrap();
     let write = |pin: &Pin<'_>, stamp: u64, len: usize| {
         let mut version = pin.new_version(len);
@@ -328,7 +328,7 @@ fn the_memory_of_a_replaced_version_serves_the_next() {
     assert!(writer.reclaim() <= 2, "what is not asked for does not pile up");
 }
 
-fn pin_bytes(participant: &mut Participant, place: &Place) -> Vec<u8> {
+fn pin_bytes(participant: &mut Participant, place: &LoneRecord) -> Vec<u8> {
     let pin = participant.pin();
     match pin.get(place.find(&pin)).read(&pin) {
         Observed::Present(version) => version.bytes().to_vec(),

@@ -32,7 +32,7 @@ enum Joined {
 }
 
 /// What the neighbours on both sides of a separator become.
-enum Outcome {
+enum Joining {
     One(AnyNode),
     Two(AnyNode, NonNull<Separator>, AnyNode),
 }
@@ -171,14 +171,14 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     }
 
     /// One leaf or two out of two; fails with the separator that the parent's prefix does not cover.
-    fn join_leaves(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Outcome, Box<[u8]>> {
+    fn join_leaves(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Joining, Box<[u8]>> {
         let (left, right) = (as_leaf::<T, L>(pin, pair.left), as_leaf::<T, L>(pin, pair.right));
         let entries: Vec<Raw> = left.entries().chain(right.entries()).collect();
         let max_stamp = left.max_stamp().max(right.max_stamp());
         let (low, high) = (left.header.low(), right.header.high());
         if entries.len() <= Self::joined_max(LEAF_LEVEL) {
             let joined = Leaf::<T, L>::build(Fences::new(low, high), &entries, max_stamp);
-            return Ok(Outcome::One(joined.cast()));
+            return Ok(Joining::One(joined.cast()));
         }
         let split = entries.len() / 2;
         // SAFETY: entries of locked leaves are linked, and the caller is pinned.
@@ -189,11 +189,11 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let left = Leaf::<T, L>::build(Fences::new(low, Some(separator)), &entries[..split], max_stamp);
         let right = Leaf::<T, L>::build(Fences::new(separator, high), &entries[split..], max_stamp);
-        Ok(Outcome::Two(left.cast(), Separator::allocate(separator, pin.tally()), right.cast()))
+        Ok(Joining::Two(left.cast(), Separator::allocate(separator, pin.tally()), right.cast()))
     }
 
     /// One inner node or two out of two; fails with the separator that the parent's prefix does not cover.
-    fn join_inner(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Outcome, Box<[u8]>> {
+    fn join_inner(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Joining, Box<[u8]>> {
         let (left, right) = (as_inner::<I>(pin, pair.left), as_inner::<I>(pin, pair.right));
         let level = left.header.level;
         let between = NonNull::new(pair.parent.inner.separator(pair.parent.slot));
@@ -203,7 +203,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let (low, high) = (left.header.low(), right.header.high());
         if branches.len() <= Self::joined_max(level) {
             let joined = Inner::<I>::build(Fences::new(low, high), level, &branches, None);
-            return Ok(Outcome::One(joined.cast()));
+            return Ok(Joining::One(joined.cast()));
         }
         let split = branches.len() / 2;
         let middle = branches[split].separator.take().expect("only slot 0 has no separator");
@@ -214,35 +214,35 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let left = Inner::<I>::build(Fences::new(low, Some(boundary)), level, &branches[..split], None);
         let right = Inner::<I>::build(Fences::new(boundary, high), level, &branches[split..], None);
-        Ok(Outcome::Two(left.cast(), middle, right.cast()))
+        Ok(Joining::Two(left.cast(), middle, right.cast()))
     }
 
     /// Links what came out of a join and retires what went in.
-    fn link(&self, pin: &Pin<'_>, pair: Neighbours<'_, I>, outcome: Outcome) -> Joined {
+    fn link(&self, pin: &Pin<'_>, pair: Neighbours<'_, I>, outcome: Joining) -> Joined {
         let Neighbours { parent, left, right, left_guard, right_guard } = pair;
         let LockedAbove { inner, slot, guard } = parent;
         let between = NonNull::new(inner.separator(slot)).expect("there is a separator between neighbours");
         let is_leaf = header(pin, left).level == LEAF_LEVEL;
-        let is_one_leaf_less = is_leaf && matches!(outcome, Outcome::One(_));
+        let is_one_leaf_less = is_leaf && matches!(outcome, Joining::One(_));
         match outcome {
-            Outcome::One(node) => self.count(pin, node),
-            Outcome::Two(left, _, right) => [left, right].into_iter().for_each(|node| self.count(pin, node)),
+            Joining::One(node) => self.count(pin, node),
+            Joining::Two(left, _, right) => [left, right].into_iter().for_each(|node| self.count(pin, node)),
         }
         let joined = match outcome {
-            Outcome::Two(new_left, separator, new_right) => {
+            Joining::Two(new_left, separator, new_right) => {
                 inner.replace_child(slot, new_left);
                 inner.replace_branch(slot + 1, separator, new_right);
                 guard.unlock_changed();
                 Joined::Enough
             }
-            Outcome::One(node) if inner.count() == 2 && self.root() == NonNull::from(&inner.header) => {
+            Joining::One(node) if inner.count() == 2 && self.root() == NonNull::from(&inner.header) => {
                 let root = self.root();
                 self.set_root(root, node);
                 guard.unlock_obsolete();
                 self.retire_node(pin, root);
                 Joined::Enough
             }
-            Outcome::One(node) => {
+            Joining::One(node) => {
                 inner.replace_child(slot, node);
                 inner.remove_branch(slot + 1);
                 guard.unlock_changed();

@@ -20,14 +20,14 @@ use crate::tree::{LeafRead, LeafScan, Lookup, ScanFrom};
 type Model = BTreeMap<Vec<u8>, u64>;
 
 /// A leaf that was read: its range, what it held then, and how it was remembered.
-struct Seen {
+struct SeenLeaf {
     low: Vec<u8>,
     high: Option<Vec<u8>>,
     keys: Vec<Vec<u8>>,
     read: LeafRead,
 }
 
-impl Seen {
+impl SeenLeaf {
     fn covers(&self, key: &[u8]) -> bool {
         *key >= *self.low && self.high.as_ref().is_none_or(|high| *key < **high)
     }
@@ -60,7 +60,7 @@ fn a_bound<'k>(rng: &mut Rng, key: &'k [u8]) -> ScanFrom<'k> {
 }
 
 /// Reads every leaf.
-fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<Seen> {
+fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<SeenLeaf> {
     let mut seen = Vec::new();
     let mut low = Vec::new();
     let mut leaf = LeafScan::new();
@@ -68,7 +68,7 @@ fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<Seen> {
     loop {
         let high = leaf.next(pin).map(<[u8]>::to_vec);
         let keys = leaf.entries.iter().map(|&held| pin.get(held).key.to_vec()).collect();
-        seen.push(Seen { low: low.clone(), high: high.clone(), keys, read: leaf.read() });
+        seen.push(SeenLeaf { low: low.clone(), high: high.clone(), keys, read: leaf.read() });
         low = high.unwrap_or_default();
         if !fixture.tree.scan_next(pin, &mut leaf) {
             return seen;
@@ -80,7 +80,7 @@ fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<Seen> {
 fn compare_seen<const N: usize>(
     fixture: &Fixture<N>,
     pin: &Pin<'_>,
-    seen: &[Seen],
+    seen: &[SeenLeaf],
     touched: Option<&[u8]>,
     model: &Model,
 ) {
