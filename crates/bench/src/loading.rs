@@ -12,7 +12,7 @@ use crate::attempt::{Decision, Failure, execute, options};
 const OUTSTANDING_MAX: usize = 64;
 
 /// What the loading threads share.
-struct Shared<'a, T, B> {
+struct Load<'a, T, B> {
     tasks: &'a [T],
     body: B,
     next: AtomicUsize,
@@ -30,7 +30,7 @@ pub fn run<T: Sync>(
     observe: &(impl Fn(u64) + Sync),
     body: impl Fn(&Transaction<'_>, u32, &T) -> Result<u64, Failure> + Sync,
 ) -> Result<u64, TargetError> {
-    let shared = Shared {
+    let shared = Load {
         tasks,
         body,
         next: AtomicUsize::new(0),
@@ -55,7 +55,7 @@ pub fn run<T: Sync>(
     }
 }
 
-impl<T, B> Shared<'_, T, B>
+impl<T, B> Load<'_, T, B>
 where
     B: Fn(&Transaction<'_>, u32, &T) -> Result<u64, Failure>,
 {

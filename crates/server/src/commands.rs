@@ -12,9 +12,9 @@ use osier_bench::driver::Length;
 use osier_bench::error::BenchError;
 use osier_bench::experiment::{self, Experiment, headline};
 use osier_bench::fixture::WorkloadConfig;
-use osier_bench::place::Place;
 use osier_bench::random::any_seed;
 use osier_bench::report::Report;
+use osier_bench::run_directories::RunDirectories;
 use serde::Serialize;
 
 use crate::cli::OutputArgs;
@@ -62,8 +62,8 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
     };
     let run = args.run.config(&workload, length, args.warmup, SEED);
     let out = &mut *args.output.text();
-    let place = place(&args.engine, "bench", out)?;
-    let engine = args.engine.options(place.dirs());
+    let directories = run_directories(&args.engine, "bench", out)?;
+    let engine = args.engine.options(directories.dirs());
     let report = experiment::run(&Experiment { workload, engine, run })?;
     say(out, &headline(&report))?;
     say(out, report.to_string().trim_end())?;
@@ -78,8 +78,8 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     }
     let run = args.run.config(&workload, Length::Time(args.seconds), Duration::ZERO, any_seed());
     let out = &mut *args.output.text();
-    let mut place = place(&args.engine, "crash", out)?;
-    let engine = args.engine.options(place.dirs());
+    let mut directories = run_directories(&args.engine, "crash", out)?;
+    let engine = args.engine.options(directories.dirs());
     let plan = CrashPlan { experiment: Experiment { workload, engine, run }, rounds: args.rounds.get() };
     let program = std::env::current_exe().map_err(|source| BenchError::Io {
         action: "find the program to start again",
@@ -93,9 +93,9 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     };
     let result = crash::run(&plan, &worker, out);
     // What went wrong is to be looked at.
-    if place.is_temporary() && !result.as_ref().is_ok_and(Report::is_sound) {
-        place.keep();
-        eprintln!("the database is left in {}", place.home().display());
+    if directories.is_temporary() && !result.as_ref().is_ok_and(Report::is_sound) {
+        directories.keep();
+        eprintln!("the database is left in {}", directories.home().display());
     }
     let report = result?;
     say(out, report.to_string().trim_end())?;
@@ -134,18 +134,18 @@ pub fn directories(dirs: &[PathBuf]) -> Config {
 }
 
 /// Where the run keeps its database, said to the user where it was not the user's choice.
-fn place(args: &EngineArgs, what: &str, out: &mut dyn Write) -> Result<Place, BenchError> {
+fn run_directories(args: &EngineArgs, what: &str, out: &mut dyn Write) -> Result<RunDirectories, BenchError> {
     // What cannot be opened is refused before anything is created.
     args.options(&[PathBuf::from(".")]).config(Create::IfMissing)?;
-    let mut place = Place::new(&args.dirs, what)?;
-    if place.is_temporary() {
+    let mut directories = RunDirectories::new(&args.dirs, what)?;
+    if directories.is_temporary() {
         let fate = if args.keep { "kept" } else { "removed at the end" };
-        say(out, &format!("database in {}, {fate}", place.home().display()))?;
+        say(out, &format!("database in {}, {fate}", directories.home().display()))?;
     }
     if args.keep {
-        place.keep();
+        directories.keep();
     }
-    Ok(place)
+    Ok(directories)
 }
 
 fn exit_code(report: &Report) -> ExitCode {

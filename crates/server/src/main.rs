@@ -24,7 +24,7 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Interrupted or asked to end: what was temporary goes, databases are left as a crash leaves them.
 fn interrupted() {
-    osier_bench::place::remove_temporary_and_exit(130)
+    osier_bench::run_directories::remove_temporary_and_exit(130)
 }
 
 fn main() -> ExitCode {

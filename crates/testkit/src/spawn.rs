@@ -34,23 +34,23 @@ const SPEEDS: [u32; 4] = [1, 8, 32, 32];
 /// A scheduler of tasks in one thread. Clones share it.
 #[derive(Clone)]
 pub struct SimSpawn {
-    shared: Arc<Shared>,
+    shared: Arc<Scheduler>,
 }
 
-struct Shared {
+struct Scheduler {
     clock: Arc<ManualClock>,
     parallelism: usize,
-    state: Mutex<State>,
+    state: Mutex<Tasks>,
 }
 
-struct State {
+struct Tasks {
     rng: Rng,
     next: usize,
-    tasks: BTreeMap<usize, Slot>,
+    tasks: BTreeMap<usize, ScheduledTask>,
     ended: BTreeMap<usize, Result<(), String>>,
 }
 
-struct Slot {
+struct ScheduledTask {
     name: String,
     /// Tasks run at very different speeds: a slow logger, a starved preparer.
     speed: u32,
@@ -76,7 +76,7 @@ struct SimJoiner {
     id: usize,
 }
 
-impl Slot {
+impl ScheduledTask {
     fn is_ready(&self, now: Duration) -> bool {
         self.task.is_some()
             && match self.rest {
@@ -114,11 +114,11 @@ impl SimSpawn {
     pub fn new(seed: u64, clock: Arc<ManualClock>) -> SimSpawn {
         let mut rng = Rng::with_seed(seed);
         let parallelism = rng.usize(1..=4);
-        let state = State { rng, next: 0, tasks: BTreeMap::new(), ended: BTreeMap::new() };
-        SimSpawn { shared: Arc::new(Shared { clock, parallelism, state: Mutex::new(state) }) }
+        let state = Tasks { rng, next: 0, tasks: BTreeMap::new(), ended: BTreeMap::new() };
+        SimSpawn { shared: Arc::new(Scheduler { clock, parallelism, state: Mutex::new(state) }) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Tasks> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,7 +191,7 @@ impl SimSpawn {
 
     /// Moves the clock to the earliest deadline of a sleeping task; `false` where there is none.
     pub fn advance_to_deadline(&self) -> bool {
-        let deadlines = |slot: &Slot| match slot.rest {
+        let deadlines = |slot: &ScheduledTask| match slot.rest {
             Rest::Asleep { until } => until,
             _ => None,
         };
@@ -230,7 +230,7 @@ impl Spawn for SimSpawn {
         let id = state.next;
         state.next += 1;
         let speed = SPEEDS[state.rng.usize(0..SPEEDS.len())];
-        state.tasks.insert(id, Slot { name, speed, signal, task: Some(task), rest: Rest::Awake });
+        state.tasks.insert(id, ScheduledTask { name, speed, signal, task: Some(task), rest: Rest::Awake });
         Ok(Box::new(SimJoiner { spawn: self.clone(), id }))
     }
 

@@ -2,8 +2,8 @@
 
 use osier::Protocol;
 use osier::config::CheckpointKind;
+use osier_testkit::simulation::coverage::What;
 use osier_testkit::simulation::mutations::{CASES, table};
-use osier_testkit::simulation::reached::What;
 use osier_testkit::simulation::{Choices, Profile, Summary, run};
 
 /// Seeds of each test; OSIER_SEEDS overrides it.
@@ -61,7 +61,7 @@ fn checkpoints_survive() {
 fn large_trees_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Large), ..Choices::default() });
     for what in [What::ForwardScans, What::BackwardScans, What::Inserts, What::Deletes, What::Rollbacks] {
-        assert!(total.reached.count(what) > 2 * seeds(), "the seeds are too tame: {what:?} in {}", total.reached);
+        assert!(total.coverage.count(what) > 2 * seeds(), "the seeds are too tame: {what:?} in {}", total.coverage);
     }
     assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
 }
@@ -79,22 +79,22 @@ fn backups_and_ways_back_survive() {
         What::TimesGoneBackTo,
         What::WaysBackRefused,
     ] {
-        assert!(total.reached.count(what) > 2, "the seeds are too tame: {what:?} in {}", total.reached);
+        assert!(total.coverage.count(what) > 2, "the seeds are too tame: {what:?} in {}", total.coverage);
     }
 }
 
 #[test]
 fn ways_back_to_what_waits_for_the_cut_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Returning), ..Choices::default() });
-    let back = total.reached.count(What::EpochsGoneBackTo);
-    assert!(back > seeds() / 4 && total.lost > seeds(), "the seeds are too tame: {back} in {}", total.reached);
+    let back = total.coverage.count(What::EpochsGoneBackTo);
+    assert!(back > seeds() / 4 && total.lost > seeds(), "the seeds are too tame: {back} in {}", total.coverage);
 }
 
 #[test]
 fn directories_that_move_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Moved), ..Choices::default() });
     for what in [What::Moves, What::MixturesRefused, What::RobbedRefused, What::LogsChanged] {
-        assert!(total.reached.count(what) > 20, "the seeds are too tame: {what:?} in {}", total.reached);
+        assert!(total.coverage.count(what) > 20, "the seeds are too tame: {what:?} in {}", total.coverage);
     }
 }
 

@@ -86,14 +86,14 @@ fn input(seed: u64, samples: &[Vec<u8>]) -> Vec<u8> {
 
 /// What was seen of a parser.
 #[derive(Default)]
-struct Seen {
+struct Fuzzed {
     inputs: u64,
     accepted: u64,
     /// The most memory that an input took.
     bytes: usize,
 }
 
-impl Seen {
+impl Fuzzed {
     fn check(&mut self, parser: &Parser, bytes: &[u8], seed: u64) {
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
@@ -109,8 +109,8 @@ impl Seen {
     }
 }
 
-fn fuzz(parser: &Parser, time: Duration, mut seed: u64) -> Seen {
-    let (samples, mut seen) = ((parser.samples)(), Seen::default());
+fn fuzz(parser: &Parser, time: Duration, mut seed: u64) -> Fuzzed {
+    let (samples, mut seen) = ((parser.samples)(), Fuzzed::default());
     samples.iter().for_each(|sample| seen.check(parser, sample, seed));
     assert_eq!(seen.accepted, samples.len() as u64, "{}: a valid input is refused", parser.name);
     let begun = Instant::now();
@@ -139,7 +139,7 @@ fn every_parser_stands_any_bytes() {
     let only = std::env::var("OSIER_FUZZ_PARSER");
     for parser in PARSERS.iter().filter(|parser| only.as_deref().unwrap_or(parser.name) == parser.name) {
         corpus.iter().for_each(|directory| write_corpus(directory, parser));
-        let Seen { inputs, accepted, bytes } = fuzz(parser, time, seed);
+        let Fuzzed { inputs, accepted, bytes } = fuzz(parser, time, seed);
         println!("{:>9} {inputs:>9} inputs, {accepted:>7} accepted, at most {bytes} bytes taken", parser.name);
     }
 }

@@ -41,7 +41,7 @@ struct Pending<R, N> {
 }
 
 /// When the transactions of one worker are due.
-struct Pace {
+struct Schedule {
     interval: Duration,
     due: Instant,
 }
@@ -126,7 +126,7 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
         W: Workload<Evidence = E>,
         S: Session<W, Receipt = R>,
     {
-        let mut pace = self.config.rate.map(|rate| Pace {
+        let mut pace = self.config.rate.map(|rate| Schedule {
             interval: Duration::from_secs_f64(f64::from(self.config.workers) / rate),
             due: Instant::now(),
         });
@@ -174,7 +174,7 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
     }
 
     /// Looks at receipts until the next transaction is due; `None` when the phase is over first.
-    fn await_due(&mut self, pace: &mut Pace, phase: u8) -> Result<Option<Instant>, TargetError> {
+    fn await_due(&mut self, pace: &mut Schedule, phase: u8) -> Result<Option<Instant>, TargetError> {
         let due = pace.due;
         pace.due += pace.interval;
         loop {

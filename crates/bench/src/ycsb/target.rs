@@ -91,7 +91,7 @@ impl Target<Ycsb> for YcsbTarget {
         let session = self.db.session().map_err(TargetError::new)?;
         assert!(worker < 1 << 12 && (1..1 << 19).contains(&self.incarnation), "numbers of writers are limited");
         let writer = u64::from(self.incarnation) << 44 | u64::from(worker) << 32;
-        let state = State { parts: Arc::clone(&self.parts), writer, content: Vec::new() };
+        let state = Requester { parts: Arc::clone(&self.parts), writer, content: Vec::new() };
         Ok(YcsbSession { session, durability: self.durability, state })
     }
 
@@ -104,10 +104,10 @@ impl Target<Ycsb> for YcsbTarget {
 pub struct YcsbSession {
     session: osier::Session,
     durability: Durability,
-    state: State,
+    state: Requester,
 }
 
-struct State {
+struct Requester {
     parts: Arc<Parts>,
     /// Counts this session's transactions; also the version of what it writes blindly.
     writer: u64,
@@ -124,7 +124,7 @@ impl Session<Ycsb> for YcsbSession {
     }
 }
 
-impl State {
+impl Requester {
     fn run(&mut self, tx: &Transaction<'_>, request: &Request) -> Result<Evidence, Failure> {
         let mut evidence = Evidence::default();
         match *request {

@@ -186,7 +186,7 @@ fn report(options: &Options, findings: &Findings, seconds: f64) {
         "{opens} opens, {failed_opens} more ended by a fault; {finished} transactions, {acknowledged} acknowledged,"
     );
     println!("{lost} legally lost; {checkpoints} checkpoints, {compared} of them compared with their epochs");
-    println!("reached: {}", findings.total.reached);
+    println!("reached: {}", findings.total.coverage);
     if let Some((seed, _)) = findings.failed.first() {
         println!("repeat the first with --seed {seed} --trace");
     }

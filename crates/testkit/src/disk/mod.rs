@@ -48,15 +48,15 @@ pub type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 /// A simulated disk. Clones share it.
 #[derive(Clone)]
 pub struct SimDisk {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDisk>,
 }
 
-struct Shared {
+struct SharedDisk {
     log_writes: LogWrites,
-    state: Mutex<State>,
+    state: Mutex<SimDiskState>,
 }
 
-struct State {
+struct SimDiskState {
     nodes: BTreeMap<NodeId, Node>,
     /// Never given twice, because a pending change may name a node that is gone.
     last_node: NodeId,
@@ -83,7 +83,7 @@ enum Node {
 }
 
 struct SimFile {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDisk>,
     node: NodeId,
     /// As it was opened.
     path: PathBuf,
@@ -91,7 +91,7 @@ struct SimFile {
 }
 
 struct SimLock {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDisk>,
     node: NodeId,
     path: PathBuf,
 }
@@ -104,7 +104,7 @@ impl SimDisk {
     }
 
     fn with_nodes(nodes: BTreeMap<NodeId, Node>, last_node: NodeId, seed: u64, log_writes: LogWrites) -> SimDisk {
-        let state = State {
+        let state = SimDiskState {
             nodes,
             last_node,
             locked: BTreeSet::new(),
@@ -118,7 +118,7 @@ impl SimDisk {
             rng: Rng::with_seed(seed),
             observer: None,
         };
-        SimDisk { shared: Arc::new(Shared { log_writes, state: Mutex::new(state) }) }
+        SimDisk { shared: Arc::new(SharedDisk { log_writes, state: Mutex::new(state) }) }
     }
 
     /// Sets the faults to come and counts operations from zero again.
@@ -282,19 +282,19 @@ fn retain_reachable(nodes: &mut BTreeMap<NodeId, Node>) {
     nodes.retain(|node, _| reachable.contains(node));
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedDisk {
+    fn state(&self) -> MutexGuard<'_, SimDiskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks something up, which neither counts nor fails unless the power is off.
-    fn look(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn look(&self) -> io::Result<MutexGuard<'_, SimDiskState>> {
         let state = self.state();
         if state.crashed { Err(crash()) } else { Ok(state) }
     }
 
     /// Starts a read.
-    fn read(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn read(&self) -> io::Result<MutexGuard<'_, SimDiskState>> {
         let mut state = self.state();
         if state.crashed {
             return Err(crash());
@@ -308,13 +308,13 @@ impl Shared {
     }
 
     /// Starts a changing operation. A verdict other than `Proceed` is carried out by the caller, who then returns
-    /// [`State::fail`].
+    /// [`SimDiskState::fail`].
     fn change(
         &self,
         kind: Kind,
         need: Need,
         name: impl Fn() -> String,
-    ) -> io::Result<(MutexGuard<'_, State>, Verdict)> {
+    ) -> io::Result<(MutexGuard<'_, SimDiskState>, Verdict)> {
         let mut state = self.state();
         if state.crashed {
             return Err(crash());
@@ -332,7 +332,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl SimDiskState {
     /// Ends a changing operation whose effect, whole or torn, is in place.
     fn end(&mut self, verdict: Verdict) -> io::Result<()> {
         match verdict {

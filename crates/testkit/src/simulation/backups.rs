@@ -23,10 +23,10 @@ use osier::io::{Clock, Disk};
 use osier::{BackupError, BackupReport, Config, Database, DirectoryError, Error, Protocol, Until};
 use osier::{backup_closed, explain, restore};
 
+use super::coverage::What;
 use super::executor::pause;
 use super::oracle::{Finished, Oracle, Recovered, Violation};
 use super::plan::{Copies, Plan};
-use super::reached::What;
 use super::run::{Failure, Simulation, is_explained};
 use super::session::World;
 use super::tables;

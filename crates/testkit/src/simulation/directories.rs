@@ -22,10 +22,10 @@ use osier::io::Disk;
 use osier::{Config, Database, DirectoryError, Error, Protocol};
 
 use super::backups::look;
+use super::coverage::What;
 use super::operation::TransactionId;
 use super::oracle::Recovered;
 use super::plan::Ending;
-use super::reached::What;
 use super::run::{Failure, Simulation};
 use super::session::World;
 use crate::clock::ManualClock;

@@ -10,6 +10,7 @@
 
 mod backups;
 mod checkpoints;
+pub mod coverage;
 mod directories;
 pub mod executor;
 pub mod model;
@@ -19,7 +20,6 @@ pub mod oracle;
 #[cfg(test)]
 mod oracle_tests;
 pub mod plan;
-pub mod reached;
 mod run;
 mod session;
 mod tables;

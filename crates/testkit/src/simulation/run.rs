@@ -23,11 +23,11 @@ use osier::{CheckpointError, Config, Database, Error, Protocol};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
+use super::coverage::{Coverage, What};
 use super::directories::Moved;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
-use super::reached::{Reached, What};
 use super::session::{self, World};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
@@ -104,7 +104,7 @@ pub struct Summary {
     /// Of these, compared with their epochs.
     pub compared: u64,
     /// What they went through.
-    pub reached: Reached,
+    pub coverage: Coverage,
     /// Of everything that was traced: equal seeds give equal digests.
     pub digest: u64,
 }
@@ -119,7 +119,7 @@ impl Summary {
         self.lost += other.lost;
         self.checkpoints += other.checkpoints;
         self.compared += other.compared;
-        self.reached.add(&other.reached);
+        self.coverage.add(&other.coverage);
     }
 }
 
@@ -212,7 +212,7 @@ impl<'s> Simulation<'s> {
     }
 
     pub(super) fn note(&self, what: What) {
-        self.count(|summary| summary.reached.note(what));
+        self.count(|summary| summary.coverage.note(what));
     }
 
     /// Draws something of this chance.
@@ -269,7 +269,7 @@ impl<'s> Simulation<'s> {
                 self.count(|summary| {
                     summary.failed_opens += 1;
                     if disk.is_crashed() {
-                        summary.reached.note_crash(disk.crashed_in(), false, false);
+                        summary.coverage.note_crash(disk.crashed_in(), false, false);
                     }
                 });
                 disk.crash();
@@ -330,7 +330,7 @@ impl<'s> Simulation<'s> {
                 |finished: &&super::oracle::Finished| finished.marked && !recovered.transactions.contains(&finished.id);
             summary.finished += oracle.finished().len() as u64;
             summary.acknowledged += oracle.finished().iter().filter(|finished| finished.acknowledged).count() as u64;
-            oracle.finished().iter().for_each(|finished| summary.reached.note_transaction(finished));
+            oracle.finished().iter().for_each(|finished| summary.coverage.note_transaction(finished));
             summary.lost += oracle.finished().iter().filter(lost).count() as u64;
         });
         if self.plan.protocol == Protocol::None {
@@ -394,10 +394,10 @@ impl<'s> Simulation<'s> {
         let is_taking = world.database.metrics().checkpoints.state != CheckpointState::Idle;
         self.count(|summary| {
             if disk.is_crashed() {
-                summary.reached.note_crash(disk.crashed_in(), true, is_taking);
+                summary.coverage.note_crash(disk.crashed_in(), true, is_taking);
             }
             if fiber::has_struck() {
-                summary.reached.note(What::TasksThatDied);
+                summary.coverage.note(What::TasksThatDied);
             }
         });
     }

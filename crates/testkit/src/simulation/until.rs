@@ -15,8 +15,8 @@ use osier::io::Clock;
 use osier::{BackupError, Config, Database, Error, RecoveryError, RecoveryPlan, Until, explain};
 
 use super::backups::Copied;
+use super::coverage::What;
 use super::oracle::{Oracle, Recovered, Violation};
-use super::reached::What;
 use super::run::{Failure, Simulation};
 use super::tables;
 use crate::clock::ManualClock;

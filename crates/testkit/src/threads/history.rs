@@ -41,7 +41,7 @@ impl Committed {
 
 /// What an open found.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Survivors {
     /// The markers.
     pub markers: BTreeSet<Id>,
     /// Who wrote each key.
@@ -51,7 +51,7 @@ pub struct Found {
 }
 
 /// Judges one generation: `base` is the state that it began with.
-pub fn check(history: &[Committed], base: &Found, found: &Found) -> Result<(), String> {
+pub fn check(history: &[Committed], base: &Survivors, found: &Survivors) -> Result<(), String> {
     check_order(history.iter(), base, None)?;
     let lives = |id: Id| id == 0 || found.markers.contains(&id);
     if let Some(id) = base.markers.iter().find(|id| !lives(**id)) {
@@ -103,8 +103,8 @@ fn versions(history: &[Committed]) -> BTreeMap<i64, Vec<(u64, Id)>> {
 /// Looks for a cycle of dependencies; `extra` saw what is there.
 fn check_order<'c>(
     history: impl Iterator<Item = &'c Committed> + Clone,
-    base: &Found,
-    extra: Option<&Found>,
+    base: &Survivors,
+    extra: Option<&Survivors>,
 ) -> Result<(), String> {
     let mut registers: BTreeMap<i64, Vec<Version>> = base.writers.keys().map(|&key| (key, vec![(0, 0)])).collect();
     let all: Vec<Committed> = history.clone().cloned().collect();
@@ -143,7 +143,7 @@ fn check_order<'c>(
 }
 
 /// Every list holds what was appended to it by who lives, and nothing else.
-fn check_lists(history: &[Committed], base: &Found, found: &Found) -> Result<(), String> {
+fn check_lists(history: &[Committed], base: &Survivors, found: &Survivors) -> Result<(), String> {
     let mut expected: BTreeMap<i64, BTreeSet<Id>> =
         base.lists.iter().map(|(&key, list)| (key, list.iter().copied().collect())).collect();
     for committed in history.iter().filter(|committed| found.markers.contains(&committed.id)) {
@@ -168,12 +168,12 @@ mod tests {
         Committed { acknowledged: true, ..committed }
     }
 
-    fn found(markers: &[Id], writers: &[(i64, Id)]) -> Found {
+    fn found(markers: &[Id], writers: &[(i64, Id)]) -> Survivors {
         let (markers, writers) = (markers.iter().copied().collect(), writers.iter().copied().collect());
-        Found { markers, writers, lists: BTreeMap::new() }
+        Survivors { markers, writers, lists: BTreeMap::new() }
     }
 
-    fn base() -> Found {
+    fn base() -> Survivors {
         found(&[], &[(1, 0), (2, 0)])
     }
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn wrong_histories_are_rejected() {
-        let rejects = |history: &[Committed], after: Found, what: &str| {
+        let rejects = |history: &[Committed], after: Survivors, what: &str| {
             let error = check(history, &base(), &after).unwrap_err();
             assert!(error.contains(what), "{error}");
         };
@@ -215,7 +215,7 @@ mod tests {
             ..committed(id, &[], &[])
         };
         let history = [append(1, &[]), append(2, &[1])];
-        let after = |markers: &[Id], list: &[Id]| Found {
+        let after = |markers: &[Id], list: &[Id]| Survivors {
             lists: [(5, list.to_vec())].into(),
             ..found(markers, &[(1, 0), (2, 0)])
         };

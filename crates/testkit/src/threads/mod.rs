@@ -22,7 +22,7 @@ use osier::{Config, Database, Error, Protocol, Receipt, Session, Table};
 
 use crate::disk::{Faults, LogWrites, SimDisk};
 use faults::with_faults;
-use history::{Committed, Found, Id, check};
+use history::{Committed, Id, Survivors, check};
 
 const THREADS: usize = 4;
 const KEYS: i64 = 8;
@@ -99,8 +99,8 @@ fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutatio
 }
 
 /// Creates the tables and a row for every key, durably.
-fn prepare(database: &Database) -> Result<Found, String> {
-    let create = || -> Result<Found, Error> {
+fn prepare(database: &Database) -> Result<Survivors, String> {
+    let create = || -> Result<Survivors, Error> {
         let values = Schema::builder("values").column("key", Type::Int64).column("writer", Type::Int64);
         let values = database.create_table(values.primary_key(["key"]).build()?)?;
         let lists = Schema::builder("lists").column("key", Type::Int64).column("items", Type::Bytes);
@@ -118,11 +118,11 @@ fn prepare(database: &Database) -> Result<Found, String> {
     create().map_err(|error| error.to_string())
 }
 
-fn read_all(database: &Database) -> Result<Found, Error> {
+fn read_all(database: &Database) -> Result<Survivors, Error> {
     let (values, markers, lists) = (database.table("values")?, database.table("markers")?, database.table("lists")?);
     let mut session = database.session()?;
     let tx = session.begin();
-    let mut found = Found::default();
+    let mut found = Survivors::default();
     for row in tx.scan(&markers, KeyRange::all())? {
         found.markers.insert(row?.int(ColumnId(0)) as Id);
     }

@@ -108,15 +108,15 @@ const ALL: [What; 44] = [
 
 /// The counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reached([u64; ALL.len()]);
+pub struct Coverage([u64; ALL.len()]);
 
-impl Default for Reached {
-    fn default() -> Reached {
-        Reached([0; ALL.len()])
+impl Default for Coverage {
+    fn default() -> Coverage {
+        Coverage([0; ALL.len()])
     }
 }
 
-impl Reached {
+impl Coverage {
     pub(super) fn note(&mut self, what: What) {
         self.0[what as usize] += 1;
     }
@@ -126,7 +126,7 @@ impl Reached {
         self.0[what as usize]
     }
 
-    pub(super) fn add(&mut self, other: &Reached) {
+    pub(super) fn add(&mut self, other: &Coverage) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
@@ -180,7 +180,7 @@ impl Reached {
     }
 }
 
-impl fmt::Display for Reached {
+impl fmt::Display for Coverage {
     /// Names in words: `CrashesInFreeze` is `crashes in freeze`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, what) in ALL.into_iter().enumerate() {

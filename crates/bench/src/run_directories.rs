@@ -40,17 +40,17 @@ fn remove(dir: &Path) {
 
 /// The directories of a run.
 #[derive(Debug)]
-pub struct Place {
+pub struct RunDirectories {
     dirs: Vec<PathBuf>,
     /// Whether the directory goes with the value.
     is_temporary: bool,
 }
 
-impl Place {
+impl RunDirectories {
     /// The directories given; without any a new one below the present directory, named after what is run.
-    pub fn new(given: &[PathBuf], what: &str) -> Result<Place, BenchError> {
+    pub fn new(given: &[PathBuf], what: &str) -> Result<RunDirectories, BenchError> {
         if !given.is_empty() {
-            return Ok(Place { dirs: given.to_vec(), is_temporary: false });
+            return Ok(RunDirectories { dirs: given.to_vec(), is_temporary: false });
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let dir = PathBuf::from(format!("osier-{what}-{:x}-{:x}", since.as_secs(), std::process::id()));
@@ -58,7 +58,7 @@ impl Place {
         let mut temporary = temporary();
         std::fs::create_dir(&dir).map_err(BenchError::io("create the temporary directory", &dir))?;
         temporary.push(dir.clone());
-        Ok(Place { dirs: vec![dir], is_temporary: true })
+        Ok(RunDirectories { dirs: vec![dir], is_temporary: true })
     }
 
     /// The directories.
@@ -87,7 +87,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunDirectories {
     fn drop(&mut self) {
         if self.is_temporary {
             self.forget();
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn given_directories_stay() {
-        let dir = std::env::temp_dir().join(format!("osier-place-{}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("osier-run-directories-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        drop(Place::new(std::slice::from_ref(&dir), "test").unwrap());
+        drop(RunDirectories::new(std::slice::from_ref(&dir), "test").unwrap());
         assert!(dir.exists());
-        drop(Place { dirs: vec![dir.clone()], is_temporary: true });
+        drop(RunDirectories { dirs: vec![dir.clone()], is_temporary: true });
         assert!(!dir.exists());
     }
 }
