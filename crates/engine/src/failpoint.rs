@@ -190,7 +190,7 @@ pub enum Mutation {
     /// Records that had to wait for the cut are judged by it alone, whatever epoch a database is taken back to.
     LateUntilIgnored,
     /// A checkpoint is a base for going back to epochs before those in it.
-    ReachedIgnored,
+    MaxEpochIgnored,
     /// A time is taken for the epoch after the one that it means.
     TimeOvershot,
     /// A checkpoint without a log says nothing of the stamps in it, and whoever loads it does not look.

@@ -64,7 +64,7 @@ impl Claim {
             let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
             refuse_twice(&seen, path, status)?;
             locks.push(Guarded::new(&absolute(disk, path)?, lock(disk, path)?));
-            seen.push(Seen::look(disk, path, status)?);
+            seen.push(NamedDirectory::look(disk, path, status)?);
         }
         refuse_other_home(disk, &seen[0])?;
         let mut manifest = Manifest::load(disk, &config.dirs[0], &config.dirs)?;
@@ -83,7 +83,7 @@ impl Claim {
             // A creation that is begun again has the same name.
             None => (Incarnation::NONE, seen[0].identity.map_or(DatabaseId(fastrand::u128(1..)), |home| home.database)),
         };
-        let claimed = |(seen, index): (Seen, _)| Ok(Claimed { path: absolute(disk, &seen.path)?, index });
+        let claimed = |(seen, index): (NamedDirectory, _)| Ok(Claimed { path: absolute(disk, &seen.path)?, index });
         let directories = seen.into_iter().zip(indexes).map(claimed).collect::<Result<_, DirectoryError>>()?;
         let disk = config.environment.disk.clone();
         Ok((Claim { disk, database, incarnation, directories, guarded: locks.into() }, manifest))
@@ -185,7 +185,7 @@ pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> 
     if !disk.exists(&config.dirs[0]).map_err(DirectoryError::io("look for", &config.dirs[0]))? {
         return Ok(None);
     }
-    let seen = look_at_all(config, Seen::look)?;
+    let seen = look_at_all(config, NamedDirectory::look)?;
     refuse_other_home(disk, &seen[0])?;
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
     Matching { disk, manifest: &mut manifest, seen: &seen }.read()?;
@@ -198,7 +198,7 @@ pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<Stri
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
     let seen = look_at_all(config, |disk, path, status| {
         let identity = Identity::load(disk, path).unwrap_or(None);
-        Ok(Seen { path: path.to_owned(), status, identity })
+        Ok(NamedDirectory { path: path.to_owned(), status, identity })
     })?;
     let missing = Matching { disk, manifest: &mut manifest, seen: &seen }.salvage();
     Ok(Some((manifest, missing)))
@@ -206,8 +206,8 @@ pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<Stri
 
 fn look_at_all(
     config: &Config,
-    look: impl Fn(&dyn Disk, &Path, FileStatus) -> Result<Seen, DirectoryError>,
-) -> Result<Vec<Seen>, DirectoryError> {
+    look: impl Fn(&dyn Disk, &Path, FileStatus) -> Result<NamedDirectory, DirectoryError>,
+) -> Result<Vec<NamedDirectory>, DirectoryError> {
     let disk = &*config.environment.disk;
     let mut seen = Vec::new();
     for path in named(config) {
@@ -289,21 +289,21 @@ fn prepare(disk: &dyn Disk, path: &Path, create: Create) -> Result<(), Directory
 }
 
 /// What was found at a path that the caller named.
-struct Seen {
+struct NamedDirectory {
     path: PathBuf,
     status: FileStatus,
     identity: Option<Identity>,
 }
 
-impl Seen {
-    fn look(disk: &dyn Disk, path: &Path, status: FileStatus) -> Result<Seen, DirectoryError> {
+impl NamedDirectory {
+    fn look(disk: &dyn Disk, path: &Path, status: FileStatus) -> Result<NamedDirectory, DirectoryError> {
         for entry in disk.list(path).map_err(DirectoryError::io("list", path))? {
             let is_ours = is_stream_directory(&entry) || entry.ends_with(CHECKPOINTS_NAME);
             if is_ours && disk.status(&entry).map_err(DirectoryError::io("look at", &entry))?.is_symbolic_link {
                 return Err(DirectoryError::Link { path: entry });
             }
         }
-        Ok(Seen { path: path.to_owned(), status, identity: Identity::load(disk, path)? })
+        Ok(NamedDirectory { path: path.to_owned(), status, identity: Identity::load(disk, path)? })
     }
 }
 
@@ -315,25 +315,25 @@ fn refuse_repeated(config: &Config) -> Result<(), DirectoryError> {
         if disk.exists(path).map_err(DirectoryError::io("look for", path))? {
             let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
             refuse_twice(&seen, path, status)?;
-            seen.push(Seen { path: path.clone(), status, identity: None });
+            seen.push(NamedDirectory { path: path.clone(), status, identity: None });
         }
     }
     Ok(())
 }
 
-fn refuse_twice(seen: &[Seen], path: &Path, status: FileStatus) -> Result<(), DirectoryError> {
+fn refuse_twice(seen: &[NamedDirectory], path: &Path, status: FileStatus) -> Result<(), DirectoryError> {
     match faults::twice(seen.iter().find(|other| other.status.id == status.id)) {
         Some(first) => Err(DirectoryError::SameDirectory { first: first.path.clone(), second: path.to_owned() }),
         None => Ok(()),
     }
 }
 
-fn paths(seen: &[Seen]) -> impl Iterator<Item = &Path> {
+fn paths(seen: &[NamedDirectory]) -> impl Iterator<Item = &Path> {
     seen.iter().map(|one| one.path.as_path())
 }
 
 /// Every directory is fit for a new database.
-fn refuse_occupied(disk: &dyn Disk, seen: &[Seen]) -> Result<(), DirectoryError> {
+fn refuse_occupied(disk: &dyn Disk, seen: &[NamedDirectory]) -> Result<(), DirectoryError> {
     seen.iter().try_for_each(|one| refuse_among_files(disk, paths(seen), &one.path))?;
     seen.iter().try_for_each(|one| {
         refuse_identified(one, &seen[0])?;
@@ -350,8 +350,8 @@ pub(super) fn refuse_known(config: &Config) -> Result<(), DirectoryError> {
             continue;
         }
         let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
-        let one = Seen { path: path.clone(), status, identity: Identity::load(disk, path)? };
-        let first = home.get_or_insert_with(|| Seen { path: path.clone(), status, identity: one.identity });
+        let one = NamedDirectory { path: path.clone(), status, identity: Identity::load(disk, path)? };
+        let first = home.get_or_insert_with(|| NamedDirectory { path: path.clone(), status, identity: one.identity });
         refuse_other_home(disk, first)?;
         refuse_identified(&one, first)?;
     }
@@ -359,7 +359,7 @@ pub(super) fn refuse_known(config: &Config) -> Result<(), DirectoryError> {
 }
 
 /// Fails where a directory is one of a database, whose manifest is not in `home`.
-fn refuse_identified(one: &Seen, home: &Seen) -> Result<(), DirectoryError> {
+fn refuse_identified(one: &NamedDirectory, home: &NamedDirectory) -> Result<(), DirectoryError> {
     match &one.identity {
         None => Ok(()),
         // A creation of the same database was begun, home first, and did not come to its manifest.
@@ -378,7 +378,7 @@ fn refuse_identified(one: &Seen, home: &Seen) -> Result<(), DirectoryError> {
 }
 
 /// The first directory is the one that holds the manifest.
-fn refuse_other_home(disk: &dyn Disk, home: &Seen) -> Result<(), DirectoryError> {
+fn refuse_other_home(disk: &dyn Disk, home: &NamedDirectory) -> Result<(), DirectoryError> {
     let path = home.path.clone();
     match home.identity {
         Some(Identity { index: 0, .. }) | None => Ok(()),
@@ -389,12 +389,12 @@ fn refuse_other_home(disk: &dyn Disk, home: &Seen) -> Result<(), DirectoryError>
     }
 }
 
-fn foreign(seen: &Seen, file: PathBuf) -> DirectoryError {
+fn foreign(seen: &NamedDirectory, file: PathBuf) -> DirectoryError {
     DirectoryError::ForeignFile { path: seen.path.clone(), file }
 }
 
 /// A directory that is new holds nothing but what an open that did not end left behind, and the way to other directories.
-fn refuse_file(disk: &dyn Disk, seen: &Seen, all: &[Seen]) -> Result<(), DirectoryError> {
+fn refuse_file(disk: &dyn Disk, seen: &NamedDirectory, all: &[NamedDirectory]) -> Result<(), DirectoryError> {
     let on_the_way = on_the_way_to(all.iter().map(|one| one.path.as_path()));
     let on_the_way: Vec<_> =
         on_the_way.iter().filter_map(|path| disk.status(path).ok()).map(|found| found.id).collect();
@@ -433,7 +433,7 @@ const NAMES_OF_NEW: [&str; 7] = [
 struct Matching<'m> {
     disk: &'m dyn Disk,
     manifest: &'m mut Manifest,
-    seen: &'m [Seen],
+    seen: &'m [NamedDirectory],
 }
 
 impl Matching<'_> {
@@ -500,7 +500,7 @@ impl Matching<'_> {
         &self.seen[0].path
     }
 
-    fn identified(&self, seen: &Seen, identity: &Identity) -> Result<Option<u32>, DirectoryError> {
+    fn identified(&self, seen: &NamedDirectory, identity: &Identity) -> Result<Option<u32>, DirectoryError> {
         let (path, home) = (seen.path.clone(), self.home().to_owned());
         let (found, expected) = (identity.database, self.manifest.database);
         if found != expected {
@@ -527,7 +527,12 @@ impl Matching<'_> {
 
     /// The index of a directory of a database from before there were identities: the one that it has where the manifest
     /// remembers it, else the one at its place in the list. What it holds must be of this database.
-    fn unidentified(&self, position: usize, seen: &Seen, found: &[Option<u32>]) -> Result<Option<u32>, DirectoryError> {
+    fn unidentified(
+        &self,
+        position: usize,
+        seen: &NamedDirectory,
+        found: &[Option<u32>],
+    ) -> Result<Option<u32>, DirectoryError> {
         if position == 0 {
             return Ok(Some(0));
         }
@@ -552,7 +557,7 @@ impl Matching<'_> {
     }
 
     /// Whether a directory looks like one of a database.
-    fn holds_files(&self, seen: &Seen) -> Result<bool, DirectoryError> {
+    fn holds_files(&self, seen: &NamedDirectory) -> Result<bool, DirectoryError> {
         let entries = self.disk.list(&seen.path).map_err(DirectoryError::io("list", &seen.path))?;
         let is_ours = |entry: &PathBuf| is_stream_directory(entry) || entry.ends_with(CHECKPOINTS_NAME);
         Ok(entries.iter().any(is_ours))
@@ -568,7 +573,7 @@ impl Matching<'_> {
                 let (home, last) = (self.home().to_owned(), self.manifest.directory(self.home(), index));
                 let there = self.disk.status(&last).ok().map(|status| status.id);
                 let is_emptied =
-                    |(seen, found): (&Seen, &Option<u32>)| found.is_none() && there == Some(seen.status.id);
+                    |(seen, found): (&NamedDirectory, &Option<u32>)| found.is_none() && there == Some(seen.status.id);
                 if self.seen.iter().zip(found).any(is_emptied) {
                     return Err(DirectoryError::Emptied { path: last, home, index, what });
                 }

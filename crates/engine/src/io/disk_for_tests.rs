@@ -17,12 +17,12 @@ struct Content {
     durable: Vec<u8>,
 }
 
-type Shared = Arc<Mutex<Content>>;
+type SharedContent = Arc<Mutex<Content>>;
 
 #[derive(Default)]
-struct State {
-    volatile: BTreeMap<PathBuf, Shared>,
-    durable: BTreeMap<PathBuf, Shared>,
+struct TestDiskState {
+    volatile: BTreeMap<PathBuf, SharedContent>,
+    durable: BTreeMap<PathBuf, SharedContent>,
     directories: Vec<PathBuf>,
     calls: Vec<String>,
     read_only: bool,
@@ -32,7 +32,7 @@ struct State {
 /// The disk.
 #[derive(Clone, Default)]
 pub(crate) struct TestDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TestDiskState>>,
 }
 
 impl TestDisk {
@@ -56,7 +56,7 @@ impl TestDisk {
     pub(crate) fn fork(&self) -> TestDisk {
         let state = self.lock();
         let mut copies = BTreeMap::new();
-        let mut copy = |files: &BTreeMap<PathBuf, Shared>| {
+        let mut copy = |files: &BTreeMap<PathBuf, SharedContent>| {
             let mut result = BTreeMap::new();
             for (path, content) in files {
                 let copied = copies.entry(Arc::as_ptr(content) as usize);
@@ -67,7 +67,7 @@ impl TestDisk {
         };
         let (volatile, durable) = (copy(&state.volatile), copy(&state.durable));
         let directories = state.directories.clone();
-        let state = State { volatile, durable, directories, ..State::default() };
+        let state = TestDiskState { volatile, durable, directories, ..TestDiskState::default() };
         TestDisk { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -116,11 +116,11 @@ impl TestDisk {
         state.directories.retain(|directory| !directory.starts_with(path));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TestDiskState> {
         self.state.lock().unwrap()
     }
 
-    fn change(&self, call: &str, path: &Path) -> io::Result<MutexGuard<'_, State>> {
+    fn change(&self, call: &str, path: &Path) -> io::Result<MutexGuard<'_, TestDiskState>> {
         let mut state = self.lock();
         if state.read_only {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
@@ -220,7 +220,7 @@ impl Lock for TestLock {
 struct TestFile {
     disk: TestDisk,
     path: PathBuf,
-    content: Shared,
+    content: SharedContent,
 }
 
 impl File for TestFile {

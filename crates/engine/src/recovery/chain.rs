@@ -19,7 +19,7 @@ use crate::error::RecoveryError;
 use crate::ids::{Generation, LogOffset, Stamp, StreamId};
 use crate::io::Disk;
 use crate::log::format::LogIdentity;
-use crate::log::format::newest::{self, Record};
+use crate::log::format::newest::{self, NewestRecord};
 use crate::log::format::segment::{
     FIRST_OFFSET, FIRST_SEQUENCE, FileName, Segment, SegmentError, read_header, segment_path,
 };
@@ -143,7 +143,7 @@ impl Chain {
             return Err(RecoveryError::NewestVersion { path, found });
         }
         let own = self.log.generation();
-        let is_of_stream = |Record { log, sequence }: &Record| {
+        let is_of_stream = |NewestRecord { log, sequence }: &NewestRecord| {
             // An open that did not end was to begin the next generation.
             let is_next = log.generation().0 == own.0 + 1 && *sequence < FIRST_SEQUENCE;
             (log.database(), log.stream()) == (self.log.database(), self.log.stream())

@@ -81,10 +81,10 @@ pub(super) fn last_epoch(last: Epoch, later: Epoch) -> Epoch {
     if has(Mutation::TimeOvershot) { later } else { last }
 }
 
-/// Whether a checkpoint holds later epochs than the one that is asked for ([`Mutation::ReachedIgnored`]).
+/// Whether a checkpoint holds later epochs than the one that is asked for ([`Mutation::MaxEpochIgnored`]).
 #[inline(always)]
 pub(super) fn reaches_beyond(reaches_beyond: bool) -> bool {
-    reaches_beyond && !has(Mutation::ReachedIgnored)
+    reaches_beyond && !has(Mutation::MaxEpochIgnored)
 }
 
 /// Returns the ids of tables that have rows ([`Mutation::TableIdReused`]).

@@ -21,12 +21,12 @@ use super::value::{Type, Value, numeric_fits};
 
 /// The width of an end offset, in bytes.
 const END_BYTES: usize = 4;
-/// [`Slot::null_bit`] of a column that does not take NULL.
+/// [`ColumnSlot::null_bit`] of a column that does not take NULL.
 const NO_NULL_BIT: u16 = u16::MAX;
 
 /// Where one column lies in a row.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct ColumnSlot {
     ty: Type,
     /// The bit that says NULL.
     null_bit: u16,
@@ -34,7 +34,7 @@ struct Slot {
     offset: u32,
 }
 
-impl Slot {
+impl ColumnSlot {
     #[inline]
     fn is_variable(&self) -> bool {
         matches!(self.ty, Type::Text | Type::Bytes)
@@ -50,7 +50,7 @@ impl Slot {
 #[derive(Debug)]
 pub struct RowCodec {
     schema: Arc<Schema>,
-    slots: Vec<Slot>,
+    slots: Vec<ColumnSlot>,
     /// The variable columns, in order.
     variable: Vec<ColumnId>,
     /// The bytes of the null bits.
@@ -78,7 +78,7 @@ impl RowCodec {
             null_bit += u16::from(column.is_nullable());
             let width = column.ty().width();
             let next = if width.is_some() { &mut fixed } else { &mut end };
-            slots.push(Slot { ty: column.ty(), null_bit: bit, offset: offset_to_u32(*next) });
+            slots.push(ColumnSlot { ty: column.ty(), null_bit: bit, offset: offset_to_u32(*next) });
             *next += width.unwrap_or(END_BYTES);
             if width.is_none() {
                 variable.push(column_id_at(position));
@@ -321,7 +321,7 @@ impl RowCodec {
     }
 
     #[inline]
-    fn slot(&self, column: ColumnId) -> &Slot {
+    fn slot(&self, column: ColumnId) -> &ColumnSlot {
         match self.slots.get(usize::from(column.0)) {
             Some(slot) => slot,
             None => panic!("table {} has no column {column}", self.schema.name()),
@@ -330,7 +330,7 @@ impl RowCodec {
 
     /// Where a variable column lies in the row `bytes`.
     #[inline]
-    fn variable_range(&self, bytes: &[u8], slot: &Slot) -> Range<usize> {
+    fn variable_range(&self, bytes: &[u8], slot: &ColumnSlot) -> Range<usize> {
         let end = slot.offset as usize;
         let start = if end == self.ends { self.head } else { get_end(bytes, end - END_BYTES) };
         start..get_end(bytes, end)
@@ -378,12 +378,12 @@ fn put_end(out: &mut [u8], offset: usize, end: usize) {
 }
 
 #[inline]
-fn is_null(bytes: &[u8], slot: &Slot) -> bool {
+fn is_null(bytes: &[u8], slot: &ColumnSlot) -> bool {
     slot.null_bit != NO_NULL_BIT && bytes[usize::from(slot.null_bit) / 8] & (1 << (slot.null_bit % 8)) != 0
 }
 
 #[inline]
-fn set_null(out: &mut [u8], slot: &Slot, is_null: bool) {
+fn set_null(out: &mut [u8], slot: &ColumnSlot, is_null: bool) {
     assert_ne!(slot.null_bit, NO_NULL_BIT, "NULL for a column that does not take it: an unchecked value");
     let byte = &mut out[usize::from(slot.null_bit) / 8];
     let bit = 1 << (slot.null_bit % 8);
@@ -391,14 +391,14 @@ fn set_null(out: &mut [u8], slot: &Slot, is_null: bool) {
 }
 
 #[inline]
-fn set_null_where_possible(out: &mut [u8], slot: &Slot, is_null: bool) {
+fn set_null_where_possible(out: &mut [u8], slot: &ColumnSlot, is_null: bool) {
     if slot.null_bit != NO_NULL_BIT {
         set_null(out, slot, is_null);
     }
 }
 
 #[inline]
-fn put_fixed(out: &mut [u8], slot: &Slot, value: Value<'_>) {
+fn put_fixed(out: &mut [u8], slot: &ColumnSlot, value: Value<'_>) {
     let offset = slot.offset as usize;
     match (slot.ty, value) {
         (Type::Bool, Value::Bool(value)) => put(out, offset, [u8::from(value)]),
@@ -415,7 +415,7 @@ fn put_fixed(out: &mut [u8], slot: &Slot, value: Value<'_>) {
 
 /// Whether the bytes of one column are what encoding gives.
 #[inline]
-fn check_bytes(slot: &Slot, bytes: &[u8], is_null: bool, is_ascii: bool) -> Result<(), &'static str> {
+fn check_bytes(slot: &ColumnSlot, bytes: &[u8], is_null: bool, is_ascii: bool) -> Result<(), &'static str> {
     if is_null {
         let is_empty = bytes.iter().all(|byte| *byte == 0) && (slot.ty.width().is_some() || bytes.is_empty());
         return if is_empty { Ok(()) } else { Err("it is NULL and has a value") };

@@ -274,7 +274,7 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Returning)
         .epoch()
         .refused(),
-    case(Mutation::ReachedIgnored, "a checkpoint of later epochs is the base", "M10: `reached`").backup(),
+    case(Mutation::MaxEpochIgnored, "a checkpoint of later epochs is the base", "M10: `max_epoch`").backup(),
     case(Mutation::TimeOvershot, "a time means the epoch after", "M10: closed by then").backup(),
 ];
 

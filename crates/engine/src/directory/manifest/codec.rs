@@ -73,8 +73,8 @@ pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
         out.extend(begin.durable.0.to_le_bytes());
     }
     let untils = manifest.frozen.iter().map(|frozen| frozen.until);
-    let reached = manifest.checkpoints.iter().map(|checkpoint| checkpoint.max_epoch);
-    untils.chain(reached).for_each(|epoch| out.extend(epoch.0.to_le_bytes()));
+    let max_epochs = manifest.checkpoints.iter().map(|checkpoint| checkpoint.max_epoch);
+    untils.chain(max_epochs).for_each(|epoch| out.extend(epoch.0.to_le_bytes()));
     manifest.layouts().for_each(|layout| out.extend(layout.incarnation.0.to_le_bytes()));
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     out.push(flag(manifest.records_newest, RECORDS_NEWEST) | flag(manifest.records_begin, RECORDS_BEGIN));
@@ -115,8 +115,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     let begins = if version == VERSION_1 { StreamBegin::of(&current) } else { input.begins(&current)? };
     if version > VERSION_2 {
         let untils = frozen.iter_mut().map(|frozen| &mut frozen.until);
-        let reached = checkpoints.iter_mut().map(|checkpoint| &mut checkpoint.max_epoch);
-        for epoch in untils.chain(reached) {
+        let max_epochs = checkpoints.iter_mut().map(|checkpoint| &mut checkpoint.max_epoch);
+        for epoch in untils.chain(max_epochs) {
             epoch.0 = input.u64()?;
         }
     }

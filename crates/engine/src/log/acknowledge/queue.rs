@@ -107,32 +107,32 @@ pub(crate) fn wake_all(waiters: &mut Vec<Arc<Waiter>>) {
 pub(crate) struct Queue {
     /// The heap's length, written under the lock.
     length: AtomicUsize,
-    heap: Mutex<BinaryHeap<Entry>>,
+    heap: Mutex<BinaryHeap<QueuedWaiter>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct QueuedWaiter {
     due: Stamp,
     waiter: Arc<Waiter>,
 }
 
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+impl PartialEq for QueuedWaiter {
+    fn eq(&self, other: &QueuedWaiter) -> bool {
         self.due == other.due
     }
 }
 
-impl Eq for Entry {}
+impl Eq for QueuedWaiter {}
 
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Entry) -> Option<Order> {
+impl PartialOrd for QueuedWaiter {
+    fn partial_cmp(&self, other: &QueuedWaiter) -> Option<Order> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl Ord for QueuedWaiter {
     /// The heap keeps its largest on top, so the earliest is the largest.
-    fn cmp(&self, other: &Entry) -> Order {
+    fn cmp(&self, other: &QueuedWaiter) -> Order {
         other.due.cmp(&self.due)
     }
 }
@@ -142,7 +142,7 @@ impl Queue {
     pub(crate) fn push(&self, due: Stamp, waiter: Arc<Waiter>) {
         {
             let mut heap = lock(&self.heap);
-            heap.push(Entry { due, waiter });
+            heap.push(QueuedWaiter { due, waiter });
             self.length.store(heap.len(), Ordering::Relaxed);
         }
         fence(Ordering::SeqCst);

@@ -32,7 +32,7 @@ const SLOTS: usize = 2;
 
 /// What a slot says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct NewestRecord {
     /// Whose newest segment it is.
     pub(crate) log: LogIdentity,
     /// Its number; one below [`FIRST_SEQUENCE`] where there is none.
@@ -54,7 +54,7 @@ pub(crate) fn path(directory: &Path) -> PathBuf {
 /// Records that `log` begins and has no segment yet, beside the newest segment of an earlier one; durable when
 /// this returns. What another creation of a database left behind, or an open that did not end, is not kept.
 pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::Result<()> {
-    let is_before = |record: &Record| {
+    let is_before = |record: &NewestRecord| {
         let is_earlier = record.log.generation() < log.generation();
         is_earlier && (record.log.database(), record.log.stream()) == (log.database(), log.stream())
     };
@@ -63,13 +63,13 @@ pub(crate) fn begin(disk: &dyn Disk, directory: &Path, log: LogIdentity) -> io::
         found => found?,
     };
     let before = found.into_iter().filter(is_before).max_by_key(|record| (record.log.generation(), record.sequence));
-    let records: Vec<_> = before.into_iter().chain([Record { log, sequence: FIRST_SEQUENCE - 1 }]).collect();
+    let records: Vec<_> = before.into_iter().chain([NewestRecord { log, sequence: FIRST_SEQUENCE - 1 }]).collect();
     replace_by(disk, directory, &records)?;
     faults::sync_begun(|| disk.sync_dir(directory))
 }
 
 /// Replaces the file by one with these records; durable once the directory is.
-fn replace_by(disk: &dyn Disk, directory: &Path, records: &[Record]) -> io::Result<Arc<dyn File>> {
+fn replace_by(disk: &dyn Disk, directory: &Path, records: &[NewestRecord]) -> io::Result<Arc<dyn File>> {
     assert!(records.len() <= SLOTS, "{records:?} have a slot each");
     let (temporary, path) = (directory.join(TEMPORARY_NAME), path(directory));
     if disk.exists(&temporary)? {
@@ -85,7 +85,7 @@ fn replace_by(disk: &dyn Disk, directory: &Path, records: &[Record]) -> io::Resu
 }
 
 /// The sound records of the stream in `directory`; `NotFound` where the file is not there.
-pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<Record>> {
+pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<NewestRecord>> {
     Ok(slots(disk, directory)?.chunks_exact(BLOCK_BYTES).filter_map(decode).collect())
 }
 
@@ -106,7 +106,7 @@ fn slots(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<u8>> {
 impl Newest {
     /// Replaces the record of a stream by that of the newest segment of `log`; durable when this returns.
     pub(crate) fn replace(disk: &dyn Disk, directory: &Path, log: LogIdentity, sequence: u64) -> io::Result<Newest> {
-        let file = replace_by(disk, directory, &[Record { log, sequence }])?;
+        let file = replace_by(disk, directory, &[NewestRecord { log, sequence }])?;
         disk.sync_dir(directory)?;
         Ok(Newest { file, log, slot: 1 })
     }
@@ -114,14 +114,14 @@ impl Newest {
     /// Records that the stream has the segment `sequence`; durable when this returns.
     pub(crate) fn record(&mut self, sequence: u64) -> io::Result<()> {
         let mut block = vec![0; BLOCK_BYTES];
-        encode(&mut block, &Record { log: self.log, sequence });
+        encode(&mut block, &NewestRecord { log: self.log, sequence });
         self.file.write_at(&block, (self.slot * BLOCK_BYTES) as u64)?;
         self.slot = (self.slot + 1) % SLOTS;
         self.file.sync()
     }
 }
 
-fn encode(block: &mut [u8], record: &Record) {
+fn encode(block: &mut [u8], record: &NewestRecord) {
     block.fill(0);
     block[..8].copy_from_slice(&MAGIC);
     block[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -145,7 +145,7 @@ fn is_whole(block: &[u8]) -> bool {
     block[..8] == MAGIC && u32_at(block, 12) == checksum(block)
 }
 
-fn decode(block: &[u8]) -> Option<Record> {
+fn decode(block: &[u8]) -> Option<NewestRecord> {
     let is_sound = is_whole(block) && u32_at(block, 8) == VERSION;
     let (stream, streams) = (u32_at(block, 32), u32_at(block, 36));
     if !is_sound || stream >= streams || streams > STREAMS_MAX || block[FIELDS_BYTES..].iter().any(|byte| *byte != 0) {
@@ -153,7 +153,7 @@ fn decode(block: &[u8]) -> Option<Record> {
     }
     let database = DatabaseId(u128::from(u64_at(block, 16)) | u128::from(u64_at(block, 24)) << 64);
     let log = LogIdentity::new(database, Generation(u64_at(block, 40)), StreamId(stream), streams);
-    Some(Record { log: log.begun_by(Incarnation(u64_at(block, 56))), sequence: u64_at(block, 48) })
+    Some(NewestRecord { log: log.begun_by(Incarnation(u64_at(block, 56))), sequence: u64_at(block, 48) })
 }
 
 #[cfg(test)]
@@ -200,12 +200,12 @@ mod tests {
         let greatest = || read(&disk, directory).unwrap().into_iter().max_by_key(|record| record.sequence).unwrap();
         for sequence in 0..5 {
             disk.crash();
-            assert_eq!(greatest(), Record { log, sequence });
+            assert_eq!(greatest(), NewestRecord { log, sequence });
             newest.record(sequence + 1).unwrap();
         }
         // Slots are written in turn: the fifth record is in the second one.
         disk.edit(&path(directory), |bytes| bytes[BLOCK_BYTES + 20] ^= 1);
-        assert_eq!(greatest(), Record { log, sequence: 4 });
+        assert_eq!(greatest(), NewestRecord { log, sequence: 4 });
         disk.edit(&path(directory), |bytes| bytes[20] ^= 1);
         assert_eq!(read(&disk, directory).unwrap(), []);
         // A damaged version is none; one that fits its checksum is a newer program's.

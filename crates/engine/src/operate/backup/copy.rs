@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::Source;
 use super::faults;
 use super::image::{Image, Piece, damaged, read};
-use super::index::Entry;
+use super::index::ListedFile;
 use crate::error::BackupError;
 use crate::failpoint::{Point, yield_at};
 use crate::io::{Disk, File, OpenMode};
 
 /// Copies what is missing; returns all files of the backup, and how many bytes were copied.
-pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<(Vec<Entry>, u64), BackupError> {
+pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<(Vec<ListedFile>, u64), BackupError> {
     let disk = source.disk;
     let (mut entries, mut copied) = (image.kept.clone(), 0);
     let directories: Vec<PathBuf> = image.directories().map(|directory| target.join(directory)).collect();
@@ -33,7 +33,7 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
 }
 
 /// Fails where what stays in a backup is not what its index says: it could not be restored.
-pub(super) fn verify(disk: &dyn Disk, target: &Path, kept: &[Entry]) -> Result<(), BackupError> {
+pub(super) fn verify(disk: &dyn Disk, target: &Path, kept: &[ListedFile]) -> Result<(), BackupError> {
     for entry in kept {
         let path = target.join(&entry.name);
         let file = disk.open(&path, OpenMode::Read).map_err(BackupError::io("open", &path))?;
@@ -44,7 +44,7 @@ pub(super) fn verify(disk: &dyn Disk, target: &Path, kept: &[Entry]) -> Result<(
     Ok(())
 }
 
-fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, BackupError> {
+fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<ListedFile, BackupError> {
     assert!(
         piece.have <= piece.bytes && piece.bytes <= piece.length,
         "{} counts within its length",
@@ -68,7 +68,7 @@ fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<Entry, Ba
     if read(&*back, &path, piece.bytes, |_, _| Ok(()))? != checksum {
         return Err(damaged(&path, "what was written to it does not read back"));
     }
-    Ok(Entry { name: piece.name.clone(), bytes: piece.bytes, length: piece.length, checksum })
+    Ok(ListedFile { name: piece.name.clone(), bytes: piece.bytes, length: piece.length, checksum })
 }
 
 /// A file that may be there.

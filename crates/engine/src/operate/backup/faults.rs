@@ -15,7 +15,7 @@ pub(super) fn begins(begins: Vec<StreamBegin>, log: &CommitLog) -> Vec<StreamBeg
 
 /// The epoch that a backup says it reaches ([`Mutation::BackupEpochAhead`]).
 #[inline(always)]
-pub(super) fn reached(safe: Epoch, current: Epoch) -> Epoch {
+pub(super) fn ended(safe: Epoch, current: Epoch) -> Epoch {
     if has(Mutation::BackupEpochAhead) { current } else { safe }
 }
 

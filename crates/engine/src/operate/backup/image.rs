@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::Source;
 use super::faults;
-use super::index::{self, Entry, Index};
+use super::index::{self, Index, ListedFile};
 use super::listed::Listed;
 use crate::checkpoint::{files, loader};
 use crate::config::Config;
@@ -31,7 +31,7 @@ pub(super) struct Image {
     pub(super) manifest: Manifest,
     pub(super) pieces: Vec<Piece>,
     /// What is in the target already, and stays.
-    pub(super) kept: Vec<Entry>,
+    pub(super) kept: Vec<ListedFile>,
     pub(super) continues: bool,
 }
 
@@ -48,7 +48,12 @@ pub(super) struct Piece {
 
 impl Image {
     /// What of `source` is to be in `target`, beside what is there already: `done` by this backup, or by the one before.
-    pub(super) fn plan(source: &Source<'_>, target: &Path, checkpoint: bool, done: &[Entry]) -> Result<Image, Error> {
+    pub(super) fn plan(
+        source: &Source<'_>,
+        target: &Path,
+        checkpoint: bool,
+        done: &[ListedFile],
+    ) -> Result<Image, Error> {
         let index = Index::load(source.disk, target)?;
         let before = match &index {
             Some(index) => {
@@ -67,7 +72,7 @@ impl Image {
             manifest.frozen = before.frozen.clone();
         }
         let mut pieces = log(source)?;
-        let mut there: BTreeMap<PathBuf, Entry> = BTreeMap::new();
+        let mut there: BTreeMap<PathBuf, ListedFile> = BTreeMap::new();
         match &goes_on {
             Some((index, _)) => there.extend(index.files.iter().map(|entry| (entry.name.clone(), entry.clone()))),
             None => pieces.extend(parts(source)),
@@ -232,7 +237,7 @@ pub(super) fn walk(
 }
 
 /// A disk that shows of `target` only `files`, and the configuration of a database that lies there.
-fn only(config: &Config, target: &Path, files: &[Entry]) -> Config {
+fn only(config: &Config, target: &Path, files: &[ListedFile]) -> Config {
     let mut of_target = config.clone();
     of_target.environment.disk = std::sync::Arc::new(Listed::new(config.environment.disk.clone(), target, files));
     (of_target.dirs, of_target.until, of_target.progress) = (vec![target.to_owned()], None, None);
@@ -244,13 +249,18 @@ pub(super) fn judge_log(
     config: &Config,
     target: &Path,
     manifest: &Manifest,
-    files: &[Entry],
+    files: &[ListedFile],
 ) -> Result<Judged, RecoveryError> {
     dry_run::judge_image(&only(config, target, files), manifest)
 }
 
 /// As [`judge_log`], and every block of the checkpoint.
-pub(super) fn judge(config: &Config, target: &Path, manifest: &Manifest, files: &[Entry]) -> Result<Judged, Error> {
+pub(super) fn judge(
+    config: &Config,
+    target: &Path,
+    manifest: &Manifest,
+    files: &[ListedFile],
+) -> Result<Judged, Error> {
     let judged = judge_log(config, target, manifest, files)?;
     if let Some(entry) = manifest.checkpoints.last() {
         let of_target = only(config, target, files);

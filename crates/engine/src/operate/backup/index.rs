@@ -40,12 +40,12 @@ pub(super) struct Index {
     pub(super) report: BackupReport,
     /// The database's, with everything in one directory; in hexadecimal.
     manifest: String,
-    pub(super) files: Vec<Entry>,
+    pub(super) files: Vec<ListedFile>,
 }
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ListedFile {
     /// Relative to the backup.
     pub(super) name: PathBuf,
     /// How many bytes of it count.
@@ -57,14 +57,14 @@ pub(super) struct Entry {
 }
 
 /// What no index says of its files, written or read: that one is there twice, or counts further than it is long.
-fn flaw(files: &[Entry]) -> Option<String> {
+fn flaw(files: &[ListedFile]) -> Option<String> {
     let mut names = BTreeSet::new();
     let wrong = files.iter().find(|entry| entry.bytes > entry.length || !names.insert(entry.name.as_path()))?;
     Some(format!("{} is in it twice, or counts further than it is long", wrong.name.display()))
 }
 
 impl Index {
-    pub(super) fn new(manifest: &Manifest, files: Vec<Entry>, report: BackupReport) -> Result<Index, BackupError> {
+    pub(super) fn new(manifest: &Manifest, files: Vec<ListedFile>, report: BackupReport) -> Result<Index, BackupError> {
         let damaged = |what| BackupError::Damaged { path: report.target.clone(), what };
         if let Some(what) = flaw(&files) {
             return Err(damaged(what));
@@ -154,7 +154,7 @@ impl Index {
     }
 
     /// What it says about a file.
-    pub(super) fn entry(&self, name: &Path) -> Option<&Entry> {
+    pub(super) fn entry(&self, name: &Path) -> Option<&ListedFile> {
         self.files.iter().find(|entry| entry.name == name)
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::index::Entry;
+use super::index::ListedFile;
 use crate::io::{Disk, File, FileStatus, Lock, OpenMode};
 use crate::log::format::segment::is_stream_directory;
 
@@ -19,8 +19,8 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn new(disk: Arc<dyn Disk>, target: &Path, entries: &[Entry]) -> Listed {
-        let file = |entry: &Entry| (target.join(&entry.name), (entry.bytes, entry.length));
+    pub(super) fn new(disk: Arc<dyn Disk>, target: &Path, entries: &[ListedFile]) -> Listed {
+        let file = |entry: &ListedFile| (target.join(&entry.name), (entry.bytes, entry.length));
         Listed { disk, files: entries.iter().map(file).collect() }
     }
 }

@@ -37,7 +37,7 @@ use crate::io::Disk;
 use crate::transaction::shared::Shared;
 use crate::units::{bytes, count};
 use image::Image;
-use index::{Entry, Index};
+use index::{Index, ListedFile};
 
 /// A backup that is whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,7 +179,7 @@ fn write(
     source: &Source<'_>,
     target: &Path,
     checkpoint: bool,
-    (done, done_bytes): (Vec<Entry>, u64),
+    (done, done_bytes): (Vec<ListedFile>, u64),
     end: End,
     config: &Config,
     is_open: impl FnOnce() -> Result<(), BackupError>,
@@ -201,9 +201,9 @@ fn write(
     }
     let now: WallTime = config.environment.clock.wall().into();
     let base = plan.manifest.checkpoints.last();
-    let reached = base.filter(|base| base.max_epoch != NEVER).map_or(Epoch(0), |base| base.max_epoch);
+    let base_epoch = base.filter(|base| base.max_epoch != NEVER).map_or(Epoch(0), |base| base.max_epoch);
     let taken_back = plan.manifest.taken_back();
-    let epoch = end.epoch.min(judged.max_epoch.max(reached).0);
+    let epoch = end.epoch.min(judged.max_epoch.max(base_epoch).0);
     let report = BackupReport {
         target: target.to_owned(),
         taken: now.to_string(),
@@ -229,7 +229,7 @@ fn write(
 fn agree(shared: &Shared) -> Result<End, Error> {
     // In this order: what is of an epoch that is over has its stamp.
     let epochs = shared.store.epochs();
-    let epoch = faults::reached(epochs.safe(), epochs.current()).0;
+    let epoch = faults::ended(epochs.safe(), epochs.current()).0;
     let stamp = faults::last_stamp(&shared.log);
     assert!(epoch <= epochs.current().0, "epoch {epoch} has not begun");
     shared.durable(stamp).wait()?;

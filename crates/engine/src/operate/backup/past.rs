@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::Source;
 use super::image::{self, Piece, is_same_base, log, newest, read};
-use super::index::{Entry, Index};
+use super::index::{Index, ListedFile};
 use crate::config::{CheckpointKind, Config};
 use crate::directory::manifest::{CheckpointEntry, Layout, Manifest};
 use crate::error::{BackupError, Error};
@@ -126,7 +126,7 @@ fn files_fit(source: &Source<'_>, target: &Path, index: &Index, pieces: &[Piece]
 }
 
 /// The first segment that the database needs of the stream of `entry`.
-fn first_sequence(now: &Manifest, generation: Generation, entry: &Entry) -> Option<u64> {
+fn first_sequence(now: &Manifest, generation: Generation, entry: &ListedFile) -> Option<u64> {
     let stream: usize = entry.name.parent()?.to_str()?.strip_prefix("stream-")?.parse().ok()?;
     match now.frozen.iter().find(|frozen| frozen.layout.generation == generation) {
         Some(frozen) => Some(frozen.streams.get(stream)?.first_sequence),
@@ -138,7 +138,7 @@ fn first_sequence(now: &Manifest, generation: Generation, entry: &Entry) -> Opti
 fn piece_fits(
     disk: &dyn Disk,
     target: &Path,
-    entry: &Entry,
+    entry: &ListedFile,
     piece: &Piece,
     incarnation: Incarnation,
 ) -> Result<bool, BackupError> {
@@ -154,7 +154,13 @@ fn piece_fits(
 }
 
 /// Whether what a backup has of a segment beyond the database's is the tail with which the database's `next` one begins.
-fn is_tail(disk: &dyn Disk, target: &Path, entry: &Entry, piece: &Piece, next: &Piece) -> Result<bool, BackupError> {
+fn is_tail(
+    disk: &dyn Disk,
+    target: &Path,
+    entry: &ListedFile,
+    piece: &Piece,
+    next: &Piece,
+) -> Result<bool, BackupError> {
     let header = HEADER_BYTES as u64;
     let Some(bytes) = entry.bytes.checked_sub(piece.bytes).filter(|bytes| header + bytes <= next.bytes) else {
         return Ok(false);

@@ -16,7 +16,7 @@ use super::BackupReport;
 use super::copy::{extend, open_or_create};
 use super::faults;
 use super::image::{damaged, read};
-use super::index::{CHECKPOINTS, Entry, Index};
+use super::index::{CHECKPOINTS, Index, ListedFile};
 use super::listed::Listed;
 use crate::config::{Config, Create};
 use crate::database::Database;
@@ -185,7 +185,7 @@ fn spread(flat: &Manifest, dirs: &[PathBuf]) -> Manifest {
 }
 
 /// Where a file of a backup belongs.
-fn place(manifest: &Manifest, home: &Path, entry: &Entry) -> Option<PathBuf> {
+fn place(manifest: &Manifest, home: &Path, entry: &ListedFile) -> Option<PathBuf> {
     let (directory, name) = (entry.name.parent()?.to_str()?, entry.name.file_name()?);
     if let Some(stream) = directory.strip_prefix("stream-") {
         let stream: u32 = stream.parse().ok()?;
@@ -203,7 +203,7 @@ fn place(manifest: &Manifest, home: &Path, entry: &Entry) -> Option<PathBuf> {
     Some(manifest.directory(home, index).join(directory).join(name))
 }
 
-fn copy_back(disk: &dyn Disk, from: &Path, to: &Path, entry: &Entry) -> Result<(), BackupError> {
+fn copy_back(disk: &dyn Disk, from: &Path, to: &Path, entry: &ListedFile) -> Result<(), BackupError> {
     let parent = to.parent().expect("a file lies in a directory");
     disk.create_dir_all(parent).map_err(BackupError::io("create", parent))?;
     let source = disk.open(from, OpenMode::Read).map_err(BackupError::io("open", from))?;
