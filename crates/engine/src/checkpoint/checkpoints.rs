@@ -6,7 +6,7 @@ use std::time::Duration;
 use osier_memory::sync::{Mutex, lock};
 
 use super::CheckpointMetrics;
-use super::control::{CheckpointControl, CheckpointOutcome};
+use super::requests::{CheckpointOutcome, CheckpointRequests};
 use super::retention::Retention;
 use super::task::{Checkpointer, Inherited};
 use crate::error::{CheckpointError, Error};
@@ -15,7 +15,7 @@ use crate::transaction::shared::Shared;
 
 /// The checkpointer of an open database.
 pub(crate) struct Checkpoints {
-    control: Arc<CheckpointControl>,
+    requests: Arc<CheckpointRequests>,
     /// `None` once stopped.
     joiner: Mutex<Option<Box<dyn Joiner>>>,
     takes_one_more: bool,
@@ -29,48 +29,48 @@ impl Checkpoints {
         retention: &Arc<Retention>,
         inherited: Inherited,
     ) -> Result<Checkpoints, Error> {
-        let control = Arc::<CheckpointControl>::default();
+        let requests = Arc::<CheckpointRequests>::default();
         let task =
-            Checkpointer::new(shared.clone(), retention.clone(), control.clone(), inherited).map_err(Arc::new)?;
+            Checkpointer::new(shared.clone(), retention.clone(), requests.clone(), inherited).map_err(Arc::new)?;
         let spawn = &shared.config.environment.spawn;
-        let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), control.signal.clone());
+        let joiner = spawn.spawn(Checkpointer::NAME.to_owned(), Box::new(task), requests.signal.clone());
         let joiner = joiner.map_err(|source| Error::Spawn { task: Checkpointer::NAME, source })?;
         let takes_one_more = shared.config.checkpoint_at_close;
-        Ok(Checkpoints { control, joiner: Mutex::new(Some(joiner)), takes_one_more, process: Process::this() })
+        Ok(Checkpoints { requests, joiner: Mutex::new(Some(joiner)), takes_one_more, process: Process::this() })
     }
 
-    /// See [`CheckpointControl::request`].
+    /// See [`CheckpointRequests::request`].
     pub(crate) fn request(&self) -> u64 {
-        self.control.request()
+        self.requests.request()
     }
 
-    /// See [`CheckpointControl::wait`]. In a child of the process nobody would answer.
+    /// See [`CheckpointRequests::wait`]. In a child of the process nobody would answer.
     pub(crate) fn wait(&self, request: u64) -> CheckpointOutcome {
         match self.process.is_this() {
-            true => self.control.wait(request),
+            true => self.requests.wait(request),
             false => Err(Arc::new(CheckpointError::Thread { what: Process::FORKED.to_owned() })),
         }
     }
 
     /// There are files to be removed.
     pub(crate) fn wake(&self) {
-        self.control.signal.wake();
+        self.requests.signal.wake();
     }
 
     pub(crate) fn metrics(&self, now: Duration) -> CheckpointMetrics {
-        self.control.metrics(now)
+        self.requests.metrics(now)
     }
 
     /// Ends the task, after a last checkpoint where the configuration wants one. Fails where that one does, or never came because
     /// the task had died; without a last one, where it had died.
     pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
         let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
-        let last = self.control.request_stop(self.takes_one_more);
-        // A task that dies has told the control.
+        let last = self.requests.request_stop(self.takes_one_more);
+        // A task that dies has said so.
         let _ = joiner.join();
         match self.takes_one_more {
             true => self.wait(last).map(drop),
-            false => self.control.death().map_or(Ok(()), Err),
+            false => self.requests.death().map_or(Ok(()), Err),
         }
     }
 }

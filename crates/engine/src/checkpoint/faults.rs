@@ -43,7 +43,7 @@ pub(super) fn greatest(written: Stamp) -> Stamp {
 /// RSN, which was read before the tuples ([`Mutation::LateReplayStart`]).
 #[inline(always)]
 pub(super) fn boundary(boundary: u64, log: &CommitLog) -> u64 {
-    if has(Mutation::LateReplayStart) { log.stable().0 } else { boundary }
+    if has(Mutation::LateReplayStart) { log.csn().0 } else { boundary }
 }
 
 /// The boundary that a part names in its header, before [`boundary`] changes it.

@@ -14,7 +14,6 @@
 //! Deliberately absent: the end of what is not needed any more, which the log's preparer makes into blank segments.
 
 mod checkpoints;
-mod control;
 mod faults;
 pub(crate) mod files;
 pub(crate) mod format;
@@ -22,6 +21,7 @@ pub(crate) mod loader;
 mod pace;
 mod part;
 mod report;
+mod requests;
 pub(crate) mod retention;
 mod scan;
 mod status;

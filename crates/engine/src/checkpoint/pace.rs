@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::CheckpointControl;
+use super::requests::CheckpointRequests;
 use crate::transaction::shared::Shared;
 
 /// The share of the time until the next checkpoint in which this one is to be written.
@@ -22,24 +22,24 @@ const RESTS_MAX: u32 = 19;
 const REST: Duration = Duration::from_millis(2);
 
 /// The plan of one checkpoint.
-pub(super) struct Spread {
+pub(super) struct Pace {
     shared: Arc<Shared>,
-    control: Arc<CheckpointControl>,
+    requests: Arc<CheckpointRequests>,
     begun: Duration,
     /// How much log there was when it began.
     log_bytes: u64,
     never_rests: bool,
 }
 
-impl Spread {
+impl Pace {
     pub(super) fn new(
         shared: &Arc<Shared>,
-        control: &Arc<CheckpointControl>,
+        requests: &Arc<CheckpointRequests>,
         begun: Duration,
         log_bytes: u64,
         never_rests: bool,
-    ) -> Spread {
-        Spread { shared: shared.clone(), control: control.clone(), begun, log_bytes, never_rests }
+    ) -> Pace {
+        Pace { shared: shared.clone(), requests: requests.clone(), begun, log_bytes, never_rests }
     }
 
     /// Of the database's clock.
@@ -53,7 +53,7 @@ impl Spread {
         let log_bytes = self.shared.log.metrics().total().bytes - self.log_bytes;
         let by_log = share(log_bytes as f64, config.checkpoint_log_bytes as f64);
         let by_time = share((self.now() - self.begun).as_secs_f64(), config.checkpoint_interval.as_secs_f64());
-        let is_urgent = self.never_rests || self.control.is_awaited() || self.shared.memory.is_exceeded();
+        let is_urgent = self.never_rests || self.requests.is_awaited() || self.shared.memory.is_exceeded();
         written * COMPLETION > by_log.max(by_time) && !is_urgent
     }
 }

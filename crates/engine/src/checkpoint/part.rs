@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use osier_memory::Participant;
 use osier_memory::sync::{Mutex, lock};
 
-use super::pace::{Spread, Throttle};
+use super::pace::{Pace, Throttle};
 use super::scan::{Scanned, Source};
 use super::writer::{PartWriter, WrittenPart};
 use crate::error::CheckpointError;
@@ -56,7 +56,7 @@ pub(super) struct PartTask {
     pub(super) crew: Arc<Crew>,
     pub(super) participant: Participant,
     pub(super) source: Source,
-    pub(super) pace: Arc<Spread>,
+    pub(super) pace: Arc<Pace>,
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
     pub(super) writer: Option<PartWriter>,

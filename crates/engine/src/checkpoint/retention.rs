@@ -21,11 +21,8 @@ use crate::error::{BackupError, CheckpointError};
 use crate::ids::{DatabaseId, Epoch, StreamId};
 use crate::io::error::is_full;
 use crate::io::in_place::Displaced;
-use crate::io::{Disk, REMOVAL_PAUSE};
+use crate::io::{Disk, FULL_PAUSE, REMOVAL_PAUSE};
 use crate::log::format::segment::{self, FileName};
-
-/// How long a removal waits that a full device refused.
-const FULL_PAUSE: Duration = Duration::from_secs(1);
 
 /// A database's files, held for as long as it is open.
 pub(crate) struct OpenFiles {

@@ -15,10 +15,10 @@ use std::time::{Duration, SystemTime};
 
 use osier_memory::Participant;
 
-use super::control::{CheckpointControl, CheckpointOutcome, Next, Stop};
 use super::format::PartIdentity;
-use super::pace::{Spread, Throttle};
+use super::pace::{Pace, Throttle};
 use super::part::{Crew, PartTask};
+use super::requests::{CheckpointOutcome, CheckpointRequests, Next, Stop};
 use super::retention::{NewCheckpoint, Retention};
 use super::scan::{CheckpointScan, ScanCursor, Source};
 use super::writer::{PartWriter, WrittenPart};
@@ -46,9 +46,9 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Checkpointer {
     shared: Arc<Shared>,
     retention: Arc<Retention>,
-    control: Arc<CheckpointControl>,
+    requests: Arc<CheckpointRequests>,
     participant: Participant,
-    stage: Stage,
+    stage: CheckpointStage,
     /// When the last checkpoint began, and how much log there was.
     last_begun: Duration,
     last_log_bytes: u64,
@@ -72,18 +72,18 @@ pub(crate) struct Inherited {
     pub(crate) is_late: bool,
 }
 
-enum Stage {
+enum CheckpointStage {
     Idle,
     /// Until every transaction up to the boundary has ended.
-    Waits(Run),
-    Writes(Run, Writing),
+    Waits(CheckpointRun),
+    Writes(CheckpointRun, Writing),
     /// Until everything in the files is stable.
-    WaitsForLog(Run, Vec<WrittenPart>, Receipt),
+    WaitsForLog(CheckpointRun, Vec<WrittenPart>, Receipt),
     Releases,
 }
 
 /// One checkpoint.
-struct Run {
+struct CheckpointRun {
     begun: Duration,
     /// When the wait for transactions began.
     announced: Duration,
@@ -100,7 +100,7 @@ struct Run {
 
 struct Writing {
     scan: Arc<CheckpointScan>,
-    pace: Arc<Spread>,
+    pace: Arc<Pace>,
     crew: Arc<Crew>,
     joiners: Vec<Box<dyn Joiner>>,
     written: Vec<WrittenPart>,
@@ -112,17 +112,17 @@ impl Checkpointer {
     pub(crate) fn new(
         shared: Arc<Shared>,
         retention: Arc<Retention>,
-        control: Arc<CheckpointControl>,
+        requests: Arc<CheckpointRequests>,
         inherited: Inherited,
     ) -> Result<Checkpointer, CheckpointError> {
         let participant = participant(&shared)?;
         let last_begun = shared.config.environment.clock.now();
         let last_log_bytes = shared.log.metrics().total().bytes;
-        let (stage, next_removal_at, next_look_at) = (Stage::Idle, last_begun, last_begun + LOOK);
+        let (stage, next_removal_at, next_look_at) = (CheckpointStage::Idle, last_begun, last_begun + LOOK);
         Ok(Checkpointer {
             shared,
             retention,
-            control,
+            requests,
             participant,
             stage,
             last_begun,
@@ -160,15 +160,16 @@ impl Checkpointer {
 
     fn advance(&mut self) -> Result<Step, CheckpointError> {
         self.look_after_directories();
-        if self.control.stop() == Stop::Now && !matches!(self.stage, Stage::Idle | Stage::Releases) {
+        if self.requests.stop() == Stop::Now && !matches!(self.stage, CheckpointStage::Idle | CheckpointStage::Releases)
+        {
             return Err(CheckpointError::Closed);
         }
         match &mut self.stage {
-            Stage::Idle => self.idle(),
-            Stage::Waits(_) => self.wait_for_transactions(),
-            Stage::Writes(..) => self.wait_for_parts(),
-            Stage::WaitsForLog(_, _, receipt) => {
-                let waker = Waker::from(Arc::new(WakesSignal(self.control.signal.clone())));
+            CheckpointStage::Idle => self.idle(),
+            CheckpointStage::Waits(_) => self.wait_for_transactions(),
+            CheckpointStage::Writes(..) => self.wait_for_parts(),
+            CheckpointStage::WaitsForLog(_, _, receipt) => {
+                let waker = Waker::from(Arc::new(WakesSignal(self.requests.signal.clone())));
                 match Pinned::new(receipt).poll(&mut Context::from_waker(&waker)) {
                     Poll::Pending => Ok(Step::Idle(None)),
                     Poll::Ready(stable) => {
@@ -177,12 +178,12 @@ impl Checkpointer {
                     }
                 }
             }
-            Stage::Releases => Ok(self.release()),
+            CheckpointStage::Releases => Ok(self.release()),
         }
     }
 
     fn idle(&mut self) -> Result<Step, CheckpointError> {
-        match self.control.next(self.is_due(), self.now()) {
+        match self.requests.next(self.is_due(), self.now()) {
             Next::Begins => {
                 self.begin()?;
                 return Ok(Step::Again);
@@ -232,20 +233,21 @@ impl Checkpointer {
             }
             // RSN, before any row is read.
             CheckpointKind::Fuzzy => {
-                let rsn = self.shared.log.stable();
+                let rsn = self.shared.log.csn();
                 (self.shared.log.begins(Some(rsn)), rsn.0)
             }
         };
         let (begun, announced, waited, max_seen) = (self.last_begun, self.now(), Duration::ZERO, Stamp::ZERO);
-        self.stage = Stage::Waits(Run { begun, announced, waited, files, kind, boundary, begins, max_seen });
+        self.stage =
+            CheckpointStage::Waits(CheckpointRun { begun, announced, waited, files, kind, boundary, begins, max_seen });
         Ok(())
     }
 
     fn wait_for_transactions(&mut self) -> Result<Step, CheckpointError> {
-        let Stage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
+        let CheckpointStage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
         let safe = self.shared.store.epochs().safe();
         if run.kind == CheckpointKind::Epoch && !faults::have_ended(safe.0 >= run.boundary) {
-            let is_closing = self.control.stop() == Stop::WhenDone;
+            let is_closing = self.requests.stop() == Stop::WhenDone;
             if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
             }
@@ -253,10 +255,12 @@ impl Checkpointer {
                 return Err(CheckpointError::TaskDied { task: Ticker::NAME });
             }
             self.shared.memory.admit_snapshot()?;
-            self.control.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
+            self.requests.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
             return Ok(Step::Idle(Some(self.config().epoch_interval)));
         }
-        let Stage::Waits(mut run) = std::mem::replace(&mut self.stage, Stage::Releases) else { unreachable!() };
+        let CheckpointStage::Waits(mut run) = std::mem::replace(&mut self.stage, CheckpointStage::Releases) else {
+            unreachable!()
+        };
         run.waited = self.now() - run.announced;
         // Every transaction of the snapshot has ended, so it has its stamp.
         run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.log.last_stamp() } else { Stamp::ZERO };
@@ -264,20 +268,20 @@ impl Checkpointer {
         let (trees, threads) = (self.shared.store.trees(), self.shared.config.checkpoint_threads);
         let scan = Arc::new(CheckpointScan::new(&pin, run.kind, trees));
         drop(pin);
-        let crew = Crew::new(self.control.signal.clone());
+        let crew = Crew::new(self.requests.signal.clone());
         let sources: Vec<_> = (0..threads).map(|_| Source::CheckpointScan(ScanCursor::new(scan.clone()))).collect();
         let (log_bytes, is_late) = (self.last_log_bytes, self.inherited.is_late);
-        let pace = Arc::new(Spread::new(&self.shared, &self.control, run.begun, log_bytes, is_late));
+        let pace = Arc::new(Pace::new(&self.shared, &self.requests, run.begun, log_bytes, is_late));
         let writing = Writing { scan, pace, crew, joiners: Vec::new(), written: Vec::new() };
-        self.stage = Stage::Writes(run, writing);
-        self.control.show(CheckpointState::Writes);
+        self.stage = CheckpointStage::Writes(run, writing);
+        self.requests.show(CheckpointState::Writes);
         self.start_parts(sources)?;
         Ok(Step::Again)
     }
 
     /// Starts a thread for each of `sources`, which write the next parts.
     fn start_parts(&mut self, sources: Vec<Source>) -> Result<(), CheckpointError> {
-        let Stage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
+        let CheckpointStage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
         let config = &self.shared.config;
         let parts = run.files.parts.len() as u32;
         let compress = config.checkpoint_compression == Compression::Lz4;
@@ -311,7 +315,7 @@ impl Checkpointer {
     }
 
     fn wait_for_parts(&mut self) -> Result<Step, CheckpointError> {
-        let Stage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
+        let CheckpointStage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
         if writing.crew.count() < writing.joiners.len() {
             return Ok(Step::Idle(None));
         }
@@ -333,15 +337,17 @@ impl Checkpointer {
         }
         faults::sync(|| run.files.sync_directories())?;
         let receipt = self.shared.durable(faults::awaited(run.max_seen));
-        self.control.show(CheckpointState::WaitsForLog(run.max_seen));
-        if let Stage::Writes(run, writing) = std::mem::replace(&mut self.stage, Stage::Releases) {
-            self.stage = Stage::WaitsForLog(run, writing.written, receipt);
+        self.requests.show(CheckpointState::WaitsForLog(run.max_seen));
+        if let CheckpointStage::Writes(run, writing) = std::mem::replace(&mut self.stage, CheckpointStage::Releases) {
+            self.stage = CheckpointStage::WaitsForLog(run, writing.written, receipt);
         }
         Ok(Step::Again)
     }
 
     fn commit(&mut self) -> Result<Step, CheckpointError> {
-        let Stage::WaitsForLog(mut run, mut parts, _) = std::mem::replace(&mut self.stage, Stage::Releases) else {
+        let CheckpointStage::WaitsForLog(mut run, mut parts, _) =
+            std::mem::replace(&mut self.stage, CheckpointStage::Releases)
+        else {
             unreachable!("called in this stage")
         };
         parts.sort_by_key(|part| part.part);
@@ -393,22 +399,22 @@ impl Checkpointer {
     }
 
     fn end(&mut self, outcome: CheckpointOutcome) {
-        self.stage = Stage::Releases;
-        self.control.show(CheckpointState::Releases);
-        self.control.answer(outcome, self.now());
+        self.stage = CheckpointStage::Releases;
+        self.requests.show(CheckpointState::Releases);
+        self.requests.answer(outcome, self.now());
     }
 
     /// Ends a checkpoint that failed; the manifest does not name its files.
     fn fail(&mut self, error: CheckpointError) {
-        let stage = std::mem::replace(&mut self.stage, Stage::Releases);
+        let stage = std::mem::replace(&mut self.stage, CheckpointStage::Releases);
         let run = match stage {
-            Stage::Writes(run, mut writing) => {
+            CheckpointStage::Writes(run, mut writing) => {
                 writing.crew.cancel();
                 join(&mut writing.joiners);
                 Some(run)
             }
-            Stage::Waits(run) | Stage::WaitsForLog(run, ..) => Some(run),
-            Stage::Idle | Stage::Releases => None,
+            CheckpointStage::Waits(run) | CheckpointStage::WaitsForLog(run, ..) => Some(run),
+            CheckpointStage::Idle | CheckpointStage::Releases => None,
         };
         if let Some(run) = run {
             self.retention.abandon(&run.files);
@@ -429,8 +435,8 @@ impl Checkpointer {
     fn release(&mut self) -> Step {
         if !self.shared.snapshots.release(&self.participant.pin()) {
             self.shared.store.forget_discarded();
-            self.control.show(CheckpointState::Idle);
-            self.stage = Stage::Idle;
+            self.requests.show(CheckpointState::Idle);
+            self.stage = CheckpointStage::Idle;
         }
         Step::Again
     }
@@ -486,12 +492,12 @@ impl Drop for Checkpointer {
             self.shared.log.fail(LogFailure::TaskDied { task: Checkpointer::NAME.to_owned() });
         }
         // Where it died: no thread goes on, and nothing is kept for a scan that will not come.
-        if let Stage::Writes(_, writing) = &mut self.stage {
+        if let CheckpointStage::Writes(_, writing) = &mut self.stage {
             writing.crew.cancel();
             join(&mut writing.joiners);
         }
         while self.shared.snapshots.release(&self.participant.pin()) {}
-        self.control.has_ended(death);
+        self.requests.has_ended(death);
     }
 }
 

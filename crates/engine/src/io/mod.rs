@@ -33,6 +33,8 @@ pub const BLOCK_BYTES: usize = 4096;
 
 /// The rest between two pieces of a file that [`Disk::remove_piece`] frees.
 pub(crate) const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
+/// How long a removal for which a full device had no space waits before it is tried again.
+pub(crate) const FULL_PAUSE: Duration = Duration::from_secs(1);
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,8 +80,8 @@ impl CommitLog {
 
     /// Returns the stamp up to which everything is durable whatever happens, and which every later stamp exceeds. Without a
     /// log it is the greatest one: nothing waits for what is never durable.
-    pub(crate) fn stable(&self) -> Stamp {
-        self.running.as_ref().map_or(Stamp::MAX, RunningLog::stable)
+    pub(crate) fn csn(&self) -> Stamp {
+        self.running.as_ref().map_or(Stamp::MAX, RunningLog::csn)
     }
 
     /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without

@@ -13,7 +13,7 @@ use crate::log::protocol::Committed;
 
 const KEYS: usize = 5;
 
-struct Run {
+struct CrashRun {
     world: World,
     log: CommitLog,
     streams: u32,
@@ -27,8 +27,8 @@ struct Run {
 /// Stamps of two streams may be equal; with the stream they name a transaction.
 type Writer = (StreamId, Stamp);
 
-impl Run {
-    fn new(seed: u64, prepare: impl FnOnce(&mut World)) -> Run {
+impl CrashRun {
+    fn new(seed: u64, prepare: impl FnOnce(&mut World)) -> CrashRun {
         let mut rng = Rng::with_seed(seed);
         let streams = rng.u32(1..=4);
         let mut world = World::new();
@@ -37,7 +37,7 @@ impl Run {
         world.config.transaction_log_bytes_max = 4 << 10;
         prepare(&mut world);
         let log = world.poplar(streams);
-        Run { world, log, streams, rng, keys: [None; KEYS], history: Vec::new() }
+        CrashRun { world, log, streams, rng, keys: [None; KEYS], history: Vec::new() }
     }
 
     fn transaction(&mut self) {
@@ -82,7 +82,7 @@ impl Run {
     /// Lets the power fail; says what is wrong with what is left.
     fn crash(mut self) -> Result<(), String> {
         self.run();
-        let stable = self.log.stable();
+        let stable = self.log.csn();
         self.world.disk.inner.crash();
         let read = |stream| read_stream(&self.world.disk, &World::identity(1, stream, self.streams));
         let found = (0..self.streams).map(read).collect::<Result<Vec<FoundStream>, _>>()?;
@@ -121,7 +121,7 @@ impl Run {
 #[test]
 fn what_is_acknowledged_is_recovered() {
     for seed in 0..3000 {
-        if let Err(fault) = Run::new(seed, |_| {}).crash() {
+        if let Err(fault) = CrashRun::new(seed, |_| {}).crash() {
             panic!("seed {seed}: {fault}");
         }
     }
@@ -131,7 +131,7 @@ fn what_is_acknowledged_is_recovered() {
 fn what_is_acknowledged_is_recovered_with_timed_group_commit() {
     for seed in 0..500 {
         let timed = |world: &mut World| world.config.group_commit_interval = std::time::Duration::from_millis(1);
-        if let Err(fault) = Run::new(seed, timed).crash() {
+        if let Err(fault) = CrashRun::new(seed, timed).crash() {
             panic!("seed {seed}: {fault}");
         }
     }
@@ -145,7 +145,7 @@ mod mutations {
 
     fn caught(mutation: Mutation) -> usize {
         simulated::build_in(&[mutation]);
-        let caught = (0..500).filter(|seed| Run::new(*seed, |_| {}).crash().is_err()).count();
+        let caught = (0..500).filter(|seed| CrashRun::new(*seed, |_| {}).crash().is_err()).count();
         simulated::build_in(&[]);
         caught
     }

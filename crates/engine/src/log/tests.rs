@@ -32,7 +32,7 @@ fn a_commit_is_acknowledged_after_its_sync_and_not_before() {
     world.spawn.step(logger);
     assert_eq!(world.disk.inner.take_calls(), ["sync 00000001-00000001.log"]);
     assert!(is_acknowledged(&log, &observed));
-    assert_eq!(log.stable(), observed.stamp);
+    assert_eq!(log.csn(), observed.stamp);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_lone_writer_over_four_streams_pays_one_sync_per_batch() {
         base = observed.stamp.0;
         world.spawn.settle();
         assert!(is_acknowledged(&log, &observed), "certificates carry every stream along");
-        assert_eq!(log.stable(), observed.stamp);
+        assert_eq!(log.csn(), observed.stamp);
     }
     world.spawn.settle_for_good();
     assert_eq!(world.disk.log_syncs(), 25, "one device sync per batch, none by the idle streams");
@@ -90,7 +90,7 @@ fn one_behind_the_other(world: &World) -> (CommitLog, Committed<Stamp>) {
     for _ in 0..3 {
         world.spawn.step("osier-logger-1");
     }
-    assert!(log.stable() < ahead.stamp);
+    assert!(log.csn() < ahead.stamp);
     (log, ahead)
 }
 

@@ -199,7 +199,7 @@ impl Database {
             aborted: metrics.aborted,
             epoch: epochs.current().0,
             ended_epoch: epochs.safe().0,
-            stable: shared.log.stable().0,
+            stable: shared.log.csn().0,
             last_stamp: shared.log.last_stamp().0,
             streams: metrics.log.streams.iter().zip(&durable).map(stream).collect(),
             retained_bytes: metrics.log.retained_bytes,

@@ -68,7 +68,7 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     if queue.is_empty() {
         return;
     }
-    let stable = shared.log.stable();
+    let stable = shared.log.csn();
     let usual = purges_per_begin();
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(queue.len() / usual) };
     for _ in 0..budget {

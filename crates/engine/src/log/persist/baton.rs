@@ -224,7 +224,7 @@ mod tests {
         for streams in [1, 3] {
             let (world, log) = asleep(streams);
             for round in 0..20 {
-                let receipt = receipt(&log, round % streams, log.stable().0);
+                let receipt = receipt(&log, round % streams, log.csn().0);
                 receipt.wait().unwrap();
                 assert!(receipt.is_acknowledged().unwrap());
             }
@@ -250,7 +250,7 @@ mod tests {
         let stamp = dropped.stamp();
         drop(dropped);
         world.spawn.settle();
-        assert!(log.stable() >= stamp);
+        assert!(log.csn() >= stamp);
     }
 
     #[test]

@@ -78,8 +78,8 @@ impl RunningLog {
         &self.log
     }
 
-    /// See `CommitLog::stable`.
-    pub(crate) fn stable(&self) -> Stamp {
+    /// See `CommitLog::csn`.
+    pub(crate) fn csn(&self) -> Stamp {
         self.log.acknowledger.watermark().csn()
     }
 
@@ -115,7 +115,7 @@ impl RunningLog {
     /// Drains, stops the tasks and returns where each stream ends. A second call fails with [`LogError::Closed`].
     pub(crate) fn close(&self) -> Result<Vec<StreamEnd>, LogError> {
         let tasks = lock(&self.tasks).take().ok_or(LogError::Closed)?;
-        if self.log.is_at_home() {
+        if self.log.is_own_process() {
             self.log.begin_close();
         }
         // A task that panicked has failed the log through its guard, with its name.

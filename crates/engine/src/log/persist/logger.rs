@@ -41,7 +41,7 @@ const LAG_MAX: Duration = Duration::from_millis(1);
 pub(crate) struct Logger<F> {
     log: Arc<Log>,
     id: StreamId,
-    stage: Stage,
+    stage: BatchStage,
     device: Option<Device>,
     next_sequence: u64,
     /// Where the newest segment is recorded; `None` before the first one.
@@ -61,7 +61,7 @@ pub(crate) struct Logger<F> {
     frontier: PhantomData<F>,
 }
 
-enum Stage {
+enum BatchStage {
     /// No batch at hand.
     Gathering,
     /// Closed, not written.
@@ -84,7 +84,7 @@ impl<F: Frontier> Logger<F> {
         Logger {
             log,
             id,
-            stage: Stage::Gathering,
+            stage: BatchStage::Gathering,
             device: None,
             next_sequence: segment::FIRST_SEQUENCE,
             newest: None,
@@ -110,26 +110,26 @@ impl<F: Frontier> Logger<F> {
 
     /// One stage of a flush, or the decision to begin one.
     fn advance(&mut self) -> Result<Step, LogFailure> {
-        match std::mem::replace(&mut self.stage, Stage::Gathering) {
-            Stage::Gathering => match self.decide() {
+        match std::mem::replace(&mut self.stage, BatchStage::Gathering) {
+            BatchStage::Gathering => match self.decide() {
                 Move::Flush => {
-                    self.stage = Stage::Closed(self.close_batch());
+                    self.stage = BatchStage::Closed(self.close_batch());
                     Ok(Step::Again)
                 }
                 Move::Wait(timeout) => Ok(Step::Idle(timeout)),
                 Move::End => Ok(Step::Done),
             },
-            Stage::Closed(mut batch) => {
+            BatchStage::Closed(mut batch) => {
                 if !self.make_room(&batch)? {
-                    self.stage = Stage::Closed(batch);
+                    self.stage = BatchStage::Closed(batch);
                     return Ok(Step::Idle(None));
                 }
                 self.look_after_segment()?;
                 self.write(&mut batch)?;
-                self.stage = Stage::Written(batch);
+                self.stage = BatchStage::Written(batch);
                 Ok(Step::Again)
             }
-            Stage::Written(batch) => {
+            BatchStage::Written(batch) => {
                 self.sync()?;
                 self.publish(batch);
                 Ok(Step::Again)

@@ -35,7 +35,7 @@ use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
 use crate::ids::{Stamp, StreamId};
 use crate::io::error::is_full;
-use crate::io::{Disk, File, OpenMode, REMOVAL_PAUSE, Signal, Step, Task};
+use crate::io::{Disk, FULL_PAUSE, File, OpenMode, REMOVAL_PAUSE, Signal, Step, Task};
 use crate::log::format::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
 use crate::log::persist::Log;
 use crate::sizes::removed_piece_bytes;
@@ -44,8 +44,6 @@ use crate::sizes::removed_piece_bytes;
 const PIECE_BYTES: usize = 256 << 10;
 /// The rest between two pieces while there is no hurry.
 const PIECE_PAUSE: Duration = Duration::from_millis(2);
-/// The rest before a removal for which the device had no space is tried again.
-const FULL_PAUSE: Duration = Duration::from_secs(1);
 /// Superseded segments that wait to become blanks at least; more are kept where the log fills more between two checkpoints.
 const SPARES_MIN: usize = 2;
 

@@ -131,12 +131,12 @@ impl Log {
     }
 
     /// Whether this is the process whose log it is; fails the log in a child.
-    pub(super) fn is_at_home(&self) -> bool {
-        let is_at_home = self.process.is_this();
-        if !is_at_home {
+    pub(super) fn is_own_process(&self) -> bool {
+        let is_own_process = self.process.is_this();
+        if !is_own_process {
             self.fail(LogFailure::Stopped(Process::FORKED.to_owned()));
         }
-        is_at_home
+        is_own_process
     }
 
     /// A logger is gone; the last one takes the preparer along.
@@ -181,7 +181,7 @@ impl Loggers for Log {
 
     fn take_lead(&self, stream: StreamId) -> bool {
         // The interval of a timed log is its logger's to keep.
-        self.is_at_home() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+        self.is_own_process() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
     }
 
     fn are_here(&self) -> bool {

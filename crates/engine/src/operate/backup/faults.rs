@@ -22,7 +22,7 @@ pub(super) fn ended(safe: Epoch, current: Epoch) -> Epoch {
 /// The stamp with which a backup ends ([`Mutation::BackupEndsEarly`]).
 #[inline(always)]
 pub(super) fn last_stamp(log: &CommitLog) -> Stamp {
-    if has(Mutation::BackupEndsEarly) { log.stable() } else { log.last_stamp() }
+    if has(Mutation::BackupEndsEarly) { log.csn() } else { log.last_stamp() }
 }
 
 /// Whether the ends of the streams fit together ([`Mutation::BackupEndsUnfit`]).

@@ -17,15 +17,15 @@ pub(crate) type CheckpointOutcome = Result<CheckpointReport, Arc<CheckpointError
 
 /// Shared by callers and the task.
 #[derive(Default)]
-pub(crate) struct CheckpointControl {
-    state: Mutex<Requests>,
+pub(crate) struct CheckpointRequests {
+    state: Mutex<RequestsState>,
     ended: Condvar,
     /// Wakes the task.
     pub(crate) signal: Arc<Signal>,
 }
 
 #[derive(Default)]
-struct Requests {
+struct RequestsState {
     /// Checkpoints that were asked for.
     requested: u64,
     /// Requests that the running checkpoint answers.
@@ -66,8 +66,8 @@ pub(crate) enum Stop {
     Ended,
 }
 
-impl CheckpointControl {
-    /// Asks for a checkpoint; the number is for [`CheckpointControl::wait`].
+impl CheckpointRequests {
+    /// Asks for a checkpoint; the number is for [`CheckpointRequests::wait`].
     pub(crate) fn request(&self) -> u64 {
         let mut state = lock(&self.state);
         state.requested += 1;
@@ -134,7 +134,7 @@ impl CheckpointControl {
     }
 
     /// Tells the task to end, after one more checkpoint where that is wanted. Returns the number of the last request, for
-    /// [`CheckpointControl::wait`].
+    /// [`CheckpointRequests::wait`].
     pub(super) fn request_stop(&self, takes_one_more: bool) -> u64 {
         let mut state = lock(&self.state);
         state.requested += u64::from(takes_one_more);
