@@ -25,6 +25,6 @@ mod workload;
 pub mod ycsb;
 
 pub use workload::{
-    Acknowledge, CheckpointCounters, Counters, Executed, Ledger, NoLedger, Outcome, Session, StreamCounters, Target,
+    Acknowledge, CheckpointCounters, Client, Counters, Executed, Ledger, NoLedger, Outcome, StreamCounters, Target,
 };
 pub use workload::{TargetError, Workload};

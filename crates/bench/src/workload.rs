@@ -34,16 +34,16 @@ pub trait Workload: Send + Sync {
 /// Something that executes the requests of a workload.
 pub trait Target<W: Workload>: Sync {
     /// What one worker thread uses.
-    type Session: Session<W>;
+    type Client: Client<W>;
 
-    /// Opens a session; called once by each worker, in its own thread.
-    fn session(&self, worker: u32) -> Result<Self::Session, TargetError>;
+    /// Connects a client; called once by each worker, in its own thread.
+    fn client(&self, worker: u32) -> Result<Self::Client, TargetError>;
     /// What the target has counted since it was opened.
     fn counters(&self) -> Counters;
 }
 
 /// One worker's connection to a target.
-pub trait Session<W: Workload> {
+pub trait Client<W: Workload> {
     /// The promise a commit gives.
     type Receipt: Acknowledge;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::*;
-use crate::{Acknowledge, Executed, NoLedger, Outcome, Session, StreamCounters};
+use crate::{Acknowledge, Client, Executed, NoLedger, Outcome, StreamCounters};
 
 /// Requests are the numbers from 0; every tenth rolls back.
 struct Numbers;
@@ -41,7 +41,7 @@ struct Fake {
     waits: AtomicUsize,
 }
 
-struct FakeSession {
+struct FakeClient {
     target: Arc<Fake>,
     executed: Arc<AtomicU64>,
     waited: Arc<AtomicU64>,
@@ -56,10 +56,10 @@ struct FakeReceipt {
 }
 
 impl Target<Numbers> for Arc<Fake> {
-    type Session = FakeSession;
+    type Client = FakeClient;
 
-    fn session(&self, _worker: u32) -> Result<FakeSession, TargetError> {
-        Ok(FakeSession { target: Arc::clone(self), executed: Arc::default(), waited: Arc::default() })
+    fn client(&self, _worker: u32) -> Result<FakeClient, TargetError> {
+        Ok(FakeClient { target: Arc::clone(self), executed: Arc::default(), waited: Arc::default() })
     }
 
     fn counters(&self) -> Counters {
@@ -68,7 +68,7 @@ impl Target<Numbers> for Arc<Fake> {
     }
 }
 
-impl Session<Numbers> for FakeSession {
+impl Client<Numbers> for FakeClient {
     type Receipt = FakeReceipt;
 
     fn execute(&mut self, request: &u64) -> Result<Executed<FakeReceipt, u64>, TargetError> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Length, MEASURE, Published, RunConfig, Shared, WARM_UP};
 use crate::latency::Latencies;
-use crate::{Acknowledge, Executed, Ledger, Outcome, Session, Target, TargetError, Workload};
+use crate::{Acknowledge, Client, Executed, Ledger, Outcome, Target, TargetError, Workload};
 
 /// Acknowledgements between two publications to the observer.
 const PUBLISH_EVERY: u64 = 64;
@@ -85,14 +85,14 @@ where
     let part = Part::new(workload.kinds().len());
     let queue = VecDeque::with_capacity(config.outstanding_max);
     let mut worker = Worker { config, shared, published, ledger, queue, part };
-    let outcome = target.session(id).and_then(|mut session| {
+    let outcome = target.client(id).and_then(|mut client| {
         let mut requests = workload.requests(id, config.workers, config.seed);
         shared.arrive(WARM_UP);
-        worker.phase(WARM_UP, workload, &mut session, &mut requests, None)?;
+        worker.phase(WARM_UP, workload, &mut client, &mut requests, None)?;
         shared.arrive(MEASURE);
         worker.part = Part::new(workload.kinds().len());
         published.0.store(0, Ordering::Relaxed);
-        worker.phase(MEASURE, workload, &mut session, &mut requests, share(config.length, id, config.workers))
+        worker.phase(MEASURE, workload, &mut client, &mut requests, share(config.length, id, config.workers))
     });
     if let Err(error) = outcome {
         shared.fail(error);
@@ -114,17 +114,17 @@ fn share(length: Length, id: u32, workers: u32) -> Option<u64> {
 
 impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
     /// Executes transactions while `phase` lasts, at most `count`, then waits for all of them.
-    fn phase<W, S>(
+    fn phase<W, C>(
         &mut self,
         phase: u8,
         workload: &W,
-        session: &mut S,
+        client: &mut C,
         requests: &mut impl Iterator<Item = W::Request>,
         count: Option<u64>,
     ) -> Result<(), TargetError>
     where
         W: Workload<Evidence = E>,
-        S: Session<W, Receipt = R>,
+        C: Client<W, Receipt = R>,
     {
         let mut pace = self.config.rate.map(|rate| Schedule {
             interval: Duration::from_secs_f64(f64::from(self.config.workers) / rate),
@@ -145,7 +145,7 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
             };
             let start = timed.then(|| due.unwrap_or_else(Instant::now));
             let request = requests.next().expect("a workload has requests without end");
-            let executed = session.execute(&request)?;
+            let executed = client.execute(&request)?;
             self.count(workload.kind(&request), &executed);
             let entry = self.ledger.committed(executed.evidence);
             self.queue.push_back(Pending { receipt: executed.receipt, start, entry });

@@ -5,7 +5,7 @@ use osier::{Database, Durability, Receipt};
 use super::input::Request;
 use super::{Evidence, Tables, Tpcc, delivery, new_order, order_status, payment, stock_level};
 use crate::attempt::{execute, options};
-use crate::{Counters, Executed, Session, Target, TargetError};
+use crate::{Client, Counters, Executed, Target, TargetError};
 
 /// A database with the tables of TPC-C.
 pub struct TpccTarget {
@@ -30,9 +30,9 @@ impl TpccTarget {
 }
 
 impl Target<Tpcc> for TpccTarget {
-    type Session = TpccSession;
+    type Client = TpccSession;
 
-    fn session(&self, worker: u32) -> Result<TpccSession, TargetError> {
+    fn client(&self, worker: u32) -> Result<TpccSession, TargetError> {
         let session = self.db.session().map_err(TargetError::new)?;
         assert!(worker < 1 << 12, "worker {worker} does not fit in a payment's number");
         let next_h_id = i64::from(self.incarnation) << 44 | i64::from(worker) << 32;
@@ -52,7 +52,7 @@ pub struct TpccSession {
     next_h_id: i64,
 }
 
-impl Session<Tpcc> for TpccSession {
+impl Client<Tpcc> for TpccSession {
     type Receipt = Receipt;
 
     fn execute(&mut self, request: &Request) -> Result<Executed<Receipt, Evidence>, TargetError> {

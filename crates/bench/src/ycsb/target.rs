@@ -8,7 +8,7 @@ use osier::{Database, Durability, Receipt, Transaction};
 use super::content::{RowValues, Stamp, key_value, read_stamp, stamp};
 use super::{Access, Evidence, Pool, Request, Ycsb, YcsbConfig, YcsbFact};
 use crate::attempt::{Decision, Failure, execute, options};
-use crate::{Counters, Executed, Session, Target, TargetError, loading};
+use crate::{Client, Counters, Executed, Target, TargetError, loading};
 
 const TABLE: &str = "usertable";
 /// Log bytes that a loading transaction may take.
@@ -85,9 +85,9 @@ pub fn load(
 }
 
 impl Target<Ycsb> for YcsbTarget {
-    type Session = YcsbSession;
+    type Client = YcsbSession;
 
-    fn session(&self, worker: u32) -> Result<YcsbSession, TargetError> {
+    fn client(&self, worker: u32) -> Result<YcsbSession, TargetError> {
         let session = self.db.session().map_err(TargetError::new)?;
         assert!(worker < 1 << 12 && (1..1 << 19).contains(&self.incarnation), "numbers of writers are limited");
         let writer = u64::from(self.incarnation) << 44 | u64::from(worker) << 32;
@@ -114,7 +114,7 @@ struct Requester {
     content: Vec<u8>,
 }
 
-impl Session<Ycsb> for YcsbSession {
+impl Client<Ycsb> for YcsbSession {
     type Receipt = Receipt;
 
     fn execute(&mut self, request: &Request) -> Result<Executed<Receipt, Evidence>, TargetError> {
