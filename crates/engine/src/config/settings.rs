@@ -37,17 +37,28 @@ pub struct Setting {
     pub(super) copy: fn(Config, &Config) -> Config,
 }
 
-/// What the three kinds of settings differ in: `number(unit, low, high)`, `micros(low, high)`, `choice("name" => value, ...)`.
+/// What the kinds of settings differ in: `number(unit, low, high)`, `bytes(low, high)`, `micros(low, high)` and
+/// `choice("name" => value, ...)`. Sizes are written as they are printed: `8 MiB`.
 macro_rules! kind {
-    (default number $_:tt $default:expr) => { $default };
-    (default micros $_:tt $default:expr) => { Duration::from_micros($default) };
-    (default choice $_:tt $default:expr) => { $default };
+    (default bytes $_:tt ($number:literal $unit:ident)) => { kind!(size $number $unit) };
+    (default micros $_:tt ($default:expr)) => { Duration::from_micros($default) };
+    (default $_:ident $__:tt ($default:expr)) => { $default };
+
+    (size $number:literal bytes) => { $number };
+    (size $number:literal KiB) => { $number << 10 };
+    (size $number:literal MiB) => { $number << 20 };
+    (size $number:literal GiB) => { $number << 30 };
+    (size $number:literal TiB) => { $number << 40 };
 
     (unit number ($unit:literal, $low:expr, $high:expr)) => { $unit };
+    (unit bytes $_:tt) => { "bytes" };
     (unit micros $_:tt) => { "us" };
     (unit choice $_:tt) => { "" };
 
     (range number ($unit:literal, $low:expr, $high:expr)) => { Some(($low, $high)) };
+    (range bytes ($low:literal $low_unit:ident, $high:literal $high_unit:ident)) => {
+        Some((kind!(size $low $low_unit), kind!(size $high $high_unit)))
+    };
     (range micros ($low:expr, $high:expr)) => { Some(($low, $high)) };
     (range choice $_:tt) => { None };
 
@@ -55,37 +66,48 @@ macro_rules! kind {
     (choices $_:ident $__:tt) => { &[] };
 
     (text micros $_:tt $value:expr) => { $value.as_micros().to_string() };
-    (text number $_:tt $value:expr) => { $value.to_string() };
     (text choice ($($text:literal => $choice:expr),+) $value:expr) => {
         match $value { $(value if value == $choice => $text,)+ _ => "?" }.to_owned()
     };
+    (text $_:ident $__:tt $value:expr) => { $value.to_string() };
 
     (parse micros $_:tt $text:expr) => { $text.parse().ok().map(Duration::from_micros) };
-    (parse number $_:tt $text:expr) => { $text.parse().ok() };
     (parse choice ($($name:literal => $choice:expr),+) $text:expr) => {
         match $text { $($name => Some($choice),)+ _ => None }
     };
+    (parse $_:ident $__:tt $text:expr) => { $text.parse().ok() };
 
-    (doc number ($unit:literal, $low:expr, $high:expr) $default:expr) => {
-        concat!(
-            "Unit: ", $unit, ". Default: `", stringify!($default),
-            "`. Range: `", stringify!($low), "` to `", stringify!($high), "`."
-        )
+    (doc number ($unit:literal, $low:literal, $high:literal) ($default:literal) $name:literal) => {
+        kind!(refusing [
+            "Unit: ", $unit, ". Default: ", stringify!($default), ". Range: ", stringify!($low), " to ", stringify!($high), "."
+        ] $name)
     };
-    (doc micros ($low:expr, $high:expr) $default:expr) => {
-        concat!("Default: `", stringify!($default), "` us. Range: `", stringify!($low), "` to `", stringify!($high), "` us.")
+    (doc bytes ($low:literal $low_unit:ident, $high:literal $high_unit:ident) ($default:literal $unit:ident) $name:literal) => {
+        kind!(refusing [
+            "Default: ", $default, " ", stringify!($unit), ". Range: ", $low, " ", stringify!($low_unit),
+            " to ", $high, " ", stringify!($high_unit), "."
+        ] $name)
     };
-    (doc choice ($($text:literal => $value:expr),+) $default:expr) => {
+    (doc micros ($low:literal, $high:literal) ($default:literal) $name:literal) => {
+        kind!(refusing [
+            "Default: ", stringify!($default), " us. Range: ", stringify!($low), " to ", stringify!($high), " us."
+        ] $name)
+    };
+    (doc choice ($($text:literal => $value:expr),+) ($default:expr) $name:literal) => {
         concat!("Default: `", stringify!($default), "`. By name:", $(" `", $text, "`",)+ ".")
+    };
+    (refusing [$($doc:expr),+] $name:literal) => {
+        concat!($($doc,)+ " [`Config::check`] refuses any other value with [`ConfigError::BadValue`] of `", $name, "`.")
     };
 }
 
 macro_rules! settings {
-    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty, $name:literal, $kind:ident $of:tt, default $default:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty, $name:literal, $kind:ident $of:tt, default $default:tt;)+) => {
         /// Everything that can be chosen about a database. Build it with [`Config::new`] and the methods below.
         ///
-        /// The fields are for reading. A method takes any value; [`Config::check`], and with it
-        /// [`Database::open`](crate::Database::open), refuses one that is out of range.
+        /// The fields are public to be read. To assign one is to call the method of its name: either takes any value, and
+        /// [`Config::check`], and with it [`Database::open`](crate::Database::open), refuses one that is out of range. An open
+        /// database has its own copy, which nobody can change.
         #[derive(Clone)]
         pub struct Config {
             /// The directories; see [`Config::dirs`](method@Config::dirs).
@@ -139,8 +161,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc])+
                 ///
-                #[doc = kind!(doc $kind $of $default)]
-                #[doc = concat!("[`Config::check`] refuses any other value with [`ConfigError::BadValue`] of `", $name, "`.")]
+                #[doc = kind!(doc $kind $of $default $name)]
                 pub fn $field(mut self, value: $type) -> Config {
                     self.$field = value;
                     self
@@ -153,91 +174,91 @@ macro_rules! settings {
 settings! {
     /// Sets how the log is ordered, and with it when a commit is durable.
     protocol: Protocol, "protocol",
-        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar), default Protocol::Poplar;
+        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar), default (Protocol::Poplar);
 
     /// Sets how transactions are isolated.
     concurrency_control: ConcurrencyControlKind, "cc",
-        choice("optimistic" => ConcurrencyControlKind::Optimistic), default ConcurrencyControlKind::Optimistic;
+        choice("optimistic" => ConcurrencyControlKind::Optimistic), default (ConcurrencyControlKind::Optimistic);
 
     /// Sets what a log record holds. Not every protocol can replay commands; an open refuses what it cannot.
-    logged: Logged, "logged", choice("values" => Logged::Values, "commands" => Logged::Commands), default Logged::Values;
+    logged: Logged, "logged", choice("values" => Logged::Values, "commands" => Logged::Commands), default (Logged::Values);
 
     /// Sets how many log streams work in parallel. The number may change from one open to the next; protocol `serial` takes 1.
-    streams: u32, "streams", number("streams", 1, 64), default 1;
+    streams: u32, "streams", number("streams", 1, 64), default (1);
 
     /// Sets how long a logger gathers commits before it writes. 0 writes whenever the device is idle and work is pending.
-    group_commit_interval: Duration, "group_commit_interval_us", micros(0, 1_000_000), default 0;
+    group_commit_interval: Duration, "group_commit_interval_us", micros(0, 1_000_000), default (0);
 
     /// Sets how often the global epoch advances.
-    epoch_interval: Duration, "epoch_interval_us", micros(100, 1_000_000), default 10_000;
+    epoch_interval: Duration, "epoch_interval_us", micros(100, 1_000_000), default (10_000);
 
     /// Sets the memory of one stream's log ring: a power of two, at least four times `transaction_log_bytes_max`.
-    ring_bytes: usize, "ring_bytes", number("bytes", 16 << 10, 1 << 30), default 8 << 20;
+    ring_bytes: usize, "ring_bytes", bytes(16 KiB, 1 GiB), default (8 MiB);
 
     /// Sets the length of one log segment file: a multiple of 4096, larger than `ring_bytes` + 4096.
-    segment_bytes: u64, "segment_bytes", number("bytes", 16 << 10, 1 << 32), default 64 << 20;
+    segment_bytes: u64, "segment_bytes", bytes(16 KiB, 4 GiB), default (64 MiB);
 
     /// Sets how many sessions can be open at once.
-    sessions_max: usize, "sessions_max", number("sessions", 1, 65_536), default 1024;
+    sessions_max: usize, "sessions_max", number("sessions", 1, 65_536), default (1024);
 
     /// Sets the largest log record of one transaction. A larger transaction fails before anything is logged.
-    transaction_log_bytes_max: usize, "transaction_log_bytes_max", number("bytes", 4096, 256 << 20), default 1 << 20;
+    transaction_log_bytes_max: usize, "transaction_log_bytes_max", bytes(4 KiB, 256 MiB), default (1 MiB);
 
     /// Sets how much memory one transaction's pending writes may take, with those of indexes and what savepoints keep. The write
     /// that would take more fails.
-    transaction_bytes_max: usize, "transaction_bytes_max", number("bytes", 4096, 1 << 36), default 64 << 20;
+    transaction_bytes_max: usize, "transaction_bytes_max", bytes(4 KiB, 64 GiB), default (64 MiB);
 
     /// Sets how many rows and index entries one transaction may write.
-    transaction_writes_max: usize, "transaction_writes_max", number("writes", 1, 1 << 32), default 1 << 20;
+    transaction_writes_max: usize, "transaction_writes_max", number("writes", 1, 4_294_967_296), default (1_048_576);
 
     /// Sets how much memory rows, keys and indexes may take. At the limit, transactions that need more fail; reads, deletes and
     /// updates in place go on. 0 sets no limit.
-    memory_limit: u64, "memory_limit", number("bytes", 0, 1 << 50), default 0;
+    memory_limit: u64, "memory_limit", bytes(0 bytes, 1024 TiB), default (0 bytes);
 
     /// Sets the largest encoded key.
-    key_bytes_max: usize, "key_bytes_max", number("bytes", 16, 32_768), default 1024;
+    key_bytes_max: usize, "key_bytes_max", bytes(16 bytes, 32 KiB), default (1 KiB);
 
     /// Sets the largest encoded row.
-    row_bytes_max: usize, "row_bytes_max", number("bytes", 64, 64 << 20), default 256 << 10;
+    row_bytes_max: usize, "row_bytes_max", bytes(64 bytes, 64 MiB), default (256 KiB);
 
     /// Sets how often `Database::run` and `Session::run` retry a transaction that met a conflict.
-    conflict_retries_max: u32, "conflict_retries_max", number("attempts", 0, 4_294_967_295), default 1000;
+    conflict_retries_max: u32, "conflict_retries_max", number("attempts", 0, 4_294_967_295), default (1000);
 
     /// Sets how many threads scan and replay the log in a recovery. 0 takes one per core.
-    recovery_threads: usize, "recovery_threads", number("threads", 0, 1024), default 0;
+    recovery_threads: usize, "recovery_threads", number("threads", 0, 1024), default (0);
 
     /// Sets how much scanned log recovery keeps in memory between scan and replay. It reads what is beyond twice.
-    recovery_buffer_bytes: u64, "recovery_buffer_bytes", number("bytes", 0, 1 << 44), default 4 << 30;
+    recovery_buffer_bytes: u64, "recovery_buffer_bytes", bytes(0 bytes, 16 TiB), default (4 GiB);
 
     /// Sets which state a checkpoint holds: one that the database was in, or (protocol `poplar` only) a fuzzy one that the log
     /// completes.
     checkpoint_kind: CheckpointKind, "checkpoint_kind",
-        choice("epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy), default CheckpointKind::Epoch;
+        choice("epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy), default (CheckpointKind::Epoch);
 
     /// Sets after how much log a checkpoint is due: when a recovery would have to read so much. It is spread over most of the
     /// log until the next one. 0 takes none for that reason.
-    checkpoint_log_bytes: u64, "checkpoint_log_bytes", number("bytes", 0, 1 << 50), default 4 << 30;
+    checkpoint_log_bytes: u64, "checkpoint_log_bytes", bytes(0 bytes, 1024 TiB), default (4 GiB);
 
     /// Sets after how much time a checkpoint is due, if something was logged since the last one; where recovery had to read log,
     /// one is due at once. It is spread over most of the time until the next one. 0 takes none for that reason.
-    checkpoint_interval: Duration, "checkpoint_interval_us", micros(0, 1 << 42), default 0;
+    checkpoint_interval: Duration, "checkpoint_interval_us", micros(0, 4_398_046_511_104), default (0);
 
     /// Sets whether closing the database takes a checkpoint.
-    checkpoint_at_close: bool, "checkpoint_at_close", choice("no" => false, "yes" => true), default false;
+    checkpoint_at_close: bool, "checkpoint_at_close", choice("no" => false, "yes" => true), default (false);
 
     /// Sets how many threads write a checkpoint; each writes one file.
-    checkpoint_threads: usize, "checkpoint_threads", number("threads", 1, 64), default 1;
+    checkpoint_threads: usize, "checkpoint_threads", number("threads", 1, 64), default (1);
 
     /// Sets how many bytes a second a checkpoint may write, all threads together. 0 writes as fast as transactions leave room.
-    checkpoint_bytes_per_second: u64, "checkpoint_bytes_per_second", number("bytes", 0, 1 << 50), default 0;
+    checkpoint_bytes_per_second: u64, "checkpoint_bytes_per_second", bytes(0 bytes, 1024 TiB), default (0 bytes);
 
     /// Sets how the blocks of a checkpoint are compressed.
     checkpoint_compression: Compression, "checkpoint_compression",
-        choice("none" => Compression::None, "lz4" => Compression::Lz4), default Compression::None;
+        choice("none" => Compression::None, "lz4" => Compression::Lz4), default (Compression::None);
 
     /// Sets whether the process listens on the socket `CONTROL` in the first directory, over which `osier status`, `checkpoint`
     /// and `backup` ask it.
-    control_socket: bool, "control_socket", choice("no" => false, "yes" => true), default false;
+    control_socket: bool, "control_socket", choice("no" => false, "yes" => true), default (false);
 }
 
 impl Config {
@@ -247,8 +268,8 @@ impl Config {
         self
     }
 
-    /// Directories of the database that it is to leave: what lies in them is read, and nothing new is written there. Once a
-    /// checkpoint has superseded all of it, they need not be named any more;
+    /// Sets the directories of the database that it is to leave: what lies in them is read, and nothing new is written there.
+    /// Once a checkpoint has superseded all of it, they need not be named any more;
     /// [`Database::status`](crate::Database::status) says which directories hold what. The open fails with
     /// [`DirectoryError::NotPart`](crate::DirectoryError::NotPart) where one of them is no directory of the database.
     pub fn leaving(mut self, dirs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Config {
