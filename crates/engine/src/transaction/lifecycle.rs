@@ -11,7 +11,7 @@
 //!   the place of the record of a transaction that does not commit.
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
-//!   locks ends the process ([`critical`](super::critical)).
+//!   locks ends the process ([`critical`](mod@super::critical)).
 //! - Nobody waits for a device with locks held: where the log has no room they are given back, and it begins again.
 //! - What is overwritten or deleted beyond the boundary of a snapshot is kept for it; the epoch says so, hence the
 //!   announcement is read after it.
