@@ -27,7 +27,9 @@ fn part_name(checkpoint: u64, part: u32) -> String {
 
 /// The path of a part.
 pub(crate) fn part_path(directory: &Path, checkpoint: u64, part: u32) -> PathBuf {
-    part_directory(directory).join(part_name(checkpoint, part))
+    let path = part_directory(directory).join(part_name(checkpoint, part));
+    assert_eq!(number_of(&path), Some(checkpoint), "a name says whose part it is");
+    path
 }
 
 /// The parts of a checkpoint that the manifest names, with their lengths.

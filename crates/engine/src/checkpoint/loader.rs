@@ -128,11 +128,13 @@ impl PartReader {
             raw: Vec::new(),
             ..*self
         };
+        assert!(self.base - base <= blocks && self.at <= self.length, "a run ends within its part");
         Ok((self.base > base).then_some(run))
     }
 
     /// Takes back a run that was read to its end.
     pub(crate) fn join(&mut self, run: PartReader) {
+        assert_eq!(run.part, self.part, "a run is joined to the part that it was taken off");
         assert_eq!(run.limit, Some(run.totals.blocks), "a run is joined when it was read to its end");
         assert!(run.base + run.totals.blocks <= self.base, "a run was taken off this part");
         self.totals.rows += run.totals.rows;
@@ -145,6 +147,7 @@ impl PartReader {
     pub(crate) fn finish(mut self) -> Result<(), CheckpointError> {
         assert_eq!(self.totals.blocks, self.base, "every run that was taken was joined");
         self.runs.sort_by_key(|(base, ..)| *base);
+        assert!(self.runs.windows(2).all(|pair| pair[0].0 < pair[1].0), "each run was joined once");
         let mut last: Option<&RowKey> = None;
         for (_, ends) in &self.runs {
             if last >= ends.first.as_ref() {
@@ -196,6 +199,7 @@ impl PartReader {
             let Ok((header, bytes)) = self.read_block() else { continue };
             let indexes = unsound + 1..=unsound + (at - from) / BLOCK_BYTES as u64;
             if let Some(index) = format::find_index(&self.part, &header, &self.stored[..bytes], indexes) {
+                assert!(self.at > from && index > unsound, "behind the damage");
                 self.base = index - self.totals.blocks;
                 return true;
             }

@@ -80,6 +80,7 @@ impl CheckpointRequests {
     /// Blocks until a request is answered.
     pub(crate) fn wait(&self, request: u64) -> CheckpointOutcome {
         let mut state = lock(&self.state);
+        assert!(request <= state.requested, "request {request} was never made");
         while state.answered < request {
             if state.stop == Stop::Ended {
                 return Err(state.death.clone().unwrap_or_else(|| Arc::new(CheckpointError::Closed)));
@@ -94,6 +95,7 @@ impl CheckpointRequests {
     pub(super) fn next(&self, due: bool, now: Duration) -> Next {
         let mut state = lock(&self.state);
         if due || state.accepted < state.requested {
+            assert!(state.active_since.is_none(), "one checkpoint at a time");
             state.accepted = state.requested;
             state.active_since = Some(now);
             return Next::Begins;
@@ -105,6 +107,7 @@ impl CheckpointRequests {
     pub(super) fn answer(&self, outcome: CheckpointOutcome, now: Duration) {
         let mut state = lock(&self.state);
         let since = state.active_since.take();
+        assert!(since.is_some(), "what ends was begun");
         state.metrics.active_seconds += active_seconds(since, now);
         match &outcome {
             Ok(report) => {
@@ -150,6 +153,7 @@ impl CheckpointRequests {
     /// For the task: it is over, with an error where it had not come to its end.
     pub(super) fn has_ended(&self, death: Option<CheckpointError>) {
         let mut state = lock(&self.state);
+        assert_ne!(state.stop, Stop::Ended, "a task ends once");
         state.stop = Stop::Ended;
         state.metrics.state = CheckpointState::Idle;
         if let Some(death) = death.map(Arc::new) {
@@ -188,13 +192,13 @@ mod tests {
     /// Whatever the task has just found that there is nothing to do: it is asked again before it ends.
     #[test]
     fn the_checkpoint_of_a_close_is_taken() {
-        let control = CheckpointControl::default();
+        let requests = CheckpointRequests::default();
         let now = Duration::ZERO;
-        assert_eq!(control.next(false, now), Next::Waits);
-        assert_eq!(control.request_stop(true), 1);
-        assert_eq!(control.next(false, now), Next::Begins);
-        control.answer(Err(Arc::new(CheckpointError::Closed)), now);
-        assert_eq!(control.next(false, now), Next::Ends);
-        assert!(control.wait(1).is_err(), "it was answered");
+        assert_eq!(requests.next(false, now), Next::Waits);
+        assert_eq!(requests.request_stop(true), 1);
+        assert_eq!(requests.next(false, now), Next::Begins);
+        requests.answer(Err(Arc::new(CheckpointError::Closed)), now);
+        assert_eq!(requests.next(false, now), Next::Ends);
+        assert!(requests.wait(1).is_err(), "it was answered");
     }
 }

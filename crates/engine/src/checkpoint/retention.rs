@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::faults::{self, Early};
 use super::files;
-use crate::config::Config;
+use crate::config::{CheckpointKind, Config};
 use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manifest, StreamBegin, StreamEnd};
 use crate::directory::{self, Claim, DirectoryError, create_below};
 use crate::error::{BackupError, CheckpointError};
@@ -53,6 +53,8 @@ impl OpenFiles {
     /// As [`OpenFiles::new`], where nothing is left of any checkpoint but, perhaps, of those up to `last_checkpoint`.
     fn after(last_checkpoint: u64, config: &Config, claim: Claim, manifest: Manifest) -> OpenFiles {
         let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
+        let is_before = |entry: &CheckpointEntry| entry.number <= last_checkpoint;
+        assert!(manifest.checkpoints.iter().all(is_before), "a checkpoint after the last one, {last_checkpoint}");
         let next_checkpoint = 1 + last_checkpoint;
         let (holds, held, doomed, is_in_doubt) = Default::default();
         OpenFiles { disk, home, manifest, next_checkpoint, holds, held, doomed, is_in_doubt, claim }
@@ -104,6 +106,7 @@ impl OpenFiles {
             create_below(&*self.disk, &files::part_directory(&dir))?;
             parts.push((index, files::part_path(&dir, number, part)));
         }
+        assert_eq!(parts.len(), config.checkpoint_parts() as usize, "a file for each part");
         Ok(NewCheckpoint { disk: self.disk.clone(), database: self.manifest.database, number, parts })
     }
 
@@ -117,6 +120,10 @@ impl OpenFiles {
         begins: Vec<StreamBegin>,
     ) -> Result<Option<Vec<PathBuf>>, CheckpointError> {
         assert!(!self.is_in_doubt, "nothing follows a manifest that is in doubt");
+        assert!(entry.number < self.next_checkpoint, "checkpoint {} was never begun", entry.number);
+        assert!(!self.manifest.is_closed(), "the generation that is written has no end yet");
+        let is_whole = entry.kind == CheckpointKind::Fuzzy || entry.max_epoch.0 == entry.boundary;
+        assert!(is_whole, "an epoch checkpoint ends with its epoch");
         // The manifest lies in one directory, the parts of what it names in all of them.
         self.claim.expect_in_place().map_err(CheckpointError::io("go on in", &self.home))?;
         let mut next = self.manifest.clone();
@@ -128,6 +135,7 @@ impl OpenFiles {
         stored?;
         self.remove_doomed();
         let before = std::mem::replace(&mut self.manifest, next);
+        assert!(self.names(entry.number) && !before.checkpoints.contains(entry), "one checkpoint follows another");
         if !self.holds.is_empty() {
             self.held.push((before, superseded));
             return Ok(None);
@@ -140,6 +148,11 @@ impl OpenFiles {
         let (usable, others): (Vec<_>, Vec<_>) = segments.partition(is_usable);
         self.doomed.extend(others);
         Ok(Some(usable))
+    }
+
+    /// Whether the manifest has a checkpoint of this number.
+    fn names(&self, checkpoint: u64) -> bool {
+        self.manifest.checkpoints.iter().any(|entry| entry.number == checkpoint)
     }
 
     /// The checkpoints of a manifest, and generations, are to be removed. What stays is removed by the next open.
@@ -176,6 +189,7 @@ impl OpenFiles {
 
     /// Removes the files of a checkpoint that no manifest names.
     fn abandon(&mut self, checkpoint: &NewCheckpoint) {
+        assert!(!self.names(checkpoint.number), "checkpoint {} is valid", checkpoint.number);
         let written = checkpoint.parts.iter().map(|(_, path)| path);
         let mut written: VecDeque<_> =
             written.filter(|path| self.disk.exists(path).unwrap_or(false)).cloned().collect();
@@ -201,6 +215,8 @@ impl OpenFiles {
 
     /// What is left of a generation's log.
     fn segments_of(&self, superseded: &FrozenGeneration) -> Vec<PathBuf> {
+        let (ended, current) = (superseded.layout.generation, self.manifest.current.generation);
+        assert!(ended < current, "generation {ended} is being written");
         let mut found = Vec::new();
         for stream in (0..superseded.streams.len() as u32).map(StreamId) {
             let directory = self.manifest.stream_directory(&self.home, &superseded.layout, stream);
@@ -327,6 +343,7 @@ impl Retention {
     /// Keeps everything that the manifest speaks of, for the backup to `target`, and returns the manifest.
     pub(crate) fn hold(&self, target: &Path) -> Result<Manifest, BackupError> {
         let hold = |directory: &mut OpenFiles| {
+            assert!(!directory.holds.iter().any(|held| held == target), "one backup at a time has the target's lock");
             faults::hold(|| directory.holds.push(target.to_owned()));
             directory.manifest.clone()
         };
@@ -345,6 +362,7 @@ impl Retention {
             for (before, generations) in std::mem::take(&mut directory.held) {
                 directory.doom(&before, &generations);
             }
+            assert!(!directory.dooms_needed(), "a part of the newest checkpoint is to be removed");
             Some(directory.manifest.begins.clone())
         };
         self.directory(release).flatten()

@@ -181,6 +181,7 @@ impl ScanCursor {
         let scan = self.scan.clone();
         let Some((at, from)) = self.place.take().or_else(|| scan.claim()) else { return Scanned::End };
         let range = &scan.ranges[at];
+        assert!(from >= range.low, "a range is read from its first key on");
         if !part.takes(range.table) {
             self.place = Some((at, from));
             return Scanned::Block;

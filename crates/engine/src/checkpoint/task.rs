@@ -215,6 +215,7 @@ impl Checkpointer {
     }
 
     fn begin(&mut self) -> Result<(), CheckpointError> {
+        assert!(matches!(self.stage, CheckpointStage::Idle), "one checkpoint at a time");
         self.last_begun = self.now();
         self.last_log_bytes = self.shared.log.metrics().total().bytes;
         self.inherited.log_bytes = 0;
@@ -319,8 +320,10 @@ impl Checkpointer {
         if writing.crew.count() < writing.joiners.len() {
             return Ok(Step::Idle(None));
         }
+        assert_eq!(writing.crew.count(), writing.joiners.len(), "each thread reports once");
         join(&mut writing.joiners);
         writing.written.append(&mut writing.crew.take()?);
+        assert!(writing.written.len() <= run.files.parts.len(), "each source writes one part");
         if writing.written.len() < run.files.parts.len() {
             let orphans = self.shared.snapshots.take_orphans(&self.participant.pin());
             let orphans = orphans.map_err(|rows| CheckpointError::Incomplete { rows })?;

@@ -66,6 +66,7 @@ impl Claim {
             locks.push(Guarded::new(&absolute(disk, path)?, lock(disk, path)?));
             seen.push(NamedDirectory::look(disk, path, status)?);
         }
+        assert_eq!(locks.len(), seen.len(), "every directory is locked before the manifest is read");
         refuse_other_home(disk, &seen[0])?;
         let mut manifest = Manifest::load(disk, &config.dirs[0], &config.dirs)?;
         let indexes = match &mut manifest {
@@ -135,6 +136,7 @@ impl Claim {
         assert!(self.directories.iter().all(is_listed), "a manifest lists every directory of its database");
         let is_new = self.incarnation == Incarnation::NONE;
         assert!(is_new || self.database == manifest.database, "{} becomes another database", self.database);
+        assert_eq!(self.directories[0].index, 0, "home comes first");
         let identity =
             Identity { database: manifest.database, index: 0, incarnation: self.incarnation, next: incarnation };
         let home = &self.directories[0].path;
@@ -456,6 +458,9 @@ impl Matching<'_> {
                 }
             });
         }
+        let is_listed =
+            |index: &u32| self.manifest.directories.get(*index as usize).is_some_and(|directory| !directory.is_retired);
+        assert!(indexes.iter().all(is_listed), "a directory that the manifest left out: {indexes:?}");
         Ok(indexes)
     }
 
@@ -488,6 +493,7 @@ impl Matching<'_> {
             }
             found.push(index);
         }
+        assert_eq!(found.len(), self.seen.len(), "an index or none for each directory");
         for (seen, index) in self.seen.iter().zip(&found) {
             if let Some(index) = index {
                 self.manifest.locate(*index, &self.seen[0].path, &seen.path);
@@ -533,6 +539,11 @@ impl Matching<'_> {
         seen: &NamedDirectory,
         found: &[Option<u32>],
     ) -> Result<Option<u32>, DirectoryError> {
+        assert_eq!(
+            self.manifest.incarnation(),
+            Incarnation::NONE,
+            "since there are identities, each directory has one"
+        );
         if position == 0 {
             return Ok(Some(0));
         }

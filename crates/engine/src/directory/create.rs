@@ -46,6 +46,7 @@ pub(crate) fn create_below(disk: &dyn Disk, directory: &Path) -> Result<(), Dire
 /// when this returns.
 pub(crate) fn create_streams(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<(), DirectoryError> {
     let layout = &manifest.current;
+    assert_eq!(manifest.begins.len(), layout.streams.len(), "a begin for each stream");
     for stream in (0..layout.streams.len() as u32).map(StreamId) {
         let directory = manifest.stream_directory(home, layout, stream);
         create_below(disk, &directory)?;

@@ -524,8 +524,12 @@ pub fn freeze_clean(
     assert!(!manifest.is_closed(), "generation {} is frozen already", manifest.current.generation);
     assert_eq!(ends.len(), manifest.current.streams.len(), "an end for each stream");
     assert!(ends.iter().enumerate().all(|(at, end)| end.stream.0 as usize == at), "{ends:?}");
+    let reaches = |(end, begin): (&StreamEnd, &StreamBegin)| end.stamp >= begin.durable;
+    assert!(ends.iter().zip(&manifest.begins).all(reaches), "a stream ends before it begins: {ends:?}");
     let floor = manifest.current.floor;
     let last = ends.iter().map(|end| end.stamp).max().unwrap_or(floor).max(floor);
+    let is_within = |entry: &CheckpointEntry| ends.is_empty() || entry.max_seen <= last;
+    assert!(manifest.checkpoints.iter().all(is_within), "a checkpoint of what the log never held, up to {last}");
     let frozen = FrozenGeneration {
         layout: manifest.current.clone(),
         cut: last,

@@ -308,7 +308,7 @@ impl SharedDisk {
     }
 
     /// Starts a changing operation. A verdict other than `Proceed` is carried out by the caller, who then returns
-    /// [`SimDiskState::fail`].
+    /// [`SimDiskState::end`].
     fn change(
         &self,
         kind: Kind,

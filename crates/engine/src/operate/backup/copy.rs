@@ -25,6 +25,9 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
         entries.push(copy_piece(disk, target, piece)?);
         copied += piece.bytes - piece.have;
     }
+    let counted: u64 =
+        image.kept.iter().map(|file| file.bytes).chain(image.pieces.iter().map(|piece| piece.bytes)).sum();
+    assert_eq!(entries.iter().map(|file| file.bytes).sum::<u64>(), counted, "a backup is what was kept and copied");
     for directory in directories.iter().map(PathBuf::as_path).chain([target]) {
         let sync = || disk.sync_dir(directory).map_err(BackupError::io("sync the directory", directory));
         faults::sync_directory(sync)?;
@@ -53,14 +56,18 @@ fn copy_piece(disk: &dyn Disk, target: &Path, piece: &Piece) -> Result<ListedFil
     let path = target.join(&piece.name);
     let from = disk.open(&piece.source, OpenMode::Read).map_err(BackupError::io("open", &piece.source))?;
     let to = open_or_create(disk, &path)?;
+    let mut end = piece.have;
     let checksum = read(&*from, &piece.source, piece.bytes, |offset, bytes| {
         let skipped = piece.have.saturating_sub(offset).min(bytes.len() as u64);
         let bytes = &bytes[skipped as usize..];
         if bytes.is_empty() {
             return Ok(());
         }
+        assert_eq!(offset + skipped, end, "a copy goes on where it has come to");
+        end += bytes.len() as u64;
         to.write_at(bytes, offset + skipped).map_err(BackupError::io("write", &path))
     })?;
+    assert_eq!(end, piece.bytes, "a copy ends where what counts does");
     extend(&*to, &path, piece.length)?;
     faults::sync_file(|| to.sync().map_err(BackupError::io("sync", &path)))?;
     yield_at(Point::Copied);

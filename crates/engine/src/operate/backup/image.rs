@@ -83,6 +83,8 @@ impl Image {
             piece.have = there.remove(&piece.name).map_or(0, |entry| entry.bytes.min(piece.bytes));
         }
         assert!(pieces.iter().all(|piece| piece.have <= piece.bytes), "what is there already is a part of what counts");
+        assert!(pieces.iter().all(|piece| !there.contains_key(&piece.name)), "a file is copied or kept");
+        assert_eq!(manifest.directories.len(), 1, "a backup is one directory");
         Ok(Image { manifest, pieces, kept: there.into_values().collect(), continues: goes_on.is_some() })
     }
 
@@ -165,7 +167,9 @@ pub(super) fn log(source: &Source<'_>) -> Result<Vec<Piece>, Error> {
         }
     }
     if !source.manifest.is_closed() {
-        for (stream, chain) in chains(source, &source.manifest.current, None)?.into_iter().enumerate() {
+        let chains = chains(source, &source.manifest.current, None)?;
+        assert!(source.ends.as_ref().is_none_or(|ends| ends.len() == chains.len()), "an end for each stream");
+        for (stream, chain) in chains.into_iter().enumerate() {
             let end = match &source.ends {
                 Some(ends) => ends[stream],
                 None => sound_end(&chain)?,

@@ -69,10 +69,15 @@ impl Index {
         if let Some(what) = flaw(&files) {
             return Err(damaged(what));
         }
+        assert_eq!(report.files, files.len() as u64, "a report counts the files");
+        assert_eq!(report.bytes, files.iter().map(|file| file.bytes).sum::<u64>(), "and their bytes");
         let bytes = manifest.to_bytes().map_err(|error| damaged(error.to_string()))?;
         let manifest_hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let database = database(manifest);
-        Ok(Index { version: VERSION, database, report, manifest: manifest_hex, files })
+        let index = Index { version: VERSION, database, report, manifest: manifest_hex, files };
+        let back = index.manifest(&index.report.target);
+        assert!(back.is_ok_and(|back| back == *manifest), "an index that cannot be restored");
+        Ok(index)
     }
 
     /// Reads the index in `target`; `None` where there is none.

@@ -20,6 +20,7 @@ pub(super) struct Listed {
 
 impl Listed {
     pub(super) fn new(disk: Arc<dyn Disk>, target: &Path, entries: &[ListedFile]) -> Listed {
+        assert!(entries.iter().all(|entry| entry.bytes <= entry.length), "an index counts what a file has");
         let file = |entry: &ListedFile| (target.join(&entry.name), (entry.bytes, entry.length));
         Listed { disk, files: entries.iter().map(file).collect() }
     }

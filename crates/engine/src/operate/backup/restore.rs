@@ -181,6 +181,7 @@ fn spread(flat: &Manifest, dirs: &[PathBuf]) -> Manifest {
         deal(&mut entry.parts.iter_mut().map(|part| &mut part.directory));
     };
     manifest.checkpoints.iter_mut().for_each(parts);
+    assert!(manifest.current.streams.iter().all(|index| indexes.contains(index)), "streams lie where the caller says");
     manifest
 }
 

@@ -39,6 +39,7 @@ pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -
         report.name_rows(&table);
         report.tables.push(copy(&db, &table, &pin)?);
     }
+    assert_eq!(known.len(), report.tables.len() + 1, "every table that has a definition, and the catalog");
     for id in store.table_ids().into_iter().filter(|id| !known.contains(id)) {
         report.nameless_rows += count(store, id, &pin);
     }
@@ -79,8 +80,9 @@ fn count(store: &Store, table: TableId, pin: &Pin<'_>) -> u64 {
 fn copy(db: &Database, from: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Error> {
     let to = db.create_table((*from.schema).clone())?;
     let mut saved = SalvagedTable { name: from.name().to_owned(), rows: 0, refused: 0 };
-    let mut batch = Vec::with_capacity(ROWS_PER_TRANSACTION);
+    let (mut batch, mut found) = (Vec::with_capacity(ROWS_PER_TRANSACTION), 0);
     for_each_row(&from.primary, pin, |row| {
+        found += 1;
         if from.rows.check(row).is_err() {
             saved.refused += 1;
             return Ok(());
@@ -92,6 +94,7 @@ fn copy(db: &Database, from: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Err
         Ok(())
     })?;
     insert(db, &to, &batch, &mut saved)?;
+    assert_eq!(saved.rows + saved.refused, found, "a row is written or counted as refused");
     Ok(saved)
 }
 

@@ -94,6 +94,11 @@ fn provable(damaged: &Config, report: &mut SalvageReport) -> Result<Manifest, Er
     let generations = manifest.frozen.len() + usize::from(!manifest.is_closed());
     for index in 0..generations {
         let judged = prefix::judge(disk, home, &manifest, index, &unnamed, report)?;
+        let frozen = manifest.frozen.get(index);
+        let layout = frozen.map_or(&manifest.current, |frozen| &frozen.layout);
+        assert_eq!(judged.frozen.layout, *layout, "what was judged is the generation in question");
+        assert_eq!(judged.frozen.streams.len(), layout.streams.len(), "an end for each stream");
+        assert!(frozen.is_none_or(|frozen| judged.frozen.cut <= frozen.cut), "damage raises no cut");
         reach = reach.max(judged.reach);
         if judged.is_whole {
             continue;
@@ -105,6 +110,7 @@ fn provable(damaged: &Config, report: &mut SalvageReport) -> Result<Manifest, Er
             layouts.map(|layout| layout.generation.0).filter(|number| *number > judged.frozen.layout.generation.0);
         report.skipped_generations = later.collect();
         report.skipped_generations.dedup();
+        assert!(report.skipped_generations.is_sorted(), "generations grow");
         report.cut = Some(judged.frozen.cut.0);
         manifest.frozen.truncate(index);
         manifest.frozen.push(judged.frozen);

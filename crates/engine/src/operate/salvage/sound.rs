@@ -55,6 +55,7 @@ impl<'s> SoundBatches<'s> {
                 && batch.end() <= end
             {
                 self.fill(batch.record_bytes)?;
+                assert!(before <= batch.offset && batch.offset < batch.end(), "batches follow each other: {batch:?}");
                 self.offset = batch.end();
                 return Ok(Some((before, batch)));
             }
