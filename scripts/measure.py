@@ -42,13 +42,14 @@ def k(number):
     return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number / 1e3:.1f} k"
 
 
-def describe(bench):
+def describe(bench, length=True):
+    """What was measured, on what and how often; with `length`, how long each run took."""
     run = bench.run("bench ycsb --records 1000 --transactions 1000")
     machine = run["machine"]
     text = (f"Commit {run['git_commit']}, {machine['build']} build; {machine['cpu']}, {machine['cores']} cores, "
             f"{machine['memory_bytes'] / 2**30:.0f} GiB, Linux {machine['kernel']}. Medians of "
-            f"{bench.options.repetitions}, {bench.options.seconds} s each after a warm-up. `txn/s` are acknowledged "
-            f"durable transactions, except with protocol `none`.")
+            f"{bench.options.repetitions}{f', {bench.options.seconds} s each after a warm-up' if length else ''}. `txn/s` are "
+            f"acknowledged durable transactions, except with protocol `none`.")
     return textwrap.fill(text, 125)
 
 
@@ -63,8 +64,9 @@ def write(script, text):
 COLOURS = ["#c0392b", "#2471a3", "#d68910", "#1e8449", "#7d3c98"]
 
 
-def plot(name, curves, x_label, y_label, logarithmic=False):
-    """Draws lines through points (x, y) by name into docs/, as SVG; returns the line of the page that shows it."""
+def plot(name, curves, x_label, y_label, shows, logarithmic=False):
+    """Draws lines through points (x, y) by name into docs/, as SVG; returns the line of the page that shows it, with `shows` as
+    the text in its place."""
     width, height, margin, legend = 760, 320, 48, 290
     points = [point for curve in curves.values() for point in curve]
     scale = math.log10 if logarithmic else lambda value: value
@@ -92,7 +94,7 @@ def plot(name, curves, x_label, y_label, logarithmic=False):
         path = " L".join(f"{x(at):.1f} {y(value):.1f}" for at, value in curve)
         parts.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
     (ROOT / "docs" / f"{name}.svg").write_text("\n".join([*parts, "</svg>"]) + "\n")
-    return f"![{y_label} by {x_label}]({name}.svg)"
+    return f"![{shows}]({name}.svg)"
 
 
 def ticks_up_to(top, low, logarithmic):

@@ -1,8 +1,7 @@
 //! Skewed keys, drawn the way the published benchmarks draw them.
 
-/// A Zipf distribution over `[0, n)`, by the method of Gray et al., "Quickly generating billion-record synthetic
-/// databases" (SIGMOD 1994), as YCSB and DBx1000 use it. `theta` 0 is uniform; the hottest keys are spread over the
-/// key space by a bijection, so that skew is not locality.
+/// A Zipf distribution over `[0, n)`, by the method of Gray 1994, as YCSB and DBx1000 use it. `theta` 0 is uniform; the hottest
+/// keys are spread over the key space by a bijection, so that skew is not locality.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     n: u64,

@@ -21,7 +21,7 @@ pub use until::Until;
 /// How transactions are isolated (seam 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConcurrencyControlKind {
-    /// Optimistic, after Silo (SOSP 2013): reads are validated at commit.
+    /// Optimistic, after Silo, section 4.4: reads are validated at commit.
     #[default]
     Optimistic,
 }
@@ -32,7 +32,7 @@ pub enum ConcurrencyControlKind {
 pub enum Protocol {
     /// No log. Commits are acknowledged at once and lost with the process; the upper bound for measurements.
     None,
-    /// One stream in one total order of LSNs; the papers' CENTR.
+    /// One stream in one total order of LSNs (CENTR in Poplar, section 6).
     Serial,
     /// Partially constrained logs on many streams, ordered by SSN (Poplar).
     #[default]

@@ -150,7 +150,7 @@ fn a_blind_write_waits_for_its_own_stream_only() {
         world.spawn.step("osier-logger-1");
     }
     assert!(!is_acknowledged(&log, &slow));
-    assert!(is_acknowledged(&log, &blind), "what it overwrote need not be durable (the paper's Qww)");
+    assert!(is_acknowledged(&log, &blind), "what it overwrote need not be durable (Poplar's Qww)");
     assert!(!is_acknowledged(&log, &reading), "what it read may lean on stream 0");
     world.spawn.settle();
     assert!(is_acknowledged(&log, &slow));

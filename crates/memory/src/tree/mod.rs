@@ -1,5 +1,5 @@
-//! The ordered index: a B+tree over byte strings with optimistic lock coupling (Leis, Haubenschild, Neumann: "Optimistic
-//! Lock Coupling", IEEE Data Engineering Bulletin 2019), whose leaves also carry what serializable transactions need.
+//! The ordered index: a B+tree over byte strings with optimistic lock coupling (Leis et al., 2019), whose leaves also carry what
+//! serializable transactions need.
 //!
 //! Invariants:
 //! - A leaf's version changes exactly when its set of entries changes: insert, remove, split, merge; never when the

@@ -7,7 +7,7 @@
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
 //!
-//! `mod.rs` says what a transaction depends on and when it may be told; the other columns are files. The last two are the
+//! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
 //! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).
 //!
 //! Invariant: a protocol decides order, durability and what a crash leaves, and nothing else. Rings, files and waiting are the
@@ -63,7 +63,7 @@ impl<D: Dependency> Committed<D> {
     }
 }
 
-/// A log protocol: how commits are ordered, when they may be told, and by which rule a crash is recovered.
+/// A log protocol: how commits are ordered, when they may be acknowledged, and by which rule a crash is recovered.
 pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// What a transaction depends on.
     type Dependency: Dependency;
@@ -83,6 +83,6 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// Fails where the log failed or is closed, with nothing drawn.
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError>;
 
-    /// Returns what must be durable before the outcome of a transaction may be told.
+    /// Returns what must be durable before a transaction may be acknowledged.
     fn requirement(&self, committed: &Committed<Self::Dependency>) -> Requirement;
 }

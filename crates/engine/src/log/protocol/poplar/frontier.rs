@@ -1,4 +1,4 @@
-//! Poplar's frontier: `DSN` per stream, `CSN = min DSN` (section 4.3), and what keeps it moving.
+//! Poplar's frontier: `DSN` per stream, `CSN = min DSN` (Poplar, section 4.3), and what keeps it moving.
 //!
 //! `CSN` stands still while one stream does, so every stream must follow the fastest:
 //! - **A stream that flushes** raises its stamp to the greatest of all streams when it closes a batch. `DSN` follows when
@@ -7,8 +7,8 @@
 //!   the flushing batch, whose header carries the certificate. Its `DSN` follows when that batch is durable. A lone
 //!   writer pays one device sync per batch, not one per stream.
 //! - **Of every other stream** the header says how far its log is durable: a stream whose end is gone is not taken for idle.
-//! - **A stream that was in flight just then** and has nothing to write afterwards is behind. Whoever passed it wakes it, and
-//!   it writes a marker: at once if somebody waits for `CSN`, a little later otherwise.
+//! - **A stream that was in flight just then** and has nothing to write afterwards is behind. The logger that could not certify
+//!   it wakes it, and it writes a marker: at once if a commit waits for `CSN`, a little later otherwise.
 //!
 //! A marker draws no number: it raises to what exists. So with no commits coming every stream reaches the greatest
 //! stamp after at most one marker each, and all sleep; every reader is acknowledged by then.
@@ -24,7 +24,7 @@ pub(crate) enum PoplarFrontier {}
 impl Frontier for PoplarFrontier {
     fn raise(log: &Log) -> Stamp {
         let greatest = log.streams.iter().map(|stream| stream.ring.last()).max();
-        // What somebody waits for was drawn from a ring; its published copy may be a moment late.
+        // A stamp that is waited for was drawn from a ring, whose published copy may be a moment late.
         greatest.expect("a log has a stream").max(log.acknowledger.demand())
     }
 

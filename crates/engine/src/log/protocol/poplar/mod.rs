@@ -1,4 +1,4 @@
-//! Poplar: partially constrained logs on many streams (the paper's sections 3 and 4; docs/protocols.md).
+//! Poplar: partially constrained logs on many streams (Poplar, sections 3 and 4; docs/protocols.md).
 //!
 //! An SSN orders a commit after everything it read or overwrote, and nothing else. A commit is durable when its own
 //! stream is durable up to it and every stream up to what it read (`raw_dep`).
@@ -39,8 +39,8 @@ impl LogProtocol for Poplar {
         stamp::draw(&self.log, stream, base, record_bytes)
     }
 
-    /// The one rule in place of the paper's two queues: the own record is durable, and so is everything read. A blind
-    /// write reads nothing (the paper's Qww).
+    /// The one rule in place of two queues (Poplar, section 4.3): the own record is durable, and so is everything read. A blind
+    /// write reads nothing (Qww).
     #[inline]
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
         Requirement { stream: committed.stream, dsn: committed.stamp, csn: committed.raw_dep }

@@ -1,4 +1,4 @@
-//! The order of replay of Poplar's streams: none is needed, and none is recorded (section 5).
+//! The order of replay of Poplar's streams: none is needed, and none is recorded (Poplar, section 5).
 //!
 //! SSNs rise per key, absent keys included (P1), because a commit draws its SSN above what it overwrites while it holds
 //! the key's lock. Between different keys an SSN orders only what was read or overwritten; values need no more.

@@ -1,6 +1,6 @@
 //! Poplar's SSN: one above everything the transaction read or overwrites and above everything in its stream.
 //!
-//! Drawn under the stream's latch together with the room for the record (the paper's Algorithm 1 with its
+//! Drawn under the stream's latch together with the room for the record (Poplar, Algorithm 1, with its
 //! compare-and-swap loop put right). P1: within a stream because `last` only rises, per key because every write lock is
 //! held and `base` holds the stamps of what is overwritten, absent keys included.
 

@@ -1,4 +1,4 @@
-//! One stream in one total order of LSNs: the papers' CENTR.
+//! One stream in one total order of LSNs (CENTR in Poplar, section 6).
 //!
 //! A commit is durable when the log is durable up to it. What it read has smaller LSNs in the same stream, so its own
 //! LSN says it all; a reader waits for the greatest LSN it read.
