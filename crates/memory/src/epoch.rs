@@ -18,7 +18,7 @@
 //! - Freeing happens after the readers' last access: unpin and pin store the slot with Release, advance reads it with
 //!   Acquire and publishes `safe` with Release, the one who frees reads `safe` with Acquire.
 //!
-//! Deliberately absent: threads. Somebody calls [`Epochs::advance`] every epoch interval.
+//! Deliberately absent: threads. The embedding program calls [`Epochs::advance`] every epoch interval.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -78,8 +78,8 @@ impl CommitLog {
         self.running.as_ref().map_or(Ok(()), |running| running.log().wait_for_room(stream, record_bytes))
     }
 
-    /// Returns the stamp up to which everything is durable whatever happens, and which every later stamp exceeds. Without a
-    /// log it is the greatest one: nothing waits for what is never durable.
+    /// Returns CSN: everything up to this stamp is durable on every stream, and every later stamp is above it. Without a log it
+    /// is the greatest stamp, because nothing waits for what is never durable.
     pub(crate) fn csn(&self) -> Stamp {
         self.running.as_ref().map_or(Stamp::MAX, RunningLog::csn)
     }
@@ -113,7 +113,7 @@ impl CommitLog {
         self.running.as_ref().map_or_else(ReceiptSource::unlogged, RunningLog::receipts)
     }
 
-    /// Has records written that nobody asked about so far.
+    /// Wakes the loggers of streams with records whose receipts are only kept.
     pub(crate) fn nudge(&self) {
         if let Some(running) = &self.running {
             running.log().nudge();

@@ -1,16 +1,16 @@
-//! From durable to told: the last step of a transaction's life.
+//! Acknowledges commits whose log is durable: the last step of a transaction's life.
 //!
 //! A response may leave when everything it observed is durable; the protocol says when that is, as a [`Requirement`].
-//! [`Watermark`] knows what is durable, [`Receipt`] asks or waits, [`queue`] holds who waits, and [`Acknowledger`] ties
-//! them together: loggers publish here and wake whom that covers.
+//! [`Watermark`] knows what is durable, [`Receipt`] asks or waits, [`queue`] holds the waiters, and [`Acknowledger`] ties
+//! them together: loggers publish here and wake the waiters that this covers.
 //!
 //! Invariants:
 //! - Nothing beyond the frontier is acknowledged; after a failure no publication begins, and what the frontier
 //!   covered by then stays acknowledged, because it is durable.
 //! - A waiter is queued at the first threshold of its requirement that is not met: at its own stream, and when that is
 //!   met at `CSN`. The logger that finds it there moves it, or it does so itself where the logger had looked before.
-//! - Whoever waits for `CSN` is a demand: streams behind it are woken and write a marker, so that a reader of an idle
-//!   database is answered without any further commit.
+//! - To wait for `CSN` is a demand: streams that are behind are woken and write a marker, so that a reader of an idle
+//!   database is acknowledged without any further commit.
 
 #[cfg(feature = "mutations")]
 mod faults;
@@ -34,13 +34,13 @@ use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::io::Signal;
 
-/// The frontier of one log, who waits for it, and what ended it.
+/// The frontier of one log, those that wait for it, and what ended it.
 #[derive(Debug)]
 pub(crate) struct Acknowledger {
     watermark: Watermark,
-    /// Per stream, who waits for that.
+    /// Per stream, those that wait for its `DSN`.
     for_dsn: Box<[CachePadded<Queue>]>,
-    /// Who waits for `CSN`.
+    /// Those that wait for `CSN`.
     for_csn: CachePadded<Queue>,
     /// The largest `CSN` that anybody waited for, or the last stamp of a closing log.
     demand: CachePadded<AtomicU64>,
@@ -82,7 +82,7 @@ impl Acknowledger {
         if self.has_failed.load(Ordering::SeqCst) { self.failure.get().cloned() } else { None }
     }
 
-    /// How far somebody needs every stream to be durable.
+    /// Returns the stamp up to which a waiter, or the close, needs every stream to be durable.
     pub(crate) fn demand(&self) -> Stamp {
         Stamp(self.demand.load(Ordering::SeqCst))
     }
@@ -112,8 +112,7 @@ impl Acknowledger {
     }
 
     /// Publishes what a synced batch of `stream` made durable: its own stamp, and that of the streams it certified.
-    /// `covered` takes who is to be woken: by [`wake_all`], after the caller has done what is more urgent, whatever becomes
-    /// of it.
+    /// `covered` takes the waiters that the caller is to wake ([`wake_all`]), after what is more urgent and in any case.
     pub(crate) fn publish(
         &self,
         stream: StreamId,
@@ -180,7 +179,7 @@ impl Acknowledger {
     pub(crate) fn fail(&self, reason: LogError) {
         let _ = self.failure.set(reason);
         self.has_failed.store(true, Ordering::SeqCst);
-        // Whoever comes to a queue's lock later than this sees the failure.
+        // A waiter that takes a queue's lock after this sees the failure.
         self.wake_everybody();
         self.wake_loggers();
     }

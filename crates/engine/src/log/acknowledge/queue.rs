@@ -1,12 +1,12 @@
-//! Who waits for the frontier.
+//! The waiters for the frontier, by the stamp that they wait for.
 //!
 //! Invariants:
-//! - Nobody is registered unless somebody waits: a commit whose receipt is dropped or polled costs nothing here, and a
-//!   flush that nobody waits for costs one relaxed load per queue.
+//! - Only receipts that are waited for are registered: a commit whose receipt is dropped or polled costs nothing here, and a
+//!   flush without waiters costs one relaxed load per queue.
 //! - No wake-up is lost. The waiter pushes, fences, looks at the frontier again; the logger publishes, fences, looks at
 //!   the length: one of the two sees the other.
 //! - Waiters are woken outside every lock, and a logger wakes few of many: each thread that is woken takes half of those
-//!   that are left along and wakes them before it goes its way ([`wake_all`]).
+//!   that are left along and wakes them before it returns ([`wake_all`]).
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
@@ -30,15 +30,15 @@ pub(crate) struct Waiter {
 
 #[derive(Debug, Default)]
 struct WaiterState {
-    /// Woken, or gone: the queue may still hold it, but nobody is to be told.
+    /// Woken, or taken back: the queue may still hold it, but nothing is left to wake.
     is_over: bool,
     waker: Option<Waker>,
-    /// Whom the woken thread is to wake in turn.
+    /// Those that the woken thread is to wake in turn.
     followers: Vec<Arc<Waiter>>,
 }
 
 impl Waiter {
-    /// A waiter that nobody has registered yet.
+    /// Makes a waiter that is not registered yet.
     pub(crate) fn new(requirement: Requirement) -> Arc<Waiter> {
         Arc::new(Waiter { requirement, state: Mutex::default(), woken: Condvar::new() })
     }
@@ -64,7 +64,7 @@ impl Waiter {
         wake_all(&mut followers);
     }
 
-    /// Nobody waits here any more; the queue drops its entry when its turn comes.
+    /// Takes the waiter back; the queue drops its entry when its turn comes.
     pub(crate) fn abandon(&self) {
         let mut followers = {
             let mut state = lock(&self.state);
@@ -75,7 +75,7 @@ impl Waiter {
         wake_all(&mut followers);
     }
 
-    /// Wakes whoever waits. A thread wakes half of `rest` in turn; of the others' and of a future's `rest` nothing is taken.
+    /// Wakes the thread or future that waits. A thread takes half of `rest` along, to wake them in turn; a future takes none.
     fn wake(&self, rest: &mut Vec<Arc<Waiter>>) {
         let waker = {
             let mut state = lock(&self.state);

@@ -1,8 +1,8 @@
-//! What `commit()` hands back: proof of a commit, from which its durability can be asked, waited for or awaited.
+//! The receipt of a commit: asks whether it is durable, waits for that, or is awaited.
 //!
 //! Invariants:
-//! - A commit leaves its record to its receipt. Who waits writes it as the logger would where the logger sleeps; who polls,
-//!   awaits or drops the receipt wakes the logger; a receipt that is only kept is seen to by the next tick of the epoch.
+//! - A commit does not have its record written, its receipt does. To wait for the receipt is to step the logger where its own
+//!   thread sleeps. To poll, await or drop it wakes the logger. For a receipt that is only kept the next tick of the epoch does.
 //! - Making one writes no memory that sessions share: the reference count it holds is its session's own.
 
 use std::fmt;
@@ -16,21 +16,21 @@ use super::{Acknowledger, Outcome};
 use crate::error::LogError;
 use crate::ids::{Epoch, Stamp, StreamId};
 
-/// The loggers, as one who waits for them sees them.
+/// What a receipt asks of the loggers.
 pub(crate) trait Loggers: fmt::Debug + Send + Sync {
     /// What they publish.
     fn acknowledger(&self) -> &Acknowledger;
 
-    /// Takes the place of the logger of `stream`, where that sleeps and nobody else has it.
+    /// Takes the lead of `stream` if its logger sleeps and no other committer leads; tells whether it did.
     fn take_lead(&self, stream: StreamId) -> bool;
 
-    /// Takes one step of the logger of `stream`. Whether it did something.
+    /// Takes one step of the logger of `stream`; tells whether it did something.
     fn lead(&self, stream: StreamId) -> bool;
 
-    /// Gives the logger of `stream` its place back, and wakes it if there is anything left to do.
+    /// Gives the lead of `stream` back, and wakes its logger if there is anything left to do.
     fn hand_over(&self, stream: StreamId);
 
-    /// Makes sure that somebody sees to what was reserved in `stream`.
+    /// Makes sure that what was reserved in `stream` is written: by the leader, or by the logger, which is woken.
     fn remind(&self, stream: StreamId);
 
     /// Whether this process has loggers at all; fails what waits for them where it was forked from the one that has.
@@ -39,7 +39,7 @@ pub(crate) trait Loggers: fmt::Debug + Send + Sync {
     }
 }
 
-/// A committer in the place of a logger.
+/// A committer in the lead: it steps a logger.
 struct Lead<'l> {
     loggers: &'l dyn Loggers,
     stream: StreamId,
@@ -75,12 +75,12 @@ struct SessionShare {
 }
 
 impl ReceiptSource {
-    /// Of a session over a log.
+    /// Makes the receipts of a session over a log.
     pub(crate) fn new(loggers: Arc<dyn Loggers>) -> ReceiptSource {
         ReceiptSource { share: Some(Arc::new(SessionShare { loggers })) }
     }
 
-    /// Of a session without a log: every receipt is born acknowledged.
+    /// Makes the receipts of a session without a log: every one is acknowledged from the start.
     pub(crate) fn unlogged() -> ReceiptSource {
         ReceiptSource { share: None }
     }
@@ -157,7 +157,7 @@ impl Receipt {
                 told => break told.map(|_| ()),
             }
         };
-        // Whoever woke it without finding it asleep may have left it others to wake.
+        // It may have been woken before it slept, with others that it is to wake in turn.
         waiter.abandon();
         told
     }
@@ -216,7 +216,7 @@ impl Drop for Receipt {
         if let Some(waiter) = &self.waiter {
             waiter.abandon();
         } else {
-            // Nobody asks any more: the logger is told.
+            // Nobody asks for it any more, so the logger is woken.
             let _ = self.is_acknowledged();
         }
     }

@@ -1,4 +1,4 @@
-//! What must be durable before the outcome of a transaction may be told: thresholds on the frontier.
+//! What must be durable before a transaction may be acknowledged: thresholds on the frontier.
 //!
 //! Every protocol's rule of acknowledgement is such thresholds
 //! ([`LogProtocol::requirement`](crate::log::protocol::LogProtocol::requirement) gives them), so that receipts and queues know no
@@ -11,7 +11,7 @@
 use super::Watermark;
 use crate::ids::{Epoch, Stamp, StreamId};
 
-/// What must be durable before an outcome may be told. Zero is met by everything.
+/// What must be durable before a transaction may be acknowledged. A threshold of zero is always met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
     /// The stream of the transaction's session.
@@ -54,7 +54,7 @@ pub(crate) struct Outcome {
     pub(crate) stamp: Stamp,
     /// The epoch of its serialization point.
     pub(crate) epoch: Epoch,
-    /// When it may be told.
+    /// What must be durable before it may be acknowledged.
     pub(crate) requirement: Requirement,
 }
 

@@ -4,10 +4,10 @@
 //! - `dsn(b) = d` means that every record of stream `b` with a stamp `<= d` is durable and that every later one has
 //!   a stamp `> d` (P2). Only a logger raises it, after the sync of the batch that says so.
 //! - `csn() <= dsn(b)` for every `b`, and neither ever falls: both are published by fetch-max. The minimum is
-//!   computed from infinity each time; the paper's `csn = min(csn, ..)` would never rise.
-//! - Every word sits on its own cache line. Who asks loads one or two of them and writes none.
+//!   computed from infinity each time; `csn = min(csn, ..)` (Poplar, Algorithm 2) would never rise.
+//! - Every word sits on its own cache line. To ask loads one or two of them and writes none.
 //!
-//! Absent: who waits ([`super::queue`]), when to raise (the loggers), and what a commit needs (the protocols' frontier.rs).
+//! Absent: the waiters ([`super::queue`]), when to raise (the loggers), and what a commit needs (the protocols' frontier.rs).
 
 use crossbeam_utils::CachePadded;
 use osier_memory::sync::atomic::{AtomicU64, Ordering, fence};

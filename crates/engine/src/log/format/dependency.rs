@@ -1,7 +1,7 @@
 //! What a transaction depends on: where a crash takes one of its reads, it must take the transaction as well.
 //!
 //! The type is the protocol's choice. It is gathered while the transaction reads, carried by its record, and decides when
-//! its outcome may be told and whether it survives. The scalar stamp beside it gives the order per key, whatever the
+//! it may be acknowledged and whether it survives. The scalar stamp beside it gives the order per key, whatever the
 //! protocol.
 
 use std::fmt;

@@ -439,7 +439,7 @@ impl Segment {
 pub(crate) enum Owner {
     /// Its header says so.
     Log(DatabaseId, StreamId),
-    /// Nobody's: it has no header and no room for one, or none yet.
+    /// Without an owner: it has no header and no room for one, or none yet.
     Nobody,
     /// It has a name of ours and bytes that are not.
     Unknown,

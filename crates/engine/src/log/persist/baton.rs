@@ -1,15 +1,16 @@
-//! The right to step a stream's logger, which its own thread shares with those who wait for it.
+//! The right to step a stream's logger, which the logger's own thread shares with the committers that wait for it.
 //!
 //! A committer that waits while the logger sleeps does the logger's work itself: no thread is switched to write its
 //! record, and none to tell it. While the logger is awake it goes on alone and committers sleep.
 //!
 //! Invariants:
-//! - The logger's state is in the baton, under a lock: whoever steps it next goes on where the last one stopped.
-//! - One committer leads at a time. It takes the lead, steps, gives the lead back, and only then looks whether anything is
-//!   left for the logger's own thread. Who finds the lead taken has reserved before it looked, so one of the two sees the other.
-//! - Who finds the lead free and the logger at work wakes its thread, which sleeps only after it announced that and looked
-//!   once more ([`Signal`]).
-//! - Whoever panics in a step drops the logger, whose drop fails the log.
+//! - The logger's state is in the baton, under a lock, so the next thread that steps it goes on where the last one stopped.
+//! - One committer *leads* at a time. It takes the lead, steps the logger, gives the lead back, and only then looks whether
+//!   anything is left for the logger's own thread. A committer that does not get the lead had reserved its record before it
+//!   tried, so one of the two sees the other.
+//! - A committer that finds the logger at work and no committer in the lead wakes its thread. That sleeps only after it
+//!   announced so and looked once more ([`Signal`]).
+//! - A panic in a step drops the logger, whose drop fails the log.
 
 use std::fmt;
 use std::sync::{Arc, TryLockError};
@@ -39,7 +40,7 @@ impl fmt::Debug for Baton {
 }
 
 impl Baton {
-    /// Of a logger that is not there yet.
+    /// Makes the baton of a logger that does not run yet.
     pub(crate) fn new() -> Arc<Baton> {
         Arc::new(Baton { signal: Arc::new(Signal::new()), logger: Mutex::default(), is_led: AtomicBool::new(false) })
     }
@@ -51,7 +52,7 @@ impl Baton {
         OwnThread(Arc::clone(self))
     }
 
-    /// Steps the logger; `None` where somebody else does.
+    /// Steps the logger; `None` where another thread does.
     fn step(&self) -> Option<Step> {
         let mut place = match self.logger.try_lock() {
             Ok(place) => place,
@@ -67,23 +68,23 @@ impl Baton {
         Some(step)
     }
 
-    /// Takes the lead, where the logger's own thread sleeps and nobody else has it.
+    /// Takes the lead if the logger's own thread sleeps and no committer leads; tells whether it did.
     pub(crate) fn take_lead(&self) -> bool {
         self.signal.is_listening() && !self.is_led.swap(true, Ordering::SeqCst)
     }
 
-    /// Takes a step in the lead. Whether it did something.
+    /// Takes a step in the lead; tells whether it did something.
     pub(crate) fn lead(&self) -> bool {
         self.step() == Some(Step::Again)
     }
 
-    /// Gives the lead back. What the caller looks at afterwards includes the records of whoever found it taken.
+    /// Gives the lead back. What the caller looks at afterwards includes the records of committers that did not get it.
     pub(crate) fn give_lead_back(&self) {
         self.is_led.store(false, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Wakes the logger's own thread, unless a committer leads: that one hands over.
+    /// Wakes the logger's own thread, unless a committer leads, which does so itself when it is done.
     pub(crate) fn remind(&self) {
         fence(Ordering::SeqCst);
         if !self.is_led.load(Ordering::SeqCst) {
@@ -94,7 +95,7 @@ impl Baton {
 
 impl Task for OwnThread {
     fn step(&mut self) -> Step {
-        // The holder hands over.
+        // Where another thread has the logger, that one wakes this task when it is done.
         self.0.step().unwrap_or(Step::Idle(None))
     }
 }

@@ -9,9 +9,9 @@ use crate::log::format::batch::Certificate;
 pub(crate) enum Lag {
     /// Nothing that is durable elsewhere waits for this stream.
     None,
-    /// Other streams are durable further; nobody waits for it yet.
+    /// Other streams are durable further; no commit waits for this one yet.
     Behind,
-    /// Somebody waits for this stream to catch up.
+    /// A commit waits for this stream to catch up.
     Demanded,
 }
 

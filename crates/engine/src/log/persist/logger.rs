@@ -1,7 +1,7 @@
 //! The logger of one stream: what makes commits durable.
 //!
 //! One flush, in this order: close the batch (the stream's stamp rises to the heartbeat), certify idle streams, write
-//! header and records, sync, publish `DSN` and `CSN`, release the ring's space, wake whom that covers. A flush starts
+//! header and records, sync, publish `DSN` and `CSN`, release the ring's space, wake the waiters that are covered. A flush starts
 //! as soon as records are pending and the last flush is over; only a positive `group_commit_interval` makes it wait.
 //!
 //! Invariants:
@@ -11,7 +11,7 @@
 //!   by a panic, fails the log too.
 //!
 //! Each stage of a flush is a step of the task, so that a simulator can interleave two loggers within their flushes.
-//! Absent: what raises a stamp and who is certified (the protocol's [`Frontier`]), waiting (acknowledge/).
+//! Absent: what raises a stamp, which streams are certified (the protocol's [`Frontier`]), and waiting (acknowledge/).
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -280,7 +280,7 @@ impl<F: Frontier> Logger<F> {
         faults::sync(|| device.sync())
     }
 
-    /// The batch is durable: moves the frontier, frees the ring, wakes whom that covers.
+    /// The batch is durable: moves the frontier, frees the ring, wakes the waiters that are covered.
     fn publish(&mut self, batch: Batch) {
         let stream = self.log.stream(self.id);
         self.certified.clear();

@@ -11,12 +11,11 @@
 //! - Every byte of a blank is allocated before it is shelved: a logger does not run out of space in mid-segment.
 //! - A full device costs nothing until a logger needs the blank. Then the preparer tries once more, gives up spare segments
 //!   of all streams one by one, and only then fails the log.
-//! - A file whose sync found no space is given up. Nothing was promised of it: no logger has it, no name that recovery
-//!   reads leads to it. A directory holds the names of others as well, so its failed sync fails the log, as does any
-//!   error but a lack of space.
-//! - A segment comes back ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written, so
-//!   it is the best of blanks; what it still holds passes for nothing (log-format.md, L2). As many as the last checkpoint
-//!   gave back are kept, because the next one will hardly come sooner; the others go piece by piece.
+//! - A file whose sync found no space is abandoned: no logger has it, and it has no name that recovery reads. A directory holds
+//!   the names of other files as well, so its failed sync fails the log, as does any error but a lack of space.
+//! - A segment becomes a blank again ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written,
+//!   so it is the best of blanks, and its old bytes do not pass for batches (log-format.md, L2). As many as the last checkpoint
+//!   gave back are kept, because the next checkpoint will need no more; the others are removed piece by piece.
 //!
 //! Absent: names and headers of segments ([`crate::log::format::segment`]); which segments recovery needs (checkpoint/).
 
@@ -113,7 +112,7 @@ struct ShelfState {
     is_full: bool,
     /// The segments of this generation that recovery needs, oldest first; the last one is being written.
     segments: VecDeque<SegmentHeader>,
-    /// Segments that nobody needs any more, oldest first, and how many of them are worth keeping.
+    /// Obsolete segments, oldest first, and how many of them are worth keeping.
     superseded: VecDeque<PathBuf>,
     spares_max: usize,
 }
@@ -365,7 +364,7 @@ impl Preparer {
             return Ok(Step::Idle(Some(pause)));
         }
         let removed = match log.environment.disk.remove_piece(path, removed_piece_bytes()) {
-            // Somebody else has removed it.
+            // It was removed by hand.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             removed => removed,
         };
@@ -500,8 +499,8 @@ impl Preparer {
         if is_behind || pause.is_zero() { Step::Again } else { Step::Idle(Some(pause)) }
     }
 
-    /// Writes the next zeros of a blank. Where there is no space for them it is as good as before; where that shows in the sync
-    /// only, nobody knows what became of it, and it is given up.
+    /// Writes the next zeros of a blank. If a write finds no space the blank is used as it is; if only the sync does, the state
+    /// of the file is unknown, and it is abandoned.
     fn write_piece(&mut self, index: usize, mut blank: Blank) -> Result<Blank, Trouble> {
         let left = self.log.pool.segment_bytes - blank.zeroed;
         let piece = &self.zeros[..self.zeros.len().min(usize::try_from(left).unwrap_or(usize::MAX))];

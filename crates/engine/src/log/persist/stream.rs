@@ -5,7 +5,7 @@
 //!   offsets (P1) and a batch is closed either before a reservation or after it, never inside.
 //! - A [`Slot`] must be filled or skipped: a hole in the log would end it, so a worker that dies in between ends the process.
 //!
-//! Absent: what a stamp means (the protocols), files (persist/).
+//! Absent: what a stamp means (the protocols), and files (device.rs, preparer.rs).
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(crate) struct Stream {
     pub(crate) ring: Ring,
     /// Wakes the logger and steps it.
     pub(crate) baton: Arc<Baton>,
-    /// Workers wake the logger when the open batch holds more than this many bytes. Below that it is up to the receipt:
-    /// whoever waits for it may do without the logger's thread.
+    /// Workers wake the logger when the open batch holds more than this many bytes. Below that the receipt does, because a thread
+    /// that waits for it can step the logger itself.
     pub(crate) wake_bytes: u64,
     pub(crate) counters: StreamCounters,
 }
@@ -50,12 +50,12 @@ struct Room<'l> {
 }
 
 impl<'l> Slot<'l> {
-    /// Of a protocol without a log.
+    /// Makes the slot of a protocol without a log.
     pub(crate) fn unlogged(stamp: Stamp) -> Slot<'l> {
         Slot { stamp, room: None }
     }
 
-    /// Room in the ring of `stream`.
+    /// Makes the slot of a record in the ring of `stream`.
     pub(crate) fn logged(stream: &'l Stream, reservation: Reservation<'l>) -> Slot<'l> {
         Slot { stamp: reservation.stamp(), room: Some(Room { stream, reservation }) }
     }
@@ -65,7 +65,7 @@ impl<'l> Slot<'l> {
         self.stamp
     }
 
-    /// Has `encode` write the record, sealed for its place. Does nothing without a log.
+    /// Lets `encode` write the record, sealed for its place. Does nothing without a log.
     pub(crate) fn fill(self, encode: impl FnOnce(&mut [u8], Seal)) {
         let Some(Room { stream, reservation }) = self.room else { return };
         let seal = stream.identity.seal(LogOffset(reservation.offset()));
@@ -75,7 +75,7 @@ impl<'l> Slot<'l> {
         }
     }
 
-    /// Has a skip take the place of the record: the transaction that drew the number does not commit.
+    /// Writes a skip in place of the record: the transaction that drew the number does not commit.
     pub(crate) fn skip(self) {
         self.fill(|buffer, _seal| write_skip(buffer));
     }

@@ -3,8 +3,8 @@
 //! Invariants:
 //! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
 //! - A log that closes takes no more reservations; its loggers end when everything in it is durable.
-//! - A child that was forked from its process writes nothing: there it fails as soon as somebody waits for it, for room in it, or
-//!   closes it. To ask whether a receipt is acknowledged is no wait.
+//! - A child that was forked from its process writes nothing: there the log fails as soon as a thread waits for it, for room in
+//!   it, or closes it. To ask whether a receipt is acknowledged is no wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -130,7 +130,7 @@ impl Log {
         self.pool.stop();
     }
 
-    /// Whether this is the process whose log it is; fails the log in a child.
+    /// Whether this is the process that opened the log; fails the log in a child of it.
     pub(super) fn is_own_process(&self) -> bool {
         let is_own_process = self.process.is_this();
         if !is_own_process {
