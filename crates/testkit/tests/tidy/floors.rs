@@ -2,9 +2,9 @@
 //!
 //! An import is judged by the path that it names, in a `use` or anywhere in code, so that no name is taken through a floor
 //! that is not there for it. On one floor files may use each other in one direction only; a `mod.rs` and the files of its
-//! folder are one house and may know each other.
+//! folder may import each other.
 //!
-//! Absent: tests, which build worlds out of all floors, and the roof (`lib.rs`), which names everything.
+//! Absent: tests, which import from all floors, `lib.rs`, which names everything, and other crates, which have no floors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use syn::visit::{self, Visit};
 use crate::Finding;
 use crate::rules::{Source, flatten, is_cfg_test};
 
-/// From the ground up. A module belongs to the longest of these that it begins with.
+/// From the lowest to the highest. A module belongs to the longest of these that it begins with.
 pub const FLOORS: &[&str] = &[
     "ids",
     "units",
@@ -47,16 +47,16 @@ pub const LEFT: &[(&str, &str)] = &[];
 /// Where the modules lie.
 const ROOT: &str = "crates/engine/src/";
 
-/// The files of the engine that ship, as modules of one crate.
-pub struct House<'s> {
+/// The modules of the engine that ship.
+pub struct Modules<'s> {
     floors: &'s [&'s str],
     left: &'s [(&'s str, &'s str)],
-    rooms: Vec<Room>,
+    modules: Vec<Module>,
     names: BTreeSet<String>,
 }
 
 /// A module that is a file.
-struct Room {
+struct Module {
     file: String,
     name: String,
     imports: Vec<Import>,
@@ -70,16 +70,16 @@ struct Import {
     from: Vec<String>,
 }
 
-impl<'s> House<'s> {
+impl<'s> Modules<'s> {
     /// Reads the sources of the engine; all others, and tests, are left out.
-    pub fn new(sources: &[Source], floors: &'s [&'s str], left: &'s [(&'s str, &'s str)]) -> House<'s> {
-        let is_room = |source: &&Source| {
+    pub fn new(sources: &[Source], floors: &'s [&'s str], left: &'s [(&'s str, &'s str)]) -> Modules<'s> {
+        let is_module = |source: &&Source| {
             source.path.starts_with(ROOT) && !source.is_test() && !source.path.ends_with("_for_tests.rs")
         };
-        let rooms: Vec<Room> =
-            sources.iter().filter(is_room).map(Room::new).filter(|room| room.name != "lib").collect();
-        let names = rooms.iter().map(|room| room.name.clone()).collect();
-        House { floors, left, rooms, names }
+        let modules: Vec<Module> =
+            sources.iter().filter(is_module).map(Module::new).filter(|module| module.name != "lib").collect();
+        let names = modules.iter().map(|module| module.name.clone()).collect();
+        Modules { floors, left, modules, names }
     }
 
     /// Every broken rule, with its file.
@@ -89,31 +89,31 @@ impl<'s> House<'s> {
             findings.push((ROOT.to_owned(), Finding::new(0, format!("there is nothing on the floor `{floor}`"))));
         }
         let mut left: BTreeSet<_> = self.left.iter().copied().collect();
-        let mut same_floor: BTreeMap<&str, BTreeMap<&str, (&Room, usize)>> = BTreeMap::new();
-        for room in &self.rooms {
-            let Some(own) = self.floor(&room.name) else {
-                findings.push((room.file.clone(), Finding::new(1, "it is on no floor: put it on one of FLOORS")));
+        let mut same_floor: BTreeMap<&str, BTreeMap<&str, (&Module, usize)>> = BTreeMap::new();
+        for module in &self.modules {
+            let Some(own) = self.floor(&module.name) else {
+                findings.push((module.file.clone(), Finding::new(1, "it is on no floor: put it on one of FLOORS")));
                 continue;
             };
-            for import in &room.imports {
+            for import in &module.imports {
                 let Some(target) = self.resolve(import) else { continue };
-                if self.left.contains(&(&room.name, target)) {
-                    left.remove(&(&room.name, target));
+                if self.left.contains(&(&module.name, target)) {
+                    left.remove(&(&module.name, target));
                     continue;
                 }
                 let path = import.words.join("::");
                 match self.floor(target) {
                     None => {
-                        let what = format!("`{path}` is the roof's name for it; name the floor where it lives");
-                        findings.push((room.file.clone(), Finding::new(import.line, what)));
+                        let what = format!("`{path}` is the name that `lib.rs` exports; import it from its floor");
+                        findings.push((module.file.clone(), Finding::new(import.line, what)));
                     }
                     Some(floor) if floor > own => {
                         let (own, floor) = (self.floors[own], self.floors[floor]);
                         let what = format!("`{path}` goes up, from the floor `{own}` to `{floor}`");
-                        findings.push((room.file.clone(), Finding::new(import.line, what)));
+                        findings.push((module.file.clone(), Finding::new(import.line, what)));
                     }
-                    Some(floor) if floor == own && !is_kin(&room.name, target) => {
-                        same_floor.entry(&room.name).or_default().entry(target).or_insert((room, import.line));
+                    Some(floor) if floor == own && !is_kin(&module.name, target) => {
+                        same_floor.entry(&module.name).or_default().entry(target).or_insert((module, import.line));
                     }
                     Some(_) => {}
                 }
@@ -168,7 +168,7 @@ fn is_kin(a: &str, b: &str) -> bool {
 }
 
 /// A finding for each import that leads, over others of its floor, back to where it is.
-fn circles(edges: &BTreeMap<&str, BTreeMap<&str, (&Room, usize)>>) -> Vec<(String, Finding)> {
+fn circles(edges: &BTreeMap<&str, BTreeMap<&str, (&Module, usize)>>) -> Vec<(String, Finding)> {
     let leads_back = |from: &str, to: &str| {
         let (mut open, mut seen) = (vec![to], BTreeSet::new());
         while let Some(at) = open.pop() {
@@ -183,20 +183,20 @@ fn circles(edges: &BTreeMap<&str, BTreeMap<&str, (&Room, usize)>>) -> Vec<(Strin
     };
     let mut findings = Vec::new();
     for (from, targets) in edges {
-        for (to, (room, line)) in targets.iter().filter(|(to, _)| leads_back(from, to)) {
+        for (to, (module, line)) in targets.iter().filter(|(to, _)| leads_back(from, to)) {
             let what = format!("`{from}` imports `{to}`, which leads back to it on the same floor");
-            findings.push((room.file.clone(), Finding::new(*line, what)));
+            findings.push((module.file.clone(), Finding::new(*line, what)));
         }
     }
     findings
 }
 
-impl Room {
-    fn new(source: &Source) -> Room {
+impl Module {
+    fn new(source: &Source) -> Module {
         let name = source.path.trim_start_matches(ROOT).trim_end_matches(".rs").trim_end_matches("/mod").to_owned();
         let mut walk = Walk { module: name.split('/').map(str::to_owned).collect(), imports: Vec::new() };
         walk.items(&source.file.items);
-        Room { file: source.path.clone(), name, imports: walk.imports }
+        Module { file: source.path.clone(), name, imports: walk.imports }
     }
 }
 
@@ -279,12 +279,12 @@ mod tests {
 
     /// What is found in these files of an engine whose floors are `ids`, `log/format`, `table` and `log`.
     fn found(files: &[(&str, &str)], left: &[(&str, &str)]) -> Vec<(String, usize)> {
-        let ground = [("ids", ""), ("log/format/mod", ""), ("table/mod", ""), ("log/mod", "")];
-        let missing = ground.iter().filter(|(name, _)| !files.iter().any(|(file, _)| file == name));
+        let lowest = [("ids", ""), ("log/format/mod", ""), ("table/mod", ""), ("log/mod", "")];
+        let missing = lowest.iter().filter(|(name, _)| !files.iter().any(|(file, _)| file == name));
         let parse = |(name, text): &(&str, &str)| Source::parse(&format!("{ROOT}{name}.rs"), text).unwrap();
         let sources: Vec<Source> = missing.chain(files).map(parse).collect();
         let floors = ["ids", "log/format", "table", "log"];
-        let findings = House::new(&sources, &floors, left).check();
+        let findings = Modules::new(&sources, &floors, left).check();
         findings.into_iter().map(|(file, finding)| (file.trim_start_matches(ROOT).to_owned(), finding.line)).collect()
     }
 
@@ -306,9 +306,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_the_roof_and_a_module_without_a_floor_are_found() {
+    fn a_name_of_the_library_and_a_module_without_a_floor_are_found() {
         assert_eq!(found(&[("log/mod", "type T = crate::Receipt;")], &[]), up("log/mod.rs", 1));
-        assert_eq!(found(&[("attic/mod", "")], &[]), up("attic/mod.rs", 1));
+        assert_eq!(found(&[("elsewhere/mod", "")], &[]), up("elsewhere/mod.rs", 1));
         assert_eq!(found(&[("lib", "pub use log::Log;\nmod log;")], &[]), []);
     }
 
@@ -319,8 +319,8 @@ mod tests {
         let closing = [key, row, ("table/value", "\nfn f() { super::key::g(); }")];
         let circle = [("table/key.rs", 1), ("table/row.rs", 1), ("table/value.rs", 2)];
         assert_eq!(found(&closing, &[]), circle.map(|(file, line)| (file.to_owned(), line)));
-        let house = [("table/mod", "mod key;\nuse key::Key;"), ("table/key", "use super::Table;")];
-        assert_eq!(found(&house, &[]), [], "a folder's own file and its mod.rs know each other");
+        let folder = [("table/mod", "mod key;\nuse key::Key;"), ("table/key", "use super::Table;")];
+        assert_eq!(found(&folder, &[]), [], "a mod.rs and a file of its folder may import each other");
     }
 
     #[test]

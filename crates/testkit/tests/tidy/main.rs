@@ -132,7 +132,7 @@ fn the_engines_folders_are_floors() {
     let parse = |path: String| Source::parse(&path, &read(&path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     let sources: Vec<Source> = files("crates/engine/src", &[".rs"]).into_iter().map(parse).collect();
     let mut report = Report::default();
-    for (path, finding) in floors::House::new(&sources, floors::FLOORS, floors::LEFT).check() {
+    for (path, finding) in floors::Modules::new(&sources, floors::FLOORS, floors::LEFT).check() {
         report.add(&path, vec![finding]);
     }
     report.assert_empty();
