@@ -103,7 +103,7 @@ impl PartReader {
     }
 
     /// Takes the next `blocks` blocks off the part, to be read by another thread and joined again; `None` where only the footer
-    /// is left. The lengths in their headers are believed for now: whoever reads the run finds out.
+    /// is left. The lengths in their headers are checked when the run is read.
     pub(crate) fn take_run(&mut self, blocks: u64) -> Result<Option<PartReader>, CheckpointError> {
         assert!(blocks > 0 && self.limit.is_none(), "runs are taken off a part, and have blocks");
         let (at, base) = (self.at, self.base);

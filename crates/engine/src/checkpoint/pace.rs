@@ -1,11 +1,11 @@
 //! How fast a checkpoint is written.
 //!
 //! One that was due is spread over most of the time until the next one will be: what it costs, its own work and the copies
-//! that transactions make for it, is then spread as well. One that somebody waits for is not.
+//! that transactions make for it, is then spread as well. One that a caller waits for is not.
 //!
 //! Invariants:
-//! - Who falls behind does not rest, so that log never piles up because a checkpoint steps back; nor who works at the limit of
-//!   memory, so that old versions do not either.
+//! - A thread that has fallen behind does not rest, so that log never piles up because of the pace; nor does one at the limit of
+//!   memory, so that old versions do not pile up either.
 //! - A thread works a twentieth of the time at least: old versions are kept for as long as a checkpoint takes.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Between those who want a checkpoint and the task that takes it.
+//! Requests for checkpoints, handed from callers to the task that takes them.
 //!
 //! [`Checkpoints`](super::Checkpoints) is the callers' side. Invariant: a request is answered by a checkpoint that began
 //! after it, by the error that ended it, or by what ended the task.
@@ -125,7 +125,7 @@ impl CheckpointRequests {
         self.ended.notify_all();
     }
 
-    /// Whether somebody waits for a checkpoint, or for the end of all.
+    /// Whether a caller waits for a checkpoint, or for the task to end.
     pub(super) fn is_awaited(&self) -> bool {
         let state = lock(&self.state);
         state.answered < state.requested || state.stop != Stop::No

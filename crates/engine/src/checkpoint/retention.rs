@@ -1,4 +1,5 @@
-//! What the files of an open database are kept for: the owner of its manifest, from the end of recovery to the close.
+//! Keeps the files of an open database: owns its manifest, from the end of recovery to the close, and removes what it no longer
+//! needs.
 //!
 //! Invariants:
 //! - The manifest has one owner, [`Retention`]: checkpoints and the close replace it one after the other.
@@ -34,7 +35,7 @@ pub(crate) struct OpenFiles {
     holds: Vec<PathBuf>,
     /// What waits for their end.
     held: Vec<(Manifest, Vec<FrozenGeneration>)>,
-    /// Files that nobody needs, to be removed piece by piece.
+    /// Obsolete files, to be removed piece by piece.
     doomed: VecDeque<PathBuf>,
     /// The device failed while the manifest was replaced. Nothing is tried again, and nothing is removed that either of the two
     /// may need.
@@ -245,7 +246,7 @@ impl OpenFiles {
     }
 }
 
-/// Removes files that nobody needs. Those that a full device refuses to remove are left in the list: where nothing is
+/// Removes obsolete files. Those that a full device refuses to remove are left in the list: where nothing is
 /// overwritten in place, a removal takes space, too. What cannot be removed otherwise is for the next open.
 fn remove_all(disk: &dyn Disk, doomed: &mut VecDeque<PathBuf>) {
     doomed.retain(|path| disk.remove(path).as_ref().is_err_and(is_full));
@@ -272,7 +273,7 @@ impl NewCheckpoint {
     }
 }
 
-/// The files of an open database, shared by whoever needs its manifest.
+/// The files of an open database, shared by checkpoints, backups and reports.
 pub(crate) struct Retention {
     state: Mutex<Files>,
 }
@@ -302,8 +303,8 @@ impl Retention {
         }
     }
 
-    /// Makes a checkpoint valid. Returns what `Shared::recycle_log` is to get; where it is
-    /// `None` that waits for [`Retention::release`].
+    /// Makes a checkpoint valid. Returns the segments for [`CommitLog::recycle`](crate::log::CommitLog::recycle); `None` where a
+    /// backup is being written, so that they wait for [`Retention::release`].
     pub(crate) fn commit_checkpoint(
         &self,
         entry: &CheckpointEntry,
@@ -320,7 +321,7 @@ impl Retention {
         self.directory(|directory| directory.claim.expect_in_place()).unwrap_or(Ok(()))
     }
 
-    /// Removes a piece of what nobody needs any more; returns how long the next one waits where there is more.
+    /// Removes a piece of the obsolete files; returns how long the next one waits where there is more.
     pub(crate) fn remove_piece(&self, bytes: u64) -> Option<Duration> {
         self.directory(|directory| directory.remove_piece(bytes)).flatten()
     }
@@ -335,7 +336,7 @@ impl Retention {
         self.directory(|directory| !directory.manifest.checkpoints.is_empty()).unwrap_or(false)
     }
 
-    /// Whether the files were given out, to be closed.
+    /// Whether [`Retention::close`] has given the files out.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), Files::Closed)
     }
@@ -380,7 +381,7 @@ impl Retention {
         }
     }
 
-    /// Has `read` look at the files while no checkpoint changes them; `None` where none are there or they were given out.
+    /// Lets `read` look at the files while no checkpoint changes them; `None` where there are none or they were given out.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&dyn Disk, &Path, &Manifest) -> T) -> Option<T> {
         self.directory(|files| read(&*files.disk, &files.home, &files.manifest))
     }

@@ -1,8 +1,9 @@
 //! What a checkpoint reads: ranges of the primary trees, and the version of each record that belongs to it.
 //!
 //! Invariants:
-//! - Ranges ascend by (table, key) and are claimed in that order, so that the rows of a part ascend, whoever claims what. A block
-//!   ends with its range, so that nothing in another part lies between two of its rows, and it is loaded as it is.
+//! - Ranges ascend by (table, key) and are claimed in that order, so that the rows of a part ascend, whichever thread claims
+//!   them. A block ends with its range, so that nothing in another part lies between two of its rows, and it is loaded as it
+//!   is.
 //! - One call pins once and reads a bounded number of leaves: a checkpoint never holds reclamation up.
 //! - *Epoch*: the state at the end of an epoch, see `memory/src/retained.rs`. *Fuzzy*: each record at a moment at which
 //!   nobody held its lock, so that no transaction with a stamp at or below RSN is missed, and its stamp counts in
@@ -141,7 +142,7 @@ pub(crate) enum Scanned {
 }
 
 impl Source {
-    /// How much of the checkpoint is written, about, from 0 to 1; with the orphans nobody is ahead.
+    /// How much of the checkpoint is written, about, from 0 to 1; 0 for the orphans, which are written without rest.
     pub(super) fn written(&self) -> f64 {
         match self {
             Source::CheckpointScan(cursor) => cursor.scan.claimed(),

@@ -4,7 +4,8 @@
 //! - Whatever ends a checkpoint, its threads have ended, its snapshot is released and, unless a manifest may name them,
 //!   its files are removed before the next one begins; later where a full device refuses that.
 //! - A transaction that stays open holds a checkpoint up, never the other way round; the metrics say so.
-//! - A checkpointer that ends without being told fails the log and every checkpoint: nobody would look after the directories.
+//! - A checkpointer that ends without being stopped fails the log and every checkpoint, since the directories would be watched
+//!   no more.
 
 use std::future::Future;
 use std::pin::Pin as Pinned;
@@ -329,7 +330,7 @@ impl Checkpointer {
             let orphans = orphans.map_err(|rows| CheckpointError::Incomplete { rows })?;
             return self.start_parts(vec![Source::Orphans(orphans, 0)]).map(|()| Step::Again);
         }
-        // Without a log nobody else knows the greatest stamp.
+        // Without a log the greatest stamp is known from the rows alone.
         let greatest = writing.written.iter().map(|part| part.max_stamp).max().unwrap_or(Stamp::ZERO);
         run.max_seen = run.max_seen.max(faults::greatest(greatest));
         if run.kind == CheckpointKind::Fuzzy {

@@ -1,4 +1,4 @@
-//! What the callback of a configuration is told while recovery goes on.
+//! What the callback of a configuration gets while recovery goes on.
 
 use std::time::Duration;
 

@@ -118,7 +118,7 @@ macro_rules! settings {
             pub create: Create,
             /// Where to take the database back to; see [`Config::until`](method@Config::until).
             pub until: Option<Until>,
-            /// Who hears of recovery's progress; see [`Config::progress`](method@Config::progress).
+            /// What is called with recovery's progress; see [`Config::progress`](method@Config::progress).
             pub progress: Option<ProgressCallback>,
             /// The world to run in; see [`Config::environment`](method@Config::environment).
             pub environment: Environment,

@@ -90,8 +90,8 @@ impl Claim {
         Ok((Claim { disk, database, incarnation, directories, guarded: locks.into() }, manifest))
     }
 
-    /// The configuration for whoever works in the directories: with paths that stay the same where the process goes, and a disk
-    /// that changes nothing unless the directories still lie there.
+    /// Returns the configuration to work in the directories with: absolute paths, and a disk that changes nothing unless the
+    /// directories still lie where they were claimed.
     pub(crate) fn hold(&self, config: Config) -> Result<Config, DirectoryError> {
         let mut config = anchored(config)?;
         config.environment.disk = self.guard(config.environment.disk);
@@ -194,7 +194,8 @@ pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> 
     Ok(Some(manifest))
 }
 
-/// As [`find`], for whoever reads a damaged database: what contradicts is left out. Says which directories are missing.
+/// As [`find`], for a database that may be damaged: directories that contradict the manifest are left out. Says which ones are
+/// missing.
 pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<String>)>, DirectoryError> {
     let disk = &*config.environment.disk;
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
@@ -240,7 +241,7 @@ fn not_locked<'a>(
 }
 
 /// Locks the directories of a database that is only read: nothing is created there. Where a lock file is missing its directory
-/// alone is locked, which whoever has the database open holds, too. Where nobody can write, nobody has it open.
+/// alone is locked, which an open database holds locked, too. On a read-only file system no process has it open.
 pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
     let disk = &*config.environment.disk;
     refuse_repeated(config)?;
@@ -464,7 +465,7 @@ impl Matching<'_> {
         Ok(indexes)
     }
 
-    /// Where the directories lie, for whoever only reads.
+    /// Notes where the directories lie, for callers that only read.
     fn read(&mut self) -> Result<(), DirectoryError> {
         let found = self.assign()?;
         self.leave_out(&found)
@@ -518,7 +519,7 @@ impl Matching<'_> {
             Some(_) if identity.fits(self.manifest.incarnation()) => Ok(Some(identity.index)),
             // An open that was to add it did not end.
             None if identity.incarnation == self.manifest.incarnation() => Ok(None),
-            // So did one since when others went on without it.
+            // An open that was to add it did not end, and later opens went on without it.
             _ if !self.is_missed(identity.index) && refuse_file(self.disk, seen, self.seen).is_ok() => Ok(None),
             _ => Err(DirectoryError::OtherCopy { path, home }),
         }

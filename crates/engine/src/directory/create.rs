@@ -27,7 +27,7 @@ pub(crate) fn create_durably(disk: &dyn Disk, directory: &Path) -> Result<(), Di
     disk.create_dir_all(directory).map_err(DirectoryError::io("create", directory))?;
     for (above, was_there) in all[1..].iter().zip(were_there).take(faults::depth_max()) {
         match sync(above) {
-            // What is in it was there before, and whoever may not even read it can do no more.
+            // What is in it was there before, and a user who may not read it cannot sync it.
             Err(error) if was_there && is_refused(&error) => break,
             synced => synced.map_err(DirectoryError::io("sync the directory", above))?,
         }

@@ -29,7 +29,7 @@ pub const FILE_NAME: &str = "MANIFEST";
 /// What the manifest is written as before it takes its place.
 pub(crate) const TEMPORARY_NAME: &str = "MANIFEST.tmp";
 
-/// The epoch that never comes.
+/// Stands for "none" where an epoch is asked for: above every epoch there can be.
 pub(crate) const NEVER: Epoch = Epoch(u64::MAX);
 
 /// What the manifest says.
@@ -201,10 +201,10 @@ pub enum ManifestError {
         /// What the system said.
         source: io::Error,
     },
-    /// A new manifest may have taken the place of the one before, or not.
+    /// The device failed while the manifest was replaced: the old or the new one is on disk, and which is not known.
     #[error(
-        "cannot {action} {}: {}; nobody knows which of two manifests is there: close the database, check the device and open \
-         it again", path.display(), cause(source, path))]
+        "cannot {action} {}: {}; it is not known which of two manifests is there: close the database, check the device and \
+         open it again", path.display(), cause(source, path))]
     InDoubt {
         /// What was tried.
         action: &'static str,

@@ -1,6 +1,6 @@
-//! The directories of a database: what each of them is, who has it, and where it lies.
+//! The directories of a database: what each of them is, which process has it, and where it lies.
 //!
-//! A directory is what its identity says ([`identity`]), not how its path is spelled. Whoever opens a database claims its
+//! A directory is what its identity says ([`identity`]), not how its path is spelled. To open a database is to claim its
 //! directories ([`claim`]): they are locked, and found among those that the caller names.
 
 mod claim;
@@ -68,7 +68,7 @@ pub(crate) fn protocol(config: &Config) -> Result<Option<Protocol>, DirectoryErr
     Ok(manifest.map(|manifest| manifest.current.protocol))
 }
 
-/// Whether there is anything in a directory but a lock, which whoever comes too late leaves behind.
+/// Whether there is anything in a directory but a lock, which an open that is refused leaves behind.
 pub(crate) fn holds_anything(disk: &dyn Disk, directory: &Path) -> Result<bool, DirectoryError> {
     let entries = disk.list(directory).map_err(DirectoryError::io("list", directory))?;
     Ok(entries.iter().any(|entry| !entry.ends_with(LOCK_NAME)))

@@ -1,4 +1,4 @@
-//! How a directory was left.
+//! Whether a database is open, was closed, or crashed.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::manifest::Manifest;
 
-/// Who has the database.
+/// Whether a process has the database open, and how the last one left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DatabaseState {
-    /// A process.
+    /// A process has it open.
     Open,
-    /// Nobody; it was closed.
+    /// No process has it open; it was closed.
     Closed,
-    /// Nobody: the last process that had it did not close it. Or a process without a control socket.
+    /// The last process that had it open did not close it; or a process without a control socket still has it open.
     Crashed,
 }
 
 impl DatabaseState {
-    /// As the manifest of a database that nobody has open tells.
+    /// Returns what the manifest says of a database that no process has open.
     pub(crate) fn of(manifest: &Manifest) -> DatabaseState {
         if manifest.is_closed() { DatabaseState::Closed } else { DatabaseState::Crashed }
     }

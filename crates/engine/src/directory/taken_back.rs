@@ -1,4 +1,4 @@
-//! That a database was taken back to an epoch, and what that gave up.
+//! Records that a database was taken back to an epoch, and which epochs that discarded.
 
 use std::fmt;
 

@@ -137,7 +137,7 @@ pub enum BackupError {
         /// The directory.
         path: PathBuf,
     },
-    /// What was restored so far does not open, and keeps its place until somebody removes it.
+    /// What was restored so far does not open, and keeps its place until it is removed by hand.
     #[error("{error}; the restore did not end: remove {}, and restore again", joined(dirs))]
     RestoreFailed {
         /// The directories of the new database.

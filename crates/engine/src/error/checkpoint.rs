@@ -90,8 +90,8 @@ pub enum CheckpointError {
     Manifest(#[from] ManifestError),
     /// An earlier checkpoint met a failure of the device while it replaced the manifest.
     #[error(
-        "nobody knows which of two manifests is in {}, since its device failed: no checkpoint is taken until the database \
-         is closed and opened again", home.display())]
+        "it is not known which of two manifests is in {}, since its device failed: no checkpoint is taken until the \
+         database is closed and opened again", home.display())]
     InDoubt {
         /// The first directory.
         home: PathBuf,

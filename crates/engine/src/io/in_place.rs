@@ -1,7 +1,7 @@
 //! A disk that changes nothing below a directory unless that is still the one that was locked.
 //!
-//! A database goes on under the paths that it was opened with. Somebody may move what lies there, remove it, or put another
-//! database in its place; a file that is created, renamed or removed by its path would then be somebody else's.
+//! A database goes on under the paths that it was opened with. A user may move what lies there, remove it, or put another
+//! database in its place; a file that is created, renamed or removed by its path would then be that of another database.
 //!
 //! Invariant: below a guarded directory no name changes, and no file is opened for writing, before the lock on the directory was
 //! found in its place, and by the process that took it. What happens between that look and the change nobody can see.

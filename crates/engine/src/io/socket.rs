@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Only the user that the process runs as can connect: the socket has mode 0600 before it listens.
 //! - A socket that nobody listens on was left by a process that was killed, and is replaced.
-//! - Connections are answered in threads of their own, so that a long answer holds up nobody.
+//! - Connections are answered in threads of their own, so that a long answer holds up no other.
 //! - It is listened on until it is dropped, whatever errors connections end with.
 //!
 //! Absent: what is asked (control/).
@@ -25,7 +25,7 @@ use super::Process;
 
 /// The longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
-/// How long whoever connected may take to ask.
+/// How long a connection may take to ask.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The rest after a connection that could not be taken, for want of descriptors perhaps.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -117,7 +117,7 @@ fn serve(mut stream: UnixStream, answer: &Answer) {
         .set_read_timeout(Some(PATIENCE))
         .and_then(|()| BufReader::new((&stream).take(QUESTION_BYTES_MAX)).read_line(&mut question));
     if read.is_ok() {
-        // Whoever went away does not want to know.
+        // The asking process may be gone.
         let _ = stream.write_all(answer(question.trim_end()).as_bytes()).and_then(|()| stream.write_all(b"\n"));
     }
 }
@@ -140,8 +140,8 @@ impl Drop for Listening {
     }
 }
 
-/// Asks whoever listens at `path`; `None` where nobody does. It waits as long as the other process lives: a checkpoint takes
-/// its time, and the connection of a process that ends is closed.
+/// Asks the process that listens at `path`; `None` where none does. It waits as long as the other process lives: a checkpoint
+/// takes its time, and the connection of a process that ends is closed.
 pub(crate) fn ask(path: &Path, question: &str) -> io::Result<Option<String>> {
     let stream = match Address::of(path).and_then(|address| UnixStream::connect(&address.path)) {
         Ok(stream) => stream,

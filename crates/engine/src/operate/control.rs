@@ -5,9 +5,9 @@
 //!
 //! Invariants:
 //! - A process answers for its own directory only. A copy of a directory may hold another name of the socket, or a link to it:
-//!   so [`ask`] says which directory it means, by device and number, and whoever has another one open does nothing.
+//!   so [`ask`] says which directory it means, by device and number, and a process that has another one open does nothing.
 //! - Whatever can be asked is a method of [`Database`], and does what that does.
-//! - The socket does not keep the database open: it answers for as long as somebody else does.
+//! - The socket does not keep the database open: it answers for as long as another handle does.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,7 @@ pub struct Status {
     pub database: String,
     /// Its first directory.
     pub home: PathBuf,
-    /// Who has it.
+    /// Whether a process has it open.
     pub state: DatabaseState,
     /// Its directories.
     pub directories: Vec<DirectoryStatus>,

@@ -205,7 +205,7 @@ impl Schema {
         SchemaError::TooManyIndexes { table: self.name.clone() }
     }
 
-    /// Everything that holds for a schema; the one gate of builder, decoder and [`Schema::with_index`].
+    /// Checks everything that a schema must satisfy; the builder, the decoder and [`Schema::with_index`] all call it.
     pub(super) fn check(&self) -> Result<(), SchemaError> {
         check_name("table", &self.name)?;
         let count = self.columns.len();

@@ -206,7 +206,7 @@ fn segments(chain: &Chain, end: LogOffset) -> Vec<Piece> {
     chain.segments.iter().enumerate().filter(is_needed).map(piece).collect()
 }
 
-/// The end of the last batch with a sound header, where nobody writes.
+/// Returns the end of the last batch with a sound header, in a log that is not being written.
 fn sound_end(chain: &Chain) -> Result<LogOffset, RecoveryError> {
     let last = chain.segments.len().wrapping_sub(1);
     let Some(segment) = chain.segments.get(last) else { return Ok(FIRST_OFFSET) };

@@ -153,7 +153,7 @@ impl Database {
     }
 }
 
-/// Writes a backup of a database that nobody has open; only its files are read. What is missing of its checkpoint does no
+/// Writes a backup of a database that no process has open; only its files are read. What is missing of its checkpoint does no
 /// harm where `target` holds an earlier backup that this one continues.
 ///
 /// # Errors
@@ -248,7 +248,7 @@ fn prepare(config: &Config, target: &Path) -> Result<Lock, Error> {
         DirectoryError::InUse { process, .. } => Error::from(BackupError::Busy { target: target.to_owned(), process }),
         error => error.into(),
     })?;
-    // Somebody else may have been here before.
+    // Another process may have had the lock before.
     index::check_target(disk, target)?;
     index::begin(disk, target)?;
     Ok(lock)

@@ -70,7 +70,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
         directory::create_durably(disk, dir)?;
     }
     let (claim, _) = Claim::take(&config)?;
-    // Somebody else may have been here since.
+    // Another process may have used the directories since.
     if let Some(path) = claim.occupant()? {
         directory::refuse_unfinished(&config)?;
         return Err(BackupError::NotEmpty { path }.into());

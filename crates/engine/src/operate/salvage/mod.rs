@@ -64,7 +64,7 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
     let store = Store::new(Epochs::new(threads));
     let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
     match directory::refuse_unfinished(damaged) {
-        // What is there may be read; nobody is to take it for all that there was.
+        // What is there may be read, but the report says that it is not all that there was.
         Err(unfinished @ DirectoryError::Unfinished { .. }) if rows => report.damage(home, None, unfinished),
         is_finished => is_finished?,
     }

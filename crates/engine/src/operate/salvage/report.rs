@@ -32,7 +32,7 @@ pub struct SalvageReport {
     /// How far what was saved reaches; `None` where nothing says, and for rows.
     pub reach: Option<Reach>,
     /// Transactions of the log that can be read and are not in the new database; those that cannot be read are not counted. After
-    /// a crash also such of which nobody was told that they are durable.
+    /// a crash also those that were never acknowledged.
     pub left_out: u64,
     /// Generations that are left out because they follow one that is damaged.
     pub skipped_generations: Vec<u64>,

@@ -108,8 +108,8 @@ impl ReplayBatch for ValueBatch<'_> {
 }
 
 impl ValueBatch<'_> {
-    /// Before a write of `row`: lets go of what was overwritten and replaced, if that is much.
-    fn breathe(&mut self, row: Option<&[u8]>) {
+    /// Before a write of `row`: frees versions that were overwritten, if they are many.
+    fn free_overwritten(&mut self, row: Option<&[u8]>) {
         *self.handled_bytes += row.map_or(0, <[u8]>::len);
         if self.pin.waiting() < replay_waiting_max() && *self.handled_bytes < replay_handled_bytes_max() {
             return;
@@ -128,7 +128,7 @@ impl ValueBatch<'_> {
 
     /// Replays one write: a row, or its delete.
     pub(crate) fn write(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) {
-        self.breathe(row);
+        self.free_overwritten(row);
         if critical(|| self.install(stamp, table, key, row)) && row.is_none() {
             self.tombstones.push((table, key.into()));
         }
