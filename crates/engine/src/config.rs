@@ -1,4 +1,5 @@
-//! What can be chosen about a database, and which choices fit together. [`settings`] is the registry of single settings.
+//! The configuration of a database: its settings, and which of them fit together. [`settings`] is the registry of single
+//! settings.
 //!
 //! Invariant: [`Config::check`] runs before anything is touched on disk; an unsound combination of concurrency control,
 //! log protocol and logged content never opens (the matrix is [`legality`]).
@@ -142,7 +143,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The SQLSTATE that a server reports.
+    /// Returns the SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         "22023"
     }

@@ -52,7 +52,7 @@ impl Checkpoints {
         }
     }
 
-    /// There are files to be removed.
+    /// Wakes the task, because there are files to be removed.
     pub(crate) fn wake(&self) {
         self.requests.signal.wake();
     }
@@ -61,8 +61,8 @@ impl Checkpoints {
         self.requests.metrics(now)
     }
 
-    /// Ends the task, after a last checkpoint where the configuration wants one. Fails where that one does, or never came because
-    /// the task had died; without a last one, where it had died.
+    /// Ends the task, after a last checkpoint if the configuration wants one. Fails if that checkpoint does, or if the task had
+    /// died.
     pub(crate) fn stop(&self) -> Result<(), Arc<CheckpointError>> {
         let Some(joiner) = lock(&self.joiner).take() else { return Ok(()) };
         let last = self.requests.request_stop(self.takes_one_more);

@@ -16,7 +16,7 @@ use crate::io::{Disk, OpenMode};
 
 const SUFFIX: &str = ".ckpt";
 
-/// Where the parts in `directory` lie.
+/// Returns where the parts in `directory` lie.
 pub(crate) fn part_directory(directory: &Path) -> PathBuf {
     directory.join(CHECKPOINTS_NAME)
 }
@@ -25,14 +25,14 @@ fn part_name(checkpoint: u64, part: u32) -> String {
     format!("{checkpoint:08}-{part:04}{SUFFIX}")
 }
 
-/// The path of a part.
+/// Returns the path of a part.
 pub(crate) fn part_path(directory: &Path, checkpoint: u64, part: u32) -> PathBuf {
     let path = part_directory(directory).join(part_name(checkpoint, part));
     assert_eq!(number_of(&path), Some(checkpoint), "a name says whose part it is");
     path
 }
 
-/// The parts of a checkpoint that the manifest names, with their lengths.
+/// Returns the parts of a checkpoint that the manifest names, with their lengths.
 pub(crate) fn parts_of(home: &Path, manifest: &Manifest, entry: &CheckpointEntry) -> Vec<(PathBuf, PartIdentity, u64)> {
     let parts = entry.parts.len() as u32;
     let one = |(part, place): (u32, &crate::directory::manifest::CheckpointPart)| {
@@ -82,7 +82,7 @@ fn number_of(path: &Path) -> Option<u64> {
     number.parse().ok()
 }
 
-/// The numbers of checkpoints that have parts on disk and no place in the manifest.
+/// Returns the numbers of checkpoints that have parts on disk and no place in the manifest.
 pub(crate) fn unnamed(disk: &dyn Disk, home: &Path, manifest: &Manifest) -> Result<Vec<u64>, CheckpointError> {
     let mut numbers = BTreeSet::new();
     for directory in manifest.directories_in_use(home) {

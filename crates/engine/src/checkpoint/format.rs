@@ -75,7 +75,7 @@ impl PartIdentity {
         out
     }
 
-    /// The part that a sound header names.
+    /// Returns the part that a sound header names.
     pub(crate) fn decode(bytes: &[u8]) -> Option<PartIdentity> {
         let fields = bytes.get(..HEADER_BYTES)?;
         let part = PartIdentity {
@@ -142,7 +142,7 @@ pub(crate) struct Totals {
 }
 
 impl BlockHeader {
-    /// The length of the block in the file.
+    /// Returns the length of the block in the file.
     pub(crate) fn len(&self) -> u64 {
         (BLOCK_HEADER_BYTES as u64 + u64::from(self.stored)).next_multiple_of(BLOCK_BYTES as u64)
     }
@@ -189,7 +189,7 @@ impl BlockBuilder {
         self.rows
     }
 
-    /// The rows as they will be before compression.
+    /// Returns the rows as they will be before compression.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn raw(&self) -> &[u8] {
         &self.raw
@@ -312,7 +312,7 @@ pub(super) fn find_index(
     indexes.find(|&index| part.seal(index).checksum(&[]) ^ sum == header.checksum)
 }
 
-/// The totals in a footer.
+/// Returns the totals in a footer.
 pub(crate) fn read_footer(raw: &[u8]) -> Result<Totals, Unsound> {
     if raw.len() != FOOTER_BYTES {
         return damaged(format!("its footer has {} bytes", raw.len()));

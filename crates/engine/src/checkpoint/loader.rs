@@ -207,12 +207,12 @@ impl PartReader {
         false
     }
 
-    /// The last row of the blocks that were read.
+    /// Returns the last row of the blocks that were read.
     pub(crate) fn last(&self) -> Option<RowKey> {
         self.ends.last.clone()
     }
 
-    /// What was read so far.
+    /// Returns what was read so far.
     pub(crate) fn totals(&self) -> Totals {
         self.totals
     }

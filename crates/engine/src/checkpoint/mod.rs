@@ -11,7 +11,7 @@
 //! database (K1) that no crash can discard any more when it counts (K2); nothing goes before that (K3); and nothing that recovery
 //! skips is younger (K4).
 //!
-//! Deliberately absent: the end of what is not needed any more, which the log's preparer makes into blank segments.
+//! Deliberately absent: what becomes of segments that are not needed any more. The log's preparer makes blanks of them.
 
 mod checkpoints;
 mod faults;

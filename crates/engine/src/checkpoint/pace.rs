@@ -42,7 +42,7 @@ impl Pace {
         Pace { shared: shared.clone(), requests: requests.clone(), begun, log_bytes, never_rests }
     }
 
-    /// Of the database's clock.
+    /// Returns the time of the database's clock.
     pub(super) fn now(&self) -> Duration {
         self.shared.config.environment.clock.now()
     }

@@ -39,12 +39,12 @@ impl Crew {
         self.signal.wake();
     }
 
-    /// How many threads have reported.
+    /// Returns how many threads have reported.
     pub(super) fn count(&self) -> usize {
         lock(&self.reported).len()
     }
 
-    /// All parts, or the first error.
+    /// Returns all parts, or the first error.
     pub(super) fn take(&self) -> Result<Vec<WrittenPart>, CheckpointError> {
         std::mem::take(&mut *lock(&self.reported)).into_iter().collect()
     }

@@ -34,7 +34,7 @@ struct RequestsState {
     answered: u64,
     outcome: Option<CheckpointOutcome>,
     stop: Stop,
-    /// Why the task is over, where it had not come to its end.
+    /// Why the task died, if it did.
     death: Option<Arc<CheckpointError>>,
     metrics: CheckpointMetrics,
     /// When the checkpoint began that is being taken, by the database's clock.
@@ -131,7 +131,7 @@ impl CheckpointRequests {
         state.answered < state.requested || state.stop != Stop::No
     }
 
-    /// What the task is to do about its end.
+    /// Returns what the task is to do about its end.
     pub(super) fn stop(&self) -> Stop {
         lock(&self.state).stop
     }
@@ -150,7 +150,7 @@ impl CheckpointRequests {
         last
     }
 
-    /// For the task: it is over, with an error where it had not come to its end.
+    /// For the task: it has ended; `death` says why, if it died.
     pub(super) fn has_ended(&self, death: Option<CheckpointError>) {
         let mut state = lock(&self.state);
         assert_ne!(state.stop, Stop::Ended, "a task ends once");
@@ -164,7 +164,7 @@ impl CheckpointRequests {
         self.ended.notify_all();
     }
 
-    /// Why the task is over, where it had not come to its end.
+    /// Returns why the task died, if it did.
     pub(super) fn death(&self) -> Option<Arc<CheckpointError>> {
         lock(&self.state).death.clone()
     }

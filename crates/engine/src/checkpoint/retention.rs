@@ -33,7 +33,7 @@ pub(crate) struct OpenFiles {
     next_checkpoint: u64,
     /// The backups that are being written: meanwhile nothing is removed.
     holds: Vec<PathBuf>,
-    /// What waits for their end.
+    /// Checkpoints and generations that become obsolete when the backups have ended.
     held: Vec<(Manifest, Vec<FrozenGeneration>)>,
     /// Obsolete files, to be removed piece by piece.
     doomed: VecDeque<PathBuf>,
@@ -44,8 +44,8 @@ pub(crate) struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// The files of the database of `manifest`, which is stored, in the directories of `claim`. Removes what checkpoints that
-    /// were cut off have left behind.
+    /// Takes over the files of the database of `manifest`, which is stored, in the directories of `claim`. Removes what
+    /// checkpoints that were cut off have left behind.
     pub(crate) fn new(config: &Config, claim: Claim, manifest: Manifest) -> Result<OpenFiles, CheckpointError> {
         let last_checkpoint = files::remove_leftovers(&*config.environment.disk, &config.dirs[0], &manifest)?;
         Ok(OpenFiles::after(last_checkpoint, config, claim, manifest))
@@ -111,10 +111,10 @@ impl OpenFiles {
         Ok(NewCheckpoint { disk: self.disk.clone(), database: self.manifest.database, number, parts })
     }
 
-    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. Then dooms
-    /// what it needs no more: the checkpoint before, and the logs of earlier generations, of which it returns the segments that
-    /// the present streams can use. `None`: a backup is written, so that the log may not be cut. What was doomed before is
-    /// removed by then.
+    /// Stores a manifest in which `entry` is the one checkpoint and recovery begins with the segments `begins`. What the
+    /// manifest no longer needs becomes obsolete: the checkpoint before, and the logs of earlier generations, of which it
+    /// returns the segments that the present streams can use. `None`: a backup is written, so that the log may not be cut. What
+    /// was obsolete before is removed by then.
     fn commit_checkpoint(
         &mut self,
         entry: &CheckpointEntry,
@@ -156,7 +156,7 @@ impl OpenFiles {
         self.manifest.checkpoints.iter().any(|entry| entry.number == checkpoint)
     }
 
-    /// The checkpoints of a manifest, and generations, are to be removed. What stays is removed by the next open.
+    /// Makes the checkpoints of a manifest and generations obsolete. What is not removed by the close is by the next open.
     fn doom(&mut self, before: &Manifest, generations: &[FrozenGeneration]) {
         for generation in generations {
             self.doomed.extend(self.segments_of(generation));
@@ -209,7 +209,7 @@ impl OpenFiles {
         self.remove_doomed();
     }
 
-    /// Removes all of it, as far as that goes.
+    /// Removes all obsolete files, but for those that a full device refuses to remove.
     fn remove_doomed(&mut self) {
         remove_all(&*self.disk, &mut self.doomed);
     }
@@ -235,7 +235,7 @@ impl OpenFiles {
         found
     }
 
-    /// The log is closed: everything up to `ends` counts.
+    /// Freezes the generation of a log that was closed: everything up to `ends` counts.
     pub(crate) fn freeze(mut self, ends: &[StreamEnd], epoch: Epoch) -> Result<(), CheckpointError> {
         if self.is_in_doubt {
             return Err(CheckpointError::InDoubt { home: self.home });
@@ -341,7 +341,7 @@ impl Retention {
         matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), Files::Closed)
     }
 
-    /// Keeps everything that the manifest speaks of, for the backup to `target`, and returns the manifest.
+    /// Keeps every file that the manifest names, for the backup to `target`, and returns the manifest.
     pub(crate) fn hold(&self, target: &Path) -> Result<Manifest, BackupError> {
         let hold = |directory: &mut OpenFiles| {
             assert!(!directory.holds.iter().any(|held| held == target), "one backup at a time has the target's lock");
@@ -351,7 +351,7 @@ impl Retention {
         self.directory(hold).ok_or_else(|| BackupError::Closed { target: target.to_owned() })
     }
 
-    /// The backup to `target` has ended. Where it was the last one, what waited for that is removed, and the log may be cut
+    /// Ends the hold of the backup to `target`. After the last one, what waited for it becomes obsolete, and the log may be cut
     /// to the begins that are returned.
     pub(crate) fn release(&self, target: &Path) -> Option<Vec<StreamBegin>> {
         let release = |directory: &mut OpenFiles| {
@@ -369,7 +369,7 @@ impl Retention {
         self.directory(release).flatten()
     }
 
-    /// Where backups are being written to.
+    /// Returns where backups are being written to.
     pub(crate) fn holds(&self) -> Vec<PathBuf> {
         self.directory(|directory| directory.holds.clone()).unwrap_or_default()
     }
@@ -386,7 +386,7 @@ impl Retention {
         self.directory(|files| read(&*files.disk, &files.home, &files.manifest))
     }
 
-    /// Ends the life of the manifest; the files are given out once.
+    /// Gives the files out, once, to be frozen; nothing else changes the manifest afterwards.
     pub(crate) fn close(&self) -> Option<OpenFiles> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(state, Files::Closed) {

@@ -74,7 +74,7 @@ impl CheckpointScan {
         CheckpointScan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
     }
 
-    /// The greatest stamp that a fuzzy scan has observed.
+    /// Returns the greatest stamp that a fuzzy scan has observed.
     pub(crate) fn max_seen(&self) -> Stamp {
         Stamp(self.max_seen.load(Ordering::Acquire))
     }

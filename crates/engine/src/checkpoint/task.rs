@@ -59,7 +59,7 @@ pub(crate) struct Checkpointer {
     /// When the directories are looked after again.
     next_look_at: Duration,
     removal_bytes: u64,
-    /// It came to its end.
+    /// Whether the task ended as it should, and did not die.
     has_finished: bool,
 }
 
@@ -151,7 +151,7 @@ impl Checkpointer {
             return;
         }
         self.next_look_at = now + LOOK;
-        // What could not be looked at may be there.
+        // A directory that could not be looked at may still be there.
         if let Err(error) = self.retention.expect_in_place()
             && let Some(Displaced { directory }) = Displaced::of(&error)
         {
@@ -435,7 +435,7 @@ impl Checkpointer {
         Some(self.next_removal_at - now)
     }
 
-    /// A piece at a time: what was kept may be much.
+    /// Releases a piece of what was kept for the snapshot, which may be much.
     fn release(&mut self) -> Step {
         if !self.shared.snapshots.release(&self.participant.pin()) {
             self.shared.store.forget_discarded();
@@ -495,7 +495,7 @@ impl Drop for Checkpointer {
         if death.is_some() {
             self.shared.log.fail(LogFailure::TaskDied { task: Checkpointer::NAME.to_owned() });
         }
-        // Where it died: no thread goes on, and nothing is kept for a scan that will not come.
+        // If the task died, its threads must end, and nothing may be kept for its snapshot.
         if let CheckpointStage::Writes(_, writing) = &mut self.stage {
             writing.crew.cancel();
             join(&mut writing.joiners);

@@ -108,7 +108,7 @@ impl Claim {
         self.guarded.iter().try_for_each(Guarded::expect_in_place)
     }
 
-    /// Any file in the directories, beside what the claim itself created.
+    /// Returns any file in the directories, beside what the claim itself created.
     pub(crate) fn occupant(&self) -> Result<Option<PathBuf>, DirectoryError> {
         let on_the_way = on_the_way_to(self.directories.iter().map(|claimed| claimed.path.as_path()));
         for Claimed { path, .. } in &self.directories {
@@ -261,7 +261,7 @@ pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError>
     Ok(locks)
 }
 
-/// The configuration with paths that name the same directories wherever this process goes.
+/// Returns the configuration with paths that name the same directories wherever this process goes.
 pub(crate) fn anchored(mut config: Config) -> Result<Config, DirectoryError> {
     let disk = &*config.environment.disk;
     for path in config.dirs.iter_mut().chain(&mut config.leaving) {

@@ -56,12 +56,12 @@ pub(crate) fn create_streams(disk: &dyn Disk, home: &Path, manifest: &Manifest) 
     Ok(())
 }
 
-/// The directory that `parent` names: where a relative path ends that is the working directory.
+/// Returns the directory that `parent` names: where a relative path ends that is the working directory.
 pub(super) fn or_here(parent: &Path) -> &Path {
     if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
 }
 
-/// Every path on the way to one of `directories`, themselves included.
+/// Returns every path on the way to one of `directories`, themselves included.
 pub(super) fn on_the_way_to<'p>(directories: impl Iterator<Item = &'p Path>) -> Vec<PathBuf> {
     directories.flat_map(Path::ancestors).map(|path| or_here(path).to_owned()).collect()
 }

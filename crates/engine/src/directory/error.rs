@@ -294,7 +294,7 @@ impl DirectoryError {
         move |source| DirectoryError::Io { action, path: path.to_owned(), source }
     }
 
-    /// The SQLSTATE that a server reports.
+    /// Returns the SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             DirectoryError::NoDatabase { .. } | DirectoryError::NotThere { .. } => "3D000",

@@ -117,7 +117,7 @@ pub struct StreamBegin {
 }
 
 impl StreamBegin {
-    /// The begin of a whole generation.
+    /// Returns the begin of a whole generation.
     pub(crate) fn of(layout: &Layout) -> Vec<StreamBegin> {
         vec![StreamBegin { sequence: FIRST_SEQUENCE, durable: layout.floor }; layout.streams.len()]
     }
@@ -141,7 +141,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The log of `stream`.
+    /// Returns the log of `stream`.
     pub fn log(&self, database: DatabaseId, stream: StreamId) -> LogIdentity {
         LogIdentity::new(database, self.generation, stream, self.streams.len() as u32).begun_by(self.incarnation)
     }
@@ -262,7 +262,7 @@ impl ManifestError {
         }
     }
 
-    /// The SQLSTATE that a server reports.
+    /// Returns the SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             ManifestError::Io { source, .. } | ManifestError::InDoubt { source, .. } => io_sqlstate(source),
@@ -275,7 +275,7 @@ impl ManifestError {
 }
 
 impl Manifest {
-    /// The manifest of a new database in `dirs` with `streams` streams. Nothing is written yet.
+    /// Returns the manifest of a new database in `dirs` with `streams` streams. Nothing is written yet.
     pub fn new(database: DatabaseId, protocol: Protocol, streams: u32, dirs: &[PathBuf]) -> Manifest {
         let current = Layout {
             incarnation: Incarnation(fastrand::u64(1..)),
@@ -327,7 +327,7 @@ impl Manifest {
         })
     }
 
-    /// The bytes of the manifest.
+    /// Returns the bytes of the manifest.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, ManifestError> {
         let bytes = codec::encode(self).map_err(|path| ManifestError::DirectoryName { path })?;
         assert!(bytes.len() as u64 <= codec::BYTES_MAX, "a manifest of {} bytes is never read", bytes.len());
@@ -353,18 +353,18 @@ impl Manifest {
         disk.sync_dir(home).map_err(in_doubt)
     }
 
-    /// The directories of the newest generation's streams.
+    /// Returns the directories of the newest generation's streams.
     pub fn current_directories(&self, home: &Path) -> Vec<PathBuf> {
         let streams = (0..self.current.streams.len() as u32).map(StreamId);
         streams.map(|stream| self.stream_directory(home, &self.current, stream)).collect()
     }
 
-    /// The directory of a stream.
+    /// Returns the directory of a stream.
     pub fn stream_directory(&self, home: &Path, layout: &Layout, stream: StreamId) -> PathBuf {
         stream_directory(&self.directory(home, layout.streams[stream.0 as usize]), stream)
     }
 
-    /// Where the directory of this index lies, as far as an open has located it; else where it was.
+    /// Returns where the directory of this index lies, as far as an open has located it; else where it was.
     pub fn directory(&self, home: &Path, index: u32) -> PathBuf {
         match &self.directories[index as usize].path {
             path if path.as_os_str().is_empty() => home.to_owned(),
@@ -372,7 +372,7 @@ impl Manifest {
         }
     }
 
-    /// The directories that are in use, home first.
+    /// Returns the directories that are in use, home first.
     pub fn directories_in_use(&self, home: &Path) -> Vec<PathBuf> {
         let in_use = (0..).zip(&self.directories).filter(|(_, entry)| !entry.is_retired);
         in_use.map(|(index, _)| self.directory(home, index)).collect()
@@ -389,12 +389,12 @@ impl Manifest {
         u32::try_from(self.directories.len() - 1).expect("fewer directories than streams")
     }
 
-    /// The open that stored it, or whose checkpoints and close did.
+    /// Returns the incarnation of the open that stored it, or whose checkpoints and close did.
     pub fn incarnation(&self) -> Incarnation {
         self.current.incarnation
     }
 
-    /// Which epochs it was taken back to and what that gave up, oldest first.
+    /// Returns which epochs it was taken back to and what that gave up, oldest first.
     pub fn taken_back(&self) -> Vec<TakenBack> {
         let cut = self.frozen.iter().filter(|frozen| frozen.until < frozen.max_epoch);
         let mut found: Vec<TakenBack> = Vec::new();
@@ -410,7 +410,7 @@ impl Manifest {
         found
     }
 
-    /// Its generations, oldest first; the current one comes last, also where it is frozen.
+    /// Returns the layouts of its generations, oldest first; the current one comes last, also where it is frozen.
     pub fn layouts(&self) -> impl Iterator<Item = &Layout> {
         self.frozen.iter().map(|frozen| &frozen.layout).chain([&self.current])
     }
@@ -454,7 +454,7 @@ impl Manifest {
         }
     }
 
-    /// The greatest stamp and epoch known to the manifest.
+    /// Returns the greatest stamp and epoch known to the manifest.
     pub fn seen(&self) -> (Stamp, Epoch) {
         let mut seen = self.seen_in_logs();
         for checkpoint in &self.checkpoints {
@@ -476,7 +476,7 @@ impl Manifest {
         }
     }
 
-    /// What there is to read of the newest generation when its streams end at `ends`.
+    /// Returns what there is to read of the newest generation when its streams end at `ends`.
     pub(crate) fn frozen_streams(&self, ends: impl Iterator<Item = LogOffset>) -> Vec<FrozenStream> {
         let stream = |(begin, end): (&StreamBegin, _)| FrozenStream { first_sequence: begin.sequence, end };
         let streams: Vec<_> = self.begins.iter().zip(ends).map(stream).collect();
@@ -497,7 +497,7 @@ impl Manifest {
         (0..streams as usize).map(|stream| indexes[stream % indexes.len()]).collect()
     }
 
-    /// The index of `dir`, listed now where it is not.
+    /// Returns the index of `dir`, listed now where it is not.
     pub(crate) fn directory_index(&mut self, home: &Path, dir: &Path) -> u32 {
         let relative = relative_to(home, dir);
         let known = self.directories.iter().position(|known| known.path == relative && !known.is_retired);

@@ -59,7 +59,8 @@ pub(crate) fn refuse_unfinished(config: &Config) -> Result<(), DirectoryError> {
     }
 }
 
-/// The protocol of the database that is there, if one is. A directory of a database whose manifest is not there is refused.
+/// Returns the protocol of the database that is there, if one is. A directory of a database whose manifest is not there is
+/// refused.
 pub(crate) fn protocol(config: &Config) -> Result<Option<Protocol>, DirectoryError> {
     let manifest = Manifest::load(&*config.environment.disk, &config.dirs[0], &config.dirs)?;
     if manifest.is_none() {

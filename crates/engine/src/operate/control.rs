@@ -1,7 +1,7 @@
 //! The control socket: another process asks the one that has the database open.
 //!
 //! A question is one line of JSON, the answer another; then the connection ends. With the setting `control_socket` the
-//! socket is `CONTROL` in the first directory (docs/operations.md); it goes when the database is closed.
+//! socket is `CONTROL` in the first directory (docs/operations.md); it is removed when the database is closed.
 //!
 //! Invariants:
 //! - A process answers for its own directory only. A copy of a directory may hold another name of the socket, or a link to it:
@@ -174,7 +174,7 @@ fn has_ended(source: &io::Error) -> bool {
 }
 
 impl ControlError {
-    /// The SQLSTATE that a server reports.
+    /// Returns the SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             ControlError::Io { source, .. } if has_ended(source) => "57P01",

@@ -1,6 +1,6 @@
-//! What people do with a database beside its transactions: open it, ask it, back it up, look into its files.
+//! Operations on a database beside its transactions: open, status, backup and restore, salvage, inspection of its files.
 //!
-//! Nothing of the engine below knows of this floor.
+//! No other folder of the engine but fuzzing/ imports from this one.
 
 pub mod backup;
 pub mod control;

@@ -1,4 +1,4 @@
-//! How a database stands: what its files are for, what keeps the log from being cut, and, where it is open, what it does.
+//! The status of a database: what its files are for, what keeps the log from being cut, and, where it is open, what it does.
 //!
 //! Invariants:
 //! - Nothing is written, and no file is read but the manifest: names and lengths tell the rest. So the process that has the
@@ -25,7 +25,7 @@ use crate::log::format::segment::FileName;
 use crate::log::persist::StreamMetrics;
 use crate::units::{bytes, count};
 
-/// How a database stands.
+/// The status of a database.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Status {
@@ -154,8 +154,8 @@ pub struct LiveStream {
     pub syncs: u64,
 }
 
-/// How the database in the configured directories stands. Where a process has it open, what its files say is only half of it;
-/// [`crate::operate::control::ask`] asks the process.
+/// Returns the status of the database in the configured directories, as its files tell. Where a process has it open,
+/// [`crate::operate::control::ask`] asks the process for the rest.
 ///
 /// # Errors
 /// Where there is no readable manifest, or a directory cannot be listed.
@@ -167,7 +167,7 @@ pub fn status(config: &Config) -> Result<Status, DirectoryError> {
 }
 
 impl Database {
-    /// How the database stands: what its files are for, and what it does.
+    /// Returns the status of the database: what its files are for, and what it does.
     ///
     /// # Errors
     /// [`Error::Directory`] where nothing of it is on disk yet, or its directories cannot be listed.

@@ -223,7 +223,7 @@ pub enum SchemaError {
 }
 
 impl SchemaError {
-    /// The SQLSTATE that PostgreSQL's clients know the error by.
+    /// Returns the SQLSTATE that PostgreSQL's clients know the error by.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             SchemaError::InvalidName { .. } => "42602",

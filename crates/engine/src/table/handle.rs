@@ -70,12 +70,12 @@ impl Table {
         Ok(Table { parts: Arc::new(TableParts { id, schema, rows, keys, primary, indexes, catalog_stamp }) })
     }
 
-    /// The name it was created with.
+    /// Returns the name it was created with.
     pub fn name(&self) -> &str {
         self.parts.schema.name()
     }
 
-    /// The identity in logs.
+    /// Returns the identity in logs.
     pub fn id(&self) -> TableId {
         self.parts.id
     }
@@ -85,7 +85,7 @@ impl Table {
         &self.parts.schema
     }
 
-    /// The position of a column.
+    /// Returns the position of a column.
     pub fn column(&self, name: &str) -> Result<ColumnId, SchemaError> {
         self.parts.schema.column_id(name)
     }
@@ -95,7 +95,7 @@ impl Table {
         Ok(self.parts.indexes.iter().find(|index| index.id == id).expect("a handle opens every index of its schema"))
     }
 
-    /// The stamp of the catalog row that it was made from.
+    /// Returns the stamp of the catalog row that it was made from.
     pub(crate) fn catalog_stamp(&self) -> Stamp {
         let stamp = self.parts.catalog_stamp.load(Ordering::Acquire);
         assert_ne!(stamp, Table::UNCOMMITTED, "others use a table once it is committed");
@@ -106,7 +106,7 @@ impl Table {
         self.parts.catalog_stamp.load(Ordering::Acquire) == stamp.0
     }
 
-    /// The writing transaction has committed with `stamp`.
+    /// Notes that the transaction that wrote the catalog row has committed with `stamp`.
     pub(crate) fn committed(&self, stamp: Stamp) {
         let before = self.parts.catalog_stamp.swap(stamp.0, Ordering::Release);
         assert_eq!(before, Table::UNCOMMITTED, "a table handle is committed once");

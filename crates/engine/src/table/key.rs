@@ -49,13 +49,13 @@ pub struct KeyCodec {
 }
 
 impl KeyCodec {
-    /// The codec of the primary key.
+    /// Returns the codec of the primary key.
     pub fn primary(schema: Arc<Schema>) -> KeyCodec {
         let columns = key_columns(&schema, schema.primary_key());
         KeyCodec { name: PRIMARY_KEY.to_owned(), columns, suffix: Vec::new(), is_unique: true, schema }
     }
 
-    /// The codec of a secondary index.
+    /// Returns the codec of a secondary index.
     pub fn index(schema: Arc<Schema>, id: IndexId) -> Result<KeyCodec, SchemaError> {
         let index = schema.index_by_id(id)?;
         let (name, is_unique) = (format!("index {}", index.name()), index.is_unique());
@@ -63,12 +63,12 @@ impl KeyCodec {
         Ok(KeyCodec { name, columns, suffix, is_unique, schema })
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The declared columns, without the primary key that an index entry may end with.
+    /// Returns the declared columns, without the primary key that an index entry may end with.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = ColumnId> + '_ {
         self.columns.iter().map(|column| column.id)
     }
@@ -89,7 +89,7 @@ impl KeyCodec {
         changes.iter().any(|(id, _)| self.columns.iter().chain(&self.suffix).any(|column| column.id == *id))
     }
 
-    /// The entry of a row given as one value per column of the table.
+    /// Returns the entry of a row given as one value per column of the table.
     pub fn of_values(&self, row: &[Value<'_>]) -> Result<KeyBuf, SchemaError> {
         let expected = self.schema.columns().len();
         if row.len() != expected {
@@ -110,7 +110,7 @@ impl KeyCodec {
         Ok(key)
     }
 
-    /// The entry of an encoded row.
+    /// Returns the entry of an encoded row.
     pub fn of_row(&self, row: &Row<'_>) -> KeyBuf {
         assert!(std::ptr::eq(row.schema(), &*self.schema) || *row.schema() == *self.schema, "a row of another table");
         let mut key = KeyBuf::new();
@@ -126,7 +126,7 @@ impl KeyCodec {
         key
     }
 
-    /// The bytes of the declared columns: the whole entry where [`KeyCodec::finds_one`], otherwise its beginning.
+    /// Returns the bytes of the declared columns: the whole entry where [`KeyCodec::finds_one`], otherwise its beginning.
     pub fn of_key(&self, key: &[Value<'_>]) -> Result<KeyBuf, SchemaError> {
         if key.len() != self.columns.len() {
             return Err(self.wrong_count(&self.name, self.columns.len(), key.len()));
@@ -138,7 +138,7 @@ impl KeyCodec {
         Ok(bytes)
     }
 
-    /// The bytes that every entry begins with whose first columns have these values. The columns of an index that is not
+    /// Returns the bytes that every entry begins with whose first columns have these values. The columns of an index that is not
     /// unique are followed by those of the primary key.
     pub fn prefix(&self, values: &[Value<'_>]) -> Result<KeyBuf, SchemaError> {
         let mut key = KeyBuf::new();
@@ -159,7 +159,7 @@ impl KeyCodec {
         Ok(())
     }
 
-    /// The values of an entry: those of the declared columns and, where it ends with the primary key, of its columns.
+    /// Returns the values of an entry: those of the declared columns and, where it ends with the primary key, of its columns.
     pub fn decode(&self, key: &[u8]) -> Result<KeyValues, SchemaError> {
         let mut reader = Reader { rest: key };
         let mut values = Vec::with_capacity(self.columns.len() + self.suffix.len());
@@ -319,12 +319,12 @@ impl Part {
 }
 
 impl KeyValues {
-    /// The values, in key order.
+    /// Returns the values, in key order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value<'_>> {
         self.0.iter().map(Part::value)
     }
 
-    /// The values as a slice for the calls that take one.
+    /// Returns the values as a slice for the calls that take one.
     pub fn to_values(&self) -> Vec<Value<'_>> {
         self.iter().collect()
     }

@@ -26,12 +26,12 @@ enum Storage {
 }
 
 impl KeyBuf {
-    /// The empty key, which precedes all others.
+    /// Returns the empty key, which precedes all others.
     pub const fn new() -> KeyBuf {
         KeyBuf(Storage::Inline { len: 0, bytes: [0; KEY_INLINE_BYTES] })
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -96,7 +96,7 @@ impl KeyBuf {
         }
     }
 
-    /// The smallest byte string greater than every one that begins with this one; `None` where there is none.
+    /// Returns the smallest byte string greater than every one that begins with this one; `None` where there is none.
     pub fn successor(mut self) -> Option<KeyBuf> {
         let last = self.as_bytes().iter().rposition(|byte| *byte != 0xFF)?;
         self.truncate(last + 1);

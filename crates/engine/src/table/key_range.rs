@@ -24,12 +24,12 @@ pub struct KeyRange<'v> {
 }
 
 impl<'v> KeyRange<'v> {
-    /// Every key.
+    /// Returns the range of all keys.
     pub const fn all() -> KeyRange<'v> {
         KeyRange::prefix(&[])
     }
 
-    /// The keys whose first columns have these values.
+    /// Returns the range of the keys whose first columns have these values.
     pub const fn prefix(values: &'v [Value<'v>]) -> KeyRange<'v> {
         KeyRange { prefix: values, low: Bound::Unbounded, high: Bound::Unbounded, is_reversed: false }
     }
@@ -59,7 +59,7 @@ impl<'v> KeyRange<'v> {
         KeyRange { is_reversed: !self.is_reversed, ..self }
     }
 
-    /// The bytes between which the keys of `codec` lie.
+    /// Returns the bytes between which the keys of `codec` lie.
     pub fn encode(&self, codec: &KeyCodec) -> Result<KeyBounds, SchemaError> {
         let prefix = codec.prefix(self.prefix)?;
         let extended = |values: &[Value<'_>]| -> Result<KeyBuf, SchemaError> {

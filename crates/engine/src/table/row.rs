@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Reading a column is O(1), apart from verifying the UTF-8 of a text.
-//! - A getter of the wrong type, or of a NULL, panics and names the column: asking so is a defect of the caller, for the
-//!   schema is known. [`Row::value`] takes whatever there is.
+//! - A getter of the wrong type, or of a NULL, panics and names the column: that is a defect of the caller, who
+//!   knows the schema. [`Row::value`] takes any type, and NULL.
 //!
 //! Deliberately absent: writing. Rows are immutable; a changed row is encoded anew or patched by its codec.
 
@@ -33,17 +33,17 @@ impl<'a> Row<'a> {
         Row { codec, bytes }
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &'a Schema {
         self.codec.schema()
     }
 
-    /// The encoded bytes.
+    /// Returns the encoded bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The encoded bytes, copied where they are borrowed.
+    /// Returns the encoded bytes, copied where they are borrowed.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes.into_owned()
     }
@@ -56,7 +56,7 @@ impl<'a> Row<'a> {
         self.codec.present(&self.bytes, column).is_none()
     }
 
-    /// Any column.
+    /// Returns the value of any column.
     pub fn value(&self, column: ColumnId) -> Value<'_> {
         let Some(ty) = self.codec.present(&self.bytes, column) else {
             return Value::Null;
@@ -75,7 +75,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// All columns, in order.
+    /// Returns all columns, in order.
     pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> {
         (0..self.codec.columns()).map(|position| self.value(column_id_at(position)))
     }
@@ -139,7 +139,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The encoded bytes of one column, without their end offset; zeros or nothing where it is NULL.
+    /// Returns the encoded bytes of one column, without their end offset; zeros or nothing where it is NULL.
     #[inline]
     pub(super) fn raw(&self, column: ColumnId) -> &[u8] {
         &self.bytes[self.codec.range(&self.bytes, column)]
@@ -163,7 +163,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The bytes of a fixed column, whose width its type gives.
+/// Returns the bytes of a fixed column, whose width its type gives.
 #[inline]
 pub(super) fn array<const N: usize>(raw: &[u8]) -> [u8; N] {
     let mut array = [0; N];

@@ -63,7 +63,7 @@ pub struct RowCodec {
 }
 
 impl RowCodec {
-    /// The codec of `schema`.
+    /// Returns the codec of `schema`.
     pub fn new(schema: Arc<Schema>) -> RowCodec {
         let columns = schema.columns();
         assert!(columns.len() <= COLUMNS_MAX, "table {} was built beyond its limits", schema.name());
@@ -88,7 +88,7 @@ impl RowCodec {
         RowCodec { slots, variable, null_bytes, null_bits, ends, head: end, schema }
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -295,12 +295,12 @@ impl RowCodec {
         Ok(bytes)
     }
 
-    /// How many columns there are.
+    /// Returns how many columns there are.
     pub(super) fn columns(&self) -> usize {
         self.slots.len()
     }
 
-    /// The type of a column, `None` where it is NULL in `bytes`.
+    /// Returns the type of a column, `None` where it is NULL in `bytes`.
     ///
     /// # Panics
     /// Where the table has no such column.
@@ -310,7 +310,7 @@ impl RowCodec {
         if is_null(bytes, slot) { None } else { Some(slot.ty) }
     }
 
-    /// Where a column lies in `bytes`, without its end offset.
+    /// Returns where a column lies in `bytes`, without its end offset.
     #[inline]
     pub(super) fn range(&self, bytes: &[u8], column: ColumnId) -> Range<usize> {
         let slot = self.slot(column);

@@ -24,12 +24,12 @@ pub struct Column {
 }
 
 impl Column {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type.
+    /// Returns the type.
     pub fn ty(&self) -> Type {
         self.ty
     }
@@ -50,17 +50,17 @@ pub struct Index {
 }
 
 impl Index {
-    /// The number that tells it from every other index the table ever had.
+    /// Returns the number that tells it from every other index the table ever had.
     pub fn id(&self) -> IndexId {
         self.id
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The columns, in key order.
+    /// Returns the columns, in key order.
     pub fn columns(&self) -> &[ColumnId] {
         &self.columns
     }
@@ -88,27 +88,27 @@ impl Schema {
         SchemaBuilder { name: name.into(), columns: Vec::new(), primary_key: Vec::new(), indexes: Vec::new() }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The columns; a [`ColumnId`] is a position here.
+    /// Returns the columns; a [`ColumnId`] is a position here.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The columns of the primary key, in key order.
+    /// Returns the columns of the primary key, in key order.
     pub fn primary_key(&self) -> &[ColumnId] {
         &self.primary_key
     }
 
-    /// The secondary indexes.
+    /// Returns the secondary indexes.
     pub fn indexes(&self) -> &[Index] {
         &self.indexes
     }
 
-    /// The column with that number.
+    /// Returns the column with that number.
     ///
     /// # Panics
     /// Where the number is not of this table.
@@ -119,7 +119,7 @@ impl Schema {
         }
     }
 
-    /// The number of a column.
+    /// Returns the number of a column.
     pub fn column_id(&self, name: &str) -> Result<ColumnId, SchemaError> {
         let position = self.columns.iter().position(|column| column.name == name);
         let position = position.ok_or_else(|| self.unknown_column(name.to_owned()))?;
@@ -131,17 +131,17 @@ impl Schema {
         self.primary_key.contains(&column)
     }
 
-    /// The index of that name.
+    /// Returns the index of that name.
     pub fn index(&self, name: &str) -> Result<&Index, SchemaError> {
         self.indexes.iter().find(|index| index.name == name).ok_or_else(|| self.unknown_index(name.to_owned()))
     }
 
-    /// The index with that id.
+    /// Returns the index with that id.
     pub fn index_by_id(&self, id: IndexId) -> Result<&Index, SchemaError> {
         self.indexes.iter().find(|index| index.id == id).ok_or_else(|| self.unknown_index(format!("with id {id}")))
     }
 
-    /// The schema with one more index, whose id is returned too.
+    /// Returns the schema with one more index, whose id is returned too.
     pub fn with_index<S: AsRef<str>>(
         &self,
         name: impl Into<String>,
@@ -157,7 +157,7 @@ impl Schema {
         Ok((schema, id))
     }
 
-    /// The schema without the index of that name.
+    /// Returns the schema without the index of that name.
     pub fn without_index(&self, name: &str) -> Result<Schema, SchemaError> {
         let gone = self.index(name)?.id;
         let mut schema = self.clone();
@@ -276,7 +276,7 @@ impl Schema {
     }
 }
 
-/// The id of the column at `position` of a schema, which [`COLUMNS_MAX`] bounds.
+/// Returns the id of the column at `position` of a schema, which [`COLUMNS_MAX`] bounds.
 pub(super) fn column_id_at(position: usize) -> ColumnId {
     match u16::try_from(position) {
         Ok(id) => ColumnId(id),

@@ -20,7 +20,7 @@ const NULLABLE: u8 = 1;
 const UNIQUE: u8 = 1;
 
 impl Schema {
-    /// The schema as bytes.
+    /// Returns the schema as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 32 * self.columns.len());
         put_u16(&mut out, FORMAT);
@@ -43,7 +43,7 @@ impl Schema {
         out
     }
 
-    /// The schema that `bytes` encode.
+    /// Returns the schema that `bytes` encode.
     pub fn decode(bytes: &[u8]) -> Result<Schema, SchemaError> {
         let mut reader = Reader { bytes, position: 0 };
         let found = reader.u16()?;

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A tree exists from the first time it is asked for until [`Store::discard`]; replay asks before any schema is known.
-//! - While a checkpoint is taken ([`Store::keep_discarded`]) no tree goes: it may hold rows of the boundary.
+//! - While a checkpoint is taken ([`Store::keep_discarded`]) no tree is dropped: it may hold rows of the boundary.
 //! - Table ids are never reused within the life of a store, so a discarded tree never comes back under another table.
 
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ impl Store {
         &self.epochs
     }
 
-    /// The primary tree of a table, created empty where it is new.
+    /// Returns the primary tree of a table, created empty where it is new.
     pub(crate) fn tree(&self, table: TableId) -> Arc<RecordTree> {
         if let Some(tree) = self.trees.read().unwrap_or_else(PoisonError::into_inner).live.get(&table) {
             return tree.clone();
@@ -52,7 +52,7 @@ impl Store {
         Arc::new(Tree::new(self.epochs.clone()))
     }
 
-    /// The tables that have a tree, ascending.
+    /// Returns the tables that have a tree, ascending.
     pub(crate) fn table_ids(&self) -> Vec<TableId> {
         let trees = self.trees.read().unwrap_or_else(PoisonError::into_inner);
         let mut ids: Vec<TableId> = trees.live.keys().copied().collect();
@@ -60,7 +60,7 @@ impl Store {
         ids
     }
 
-    /// Forgets a table; its memory goes when the last handle does.
+    /// Forgets a table; its memory is freed with the last handle.
     pub(crate) fn discard(&self, table: TableId) {
         let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
         let discarded = trees.live.remove(&table);
@@ -74,12 +74,12 @@ impl Store {
         self.trees.write().unwrap_or_else(PoisonError::into_inner).kept = Some(Vec::new());
     }
 
-    /// Lets go of the trees that were kept.
+    /// Drops the trees that were kept.
     pub(crate) fn forget_discarded(&self) {
         self.trees.write().unwrap_or_else(PoisonError::into_inner).kept = None;
     }
 
-    /// All trees, those that were discarded and kept included, ascending.
+    /// Returns all trees, those that were discarded and kept included, ascending.
     pub(crate) fn trees(&self) -> Vec<(TableId, Arc<RecordTree>)> {
         let trees = self.trees.read().unwrap_or_else(PoisonError::into_inner);
         let live = trees.live.iter().map(|(id, tree)| (*id, tree.clone()));

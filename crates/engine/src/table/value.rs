@@ -51,7 +51,7 @@ impl Type {
     /// The largest precision of a numeric: what fits in 64 bits.
     pub const PRECISION_MAX: u8 = 18;
 
-    /// The bytes that every value of the type takes in a row and, at least, in a key; `None` where they vary.
+    /// Returns the bytes that every value of the type takes in a row and, at least, in a key; `None` where they vary.
     pub fn width(self) -> Option<usize> {
         match self {
             Type::Bool => Some(1),
@@ -143,7 +143,7 @@ impl Value<'_> {
         matches!(self, Value::Null)
     }
 
-    /// What the value is, for messages.
+    /// Returns what the value is, for messages.
     pub fn kind(self) -> &'static str {
         match self {
             Value::Null => "NULL",
@@ -186,7 +186,7 @@ pub(super) fn float_to_ordered(float: f64) -> u64 {
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-/// The inverse of [`float_to_ordered`], up to the sign of zero and the payload of NaN.
+/// Returns the inverse of [`float_to_ordered`], up to the sign of zero and the payload of NaN.
 #[inline]
 pub(super) fn float_from_ordered(ordered: u64) -> f64 {
     f64::from_bits(if ordered & SIGN == 0 { !ordered } else { ordered & !SIGN })

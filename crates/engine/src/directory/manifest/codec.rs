@@ -38,7 +38,7 @@ pub(crate) enum Error {
     Damaged(String),
 }
 
-/// The bytes; `Err` names a directory that has no UTF-8 name.
+/// Encodes the manifest; `Err` names a directory that has no UTF-8 name.
 pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     let mut out = Vec::with_capacity(4096);
     out.extend(MAGIC);
@@ -84,7 +84,7 @@ pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     Ok(out)
 }
 
-/// The manifest in `bytes`.
+/// Decodes the manifest in `bytes`.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
     let mut input = Input { rest: bytes };
     if input.array::<8>()? != MAGIC {

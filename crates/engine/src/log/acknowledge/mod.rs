@@ -64,7 +64,7 @@ impl Acknowledger {
         })
     }
 
-    /// What is durable.
+    /// Returns what is durable.
     pub(crate) fn watermark(&self) -> &Watermark {
         &self.watermark
     }
@@ -77,7 +77,7 @@ impl Acknowledger {
         self.failure().map_or(Ok(false), Err)
     }
 
-    /// What ended the log.
+    /// Returns what ended the log.
     pub(crate) fn failure(&self) -> Option<LogError> {
         if self.has_failed.load(Ordering::SeqCst) { self.failure.get().cloned() } else { None }
     }

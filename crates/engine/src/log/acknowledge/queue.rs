@@ -153,7 +153,7 @@ impl Queue {
         self.len() == 0
     }
 
-    /// How many are registered.
+    /// Returns how many are registered.
     pub(super) fn len(&self) -> usize {
         self.length.load(Ordering::Relaxed)
     }

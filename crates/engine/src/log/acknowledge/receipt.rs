@@ -114,12 +114,12 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// The transaction's order number; zero where it wrote nothing.
+    /// Returns the transaction's order number; zero where it wrote nothing.
     pub fn stamp(&self) -> Stamp {
         self.outcome.stamp
     }
 
-    /// The epoch of its serialization point.
+    /// Returns the epoch of its serialization point.
     pub fn epoch(&self) -> Epoch {
         self.outcome.epoch
     }

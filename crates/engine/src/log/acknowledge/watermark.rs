@@ -41,7 +41,7 @@ impl Watermark {
         Stamp(self.csn.load(Ordering::SeqCst))
     }
 
-    /// The largest `DSN`: how far the frontier could be if no stream lagged.
+    /// Returns the largest `DSN`: how far the frontier could be if no stream lagged.
     pub(crate) fn greatest_dsn(&self) -> Stamp {
         let highest = self.dsn.iter().map(|durable| durable.load(Ordering::SeqCst)).max();
         Stamp(highest.expect("a frontier has a stream"))

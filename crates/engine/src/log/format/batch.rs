@@ -37,7 +37,7 @@ const SEARCHED_BYTES: u64 = 64 * BLOCK_BYTES as u64;
 /// and must fit in a block.
 pub const STREAMS_MAX: u32 = ((BLOCK_BYTES - FIXED_BYTES) / CERTIFICATE_BYTES) as u32 + 1;
 
-/// The length of a batch's header where there are `streams`; the first record follows.
+/// Returns the length of a batch's header where there are `streams`; the first record follows.
 pub const fn header_bytes(streams: u32) -> usize {
     assert!(streams > 0 && streams <= STREAMS_MAX, "number of streams out of range");
     FIXED_BYTES + CERTIFICATE_BYTES * (streams as usize - 1)
@@ -214,7 +214,7 @@ impl BatchHeader {
         Ok(None)
     }
 
-    /// The end of the batch.
+    /// Returns the end of the batch.
     pub fn end(&self) -> LogOffset {
         LogOffset(self.offset.0 + self.length)
     }

@@ -1,12 +1,12 @@
 //! Little-endian integers out of bytes whose length was checked.
 
-/// The integer at `at`.
+/// Returns the integer at `at`.
 #[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from(bytes[at]) | u16::from(bytes[at + 1]) << 8
 }
 
-/// The integer at `at`.
+/// Returns the integer at `at`.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
@@ -14,7 +14,7 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(word)
 }
 
-/// The integer at `at`.
+/// Returns the integer at `at`.
 #[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];

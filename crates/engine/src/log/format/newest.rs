@@ -46,7 +46,7 @@ pub(crate) struct Newest {
     slot: usize,
 }
 
-/// Where the record of the stream in `directory` lies.
+/// Returns where the record of the stream in `directory` lies.
 pub(crate) fn path(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
@@ -84,12 +84,12 @@ fn replace_by(disk: &dyn Disk, directory: &Path, records: &[NewestRecord]) -> io
     Ok(file)
 }
 
-/// The sound records of the stream in `directory`; `NotFound` where the file is not there.
+/// Returns the sound records of the stream in `directory`; `NotFound` where the file is not there.
 pub(crate) fn read(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<NewestRecord>> {
     Ok(slots(disk, directory)?.chunks_exact(BLOCK_BYTES).filter_map(decode).collect())
 }
 
-/// The version of a record in `directory` that a newer program wrote; `None` where there is none.
+/// Returns the version of a record in `directory` that a newer program wrote; `None` where there is none.
 pub(crate) fn newer_version(disk: &dyn Disk, directory: &Path) -> io::Result<Option<u32>> {
     let version = |slot: &[u8]| Some(u32_at(slot, 8)).filter(|version| *version > VERSION && is_whole(slot));
     Ok(slots(disk, directory)?.chunks_exact(BLOCK_BYTES).find_map(version))

@@ -23,7 +23,7 @@ pub struct LogIdentity {
 }
 
 impl LogIdentity {
-    /// The log of `stream`, one of `streams`, in `generation`.
+    /// Returns the log of `stream`, one of `streams`, in `generation`.
     pub fn new(database: DatabaseId, generation: Generation, stream: StreamId, streams: u32) -> LogIdentity {
         assert!(stream.0 < streams, "stream {stream} of {streams}");
         let database_salt = database_salt(database);
@@ -31,43 +31,43 @@ impl LogIdentity {
         LogIdentity { database, generation, stream, streams, incarnation: Incarnation::NONE, salt }
     }
 
-    /// The same log as the open with this incarnation began it: copies of a database that were opened separately have
+    /// Returns the same log as the open with this incarnation began it: copies of a database that were opened separately have
     /// generations of the same number.
     pub fn begun_by(self, incarnation: Incarnation) -> LogIdentity {
         LogIdentity { incarnation, ..self }
     }
 
-    /// The open that began the generation; [`Incarnation::NONE`] before there were identities.
+    /// Returns the open that began the generation; [`Incarnation::NONE`] before there were identities.
     pub fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
 
-    /// The database.
+    /// Returns the database.
     pub fn database(&self) -> DatabaseId {
         self.database
     }
 
-    /// The generation.
+    /// Returns the generation.
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// The stream.
+    /// Returns the stream.
     pub fn stream(&self) -> StreamId {
         self.stream
     }
 
-    /// How many streams the generation has.
+    /// Returns how many streams the generation has.
     pub fn streams(&self) -> u32 {
         self.streams
     }
 
-    /// The seal of the record that starts at `offset`.
+    /// Returns the seal of the record that starts at `offset`.
     pub fn seal(&self, offset: LogOffset) -> Seal {
         Seal(faults::seal(mix(self.salt ^ offset.0) as u32))
     }
 
-    /// The seal of batch headers. They name generation, stream and offset in the clear, so that a misplaced one can be
+    /// Returns the seal of batch headers. They name generation, stream and offset in the clear, so that a misplaced one can be
     /// reported for what it is.
     pub(crate) fn header_seal(&self) -> Seal {
         Seal(database_salt(self.database) as u32)
@@ -79,13 +79,13 @@ impl LogIdentity {
 pub struct Seal(u32);
 
 impl Seal {
-    /// The seal of a block of a checkpoint's part, see docs/checkpoint-format.md.
+    /// Returns the seal of a block of a checkpoint's part, see docs/checkpoint-format.md.
     pub(crate) fn of_checkpoint(database: DatabaseId, checkpoint: u64, part: u32, block: u64) -> Seal {
         let salt = mix(mix(database_salt(database) ^ u64::from_le_bytes(*b"OSIERCKP")) ^ checkpoint);
         Seal(mix(mix(salt ^ u64::from(part)) ^ block) as u32)
     }
 
-    /// The checksum of `bytes` at this place.
+    /// Returns the checksum of `bytes` at this place.
     #[inline]
     pub fn checksum(self, bytes: &[u8]) -> u32 {
         crc_fast::crc32_iscsi(bytes) ^ self.0

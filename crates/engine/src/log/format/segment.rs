@@ -50,7 +50,7 @@ pub struct SegmentHeader {
     pub bytes: u64,
 }
 
-/// The checksum of a header. From version 3 on it covers the version, so that none passes for another one.
+/// Returns the checksum of a header. From version 3 on it covers the version, so that none passes for another one.
 pub(crate) fn checksum(block: &[u8]) -> u32 {
     let version = u32_at(block, 8);
     crc_fast::crc32_iscsi(&block[16..HEADER_BYTES]) ^ if version < 3 { 0 } else { version }
@@ -215,12 +215,12 @@ impl SegmentHeader {
         Ok(())
     }
 
-    /// The end of the room for batches, as an offset of the log.
+    /// Returns the end of the room for batches, as an offset of the log.
     pub fn capacity_end(&self) -> LogOffset {
         LogOffset(self.base.0 + (self.bytes - HEADER_BYTES as u64))
     }
 
-    /// Where `offset` of the log lies in the file.
+    /// Returns where `offset` of the log lies in the file.
     pub fn position(&self, offset: LogOffset) -> u64 {
         assert!(self.base <= offset && offset <= self.capacity_end(), "offset {offset} in {self:?}");
         HEADER_BYTES as u64 + (offset.0 - self.base.0)
@@ -284,7 +284,7 @@ fn digits(text: &str, at_least: usize) -> Option<u64> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// The directory of `stream` under `root`.
+/// Returns the directory of `stream` under `root`.
 pub fn stream_directory(root: &Path, stream: StreamId) -> PathBuf {
     root.join(format!("stream-{stream}"))
 }
@@ -295,7 +295,7 @@ pub(crate) fn is_stream_directory(path: &Path) -> bool {
     name.and_then(|name| name.strip_prefix("stream-")).is_some_and(|number| digits(number, 1).is_some())
 }
 
-/// The file of a segment.
+/// Returns the file of a segment.
 pub fn segment_path(directory: &Path, generation: Generation, sequence: u64) -> PathBuf {
     directory.join(format!("{:08}-{sequence:08}.log", generation.0))
 }
@@ -344,7 +344,7 @@ impl SegmentError {
         move |source| SegmentError::Io { action, path: path.to_owned(), source }
     }
 
-    /// The SQLSTATE that a server reports.
+    /// Returns the SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             SegmentError::Io { source, .. } => io_sqlstate(source),

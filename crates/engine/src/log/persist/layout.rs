@@ -22,7 +22,7 @@ pub(crate) struct LogLayout {
 }
 
 impl LogLayout {
-    /// The newest generation of `manifest`.
+    /// Returns the newest generation of `manifest`.
     pub(crate) fn of(config: &Config, manifest: &Manifest) -> LogLayout {
         LogLayout {
             database: manifest.database,

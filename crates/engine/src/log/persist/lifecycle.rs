@@ -73,7 +73,7 @@ impl RunningLog {
         Ok(RunningLog { log, tasks })
     }
 
-    /// The shared state.
+    /// Returns the shared state.
     pub(crate) fn log(&self) -> &Arc<Log> {
         &self.log
     }

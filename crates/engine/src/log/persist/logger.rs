@@ -78,7 +78,7 @@ enum Move {
 }
 
 impl<F: Frontier> Logger<F> {
-    /// The logger of stream `id`.
+    /// Makes the logger of stream `id`.
     pub(crate) fn new(log: Arc<Log>, id: StreamId) -> Logger<F> {
         let streams = log.streams.len();
         Logger {
@@ -99,7 +99,7 @@ impl<F: Frontier> Logger<F> {
         }
     }
 
-    /// The task's name.
+    /// Returns the task's name.
     pub(crate) fn name(&self) -> String {
         format!("osier-logger-{}", self.id)
     }

@@ -65,7 +65,7 @@ pub struct LogMetrics {
 }
 
 impl LogMetrics {
-    /// The sums over all streams.
+    /// Returns the sums over all streams.
     pub fn total(&self) -> StreamMetrics {
         self.streams.iter().fold(StreamMetrics::default(), |sum, stream| StreamMetrics {
             bytes: sum.bytes + stream.bytes,
@@ -81,7 +81,7 @@ impl LogMetrics {
 }
 
 impl StreamCounters {
-    /// The present values.
+    /// Returns the present values.
     pub(crate) fn read(&self) -> StreamMetrics {
         StreamMetrics {
             bytes: self.bytes.get(),

@@ -143,7 +143,7 @@ impl SegmentPool {
         }
     }
 
-    /// The blank of `stream`; where there is none yet, its logger is woken when there is.
+    /// Returns the blank of `stream`; where there is none yet, its logger is woken when there is.
     pub(crate) fn take(&self, stream: StreamId) -> Option<Blank> {
         let shelf = &self.shelves[stream.0 as usize];
         let blank = {
@@ -162,14 +162,14 @@ impl SegmentPool {
         lock(&self.shelves[stream.0 as usize].state).segments.push_back(header);
     }
 
-    /// The sequence number of the segment that each stream is writing: all records that are stamped from now on are in it
+    /// Returns the sequence number of the segment that each stream is writing: all records that are stamped from now on are in it
     /// or behind it.
     pub(crate) fn current(&self) -> Vec<u64> {
         let current = |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.back().map(|last| last.sequence);
         self.shelves.iter().map(|shelf| current(shelf).unwrap_or(FIRST_SEQUENCE)).collect()
     }
 
-    /// The sequence number of the first segment of each stream that may hold records above `stamp`.
+    /// Returns the sequence number of the first segment of each stream that may hold records above `stamp`.
     pub(crate) fn first_above(&self, stamp: Stamp) -> Vec<u64> {
         let first = |shelf: &CachePadded<Shelf>| {
             let state = lock(&shelf.state);
@@ -198,7 +198,7 @@ impl SegmentPool {
         self.signal.wake();
     }
 
-    /// The bytes of the segments that recovery needs.
+    /// Returns the bytes of the segments that recovery needs.
     pub(crate) fn retained_bytes(&self) -> u64 {
         let bytes =
             |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.iter().map(|segment| segment.bytes).sum::<u64>();
@@ -214,12 +214,12 @@ impl SegmentPool {
         shelf.batch_bytes.store(usual - usual / 8 + batch_bytes / 8, Ordering::Relaxed);
     }
 
-    /// The directory of `stream`.
+    /// Returns the directory of `stream`.
     pub(crate) fn directory(&self, stream: StreamId) -> &Path {
         &self.shelves[stream.0 as usize].directory
     }
 
-    /// What wakes the preparer.
+    /// Returns what wakes the preparer.
     pub(crate) fn signal(&self) -> Arc<Signal> {
         Arc::clone(&self.signal)
     }

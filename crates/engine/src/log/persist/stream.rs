@@ -31,7 +31,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Which stream it is.
+    /// Returns the number of the stream.
     pub(crate) fn id(&self) -> StreamId {
         self.identity.stream()
     }
@@ -60,7 +60,7 @@ impl<'l> Slot<'l> {
         Slot { stamp: reservation.stamp(), room: Some(Room { stream, reservation }) }
     }
 
-    /// The transaction's order number.
+    /// Returns the transaction's order number.
     pub(crate) fn stamp(&self) -> Stamp {
         self.stamp
     }

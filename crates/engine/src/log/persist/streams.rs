@@ -167,7 +167,7 @@ impl Log {
         self.acknowledger.wake_loggers();
     }
 
-    /// What was written so far.
+    /// Returns what was written so far.
     pub(crate) fn metrics(&self) -> LogMetrics {
         let streams = self.streams.iter().map(|stream| stream.counters.read()).collect();
         LogMetrics { streams, retained_bytes: self.pool.retained_bytes() }

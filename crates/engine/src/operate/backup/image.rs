@@ -47,7 +47,7 @@ pub(super) struct Piece {
 }
 
 impl Image {
-    /// What of `source` is to be in `target`, beside what is there already: `done` by this backup, or by the one before.
+    /// Plans what of `source` is to be in `target`, beside what is there already: `done` by this backup, or by the one before.
     pub(super) fn plan(
         source: &Source<'_>,
         target: &Path,
@@ -157,7 +157,7 @@ fn parts(source: &Source<'_>) -> Vec<Piece> {
     files::parts_of(source.home, &source.manifest, entry).into_iter().map(part).collect()
 }
 
-/// The segments that recovery would read.
+/// Returns the segments that recovery would read.
 pub(super) fn log(source: &Source<'_>) -> Result<Vec<Piece>, Error> {
     let mut pieces = Vec::new();
     for frozen in &source.manifest.frozen {

@@ -143,7 +143,7 @@ impl Index {
         Err(if is_begun { BackupError::NotWhole { path, index: FILE_NAME } } else { BackupError::NoBackup { path } })
     }
 
-    /// The manifest of what was copied.
+    /// Returns the manifest of what was copied.
     pub(super) fn manifest(&self, target: &Path) -> Result<Manifest, BackupError> {
         let path = target.join(FILE_NAME);
         let digit = |at: usize| self.manifest.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
@@ -158,7 +158,7 @@ impl Index {
         })
     }
 
-    /// What it says about a file.
+    /// Returns what it says about a file.
     pub(super) fn entry(&self, name: &Path) -> Option<&ListedFile> {
         self.files.iter().find(|entry| entry.name == name)
     }

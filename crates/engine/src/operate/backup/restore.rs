@@ -1,4 +1,4 @@
-//! From a backup to a database.
+//! Restores a backup: makes a database of it.
 //!
 //! Invariants:
 //! - The target is marked before anything is in it and until recovery has succeeded: until then no open takes it for a

@@ -26,7 +26,7 @@ impl Damage {
         Damage { path: path.into(), position, what: what.to_string() }
     }
 
-    /// What recovery refuses; `near` stands for the file where the error names none.
+    /// Returns the damage that recovery refuses; `near` stands for the file where the error names none.
     pub(super) fn of(near: &Path, error: &RecoveryError) -> Damage {
         match error {
             RecoveryError::MissingDirectory { path, .. } | RecoveryError::MissingSegment { path, promised: None } => {
@@ -54,7 +54,7 @@ impl Damage {
         }
     }
 
-    /// What an open would refuse directories with.
+    /// Returns the damage for which an open refuses directories.
     pub(super) fn of_directory(near: &Path, error: &DirectoryError) -> Damage {
         match error {
             DirectoryError::IdentityMissing { path } => Damage::new(path, None, "it is missing"),

@@ -1,4 +1,4 @@
-//! From recovered rows to a new database, by its own transactions.
+//! Writes recovered rows to a new database, by its own transactions.
 //!
 //! Invariants:
 //! - The target is marked until everything is in it, durably: until then nothing opens it.

@@ -1,4 +1,4 @@
-//! Which database the files in the damaged directories are of, and the manifest if it is of that one.
+//! Finds out which database the files in the damaged directories belong to, and whether the manifest is of that database.
 //!
 //! Invariants:
 //! - A manifest of which there is no other file, beside files of another database, is not this database's.
@@ -138,7 +138,7 @@ fn owners(damaged: &Config) -> Result<BTreeMap<DatabaseId, Owned>, SalvageError>
     Ok(owners)
 }
 
-/// The segments of all streams.
+/// Returns the segments of all streams.
 pub(super) fn segments(damaged: &Config) -> Result<Vec<(PathBuf, Generation, u64)>, SalvageError> {
     let (disk, mut found) = (&*damaged.environment.disk, Vec::new());
     for directory in &damaged.dirs {
@@ -152,7 +152,7 @@ pub(super) fn segments(damaged: &Config) -> Result<Vec<(PathBuf, Generation, u64
     Ok(found)
 }
 
-/// The parts of checkpoints, named by the manifest or not.
+/// Returns the parts of checkpoints, named by the manifest or not.
 pub(super) fn parts(damaged: &Config) -> Result<Vec<PathBuf>, SalvageError> {
     let mut found = Vec::new();
     for directory in &damaged.dirs {
@@ -162,7 +162,7 @@ pub(super) fn parts(damaged: &Config) -> Result<Vec<PathBuf>, SalvageError> {
     Ok(found)
 }
 
-/// Which part of which checkpoint a file is; `None` where its header is damaged.
+/// Returns which part of which checkpoint a file is; `None` where its header is damaged.
 pub(super) fn read_part(disk: &dyn Disk, path: &Path) -> Result<Option<PartIdentity>, SalvageError> {
     let file = disk.open(path, OpenMode::Read).map_err(SalvageError::io("open", path))?;
     let mut header = vec![0; HEADER_BYTES];

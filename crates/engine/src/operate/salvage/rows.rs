@@ -1,4 +1,4 @@
-//! Every row that can still be read, in its newest version: no cut is asked for, nothing is consistent.
+//! Reads every row that is still readable, in its newest version. No cut applies, so the result is not consistent.
 //!
 //! Invariants:
 //! - A row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
@@ -109,7 +109,7 @@ fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Gene
 }
 
 impl Reader<'_> {
-    /// Whether a file of `database` is to be read.
+    /// Tells whether a file of `database` is to be read.
     fn admits(&mut self, path: &Path, database: DatabaseId) -> bool {
         let is_ours = self.database == Some(database);
         if !is_ours {

@@ -45,7 +45,7 @@ impl<'s> SoundBatches<'s> {
         SoundBatches { segment, offset: from.max(segment.header.base), bytes: Vec::new() }
     }
 
-    /// Returns where the one before ends, and the next one, whose records are [`SoundBatches::bytes`].
+    /// Returns where the batch before ends, and the next batch, whose records are [`SoundBatches::bytes`].
     pub(super) fn next(&mut self) -> Result<Option<(LogOffset, BatchHeader)>, RecoveryError> {
         let (before, end) = (self.offset, self.segment.header.capacity_end());
         while self.offset < end {
@@ -65,7 +65,7 @@ impl<'s> SoundBatches<'s> {
         Ok(None)
     }
 
-    /// The last one's, to the end of its last record.
+    /// Returns the bytes of the last batch, to the end of its last record.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -76,7 +76,7 @@ impl<'s> SoundBatches<'s> {
     }
 }
 
-/// How far the file of a segment has whole blocks.
+/// Returns how far the file of a segment has whole blocks.
 pub(super) fn held(segment: &Segment) -> Result<LogOffset, RecoveryError> {
     let length = segment.file.len().map_err(RecoveryError::io("measure", &segment.path))?;
     let blocks = length.saturating_sub(HEADER_BYTES as u64) / BLOCK_BYTES as u64;

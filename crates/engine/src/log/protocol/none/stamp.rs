@@ -5,7 +5,7 @@
 use crate::ids::Stamp;
 use crate::log::persist::Slot;
 
-/// The slot of a commit over `base`.
+/// Returns the slot of a commit over `base`.
 pub(super) fn draw<'l>(base: Stamp) -> Slot<'l> {
     Slot::unlogged(base.next())
 }
