@@ -43,7 +43,7 @@ pub const fn header_bytes(streams: u32) -> usize {
     FIXED_BYTES + CERTIFICATE_BYTES * (streams as usize - 1)
 }
 
-/// An active stream's word for another one.
+/// What the logger of an active stream certifies about another stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The other stream.

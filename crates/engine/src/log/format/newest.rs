@@ -1,5 +1,5 @@
-//! Which segment of a stream is the newest: the file `NEWEST` in its directory (docs/log-format.md, section 9). Without it nobody
-//! could tell a segment that was removed from one that never was.
+//! Which segment of a stream is the newest: the file `NEWEST` in its directory (docs/log-format.md, section 9). Without it a
+//! segment that was removed could not be told from one that never was.
 //!
 //! Invariants:
 //! - A segment is recorded after it has its name and before it gets its first batch. So the newest segment there is may be one

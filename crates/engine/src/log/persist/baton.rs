@@ -117,19 +117,19 @@ mod models {
 
     /// Records that were reserved, and how many of them are durable.
     #[derive(Default)]
-    struct Stream {
+    struct ModelStream {
         reserved: AtomicU64,
         durable: AtomicU64,
         is_over: AtomicBool,
     }
 
-    impl Stream {
+    impl ModelStream {
         fn is_idle(&self) -> bool {
             self.reserved.load(Ordering::Relaxed) == self.durable.load(Ordering::Relaxed)
         }
     }
 
-    struct Logger(Arc<Stream>);
+    struct Logger(Arc<ModelStream>);
 
     impl Task for Logger {
         fn step(&mut self) -> Step {
@@ -143,7 +143,7 @@ mod models {
     }
 
     /// As a receipt waits, up to where it would sleep.
-    fn commit(baton: &Baton, stream: &Stream) {
+    fn commit(baton: &Baton, stream: &ModelStream) {
         let mine = stream.reserved.fetch_add(1, Ordering::Relaxed) + 1;
         if baton.take_lead() {
             while baton.lead() {}
@@ -160,7 +160,7 @@ mod models {
     /// A record that nobody writes is a thread that yields for ever, which loom reports.
     fn explore_committers(committers: usize) {
         explore(move || {
-            let (baton, stream) = (Baton::new(), Arc::new(Stream::default()));
+            let (baton, stream) = (Baton::new(), Arc::new(ModelStream::default()));
             let own = Box::new(baton.start(Box::new(Logger(stream.clone()))));
             let logger = thread::spawn({
                 let baton = baton.clone();

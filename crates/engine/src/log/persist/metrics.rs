@@ -60,7 +60,7 @@ pub struct StreamMetrics {
 pub struct LogMetrics {
     /// By stream; empty without a log.
     pub streams: Vec<StreamMetrics>,
-    /// Bytes of the segments of this generation that recovery needs; a checkpoint lets them go.
+    /// Bytes of the segments of this generation that recovery needs; a checkpoint makes them obsolete.
     pub retained_bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The streams of a running log, and the tasks that write them: loggers, and the preparer that keeps segments ready.
 //!
-//! Absent: what a segment looks like (log/format/), which commit is durable when (log/protocol/), and who is told
-//! (log/acknowledge/).
+//! Absent: what a segment looks like (log/format/), which commit is durable when (log/protocol/), and
+//! acknowledgement (log/acknowledge/).
 
 pub(crate) mod baton;
 pub(crate) mod device;

@@ -98,7 +98,7 @@ pub(crate) struct SegmentPool {
 struct Shelf {
     directory: PathBuf,
     state: Mutex<ShelfState>,
-    /// Told by the logger: how much of its present segment is used, in bytes, and its usual batch.
+    /// Written by the logger: how much of its present segment is used, in bytes, and the length of its usual batch.
     used: AtomicU64,
     batch_bytes: AtomicU64,
 }
@@ -108,7 +108,7 @@ struct ShelfState {
     blank: Option<Blank>,
     /// A logger waits for it.
     is_wanted: bool,
-    /// The device had no space for one; tried again when a logger wants it or a segment goes or comes back.
+    /// The device had no space for one; tried again when a logger wants it or a segment is removed or recycled.
     is_full: bool,
     /// The segments of this generation that recovery needs, oldest first; the last one is being written.
     segments: VecDeque<SegmentHeader>,
@@ -157,7 +157,7 @@ impl SegmentPool {
         blank
     }
 
-    /// The logger of `stream` began a segment.
+    /// Notes that the logger of `stream` began a segment.
     pub(crate) fn began(&self, stream: StreamId, header: SegmentHeader) {
         lock(&self.shelves[stream.0 as usize].state).segments.push_back(header);
     }
@@ -179,7 +179,7 @@ impl SegmentPool {
         self.shelves.iter().map(first).collect()
     }
 
-    /// Recovery needs only the segments from these on, and not these `others`: the manifest that says so is durable.
+    /// Takes back the segments before `begins`, and `others`: the manifest without them is durable.
     pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
         for (shelf, begin) in self.shelves.iter().zip(begins) {
             let mut state = lock(&shelf.state);
@@ -205,7 +205,7 @@ impl SegmentPool {
         self.shelves.iter().map(bytes).sum()
     }
 
-    /// The logger of `stream` wrote a batch and has used so much of its segment.
+    /// Notes that the logger of `stream` wrote a batch, and how much of its segment is used.
     pub(crate) fn report(&self, stream: StreamId, batch_bytes: u64, used: u64) {
         let shelf = &self.shelves[stream.0 as usize];
         shelf.used.store(used, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl SegmentPool {
         Arc::clone(&self.signal)
     }
 
-    /// Has the preparer end.
+    /// Tells the preparer to end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.signal.wake();
@@ -309,8 +309,8 @@ impl Preparer {
         Ok(adopted)
     }
 
-    /// Whether a file of the stream's directory may become a blank. One that has another name only loses this one; one that
-    /// somebody has removed is none.
+    /// Whether a file of the stream's directory may become a blank: it is there, it is of this stream, and it has no second name.
+    /// A file that has one only loses this name.
     fn is_ours(&self, index: usize, path: &Path) -> Result<bool, LogFailure> {
         let (log, directory) = (&self.log.streams[index].identity, &self.shelf(index).directory);
         let owner = match segment::owner(self.disk(), path, FileName::parse(path)) {
@@ -440,7 +440,7 @@ impl Preparer {
         };
         match prepared {
             Ok(blank) => self.shelve(index, blank),
-            // A logger that has come to want it meanwhile gets another one, if there is room for that.
+            // If a logger has asked for it meanwhile, it gets another one, where there is room.
             Err(Trouble::Full(_)) if was_begun => lock(&self.shelf(index).state).is_full = true,
             Err(Trouble::Full(failure)) => self.do_without(index, failure)?,
             Err(Trouble::Fatal(failure)) => return Err(failure),

@@ -43,7 +43,7 @@ pub(crate) struct Log {
     lag: fn(&Log, StreamId) -> Lag,
     closing: AtomicBool,
     loggers: AtomicUsize,
-    /// The process whose log it is.
+    /// The process that opened the log.
     pub(super) process: Process,
 }
 
@@ -124,7 +124,7 @@ impl Log {
     /// Ends the log for `failure`: the first one counts.
     pub(crate) fn fail(&self, failure: LogFailure) {
         self.acknowledger.fail(failure.into());
-        // Only now: a reserver that is turned away finds the reason.
+        // Only now, so that a reserver that is refused finds the reason.
         self.streams.iter().for_each(|stream| stream.ring.close());
         self.acknowledger.wake_loggers();
         self.pool.stop();
@@ -139,7 +139,7 @@ impl Log {
         is_own_process
     }
 
-    /// A logger is gone; the last one takes the preparer along.
+    /// Notes that a logger has ended; the last one stops the preparer.
     pub(crate) fn logger_ended(&self) {
         if self.loggers.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.pool.stop();
@@ -157,7 +157,7 @@ impl Log {
         self.streams.iter().filter(has_work).for_each(|stream| self.remind(stream.id()));
     }
 
-    /// Takes no more reservations and has the loggers make everything durable and end.
+    /// Takes no more reservations, and lets the loggers make everything durable and end.
     pub(super) fn begin_close(&self) {
         self.streams.iter().for_each(|stream| stream.ring.close());
         let last = self.streams.iter().map(|stream| stream.ring.last()).max();
