@@ -1,39 +1,30 @@
-//! A database: opened from its directory, shared by sessions, closed.
+//! A database that is open: shared by sessions, closed.
 //!
 //! ```text
-//! open:  claim the directories -> manifest -> recover -> confirm the claim -> open the catalog -> start the log
-//!        -> start the epoch ticker, checkpoints and the control socket
-//! close: refuse new commits -> stop checkpoints -> drain the log -> freeze the generation as clean -> unlock
+//! close: end the control socket -> refuse new commits -> stop checkpoints -> stop the epoch ticker -> drain the log
+//!        -> freeze the generation as clean -> unlock
 //! ```
 //!
 //! Invariants:
-//! - One process has a directory open at a time.
-//! - A directory that holds anything but a readable database is never treated as an empty one.
 //! - A database is closed once: whoever closes it waits until that is done, and is told how it ended.
+//!
+//! Absent: how it is opened (operate/open.rs).
 
-mod faults;
 mod metrics;
 
 pub use metrics::Metrics;
 
 use std::sync::Arc;
 
-use osier_memory::Epochs;
 use osier_memory::sync::{Mutex, lock};
 
-use crate::catalog::Catalog;
-use crate::checkpoint::retention::{OpenFiles, Retention};
-use crate::checkpoint::{CheckpointReport, Checkpoints, Inherited};
-use crate::config::{Config, ConfigError, Create, Protocol};
-use crate::directory::manifest::Manifest;
-use crate::directory::{self, Claim, DirectoryError};
+use crate::checkpoint::retention::Retention;
+use crate::checkpoint::{CheckpointReport, Checkpoints};
+use crate::config::Config;
 use crate::error::{CheckpointError, Error, LogError, LogFailure};
 use crate::io::socket::Listening;
-use crate::log::CommitLog;
 use crate::log::acknowledge::Receipt;
-use crate::log::persist::LogLayout;
-use crate::recovery::{self, RecoveryReport};
-use crate::table::store::Store;
+use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -78,84 +69,19 @@ impl From<CloseError> for Error {
 }
 
 impl Database {
-    /// Claims the directories, which nobody is filling, and opens what is in them.
-    pub(crate) fn claim_and_open(config: Config) -> Result<Database, Error> {
-        config.check()?;
-        if config.protocol == Protocol::None && refuse_to_forget(&config)?.is_none() {
-            return Database::open_claimed(config, None);
-        }
-        if config.create == Create::Never && !directory::holds_database(&config)? {
-            return Err(DirectoryError::NoDatabase { home: config.dirs[0].clone() }.into());
-        }
-        let claimed = Claim::take(&config)?;
-        // Whoever fills them marks them under a claim of his own.
-        directory::refuse_unfinished(&config)?;
-        Database::open_claimed(config, Some(claimed))
-    }
-
-    /// Opens the database in directories that are claimed, or creates one there; without a claim one that nothing is written of
-    /// yet.
-    ///
-    /// The order is that of the invariants: all of the past before anything new.
-    pub(crate) fn open_claimed(config: Config, claimed: Option<(Claim, Option<Manifest>)>) -> Result<Database, Error> {
-        config.check()?;
-        let given = directory::anchored(config)?;
-        let mut config = given.clone();
-        if let Some((claim, _)) = &claimed {
-            config.environment.disk = claim.guard(config.environment.disk);
-        }
-        // One participant for each session, for each replaying thread, for each thread of a checkpoint, and for opening the
-        // catalog or later the checkpointer.
-        let threads = config.effective_recovery_threads() + config.checkpoint_threads;
-        let epochs = Epochs::new(config.sessions_max + threads + 1);
-        let store = Store::new(epochs);
-        let catalog = Catalog::new(&store)?;
-        let Some((mut claim, manifest)) = claimed else {
-            return Database::start((given, config), store, catalog, CommitLog::unlogged(), None, None);
-        };
-        let (manifest, mut report) = match manifest {
-            Some(_) if config.create == Create::New => {
-                return Err(DirectoryError::Exists { home: config.dirs[0].clone() }.into());
-            }
-            Some(manifest) => {
-                let recovered = recovery::run(&config, &mut claim, manifest, &store)?;
-                (recovered.manifest, Some(recovered.report))
-            }
-            None => (claim.create(&config)?, None),
-        };
-        store.epochs().resume_at(faults::first_epoch(manifest.current.epoch_floor));
-        if let Some(report) = &mut report {
-            open_catalog(&config, &store, &catalog, report)?;
-        }
-        let layout = LogLayout::of(&config, &manifest);
-        let files = OpenFiles::new(&config, claim, manifest).map_err(Arc::new)?;
-        // Its tasks are running when it returns; where a later step fails they are stopped.
-        let log = CommitLog::start(&config, layout)?;
-        Database::start((given, config), store, catalog, log, Some(files), report)
-    }
-
-    /// `config` has the disk of the claim, `given` that of the caller.
-    fn start(
-        (given, config): (Config, Config),
-        store: Store,
-        catalog: Catalog,
-        log: CommitLog,
-        files: Option<OpenFiles>,
+    /// Puts a database together of parts that run. `given` is what it was opened with.
+    pub(crate) fn of(
+        given: Config,
+        shared: Arc<Shared>,
+        ticker: Ticker,
+        checkpoints: Checkpoints,
+        retention: Arc<Retention>,
         report: Option<RecoveryReport>,
-    ) -> Result<Database, Error> {
-        let shared = Arc::new(Shared::new(config, store, catalog, log));
-        let retention = Arc::new(Retention::new(files));
-        let stop_log = |_: &Error| drop(shared.log.close());
-        let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
-        let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
-        let inherited =
-            report.as_ref().map(|report| Inherited { log_bytes: report.log_bytes, is_late: report.generations > 1 });
-        let inherited = inherited.unwrap_or_default();
-        let checkpoints = Checkpoints::start(&shared, &retention, inherited).inspect_err(stop_log)?;
+    ) -> Database {
         let (idle, ticker) = (Mutex::default(), Mutex::new(ticker));
         let (control, closed) = Default::default();
-        let inner = Arc::new(Inner { given, shared, idle, checkpoints, ticker, retention, report, control, closed });
-        Ok(Database { inner })
+        let inner = Inner { given, shared, idle, checkpoints, ticker, retention, report, control, closed };
+        Database { inner: Arc::new(inner) }
     }
 
     /// A session, for one thread at a time.
@@ -277,27 +203,4 @@ impl Drop for Inner {
         // An error here leaves what a crash leaves; who wants to know calls `close`.
         let _ = self.close();
     }
-}
-
-/// The protocol of the database that is there. Protocol `none` beside one that logs would silently forget what is written
-/// to it.
-fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
-    match directory::protocol(config)? {
-        Some(protocol) if protocol != Protocol::None => Err(ConfigError::BadValue {
-            name: "protocol",
-            value: "none".to_owned(),
-            expected: format!("{} holds a durable database; open it with its own protocol", config.dirs[0].display()),
-        }
-        .into()),
-        protocol => Ok(protocol),
-    }
-}
-
-fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut RecoveryReport) -> Result<(), Error> {
-    let clock = &config.environment.clock;
-    let begun = clock.now();
-    report.indexed = catalog.load(config, store)?;
-    report.index_seconds = (clock.now() - begun).as_secs_f64();
-    report.seconds += report.index_seconds;
-    Ok(())
 }

@@ -4,6 +4,7 @@
 
 pub mod backup;
 pub mod control;
+mod faults;
 pub mod inspect;
 mod open;
 pub mod salvage;

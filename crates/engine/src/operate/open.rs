@@ -1,22 +1,156 @@
-//! Opening a database, as its users do: what a restore or a salvage does not do for itself.
+//! Opening a database, from its directories to the socket at which it answers.
+//!
+//! ```text
+//! claim the directories -> manifest -> recover or create -> catalog -> log -> epoch ticker -> checkpoints -> control socket
+//! ```
+//!
+//! A restore and a salvage claim and fill directories themselves, and enter after the claim ([`Database::open_claimed`]).
+//!
+//! Invariants:
+//! - One process has a directory open at a time.
+//! - A directory that holds anything but a readable database is never treated as an empty one, nor is one that is being filled.
+//! - All of the past is in memory, and durable as it will count, before anything new is written.
+//! - Where a step fails, the tasks that earlier steps started are stopped.
 
-use crate::config::Config;
+use std::sync::Arc;
+
+use osier_memory::Epochs;
+
+use super::faults;
+use crate::catalog::Catalog;
+use crate::checkpoint::retention::{OpenFiles, Retention};
+use crate::checkpoint::{Checkpoints, Inherited};
+use crate::config::{Config, ConfigError, Create, Protocol};
 use crate::database::Database;
-use crate::directory;
+use crate::directory::manifest::Manifest;
+use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
+use crate::log::CommitLog;
+use crate::log::persist::LogLayout;
+use crate::recovery::{self, RecoveryReport};
+use crate::table::store::Store;
+use crate::transaction::shared::Shared;
+use crate::transaction::ticker::Ticker;
+
+/// Directories that are claimed, and the manifest of the database in them, if there is one.
+type Claimed = (Claim, Option<Manifest>);
 
 impl Database {
     /// Opens the database in `config.dirs`, recovering it where it was not closed, or creates one there.
     ///
     /// # Errors
-    /// [`Error::Config`] for a configuration that cannot be opened, [`Error::Recovery`] where the directories do not hold
-    /// a sound database or are in use by another process, [`Error::Log`] where they cannot be written.
+    /// [`Error::Config`] for a configuration that cannot be opened. [`Error::Directory`] where the directories do not hold a
+    /// database, cannot be used, or are in use by another process. [`Error::Recovery`] where the database in them is damaged.
+    /// [`Error::Log`] where the log cannot be written.
     pub fn open(config: Config) -> Result<Database, Error> {
-        directory::refuse_unfinished(&config)?;
-        let database = Database::claim_and_open(config)?;
+        config.check()?;
+        let claimed = claim(&config)?;
+        let database = Database::open_claimed(config, claimed)?;
         if database.config().control_socket {
             database.listen()?;
         }
         Ok(database)
     }
+
+    /// Opens the database in directories that are claimed, or creates one there; without a claim, one of which nothing is
+    /// written yet. `config` is checked.
+    pub(crate) fn open_claimed(config: Config, claimed: Option<Claimed>) -> Result<Database, Error> {
+        let given = directory::anchored(config)?;
+        let mut config = given.clone();
+        if let Some((claim, _)) = &claimed {
+            config.environment.disk = claim.guard(config.environment.disk);
+        }
+
+        let store = Store::new(Epochs::new(participants(&config)));
+        let catalog = Catalog::new(&store)?;
+        let (log, files, report) = match claimed {
+            None => (CommitLog::unlogged(), None, None),
+            Some((mut claim, found)) => {
+                let (manifest, mut report) = recover_or_create(&config, &mut claim, found, &store)?;
+                store.epochs().resume_at(faults::first_epoch(manifest.current.epoch_floor));
+                if let Some(report) = &mut report {
+                    open_catalog(&config, &store, &catalog, report)?;
+                }
+                let layout = LogLayout::of(&config, &manifest);
+                let files = OpenFiles::new(&config, claim, manifest).map_err(Arc::new)?;
+                (CommitLog::start(&config, layout)?, Some(files), report)
+            }
+        };
+
+        let shared = Arc::new(Shared::new(config, store, catalog, log));
+        let retention = Arc::new(Retention::new(files));
+        let stop_log = |_: &Error| drop(shared.log.close());
+        let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
+        let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
+        let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
+        Ok(Database::of(given, shared, ticker, checkpoints, retention, report))
+    }
+}
+
+/// Claims the directories and finds the manifest in them. `None`: with protocol `none` nothing is claimed before there is
+/// something to write.
+fn claim(config: &Config) -> Result<Option<Claimed>, Error> {
+    // Before the claim, which would say of a directory that is half filled that it is locked, or holds foreign files.
+    directory::refuse_unfinished(config)?;
+    if config.protocol == Protocol::None && refuse_to_forget(config)?.is_none() {
+        return Ok(None);
+    }
+    if config.create == Create::Never && !directory::holds_database(config)? {
+        return Err(DirectoryError::NoDatabase { home: config.dirs[0].clone() }.into());
+    }
+    let (claim, found) = Claim::take(config)?;
+    // Under the claim as well: whoever fills directories marks them under a claim of his own, perhaps since the first look.
+    directory::refuse_unfinished(config)?;
+    if found.is_some() && config.create == Create::New {
+        return Err(DirectoryError::Exists { home: config.dirs[0].clone() }.into());
+    }
+    Ok(Some((claim, found)))
+}
+
+/// Returns the protocol of the database that is there. Protocol `none` beside one that logs would silently forget what is
+/// written to it.
+fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
+    match directory::protocol(config)? {
+        Some(protocol) if protocol != Protocol::None => Err(ConfigError::BadValue {
+            name: "protocol",
+            value: "none".to_owned(),
+            expected: format!("{} holds a durable database; open it with its own protocol", config.dirs[0].display()),
+        }
+        .into()),
+        protocol => Ok(protocol),
+    }
+}
+
+/// Returns how many participants the epochs have: one for each session, for each replaying thread, for each thread of a
+/// checkpoint, and for opening the catalog or later the checkpointer.
+fn participants(config: &Config) -> usize {
+    config.sessions_max + config.effective_recovery_threads() + config.checkpoint_threads + 1
+}
+
+/// Replays what is there, or creates a database where nothing is; returns the manifest that counts from now on, which is stored.
+fn recover_or_create(
+    config: &Config,
+    claim: &mut Claim,
+    found: Option<Manifest>,
+    store: &Store,
+) -> Result<(Manifest, Option<RecoveryReport>), Error> {
+    let Some(found) = found else { return Ok((claim.create(config)?, None)) };
+    let recovered = recovery::run(config, claim, found, store)?;
+    Ok((recovered.manifest, Some(recovered.report)))
+}
+
+/// Opens the tables of a database that was recovered, and makes their indexes.
+fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut RecoveryReport) -> Result<(), Error> {
+    let clock = &config.environment.clock;
+    let begun = clock.now();
+    report.indexed = catalog.load(config, store)?;
+    report.index_seconds = (clock.now() - begun).as_secs_f64();
+    report.seconds += report.index_seconds;
+    Ok(())
+}
+
+/// Returns what recovery leaves to checkpoints.
+fn inherited(report: Option<&RecoveryReport>) -> Inherited {
+    let of = |report: &RecoveryReport| Inherited { log_bytes: report.log_bytes, is_late: report.generations > 1 };
+    report.map(of).unwrap_or_default()
 }

@@ -140,6 +140,7 @@ fn fill(
     claim.store(&manifest)?;
     let (protocol, streams) = (manifest.current.protocol, manifest.current.streams.len().max(1) as u32);
     let config = Config { create: Create::Never, protocol, streams, ..config };
+    config.check()?;
     let db = Database::open_claimed(config, Some((claim, Some(manifest))))?;
     let recovery = db.recovery().cloned().unwrap_or_default();
     db.close()?;

@@ -22,6 +22,7 @@ const ROWS_PER_TRANSACTION: usize = 64;
 
 /// Writes every table of `store` that has a definition.
 pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -> Result<(), Error> {
+    target.check()?;
     let (disk, home) = (target.environment.disk.clone(), target.dirs[0].clone());
     let (claim, found) = Claim::take(&target)?;
     if found.is_some() || claim.occupant()?.is_some() {
