@@ -1,25 +1,20 @@
 //! Where the simulation makes checkpoints wrong. What ships gets back what it gave, and does what it meant to.
 
-use osier_memory::{Held, Observed, Pin, Record, Stamp};
+use osier_memory::{Observed, Pin, Record, Stamp};
 
 use crate::directory::manifest::StreamBegin;
 use crate::error::{CheckpointError, LogFailure};
 use crate::failpoint::{Mutation, Point, has, yield_at};
 use crate::log::CommitLog;
 
-/// Reads where the log begins, and then announces the boundary: what is stamped before the boundary is drawn has an epoch up
-/// to it ([`Mutation::AnnouncedBeforeBegins`]).
+/// Where the log begins, read again after the boundary was announced ([`Mutation::AnnouncedBeforeBegins`]).
 #[inline(always)]
-pub(super) fn begins_then_boundary<B, E>(begins: impl FnOnce() -> B, announce: impl FnOnce() -> E) -> (B, E) {
+pub(super) fn begins_after_boundary(begins: Vec<StreamBegin>, log: &CommitLog) -> Vec<StreamBegin> {
     if has(Mutation::AnnouncedBeforeBegins) {
-        let boundary = announce();
         yield_at(Point::HalfBegun);
-        return (begins(), boundary);
+        return log.begins(None);
     }
-    yield_at(Point::HalfBegun);
-    let begins = begins();
-    yield_at(Point::HalfBegun);
-    (begins, announce())
+    begins
 }
 
 /// Whether the transactions of the checkpoint have ended ([`Mutation::EarlyScan`]).
@@ -103,15 +98,18 @@ pub(super) fn hold(hold: impl FnOnce()) {
     }
 }
 
-/// What a fuzzy scan reads of a record ([`Mutation::NoTupleLock`], [`Mutation::TombstoneUnseen`]).
+/// What a fuzzy scan reads of a record that it locks ([`Mutation::NoTupleLock`], [`Mutation::TombstoneUnseen`]).
 #[inline(always)]
-pub(super) fn read_settled<'a>(pin: &'a Pin<'_>, record: Held<Record>) -> Observed<'a> {
-    let record = pin.get(record);
-    let observed = match record.version(pin) {
-        Some(version) if has(Mutation::NoTupleLock) => Observed::Present(version),
-        None if has(Mutation::NoTupleLock) => Observed::Absent(record.word().stamp()),
-        _ => record.read_settled(pin),
+pub(super) fn settled<'a>(
+    pin: &'a Pin<'_>,
+    record: &'a Record,
+    read: impl FnOnce(&'a Record) -> Observed<'a>,
+) -> Observed<'a> {
+    let read_locked = || match record.version(pin) {
+        Some(version) => Observed::Present(version),
+        None => Observed::Absent(record.word().stamp()),
     };
+    let observed = if has(Mutation::NoTupleLock) { read_locked() } else { read(record) };
     match observed {
         Observed::Absent(_) if has(Mutation::TombstoneUnseen) => Observed::Absent(Stamp::ZERO),
         observed => observed,

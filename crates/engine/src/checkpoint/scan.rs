@@ -96,7 +96,7 @@ impl CheckpointScan {
         match self.kind {
             CheckpointKind::Epoch => snapshots.active(pin)?.take(record),
             CheckpointKind::Fuzzy => {
-                let (version, stamp) = match faults::read_settled(pin, record) {
+                let (version, stamp) = match faults::settled(pin, pin.get(record), |record| record.read_settled(pin)) {
                     Observed::Present(version) => (Some(version), version.stamp()),
                     Observed::Absent(stamp) => (None, stamp),
                     // Purged: its stamp is stable already.

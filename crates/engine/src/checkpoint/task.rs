@@ -229,9 +229,12 @@ impl Checkpointer {
         let (begins, boundary) = match kind {
             CheckpointKind::Epoch => {
                 self.shared.store.keep_discarded();
-                let (shared, participant) = (&self.shared, &mut self.participant);
-                let announce = || shared.snapshots.announce(&participant.pin()).0;
-                faults::begins_then_boundary(|| shared.log.begins(None), announce)
+                // In this order: whatever is stamped before the log begins here has an epoch up to the boundary.
+                yield_at(Point::HalfBegun);
+                let begins = self.shared.log.begins(None);
+                yield_at(Point::HalfBegun);
+                let boundary = self.shared.snapshots.announce(&self.participant.pin()).0;
+                (faults::begins_after_boundary(begins, &self.shared.log), boundary)
             }
             // RSN, before any row is read.
             CheckpointKind::Fuzzy => {

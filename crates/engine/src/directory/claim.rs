@@ -145,12 +145,11 @@ impl Claim {
         // What was read may be a manifest whose name could not be synced: no identity may outlive it.
         let settle = || self.disk.sync_dir(home).map_err(DirectoryError::io("sync the directory", home));
         faults::settle_manifest(settle)?;
-        let store = || {
-            in_place()?;
-            create_streams(&*self.disk, home, manifest)?;
-            Ok(manifest.store(&*self.disk, home)?)
-        };
-        faults::identify_then_store(|| self.identify(&identity), store)?;
+        // These fit the manifest before as well as this one.
+        faults::identify_first(|| self.identify(&identity))?;
+        in_place()?;
+        create_streams(&*self.disk, home, manifest)?;
+        manifest.store(&*self.disk, home)?;
         self.identify(&Identity { incarnation, next, ..identity })?;
         (self.database, self.incarnation) = (manifest.database, incarnation);
         Ok(())

@@ -23,18 +23,10 @@ pub(super) fn settle_manifest<E>(settle: impl FnOnce() -> Result<(), E>) -> Resu
     unless(Mutation::ManifestUnsettled, settle)
 }
 
-/// Writes the identities, and then stores the manifest ([`Mutation::IdentityLate`]).
+/// Writes the identities that fit the manifest before and the next one ([`Mutation::IdentityLate`]).
 #[inline(always)]
-pub(super) fn identify_then_store<E>(
-    identify: impl FnOnce() -> Result<(), E>,
-    store: impl FnOnce() -> Result<(), E>,
-) -> Result<(), E> {
-    if has(Mutation::IdentityLate) {
-        store()?;
-        return identify();
-    }
-    identify()?;
-    store()
+pub(super) fn identify_first<E>(identify: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::IdentityLate, identify)
 }
 
 /// Whether an identity fits a manifest ([`Mutation::IncarnationIgnored`]).

@@ -1,22 +1,24 @@
 //! Where the simulation makes the writing of a log wrong. What ships gets back what it gave, and does what it meant to.
 
-use osier_memory::{Batch, Closed, Reservation, Ring};
+use std::sync::Arc;
 
+use osier_memory::{Batch, Ring};
+
+use super::Log;
+use super::frontier::{Frontier, Lag};
 use crate::error::LogFailure;
-use crate::failpoint::{Mutation, has};
-use crate::ids::Stamp;
+use crate::failpoint::{Mutation, has, unless};
+use crate::ids::{Stamp, StreamId};
 use crate::io::OpenMode;
+use crate::log::acknowledge::queue::{Waiter, wake_all};
+use crate::log::format::batch::Certificate;
 
-/// Reserves room ([`Mutation::RoomAwaitedWithLocks`]).
+/// Waits for room, with the locks of the transaction held ([`Mutation::RoomAwaitedWithLocks`]).
 #[inline(always)]
-pub(super) fn reserve(
-    ring: &Ring,
-    record_bytes: usize,
-    order: impl FnOnce(Stamp, u64) -> Stamp,
-) -> Result<Option<Reservation<'_>>, Closed> {
-    match has(Mutation::RoomAwaitedWithLocks) {
-        true => ring.reserve(record_bytes, order).map(Some),
-        false => ring.try_reserve(record_bytes, order),
+pub(super) fn await_room(ring: &Ring, record_bytes: usize) {
+    if has(Mutation::RoomAwaitedWithLocks) {
+        // Where the ring is closed, the reservation finds that too.
+        let _ = ring.wait_for_room(record_bytes);
     }
 }
 
@@ -51,28 +53,38 @@ pub(super) fn sync(sync: impl Fn() -> Result<(), LogFailure>) -> Result<(), LogF
     }
 }
 
-/// Installs a segment and then records it as the newest ([`Mutation::NewestRecordedFirst`],
-/// [`Mutation::NewestUnrecorded`]).
+/// Records a segment as the newest before it is installed ([`Mutation::NewestRecordedFirst`]).
 #[inline(always)]
-pub(super) fn install_and_record<L, D>(
-    logger: &mut L,
-    install: impl FnOnce(&L) -> Result<D, LogFailure>,
-    record: impl Fn(&mut L) -> Result<(), LogFailure>,
-) -> Result<D, LogFailure> {
-    if has(Mutation::NewestRecordedFirst) {
-        record(logger)?;
-    }
-    let device = install(logger)?;
-    if !has(Mutation::NewestUnrecorded) {
-        record(logger)?;
-    }
-    Ok(device)
+pub(super) fn record_early(record: impl FnOnce() -> Result<(), LogFailure>) -> Result<(), LogFailure> {
+    if has(Mutation::NewestRecordedFirst) { record() } else { Ok(()) }
 }
 
-/// Whether streams count as durable up to a heartbeat before its marker is ([`Mutation::VolatileHeartbeat`]).
+/// Records a segment as the newest ([`Mutation::NewestUnrecorded`]).
 #[inline(always)]
-pub(super) fn beats_in_memory() -> bool {
-    has(Mutation::VolatileHeartbeat)
+pub(super) fn record(record: impl FnOnce() -> Result<(), LogFailure>) -> Result<(), LogFailure> {
+    unless(Mutation::NewestUnrecorded, record)
+}
+
+/// Counts a stream as durable up to a heartbeat of which no marker is written ([`Mutation::VolatileHeartbeat`]).
+#[inline(always)]
+pub(super) fn beat_in_memory<F: Frontier>(log: &Log, own: StreamId, lag: Lag, covered: &mut Vec<Arc<Waiter>>) {
+    if has(Mutation::VolatileHeartbeat) && lag != Lag::None {
+        let stamp = F::raise(log);
+        if log.stream(own).ring.certify_idle(stamp) {
+            log.acknowledger.publish(own, stamp, &[], covered);
+            wake_all(covered);
+        }
+    }
+}
+
+/// The same fault, for the streams that a batch certifies which is not written yet.
+#[inline(always)]
+pub(super) fn count_early(log: &Log, certificates: &[Certificate]) {
+    if has(Mutation::VolatileHeartbeat) {
+        let watermark = log.acknowledger.watermark();
+        certificates.iter().for_each(|certificate| watermark.raise(certificate.stream, certificate.stamp));
+        watermark.settle();
+    }
 }
 
 /// Whether a task that ends has died ([`Mutation::DeathIgnored`]).
@@ -81,14 +93,14 @@ pub(super) fn has_died(finished: bool) -> bool {
     !finished && !has(Mutation::DeathIgnored)
 }
 
-/// Whether a blank that cannot be filled with zeros is of no use ([`Mutation::ZerosDemanded`]).
+/// Fails where a full device leaves a blank without zeros ([`Mutation::ZerosDemanded`]).
 #[inline(always)]
-pub(super) fn demands_zeros() -> bool {
-    has(Mutation::ZerosDemanded)
+pub(super) fn demand_zeros(failure: LogFailure) -> Result<(), LogFailure> {
+    if has(Mutation::ZerosDemanded) { Err(failure) } else { Ok(()) }
 }
 
-/// Whether a directory is synced before a name in it changes again ([`Mutation::RenamedTwice`]).
+/// Syncs a directory before a name in it changes again ([`Mutation::RenamedTwice`]).
 #[inline(always)]
-pub(super) fn syncs_names() -> bool {
-    !has(Mutation::RenamedTwice)
+pub(super) fn sync_names<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::RenamedTwice, sync)
 }

@@ -145,9 +145,7 @@ impl<F: Frontier> Logger<F> {
             return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
         }
         let lag = F::lag(&self.log, self.id);
-        if lag != Lag::None && faults::beats_in_memory() {
-            self.beat_in_memory_only();
-        }
+        faults::beat_in_memory::<F>(&self.log, self.id, lag, &mut self.covered);
         match lag {
             Lag::Demanded => Move::Flush,
             _ if self.log.is_closing() && acknowledger.watermark().csn() >= acknowledger.demand() => Move::End,
@@ -206,11 +204,10 @@ impl<F: Frontier> Logger<F> {
             floor: faults::floor(self.log.acknowledger.watermark().dsn(self.id)),
             bytes: self.log.settings.segment_bytes,
         };
-        let install = |logger: &Self| {
-            let directory = logger.log.pool.directory(logger.id);
-            Device::install(&*logger.log.environment.disk, directory, blank, header, faults::open_mode())
-        };
-        let device = faults::install_and_record(self, install, Self::record_newest)?;
+        faults::record_early(|| self.record_newest())?;
+        let (disk, directory) = (&*self.log.environment.disk, self.log.pool.directory(self.id));
+        let device = Device::install(disk, directory, blank, header, faults::open_mode())?;
+        faults::record(|| self.record_newest())?;
         assert!(device.has_room(LogOffset(batch.end())), "a batch larger than a segment");
         self.device = Some(device);
         self.log.pool.began(self.id, header);
@@ -265,9 +262,7 @@ impl<F: Frontier> Logger<F> {
             csn: self.log.acknowledger.watermark().csn(),
             closed: WallTime::now(&*self.log.environment.clock),
         };
-        if faults::beats_in_memory() {
-            self.count_certificates_early();
-        }
+        faults::count_early(&self.log, &self.certificates);
         let certificates = &self.certificates;
         header.encode(&stream.identity, certificates, stream.ring.header_mut(batch));
         let device = self.device.as_mut().expect("make_room came before");
@@ -300,22 +295,6 @@ impl<F: Frontier> Logger<F> {
             // A sleeper does not know that it fell behind.
             acknowledger.wake_laggards(stamp);
         }
-    }
-
-    /// The deliberate fault: the stream counts as durable up to its heartbeat before the marker is.
-    fn beat_in_memory_only(&mut self) {
-        let stamp = F::raise(&self.log);
-        if self.stream().ring.certify_idle(stamp) {
-            self.log.acknowledger.publish(self.id, stamp, &[], &mut self.covered);
-            wake_all(&mut self.covered);
-        }
-    }
-
-    /// The same fault, for the streams that the batch at hand certifies.
-    fn count_certificates_early(&self) {
-        let watermark = self.log.acknowledger.watermark();
-        self.certificates.iter().for_each(|certificate| watermark.raise(certificate.stream, certificate.stamp));
-        watermark.settle();
     }
 
     fn count(&self, batch: &Batch) {

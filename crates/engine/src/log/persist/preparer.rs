@@ -403,11 +403,8 @@ impl Preparer {
         }
         self.streams[index].number = number + 1;
         // Before it is renamed again, as a segment (recovery/freeze.rs).
-        if faults::syncs_names() {
-            self.disk()
-                .sync_dir(&directory)
-                .map_err(|source| LogFailure::device("sync the directory", &directory, source))?;
-        }
+        faults::sync_names(|| self.disk().sync_dir(&directory))
+            .map_err(|source| LogFailure::device("sync the directory", &directory, source))?;
         let opened = self.disk().open(&blank, OpenMode::Write).and_then(|file| Ok((file.len()?, file)));
         let (length, file) = opened.map_err(|source| LogFailure::device("open", &blank, source))?;
         if length != self.log.pool.segment_bytes {
@@ -506,8 +503,8 @@ impl Preparer {
         let piece = &self.zeros[..self.zeros.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
         let written = blank.file.write_at(piece, blank.zeroed);
         match written.map_err(|source| Trouble::refused("fill", &blank.path, source)) {
-            Err(Trouble::Full(failure)) if faults::demands_zeros() => return Err(Trouble::Fatal(failure)),
-            Err(Trouble::Full(_)) => {
+            Err(Trouble::Full(failure)) => {
+                faults::demand_zeros(failure)?;
                 blank.is_refused = true;
                 return Ok(blank);
             }

@@ -106,7 +106,8 @@ impl Log {
         let stream = self.stream(stream);
         let end = |offset: u64| LogOffset(offset + record_bytes as u64);
         let order = |last, offset| order(last, end(offset));
-        let reserved = faults::reserve(&stream.ring, record_bytes, order);
+        faults::await_room(&stream.ring, record_bytes);
+        let reserved = stream.ring.try_reserve(record_bytes, order);
         let slot = |reservation| Slot::logged(stream, reservation);
         reserved.map(|reservation| reservation.map(slot)).map_err(|Closed| self.why_closed())
     }
