@@ -375,7 +375,8 @@ impl<'s> Transaction<'s> {
         }
     }
 
-    /// The record of a key, a placeholder where there was none, without reading it. Is one expected?
+    /// The record of a key, a placeholder where there was none, without reading it. `is_expected`: the key
+    /// probably has a record, so it is looked up before one is made.
     pub(super) fn index_record(
         &self,
         state: &mut TransactionState,

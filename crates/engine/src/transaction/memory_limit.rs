@@ -31,14 +31,15 @@ use crate::config::Config;
 use crate::error::{CheckpointError, TransactionError};
 use crate::io::Clock;
 
-/// For so many epochs a session waits for the readers of what it replaced.
+/// How many epochs, at most, a session waits for the last readers of the rows that it replaced.
 const PATIENCE_EPOCHS: u32 = 16;
 
-/// So often, and after so long, a thread of recovery looks whether the others have let go.
+/// How often a thread of recovery looks whether the other threads have released what they replaced.
 const RECOVERY_LOOKS: u32 = 1024;
+/// The pause between two such looks.
 const RECOVERY_PAUSE: Duration = Duration::from_micros(100);
 
-/// For so many epochs after a refusal memory is tight.
+/// How many epochs memory counts as tight after a refusal.
 const TIGHT_EPOCHS: u64 = 64;
 
 /// A session that leaves behind so many keys to purge does not wait for its next transaction with it.

@@ -23,7 +23,7 @@ use crate::transaction::shared::Shared;
 /// A key that had no row when it was noted.
 pub(crate) struct Purge {
     tree: Arc<RecordTree>,
-    /// Whose primary tree it is, if it is one.
+    /// The table whose primary tree `tree` is; `None` where it is the tree of a secondary index.
     table: Option<TableId>,
     key: Box<[u8]>,
     stamp: Stamp,

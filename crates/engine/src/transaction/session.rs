@@ -20,11 +20,11 @@ pub struct Session {
     receipts: ReceiptSource,
     state: Box<TransactionState>,
     shared: Arc<Shared>,
-    /// Goes after the participant.
+    /// Dropped after the participant.
     _admission: Admission,
 }
 
-/// One of the sessions that there may be.
+/// A place among `sessions_max`, given back on drop.
 struct Admission(Arc<Shared>);
 
 impl Admission {

@@ -1,5 +1,5 @@
 //! What the sessions of an open database share, and what its checkpointer, its ticker and its backups work with.
-//!
+
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub(crate) log: CommitLog,
     pub(crate) counters: Counters,
     next_stream: AtomicU32,
-    /// How many there are.
+    /// How many sessions there are.
     sessions: AtomicUsize,
     /// The snapshot that a checkpoint reads.
     pub(crate) snapshots: Snapshots,
@@ -34,14 +34,15 @@ pub(crate) struct Shared {
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
     has_orphans: AtomicBool,
-    /// Nothing commits any more, nor is anything that was read confirmed: another process may have the database.
+    /// Whether the database is closed: no transaction commits or validates any more, because another process may have the
+    /// directories open by now.
     is_closed: AtomicBool,
-    /// Epochs go on no more, and nothing that waits for one ever ends.
+    /// Whether the ticker has died: the epoch no longer rises, so whoever waits for one to end has to give up.
     pub(crate) has_no_ticker: AtomicBool,
 }
 
 impl Shared {
-    /// Of a database that begins to run.
+    /// Returns the shared state of a database that nobody uses yet.
     pub(crate) fn new(config: Config, store: Store, catalog: Catalog, log: CommitLog) -> Shared {
         Shared {
             counters: Counters::new(config.streams),
@@ -78,7 +79,7 @@ impl Shared {
         Ok(outcome)
     }
 
-    /// Ends every transaction that is not committed yet.
+    /// Refuses every commit from now on, also of transactions in progress.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }

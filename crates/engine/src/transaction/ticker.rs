@@ -27,7 +27,7 @@ struct Tick {
 }
 
 impl Ticker {
-    /// Of the thread.
+    /// The name of its thread.
     pub(crate) const NAME: &str = "osier-epoch";
 
     /// Advances the epoch of `shared` every `epoch_interval`.
