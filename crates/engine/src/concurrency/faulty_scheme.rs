@@ -118,6 +118,10 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         self.0.base(pin, writes)
     }
 
+    fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
+        self.0.unlock(pin, writes);
+    }
+
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
         let is_early = |write: &Write| {
             has(Mutation::UnlockBeforeInstall) || has(Mutation::LateIndexInsert) && write.is_placeholder
@@ -134,8 +138,8 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         }
     }
 
-    fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
-        self.0.abort(pin, writes);
+    fn end(&mut self, pin: &Pin<'_>) {
+        self.0.end(pin);
     }
 }
 

@@ -1,11 +1,16 @@
-//! Seam 1: how transactions are kept apart. A [`ConcurrencyControl`] is the state of one transaction: its accesses, and then the
-//! steps of its end, which the spine of `transaction/lifecycle.rs` calls in the order in which they stand here.
+//! Seam 1: how transactions are kept apart. A [`ConcurrencyControl`] is the state of one transaction: its beginning, its
+//! accesses, the steps of its commit, which the spine of `transaction/lifecycle.rs` calls in the order in which they stand
+//! here, and its end.
+//!
+//! Invariant: every transaction that begins also ends, once, on whatever path: committed, refused, rolled back or dropped.
 
 mod faults;
 #[cfg(feature = "mutations")]
 mod faulty_scheme;
 pub(crate) mod optimistic;
 mod scheme;
+#[cfg(test)]
+pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
 use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp, Version};
@@ -29,12 +34,13 @@ pub(crate) enum Found<'a> {
 /// A concurrency control scheme, as the state of one transaction after the other.
 ///
 /// Every access may wait for another transaction, and may fail: with a conflict, after which the transaction can only be
-/// rolled back. What it depends on ([`Dependency`]) is gathered by the accesses.
+/// rolled back (transaction/mod.rs sees to that). An access may lock; what it locked stays locked until the commit installs
+/// or the transaction ends. What a transaction depends on ([`Dependency`]) is gathered by the accesses.
 pub(crate) trait ConcurrencyControl {
     /// What a transaction depends on, as the protocol wants it.
     type Dependency: Dependency;
 
-    /// Forgets the previous transaction.
+    /// Begins a transaction; the previous one has ended.
     fn begin(&mut self);
 
     /// Observes a record's content or absence.
@@ -67,7 +73,7 @@ pub(crate) trait ConcurrencyControl {
     /// Returns what was observed so far.
     fn dependency(&self) -> &Self::Dependency;
 
-    /// Takes the write locks, all or none.
+    /// Takes the write locks that accesses did not take. Where it fails, it has given back what it took itself.
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError>;
 
     /// Checks, after the S-point, that everything observed is still so.
@@ -76,10 +82,15 @@ pub(crate) trait ConcurrencyControl {
     /// Returns the largest stamp that the commit must exceed: of everything observed and overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp;
 
+    /// Undoes [`ConcurrencyControl::lock`], without a trace. What accesses locked stays locked. The transaction does not commit,
+    /// and ends; or the log has no room, and it locks again when there is some.
+    fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet);
+
     /// Makes the writes visible under `stamp` and releases their locks. Old versions of rows that the snapshot before
     /// `interval` needs go to it.
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>);
 
-    /// Releases the locks without a trace.
-    fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet);
+    /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],
+    /// after everything else: the writes are installed, or they are rolled back.
+    fn end(&mut self, pin: &Pin<'_>);
 }

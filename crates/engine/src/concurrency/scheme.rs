@@ -7,16 +7,22 @@ use osier_memory::Stamp;
 #[cfg(feature = "mutations")]
 use super::faulty_scheme::Built;
 use super::optimistic::Optimistic;
+#[cfg(test)]
+use super::watched_for_tests::Watched;
 use crate::config::{ConcurrencyControlKind, Protocol};
 
 /// A scheme as it is.
 #[cfg(not(feature = "mutations"))]
 type Built<C> = C;
 
+/// A scheme whose callers nobody watches.
+#[cfg(not(test))]
+type Watched<C> = C;
+
 /// A scheme over what a protocol's transactions depend on.
 pub(crate) enum Scheme {
     /// Optimistic control over scalar stamps.
-    Optimistic(Built<Optimistic<Stamp>>),
+    Optimistic(Watched<Built<Optimistic<Stamp>>>),
 }
 
 impl Scheme {
@@ -24,7 +30,7 @@ impl Scheme {
     pub(crate) fn new(kind: ConcurrencyControlKind, protocol: Protocol) -> Scheme {
         match (kind, protocol) {
             (ConcurrencyControlKind::Optimistic, Protocol::None | Protocol::Serial | Protocol::Poplar) => {
-                Scheme::Optimistic(Built::default())
+                Scheme::Optimistic(Default::default())
             }
         }
     }

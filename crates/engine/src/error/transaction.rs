@@ -7,7 +7,7 @@
 #[non_exhaustive]
 pub enum TransactionError {
     /// Another transaction changed what this one read, before this one committed. Nothing of it took effect: run it
-    /// again.
+    /// again. Where an operation returns this, the transaction can only be rolled back; committing it returns this again.
     #[error("the transaction conflicts with another one on {what}; nothing of it took effect, run it again")]
     Conflict {
         /// What the two met on.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use osier_memory::{Held, Lookup, Record, Stamp, Version, VersionBox};
 
-use super::{TouchedTable, Transaction, TransactionState};
+use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, with_scheme};
 use crate::config::Config;
@@ -313,7 +313,7 @@ impl<'s> Transaction<'s> {
 
     /// Adds one write.
     pub(super) fn put(&self, state: &mut TransactionState, write: Write) -> Result<(), Error> {
-        with_scheme!(&mut state.scheme, control => control.write(&self.pin, write.record))?;
+        try_access!(state, control => control.write(&self.pin, write.record))?;
         state.writes.put(write);
         Ok(())
     }
@@ -334,7 +334,7 @@ impl<'s> Transaction<'s> {
                     }
                 }
                 Lookup::Absent(leaf) => {
-                    with_scheme!(&mut state.scheme, control => control.scan(leaf))?;
+                    try_access!(state, control => control.scan(leaf))?;
                     return Ok(None);
                 }
             }
@@ -352,7 +352,7 @@ impl<'s> Transaction<'s> {
         if state.writes.find(record).is_some() {
             return self.look_up(state, tree, key);
         }
-        match with_scheme!(&mut state.scheme, control => control.read_existence(&self.pin, record))? {
+        match try_access!(state, control => control.read_existence(&self.pin, record))? {
             Found::Present(version) => Ok(Some((record, Some(Content::Committed(version))))),
             Found::Absent => Ok(Some((record, None))),
             Found::Gone => self.look_up(state, tree, key),
@@ -397,7 +397,7 @@ impl<'s> Transaction<'s> {
         debug_assert_eq!(self.pin.get(inserted.entry).key(), key, "a tree leads to the record of the key");
         if let Some(change) = &inserted.change {
             state.writes.note_placeholder(inserted.entry, tree_ref);
-            with_scheme!(&mut state.scheme, control => control.inserted(change, inserted.entry, stamp))?;
+            try_access!(state, control => control.inserted(change, inserted.entry, stamp))?;
         }
         Ok((inserted.entry, inserted.change.is_some()))
     }
@@ -413,7 +413,7 @@ impl<'s> Transaction<'s> {
             let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
             return Ok(Some(write.pending.as_ref().map(own)));
         }
-        Ok(match with_scheme!(&mut state.scheme, control => control.read(&self.pin, record))? {
+        Ok(match try_access!(state, control => control.read(&self.pin, record))? {
             Found::Present(version) => Some(Some(Content::Committed(version))),
             Found::Absent => Some(None),
             Found::Gone => None,

@@ -159,7 +159,7 @@ impl Transaction<'_> {
             match self.replace_encoded(state, catalog, tree_ref, &key, version)? {
                 true => Ok(()),
                 // Dropped since this transaction touched it.
-                false => Err(TransactionError::ROW_CONFLICT.into()),
+                false => Err(state.lose(TransactionError::ROW_CONFLICT).into()),
             }
         })?;
         let state = &mut **self.state();

@@ -12,7 +12,8 @@
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
 //!   locks ends the process ([`critical`](mod@super::critical)).
-//! - Nobody waits for a device with locks held: where the log has no room they are given back, and it begins again.
+//! - Nobody waits for a device with the locks of a commit held: where the log has no room they are given back, and the commit
+//!   locks again when there is some.
 //! - What is overwritten or deleted beyond the boundary of a snapshot is kept for it; the epoch says so, hence the
 //!   announcement is read after it.
 //! - Locks are released with the install, before anything is durable; who reads the new rows inherits the stamp as
@@ -66,7 +67,7 @@ impl Commit<'_, '_> {
         let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes, give_up) {
             Ok(Some(slot)) => slot,
             otherwise => {
-                control.abort(self.pin, writes);
+                control.unlock(self.pin, writes);
                 return otherwise.map(|_no_room| None);
             }
         };

@@ -3,6 +3,8 @@
 //!
 //! Invariants:
 //! - Nothing is visible to others before the commit installs it; dropping a transaction undoes it.
+//! - Dropping it is also its end, on every path: committed or refused, it is dropped where the call that ends it returns.
+//! - A conflict that an access met is the outcome of the transaction, whatever its caller makes of it.
 //! - Rows handed out borrow from the transaction: its pin keeps their versions alive, and it must be gone before the
 //!   session begins the next one.
 
@@ -10,6 +12,8 @@ mod access;
 mod counters;
 mod critical;
 mod definition;
+#[cfg(test)]
+mod end_tests;
 mod faults;
 mod index_maintenance;
 pub(crate) mod lifecycle;
@@ -84,6 +88,8 @@ pub(crate) struct TransactionState {
     /// Distinguishes this session's transactions.
     sequence: u64,
     scheme: Scheme,
+    /// The conflict that one of the transaction's accesses met: it can only be rolled back.
+    conflict: Option<TransactionError>,
     writes: WriteSet,
     tables: Vec<TouchedTable>,
     /// Version of the catalog that `tables` was filled under.
@@ -107,6 +113,18 @@ struct TouchedTable {
     relied_on_in: u64,
 }
 
+/// Makes an access by the scheme of the transaction whose state `$state` is. A conflict that it meets becomes the outcome of the
+/// transaction, which can then only be rolled back.
+macro_rules! try_access {
+    ($state:expr, $control:ident => $access:expr) => {
+        match $crate::concurrency::with_scheme!(&mut $state.scheme, $control => $access) {
+            Err(conflict) => Err($state.lose(conflict)),
+            accessed => accessed,
+        }
+    };
+}
+use try_access;
+
 impl<'s> Transaction<'s> {
     fn begin(
         pin: Pin<'s>,
@@ -119,7 +137,7 @@ impl<'s> Transaction<'s> {
         let is_over = state.writes.is_clear() && state.definitions.is_empty();
         assert!(is_over, "a session runs one transaction after the other");
         state.sequence += 1;
-        with_scheme!(&mut state.scheme, control => control.begin());
+        state.conflict = None;
         state.writes.clear();
         state.savepoints.clear();
         state.definitions.clear();
@@ -130,6 +148,8 @@ impl<'s> Transaction<'s> {
             state.catalog_version = catalog_version;
         }
         purge::purge_some(&pin, shared, &mut state.purges);
+        // From here on a transaction is there to be dropped, which is its end.
+        with_scheme!(&mut state.scheme, control => control.begin());
         Transaction { pin, shared, stream, receipts, options, state: RefCell::new(state) }
     }
 
@@ -137,10 +157,10 @@ impl<'s> Transaction<'s> {
     /// observed, are durable.
     ///
     /// # Errors
-    /// [`TransactionError::Conflict`] where another transaction changed what this one read: nothing took effect, run it
-    /// again. [`TransactionError::TransactionTooLarge`] and [`TransactionError::MemoryLimit`], which tell of what it read: they
-    /// are returned when that was valid and, unless the transaction is relaxed, is durable. Any error of the log, once the
-    /// database is closed or poisoned.
+    /// [`TransactionError::Conflict`] where another transaction changed what this one read, or where an operation met one:
+    /// nothing took effect, run it again. [`TransactionError::TransactionTooLarge`] and [`TransactionError::MemoryLimit`],
+    /// which tell of what it read: they are returned when that was valid and, unless the transaction is relaxed, is durable.
+    /// Any error of the log, once the database is closed or poisoned.
     pub fn commit(self) -> Result<Receipt, Error> {
         match self.finish() {
             Err(refusal) if refusal.is_refusal() => self.refuse(refusal),
@@ -152,7 +172,8 @@ impl<'s> Transaction<'s> {
     /// giving up may be told to others as soon as the receipt is acknowledged.
     ///
     /// # Errors
-    /// [`TransactionError::Conflict`] where what was observed no longer holds: the reason is void, run it again.
+    /// [`TransactionError::Conflict`] where what was observed no longer holds, or where an operation met a conflict: the
+    /// reason is void, run it again.
     pub fn abort(self) -> Result<Receipt, Error> {
         self.roll_back();
         self.shared.counters.aborted(self.stream);
@@ -207,6 +228,7 @@ fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         self.roll_back();
+        with_scheme!(&mut self.state().scheme, control => control.end(&self.pin));
     }
 }
 
@@ -218,6 +240,9 @@ impl TransactionState {
         log: &CommitLog,
         catalog: &Catalog,
     ) -> Result<Outcome, Error> {
+        if let Some(conflict) = &self.conflict {
+            return Err(conflict.clone().into());
+        }
         let used = UsedDefinitions {
             catalog,
             tables: &self.tables,
@@ -248,6 +273,13 @@ impl TransactionState {
         })
     }
 
+    /// An access has met a conflict: from now on that is the transaction's outcome.
+    #[cold]
+    fn lose(&mut self, conflict: TransactionError) -> TransactionError {
+        self.conflict = Some(conflict.clone());
+        conflict
+    }
+
     /// Tidies up after a commit with this stamp, [`Stamp::ZERO`] where nothing was written.
     pub(crate) fn settle(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
         assert_eq!(stamp == Stamp::ZERO, self.writes.is_empty(), "who writes has a stamp, and nobody else");
@@ -274,6 +306,7 @@ impl TransactionState {
         TransactionState {
             sequence: 0,
             scheme,
+            conflict: None,
             writes: WriteSet::default(),
             tables: Vec::new(),
             catalog_version: 0,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use osier_memory::{Held, LeafScan, Record, ScanFrom};
 
 use super::access::Content;
-use super::{Transaction, TransactionState, faults};
-use crate::concurrency::{ConcurrencyControl, with_scheme};
+use super::{Transaction, TransactionState, faults, try_access};
+use crate::concurrency::ConcurrencyControl;
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
@@ -109,7 +109,7 @@ impl<'t> Scan<'t, '_> {
 
     fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         self.next_entry = 0;
-        with_scheme!(&mut state.scheme, control => control.scan(self.leaf.read()))
+        try_access!(state, control => control.scan(self.leaf.read()))
     }
 
     /// The next record of the range.

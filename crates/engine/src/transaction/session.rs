@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Runs `body` as a transaction and commits it, again after a conflict, up to `conflict_retries_max` times with
-    /// growing pauses.
+    /// growing pauses. A conflict that an operation returned to `body` counts whatever `body` makes of it.
     ///
     /// An error of `body` aborts the transaction. It is reported only when what `body` had observed was valid and is
     /// durable, so that an error never tells of something that a crash could undo; otherwise `body` runs again. A relaxed

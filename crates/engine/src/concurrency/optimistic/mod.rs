@@ -126,15 +126,19 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         writes.iter().map(|write| pin.get(write.record).word().stamp()).fold(self.reads.raw_dep.greatest(), Stamp::max)
     }
 
+    fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
+        writes.iter().for_each(|write| pin.get(write.record).unlock());
+    }
+
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
         for write in writes.iter_mut() {
             install(pin, write, stamp, interval);
         }
     }
 
-    fn abort(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
-        writes.iter().for_each(|write| pin.get(write.record).unlock());
-    }
+    /// Nothing is locked outside of a commit.
+    #[inline]
+    fn end(&mut self, _pin: &Pin<'_>) {}
 }
 
 /// Makes one write visible and releases its lock.

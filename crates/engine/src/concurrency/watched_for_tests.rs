@@ -1,0 +1,170 @@
+//! A scheme that watches its callers: in the unit tests of the engine every scheme is wrapped in it.
+//!
+//! It asserts what the seam promises to schemes: transactions begin and end in turn, accesses and commits lie in between, and
+//! what a commit locked is installed or unlocked before the end. It counts what the calling thread does, and lets it meet
+//! conflicts.
+
+use std::cell::Cell;
+
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp};
+
+use super::write_set::WriteSet;
+use super::{ConcurrencyControl, Found};
+use crate::error::TransactionError;
+
+/// What the transactions of a thread have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watch {
+    pub(crate) begun: u32,
+    pub(crate) ended: u32,
+    pub(crate) locked: u32,
+    pub(crate) unlocked: u32,
+    pub(crate) installed: u32,
+}
+
+/// A step that is to meet a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    Access,
+    Lock,
+}
+
+thread_local! {
+    static WATCH: Cell<Watch> = const { Cell::new(Watch { begun: 0, ended: 0, locked: 0, unlocked: 0, installed: 0 }) };
+    static LOST: Cell<Option<Lost>> = const { Cell::new(None) };
+}
+
+/// Returns what the calling thread has done since it asked last.
+pub(crate) fn watched() -> Watch {
+    WATCH.take()
+}
+
+/// Lets the next such step of the calling thread meet a conflict of which its validation knows nothing.
+pub(crate) fn lose_next(step: Lost) {
+    LOST.set(Some(step));
+}
+
+fn count(count: impl FnOnce(&mut Watch)) {
+    let mut watch = WATCH.get();
+    count(&mut watch);
+    WATCH.set(watch);
+}
+
+fn meet(step: Lost) -> Result<(), TransactionError> {
+    match LOST.get() {
+        Some(lost) if lost == step => {
+            LOST.set(None);
+            Err(TransactionError::ROW_CONFLICT)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A scheme, and where its transaction stands.
+#[derive(Default)]
+pub(crate) struct Watched<C> {
+    control: C,
+    is_open: bool,
+    is_locked: bool,
+}
+
+impl<C> Watched<C> {
+    fn access(&mut self) -> Result<&mut C, TransactionError> {
+        assert!(self.is_open && !self.is_locked, "an access lies between the beginning and the commit");
+        meet(Lost::Access)?;
+        Ok(&mut self.control)
+    }
+}
+
+impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
+    type Dependency = C::Dependency;
+
+    fn begin(&mut self) {
+        assert!(!self.is_open, "the previous transaction has ended");
+        self.is_open = true;
+        count(|watch| watch.begun += 1);
+        self.control.begin();
+    }
+
+    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+        self.access()?.read(pin, record)
+    }
+
+    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+        self.access()?.read_existence(pin, record)
+    }
+
+    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
+        self.access()?.scan(leaf)
+    }
+
+    fn depend(&mut self, stamp: Stamp) {
+        assert!(self.is_open && !self.is_locked, "what is relied on is read before the commit");
+        self.control.depend(stamp);
+    }
+
+    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<(), TransactionError> {
+        self.access()?.write(pin, record)
+    }
+
+    fn inserted(
+        &mut self,
+        change: &LeafChange,
+        placeholder: Held<Record>,
+        stamp: Stamp,
+    ) -> Result<(), TransactionError> {
+        self.access()?.inserted(change, placeholder, stamp)
+    }
+
+    fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>) {
+        assert!(self.is_open && !self.is_locked, "writes are rolled back before the end");
+        self.control.discarded(pin, record);
+    }
+
+    fn dependency(&self) -> &C::Dependency {
+        self.control.dependency()
+    }
+
+    fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
+        assert!(self.is_open && !self.is_locked, "a commit locks once");
+        meet(Lost::Lock)?;
+        self.control.lock(pin, writes)?;
+        self.is_locked = true;
+        count(|watch| watch.locked += 1);
+        Ok(())
+    }
+
+    fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
+        assert!(self.is_open && self.is_locked != writes.is_empty(), "whoever writes has locked, and nobody else");
+        self.control.validate(pin, writes)
+    }
+
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+        assert!(self.is_locked, "what is overwritten is locked");
+        self.control.base(pin, writes)
+    }
+
+    fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
+        assert!(self.is_locked, "what is unlocked was locked");
+        self.is_locked = false;
+        count(|watch| watch.unlocked += 1);
+        self.control.unlock(pin, writes);
+    }
+
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
+        assert!(self.is_locked, "what is installed is locked");
+        self.is_locked = false;
+        count(|watch| watch.installed += 1);
+        self.control.install(pin, writes, stamp, interval);
+    }
+
+    fn end(&mut self, pin: &Pin<'_>) {
+        assert!(
+            self.is_open && !self.is_locked,
+            "a transaction that has begun ends once, without the locks of a commit"
+        );
+        self.is_open = false;
+        count(|watch| watch.ended += 1);
+        self.control.end(pin);
+    }
+}
