@@ -15,7 +15,7 @@ pub(crate) mod write_set;
 
 use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp, Version};
 
-pub(crate) use scheme::{Scheme, with_scheme};
+pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
 use crate::concurrency::write_set::WriteSet;
 use crate::error::TransactionError;

@@ -16,15 +16,16 @@ use crate::log::protocol::none::Unlogged;
 use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
 use crate::log::protocol::serial::{Serial, SerialFrontier};
 
-/// The protocol of an open database, erased; [`with_protocol`] gives it its type again.
+/// The protocol of an open database, erased; `with_pair` (concurrency/scheme.rs) gives it its type again.
 pub(crate) enum ActiveProtocol {
     None(Built<Unlogged>),
     Serial(Built<Serial>),
     Poplar(Built<Poplar>),
 }
 
-/// Evaluates `$body` with `$protocol` bound to whichever [`LogProtocol`](super::protocol::LogProtocol) there is: one match
-/// for each commit.
+/// Evaluates `$body` with `$protocol` bound to whichever [`LogProtocol`](super::protocol::LogProtocol) there is: for tests of the
+/// log alone, whose transactions depend on scalar stamps.
+#[cfg(test)]
 macro_rules! with_protocol {
     ($log:expr, $protocol:ident => $body:expr) => {
         match $log.protocol() {
@@ -34,6 +35,7 @@ macro_rules! with_protocol {
         }
     };
 }
+#[cfg(test)]
 pub(crate) use with_protocol;
 
 /// The commit log of an open database.
@@ -66,7 +68,7 @@ impl CommitLog {
         Ok(CommitLog { protocol, running: Some(running) })
     }
 
-    /// Returns the protocol, for [`with_protocol`].
+    /// Returns the protocol.
     #[inline]
     pub(crate) fn protocol(&self) -> &ActiveProtocol {
         &self.protocol

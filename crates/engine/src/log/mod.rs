@@ -21,4 +21,6 @@ mod tests;
 #[cfg(test)]
 pub(crate) mod world_for_tests;
 
-pub(crate) use commit_log::{ActiveProtocol, CommitLog, with_protocol};
+#[cfg(test)]
+pub(crate) use commit_log::with_protocol;
+pub(crate) use commit_log::{ActiveProtocol, CommitLog};

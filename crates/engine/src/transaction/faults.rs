@@ -1,22 +1,20 @@
 //! Where the simulation makes transactions wrong. What ships gets back what it gave, and does what it meant to.
 
-use osier_memory::{Interval, Pin, Snapshots, Stamp};
+#[cfg(not(feature = "mutations"))]
+use osier_memory::Snapshots;
+use osier_memory::{Pin, Stamp};
 
 use super::access::{Content, Looked};
-use super::{Transaction, TransactionState};
-use crate::concurrency::write_set::TreeRef;
+use super::payload::Payload;
+use super::{Commit, Transaction, TransactionState};
+use crate::concurrency::ConcurrencyControl;
+use crate::concurrency::write_set::{TreeRef, WriteSet};
 use crate::error::TransactionError;
-use crate::failpoint::{Mutation, has, is_simulated};
+use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, TableId};
-use crate::log::persist::Slot;
+use crate::log::format::record;
+use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
-
-/// A look for a snapshot before the locks are held, which counts where it finds none ([`Mutation::StaleAnnouncement`]).
-#[inline(always)]
-pub(super) fn early_interval<'c>(snapshots: &'c Snapshots, pin: &'c Pin<'_>) -> Option<Interval<'c>> {
-    let is_stale = has(Mutation::StaleAnnouncement) && !snapshots.is_active(pin);
-    is_stale.then(|| snapshots.interval(pin, Epoch(u64::MAX)))
-}
 
 /// The epoch of a transaction that has validated ([`Mutation::LateEpoch`]).
 #[inline(always)]
@@ -24,28 +22,16 @@ pub(super) fn epoch(pin: &Pin<'_>, epoch: Epoch) -> Epoch {
     if has(Mutation::LateEpoch) { pin.current_epoch() } else { epoch }
 }
 
-/// The epoch in which versions are overwritten, as a snapshot is told ([`Mutation::NotRetained`],
-/// [`Mutation::RetainedForAnother`]).
+/// Whether a thread that dies with locks held ends the process ([`Mutation::DeathWithLocks`]).
 #[inline(always)]
-pub(super) fn overwritten_in(epoch: Epoch) -> Epoch {
-    match epoch {
-        _ if has(Mutation::NotRetained) => Epoch(0),
-        Epoch(epoch) if has(Mutation::RetainedForAnother) => Epoch(epoch + 1),
-        epoch => epoch,
-    }
+pub(super) fn ends_process(ends_process: bool) -> bool {
+    ends_process && !has(Mutation::DeathWithLocks)
 }
 
-/// Whether a thread that dies with locks held ends the process: not where a simulator sees to it, nor with
-/// [`Mutation::DeathWithLocks`].
+/// Waits until what an error tells of is durable ([`Mutation::ErrorToldAtOnce`]).
 #[inline(always)]
-pub(super) fn ends_process() -> bool {
-    !is_simulated() && !has(Mutation::DeathWithLocks)
-}
-
-/// Whether an error waits until what it tells of is durable ([`Mutation::ErrorToldAtOnce`]).
-#[inline(always)]
-pub(super) fn waits_for_errors() -> bool {
-    !has(Mutation::ErrorToldAtOnce)
+pub(super) fn wait_for_errors<E>(wait: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::ErrorToldAtOnce, wait)
 }
 
 /// Whether definitions hold ([`Mutation::DefinitionUnchecked`]).
@@ -60,10 +46,10 @@ pub(super) fn logged(id: TableId) -> Option<TableId> {
     (id >= TableId::FIRST_USER || !has(Mutation::CatalogUnlogged)).then_some(id)
 }
 
-/// Whether a scan observes a leaf to which it goes on ([`Mutation::LaterLeavesUnobserved`]).
+/// Observes a leaf to which a scan goes on ([`Mutation::LaterLeavesUnobserved`]).
 #[inline(always)]
-pub(super) fn observes_later_leaves() -> bool {
-    !has(Mutation::LaterLeavesUnobserved)
+pub(super) fn observe_later_leaf<E>(observe: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::LaterLeavesUnobserved, observe)
 }
 
 /// The entry of a unique index, as it is now and without having been observed ([`Mutation::UniqueUnobserved`]); `None`: it is to
@@ -113,8 +99,72 @@ pub(super) fn left_behind(stamp: Stamp) -> Stamp {
     if has(Mutation::EarlyPurge) { Stamp::ZERO } else { stamp }
 }
 
-/// Takes the number of a transaction that drew it and does not commit ([`Mutation::AbortedLogged`]).
+/// Logs a transaction that drew its number and did not validate, under another one: its own is skipped
+/// ([`Mutation::AbortedLogged`]).
 #[inline(always)]
-pub(super) fn give_up<'l>(slot: Slot<'l>, write_record: impl FnOnce(Slot<'l>)) {
-    if has(Mutation::AbortedLogged) { write_record(slot) } else { slot.skip() }
+pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
+    commit: &Commit<'_, '_>,
+    control: &C,
+    protocol: &P,
+    writes: &WriteSet,
+    payload: &impl Payload,
+    epoch: Epoch,
+) {
+    if has(Mutation::AbortedLogged) && matches!(protocol.stamp_order(), StampOrder::BeforeValidation) {
+        let record_bytes = record::encoded_len(control.dependency(), payload.encoded_len(commit.pin, writes));
+        let base = control.base(commit.pin, writes);
+        if let Ok(Some(slot)) = protocol.stamp(commit.stream, base, record_bytes) {
+            commit.write_record(slot, control, writes, payload, epoch);
+        }
+    }
+}
+
+/// The snapshots, as a commit asks about them.
+#[cfg(not(feature = "mutations"))]
+pub(super) type Announced<'c> = &'c Snapshots;
+
+/// Returns the snapshots for a commit.
+#[cfg(not(feature = "mutations"))]
+pub(super) fn announced<'c>(snapshots: &'c Snapshots, _pin: &'c Pin<'_>) -> Announced<'c> {
+    snapshots
+}
+
+#[cfg(feature = "mutations")]
+pub(super) use wrapped::{Announced, announced};
+
+#[cfg(feature = "mutations")]
+mod wrapped {
+    use std::cell::Cell;
+
+    use osier_memory::{Interval, Pin, Snapshots};
+
+    use crate::failpoint::{Mutation, has};
+    use crate::ids::Epoch;
+
+    /// The snapshots, with the faults that are built into the calling thread.
+    pub(crate) struct Announced<'c> {
+        snapshots: &'c Snapshots,
+        /// What was found before the locks were held ([`Mutation::StaleAnnouncement`]).
+        stale: Cell<Option<Interval<'c>>>,
+    }
+
+    /// Wraps the snapshots, before the locks are held.
+    pub(crate) fn announced<'c>(snapshots: &'c Snapshots, pin: &'c Pin<'_>) -> Announced<'c> {
+        // A look that finds a snapshot does no harm.
+        let is_stale = has(Mutation::StaleAnnouncement) && !snapshots.is_active(pin);
+        let stale = is_stale.then(|| snapshots.interval(pin, Epoch(u64::MAX)));
+        Announced { snapshots, stale: Cell::new(stale) }
+    }
+
+    impl<'c> Announced<'c> {
+        /// As [`Snapshots::interval`] ([`Mutation::NotRetained`], [`Mutation::RetainedForAnother`]).
+        pub(crate) fn interval(&self, pin: &'c Pin<'_>, epoch: Epoch) -> Interval<'c> {
+            let overwritten_in = match epoch {
+                _ if has(Mutation::NotRetained) => Epoch(0),
+                Epoch(epoch) if has(Mutation::RetainedForAnother) => Epoch(epoch + 1),
+                epoch => epoch,
+            };
+            self.stale.take().unwrap_or_else(|| self.snapshots.interval(pin, overwritten_in))
+        }
+    }
 }

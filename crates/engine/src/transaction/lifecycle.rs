@@ -19,9 +19,9 @@
 //! - Locks are released with the install, before anything is durable; who reads the new rows inherits the stamp as
 //!   `raw_dep` and is acknowledged no earlier.
 
-use osier_memory::{Pin, Snapshots};
+use osier_memory::Pin;
 
-use super::faults;
+use super::faults::{self, Announced};
 use super::payload::Payload;
 use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::write_set::WriteSet;
@@ -37,7 +37,7 @@ use crate::transaction::memory_limit::MemoryLimit;
 pub(crate) struct Commit<'c, 'p> {
     pub(crate) pin: &'c Pin<'p>,
     pub(crate) stream: StreamId,
-    pub(crate) snapshots: &'c Snapshots,
+    pub(crate) snapshots: Announced<'c>,
     pub(crate) transaction_log_bytes_max: usize,
     pub(crate) memory: &'c MemoryLimit,
 }
@@ -54,7 +54,6 @@ impl Commit<'_, '_> {
         record_bytes: usize,
     ) -> Result<Option<Committed<C::Dependency>>, Error> {
         assert!(!writes.is_empty(), "a transaction without writes only observes");
-        let early_interval = faults::early_interval(self.snapshots, self.pin);
 
         control.lock(self.pin, writes)?;
         yield_at(Point::Locked);
@@ -63,20 +62,23 @@ impl Commit<'_, '_> {
         assert!(epoch >= self.pin.epoch(), "epochs only rise");
         yield_at(Point::Ordered);
 
-        let give_up = |slot| faults::give_up(slot, |slot| self.write_record(slot, control, writes, payload, epoch));
-        let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes, give_up) {
+        let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes) {
             Ok(Some(slot)) => slot,
-            otherwise => {
+            Ok(None) => {
                 control.unlock(self.pin, writes);
-                return otherwise.map(|_no_room| None);
+                return Ok(None);
+            }
+            Err(refusal) => {
+                faults::log_aborted(self, control, protocol, writes, payload, epoch);
+                control.unlock(self.pin, writes);
+                return Err(refusal);
             }
         };
         let epoch = faults::epoch(self.pin, epoch);
         let stamp = slot.stamp();
         yield_at(Point::Reserved);
 
-        let overwritten_in = faults::overwritten_in(epoch);
-        let interval = early_interval.unwrap_or_else(|| self.snapshots.interval(self.pin, overwritten_in));
+        let interval = self.snapshots.interval(self.pin, epoch);
         let rows = writes.iter().filter(|write| write.tree_ref.index.is_none());
         interval.expect(rows.map(|write| self.pin.get(write.record)));
 
@@ -87,7 +89,7 @@ impl Commit<'_, '_> {
         Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.dependency().clone() }))
     }
 
-    fn write_record<C: ConcurrencyControl, L: Payload>(
+    pub(super) fn write_record<C: ConcurrencyControl, L: Payload>(
         &self,
         slot: Slot<'_>,
         control: &C,
@@ -103,7 +105,6 @@ impl Commit<'_, '_> {
     }
 
     /// Validates what was read and draws the order number, in the order that the protocol asks for. `None`: the log has no room.
-    /// `give_up` takes a number that was drawn in vain.
     fn order<'l, C: ConcurrencyControl, P: LogProtocol>(
         &self,
         control: &C,
@@ -111,7 +112,6 @@ impl Commit<'_, '_> {
         writes: &WriteSet,
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
         record_bytes: usize,
-        give_up: impl FnOnce(Slot<'l>),
     ) -> Result<Option<Slot<'l>>, Error> {
         let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
         let stamp = || {
@@ -135,7 +135,7 @@ impl Commit<'_, '_> {
                 match validate() {
                     Ok(()) => Ok(Some(slot)),
                     Err(conflict) => {
-                        give_up(slot);
+                        slot.skip();
                         Err(conflict.into())
                     }
                 }

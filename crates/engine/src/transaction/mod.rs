@@ -41,11 +41,11 @@ pub use session::Session;
 
 use crate::catalog::Catalog;
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Scheme, with_scheme};
-use crate::error::{Error, TransactionError};
+use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
+use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
+use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
-use crate::log::{CommitLog, with_protocol};
 use crate::table::Table;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
@@ -199,10 +199,24 @@ impl<'s> Transaction<'s> {
         outcome
     }
 
+    /// Commits the writes, or validates what was observed where there are none.
     fn finish(&self) -> Result<Receipt, Error> {
-        let state = &mut self.state();
+        let (state, shared) = (&mut **self.state(), self.shared);
         assert!(!self.options.read_only || state.writes.is_clear(), "a transaction that may not write has written");
-        let outcome = self.shared.commit(&self.pin, self.stream, state)?;
+        if shared.is_closed() {
+            return Err(LogError::Closed.into());
+        }
+
+        let commit = Commit {
+            pin: &self.pin,
+            stream: self.stream,
+            snapshots: faults::announced(&shared.snapshots, &self.pin),
+            transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
+            memory: &shared.memory,
+        };
+        let outcome = state.commit(&commit, &shared.log, &shared.catalog)?;
+        state.settle(shared, &self.pin, outcome.stamp);
+
         Ok(match self.options.durability {
             Durability::Durable => self.receipts.durable(outcome),
             Durability::Relaxed => self.receipts.relaxed(outcome),
@@ -222,7 +236,7 @@ impl<'s> Transaction<'s> {
 
 /// Waits until what was observed is durable, before an error that rests on it is returned: no crash undoes its reason then.
 fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
-    if faults::waits_for_errors() { Ok(observed.wait()?) } else { Ok(()) }
+    Ok(faults::wait_for_errors(|| observed.wait())?)
 }
 
 impl Drop for Transaction<'_> {
@@ -234,12 +248,7 @@ impl Drop for Transaction<'_> {
 
 impl TransactionState {
     /// Runs the spine on this transaction, again where the log had no room.
-    pub(crate) fn commit(
-        &mut self,
-        commit: &Commit<'_, '_>,
-        log: &CommitLog,
-        catalog: &Catalog,
-    ) -> Result<Outcome, Error> {
+    fn commit(&mut self, commit: &Commit<'_, '_>, log: &CommitLog, catalog: &Catalog) -> Result<Outcome, Error> {
         if let Some(conflict) = &self.conflict {
             return Err(conflict.clone().into());
         }
@@ -253,22 +262,20 @@ impl TransactionState {
         };
         let payload = Values { table_id: |tree_ref| logged_table(used.tables, tree_ref) };
         let writes = &mut self.writes;
-        with_scheme!(&mut self.scheme, control => {
+        with_pair!(&mut self.scheme, log, (control, protocol) => {
             if writes.is_empty() {
-                let committed = commit.observe(control, writes, || used.hold())?;
-                return Ok(with_protocol!(log, protocol => committed.outcome(protocol)));
+                return Ok(commit.observe(control, writes, || used.hold())?.outcome(protocol));
             }
             let record_bytes = commit.admit(control, writes, &payload)?;
             loop {
-                let outcome = with_protocol!(log, protocol => {
-                    let run = || commit.run(control, protocol, writes, &payload, || used.hold(), record_bytes);
-                    let committed = critical(|| used.announcing(run))?;
-                    committed.map(|committed| committed.outcome(protocol))
-                });
-                match outcome {
-                    Some(outcome) => return Ok(outcome),
-                    None => log.wait_for_room(commit.stream, record_bytes)?,
+                let change = used.announce_change();
+                let run = || commit.run(control, protocol, writes, &payload, || used.hold(), record_bytes);
+                if let Some(committed) = critical(run)? {
+                    change.has_committed();
+                    return Ok(committed.outcome(protocol));
                 }
+                drop(change);
+                log.wait_for_room(commit.stream, record_bytes)?;
             }
         })
     }
@@ -281,7 +288,7 @@ impl TransactionState {
     }
 
     /// Tidies up after a commit with this stamp, [`Stamp::ZERO`] where nothing was written.
-    pub(crate) fn settle(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
+    fn settle(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
         assert_eq!(stamp == Stamp::ZERO, self.writes.is_empty(), "who writes has a stamp, and nobody else");
         if !self.definitions.is_empty() {
             critical(|| self.publish_definitions(shared, stamp));
@@ -335,7 +342,7 @@ struct UsedDefinitions<'s> {
     changes_own: bool,
 }
 
-impl UsedDefinitions<'_> {
+impl<'s> UsedDefinitions<'s> {
     /// Checks that the definitions are as they were.
     fn hold(&self) -> Result<(), TransactionError> {
         let own = u64::from(self.changes_own);
@@ -347,17 +354,30 @@ impl UsedDefinitions<'_> {
         if faults::definitions_hold(hold) { Ok(()) } else { Err(TransactionError::ROW_CONFLICT) }
     }
 
-    /// Runs a commit. Where it changes definitions, others that commit see that while it does.
-    fn announcing<T>(&self, run: impl FnOnce() -> Result<Option<T>, Error>) -> Result<Option<T>, Error> {
-        if !self.changes_own {
-            return run();
+    /// Before a commit: where it changes definitions, others that commit see that from now on.
+    fn announce_change(&self) -> AnnouncedChange<'s> {
+        if self.changes_own {
+            self.catalog.begin_change();
         }
-        self.catalog.begin_change();
-        let committed = run();
-        if !matches!(committed, Ok(Some(_))) {
-            self.catalog.end_change(false);
+        AnnouncedChange(self.changes_own.then_some(self.catalog))
+    }
+}
+
+/// A change of definitions, if there is one, that others see coming until this is dropped.
+struct AnnouncedChange<'s>(Option<&'s Catalog>);
+
+impl AnnouncedChange<'_> {
+    /// Others see the change until its definitions are published.
+    fn has_committed(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AnnouncedChange<'_> {
+    fn drop(&mut self) {
+        if let Some(catalog) = self.0 {
+            catalog.end_change(false);
         }
-        committed
     }
 }
 

@@ -100,9 +100,7 @@ impl<'t> Scan<'t, '_> {
             yield_at(Point::Scanning);
             self.tree.scan_next(&self.transaction.pin, &mut self.leaf);
             self.next_entry = 0;
-            if faults::observes_later_leaves() {
-                self.enter_leaf(state)?;
-            }
+            faults::observe_later_leaf(|| self.enter_leaf(state))?;
         }
         Ok(within)
     }

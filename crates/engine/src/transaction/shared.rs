@@ -2,16 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use osier_memory::Snapshots;
 use osier_memory::sync::{Mutex, lock};
-use osier_memory::{Pin, Snapshots};
 
+use super::Purge;
 use super::counters::Counters;
-use super::lifecycle::Commit;
-use super::{Purge, TransactionState};
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
-use crate::error::{Error, LogError, TransactionError};
+use crate::error::TransactionError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -61,27 +60,15 @@ impl Shared {
         }
     }
 
-    /// The last step of a transaction: commits what `state` holds, or validates it where it holds no writes.
-    pub(crate) fn commit(
-        &self,
-        pin: &Pin<'_>,
-        stream: StreamId,
-        state: &mut TransactionState,
-    ) -> Result<Outcome, Error> {
-        if self.is_closed.load(Ordering::Acquire) {
-            return Err(LogError::Closed.into());
-        }
-        let transaction_log_bytes_max = self.config.transaction_log_bytes_max;
-        let Shared { snapshots, memory, .. } = self;
-        let commit = Commit { pin, stream, snapshots, transaction_log_bytes_max, memory };
-        let outcome = state.commit(&commit, &self.log, &self.catalog)?;
-        state.settle(self, pin, outcome.stamp);
-        Ok(outcome)
-    }
-
     /// Refuses every commit from now on, also of transactions in progress.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Whether [`Shared::close`] was called.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     /// Returns the state of concurrency control for a new session.

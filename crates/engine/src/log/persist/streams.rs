@@ -114,7 +114,7 @@ impl Log {
 
     /// Blocks until there is room for a record in a stream.
     pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
-        self.is_at_home();
+        self.is_own_process();
         self.stream(stream).ring.wait_for_room(record_bytes).map_err(|Closed| self.why_closed())
     }
 
@@ -186,7 +186,7 @@ impl Loggers for Log {
     }
 
     fn are_here(&self) -> bool {
-        self.is_at_home()
+        self.is_own_process()
     }
 
     fn lead(&self, stream: StreamId) -> bool {
