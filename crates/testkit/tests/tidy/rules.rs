@@ -190,8 +190,11 @@ pub fn banned_paths(source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// The spine, in which hooks take a line each.
+const SPINE: &str = "crates/engine/src/transaction/lifecycle.rs";
+
 /// Deliberate faults of the engine: only in hooks with names, beside the steps, and in wrappers of the seams, so that the
-/// steps read without them.
+/// steps read without them. A hook takes what ships and gives it back: a branch that asks a hook alone is a switch, too.
 pub fn deliberate_faults(source: &Source) -> Vec<Finding> {
     let is_hook = ["/faults.rs", "/faulty_scheme.rs", "/failpoint.rs"].iter().any(|name| source.path.ends_with(name));
     if !source.path.starts_with("crates/engine/src/") || is_hook || source.is_test() {
@@ -200,7 +203,70 @@ pub fn deliberate_faults(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     fault_switches(source.file.to_token_stream(), &mut found);
     let finding = |line| Finding::new(line, "a step asks for a `Mutation`; move that into a hook in `faults.rs`");
-    found.into_iter().map(finding).collect()
+    let mut findings: Vec<Finding> = found.into_iter().map(finding).collect();
+
+    let mut branches = Branches::default();
+    branches.visit_file(&source.file);
+    let finding =
+        |line| Finding::new(line, "a branch asks a hook alone; give the hook the step or what the step decides");
+    findings.extend(branches.0.into_iter().map(finding));
+
+    if source.path == SPINE {
+        let is_line = |line: &str| line.ends_with(';') && (line.starts_with("let ") || line.starts_with("faults::"));
+        let lines = (1..).zip(source.text.lines().map(str::trim));
+        let bent = lines.filter(|(_, line)| line.contains("faults::") && !line.starts_with("use ") && !is_line(line));
+        findings.extend(bent.map(|(line, _)| Finding::new(line, "in the spine a hook is one statement on one line")));
+    }
+    findings
+}
+
+/// The lines of branches whose whole condition is a call of a hook without an argument, or its opposite, in code that ships.
+#[derive(Default)]
+struct Branches(Vec<usize>);
+
+impl Branches {
+    fn look_at(&mut self, condition: &syn::Expr) {
+        let condition = match condition {
+            syn::Expr::Unary(not) => &*not.expr,
+            condition => condition,
+        };
+        if let syn::Expr::Call(call) = condition
+            && call.args.is_empty()
+            && let syn::Expr::Path(hook) = &*call.func
+            && hook.path.segments.iter().rev().nth(1).is_some_and(|module| module.ident == "faults")
+        {
+            self.0.push(call.span().start().line);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Branches {
+    fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
+        self.look_at(&branch.cond);
+        visit::visit_expr_if(self, branch);
+    }
+    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
+        arm.guard.iter().for_each(|(_, guard)| self.look_at(guard));
+        visit::visit_arm(self, arm);
+    }
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !is_simulated(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if !is_simulated(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+}
+
+/// Whether attributes say that something is built for the simulation only.
+fn is_simulated(attributes: &[syn::Attribute]) -> bool {
+    let is_mutations = |attribute: &syn::Attribute| {
+        attribute.to_token_stream().to_string().replace(' ', "") == "#[cfg(feature=\"mutations\")]"
+    };
+    attributes.iter().any(is_mutations)
 }
 
 /// The lines of `has(Mutation ...)` and `unless(Mutation ...)`.
@@ -378,6 +444,18 @@ mod tests {
         assert!(deliberate_faults(&source("crates/engine/src/log/faults.rs", text)).is_empty());
         assert!(deliberate_faults(&source("crates/engine/src/failpoint.rs", text)).is_empty());
         assert!(deliberate_faults(&source("crates/testkit/src/a.rs", text)).is_empty());
+    }
+
+    #[test]
+    fn branches_on_hooks_alone_are_found() {
+        let text = "fn f() {\n if faults::is_off() {}\n if !super::faults::is_on() {}\n match x { _ if faults::is_off() => {} }\n\
+                    if faults::is_due(due) {}\n faults::sync(|| g());\n}\n\
+                    #[cfg(feature = \"mutations\")]\nfn g() { if faults::is_off() {} }";
+        assert_eq!(lines(&deliberate_faults(&source("crates/engine/src/a.rs", text))), [2, 3, 4]);
+        let spine = "use super::faults::{self, A};\nfn f() {\n let epoch = faults::epoch(epoch);\n faults::log(x);\n\
+                     let x = y.unwrap_or_else(\n || faults::other(y));\n run(faults::other(y));\n}";
+        assert_eq!(lines(&deliberate_faults(&source(SPINE, spine))), [6, 7]);
+        assert!(deliberate_faults(&source("crates/engine/src/a.rs", spine)).is_empty());
     }
 
     #[test]
