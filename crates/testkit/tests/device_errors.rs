@@ -164,11 +164,11 @@ fn short_life(disk: &SimDisk, faults: Faults, id: i64) -> Result<(), Error> {
 
 /// Syncs of a directory fail in two lives, a life later the power fails in one, and what it keeps is drawn by seed. What the
 /// lives after that say of it.
-fn after_a_directory_that_failed() -> Result<(), String> {
+fn after_a_directory_that_failed() -> Vec<String> {
     let prepared = prepare(1);
     let positions = || 5..8;
     let choices = positions().flat_map(|a| positions().flat_map(move |b| positions().map(move |c| (a, b, c))));
-    for ((first, second, crashed), seed) in choices.flat_map(|choice| (0..8).map(move |seed| (choice, seed))) {
+    let lives = |((first, second, crashed), seed)| {
         let mut disk = prepared.clone();
         for failed in [first, second] {
             disk = disk.kill(seed);
@@ -177,15 +177,17 @@ fn after_a_directory_that_failed() -> Result<(), String> {
         let disk = disk.kill(seed);
         let _ = short_life(&disk, Faults { crash_in: Some((Kind::DirSync, crashed)), ..Faults::default() }, ROWS + 1);
         let mut disk = disk.survive(seed);
+        let told = |error| format!("{first}, {second}, {crashed}, {seed}: {error}");
         for id in ROWS + 2..ROWS + 5 {
-            short_life(&disk, Faults::default(), id)
-                .map_err(|error| format!("{first}, {second}, {crashed}, {seed}: {error}"))?;
+            short_life(&disk, Faults::default(), id).map_err(told)?;
             disk = disk.kill(seed);
         }
-        let found = rows(&Database::open(config(&disk)).map_err(|error| error.to_string())?);
+        let found = rows(&Database::open(config(&disk)).map_err(told)?);
         assert!(found >= ROWS + 3, "{first}, {second}, {crashed}, {seed}: {found} rows");
-    }
-    Ok(())
+        Ok(())
+    };
+    let draws = choices.flat_map(|choice| (0..8).map(move |seed| (choice, seed)));
+    draws.filter_map(|draw| lives(draw).err()).collect()
 }
 
 /// The sync of a directory fails, perhaps that which names the manifest; in the life after that the power fails, and what it
@@ -215,8 +217,8 @@ fn an_identity_does_not_outlive_its_manifest() {
 
 #[test]
 fn a_file_has_one_name_after_a_directory_failed() {
-    after_a_directory_that_failed().unwrap();
+    assert_eq!(after_a_directory_that_failed(), Vec::<String>::new());
     build_in(&[Mutation::RenamedTwice]);
-    let error = after_a_directory_that_failed().expect_err("names change that are not durable");
-    assert!(error.contains("belongs to generation"), "{error}");
+    let errors = after_a_directory_that_failed();
+    assert!(errors.iter().any(|error| error.contains("belongs to generation")), "{errors:?}");
 }

@@ -40,10 +40,11 @@ pub(super) fn sync_name(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()>
     if has(Mutation::DirectoryNotSynced) { Ok(()) } else { sync() }
 }
 
-/// Syncs the record of a begun generation ([`Mutation::BegunUnsynced`]).
+/// Syncs the record of a begun generation ([`Mutation::BegunUnsynced`]). That makes the names of segments durable, too
+/// ([`Mutation::RenamedTwice`]).
 #[inline(always)]
 pub(super) fn sync_begun(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    if has(Mutation::BegunUnsynced) { Ok(()) } else { sync() }
+    if has(Mutation::BegunUnsynced) || has(Mutation::RenamedTwice) { Ok(()) } else { sync() }
 }
 
 /// Whether a file may be renamed, cut or removed ([`Mutation::HeaderUnread`]).
