@@ -261,8 +261,9 @@ impl Record {
     /// being retired.
     ///
     /// # Panics
-    /// As for [`Record::install`].
+    /// As for [`Record::install`], and where `interval` is of another clock's snapshots.
     pub fn install_in(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp, interval: &Interval<'_>) {
+        assert_eq!(interval.epochs_id(), pin.epochs_id(), "snapshots keep versions of their own clock");
         let version = version.map(|mut version| {
             version.set_interval(interval.number());
             version

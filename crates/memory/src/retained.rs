@@ -99,6 +99,8 @@ fn retired(version: NonNull<version::Header>) -> Retired {
 pub struct Interval<'a> {
     announcement: &'a Announcement,
     is_beyond: bool,
+    /// The clock through which what the snapshot keeps is retired.
+    epochs: u32,
 }
 
 /// The snapshot that is active, under a pin.
@@ -128,7 +130,7 @@ impl Snapshots {
     #[inline]
     pub fn interval<'a>(&'a self, pin: &'a Pin<'_>, epoch: Epoch) -> Interval<'a> {
         let announcement = self.current(pin);
-        Interval { announcement, is_beyond: epoch > announcement.boundary }
+        Interval { announcement, is_beyond: epoch > announcement.boundary, epochs: pin.epochs_id() }
     }
 
     /// Whether there is a snapshot.
@@ -307,6 +309,12 @@ impl<'a> Interval<'a> {
     /// Where the old versions go, if a snapshot needs any.
     pub(crate) fn retained(&self) -> Option<&'a Retained> {
         self.announcement.retained.as_ref().filter(|_| self.is_beyond)
+    }
+
+    /// Names the clock of the snapshots.
+    #[inline]
+    pub(crate) fn epochs_id(&self) -> u32 {
+        self.epochs
     }
 
     /// Whether the announced snapshot contains `version`.

@@ -2,7 +2,9 @@
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, thread};
-use crate::{Epochs, Held, LeafScan, Participant, Pin, Record, ScanFrom, Snapshots, Stamp, Tree, Version, VersionBox};
+use crate::{
+    Epoch, Epochs, Held, LeafScan, Participant, Pin, Record, ScanFrom, Snapshots, Stamp, Tree, Version, VersionBox,
+};
 
 type Records = Tree<Record>;
 
@@ -133,6 +135,19 @@ fn a_commit_before_the_boundary_belongs_to_the_snapshot() {
     world.write(&writer.pin(), &[0], |_| Some(2));
     assert_eq!(world.read(&mut scanner), (1, 1));
     world.end(&mut scanner);
+}
+
+#[test]
+#[should_panic(expected = "of their own clock")]
+fn an_interval_of_another_clock_is_refused() {
+    let (world, other) = (World::new(1), World::new(1));
+    let (mut participant, mut foreign) = (world.participant(), other.participant());
+    let (pin, foreign) = (participant.pin(), foreign.pin());
+    other.snapshots.announce(&foreign);
+    let record = pin.get(world.find(&pin, 0));
+    record.lock().expect("it is not dead");
+    let interval = other.snapshots.interval(&foreign, Epoch(u64::MAX));
+    record.install_in(&pin, None, Stamp(2), &interval);
 }
 
 #[test]

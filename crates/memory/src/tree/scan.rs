@@ -21,7 +21,7 @@ use crate::thin::Entry;
 use super::descend::{Above, Bound, Place, Reached, as_leaf, header, prefetch_node};
 use super::lock::Retry;
 use super::node::{Header, Inner, LEAF_LEVEL, Leaf};
-use super::{INNER_SLOTS, LeafRead, Tree, hold};
+use super::{INNER_SLOTS, LEAF_SLOTS, LeafRead, Tree, hold};
 
 /// Where a scan starts and which way it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,21 @@ pub enum ScanFrom<'k> {
 }
 
 /// What one call gave, and where the scan goes on. Reused from call to call, its buffers are too.
+///
+/// It goes on in trees with nodes of the same sizes only: it remembers where the next leaf lies.
+///
+/// ```compile_fail,E0308
+/// use osier_memory::{Epochs, LeafScan, Record, ScanFrom, Tree};
+///
+/// let epochs = Epochs::new(1);
+/// let (small, large) = (Tree::<Record, 4>::new(epochs.clone()), Tree::<Record, 8>::new(epochs.clone()));
+/// let (mut participant, mut scan) = (epochs.register().unwrap(), LeafScan::new());
+/// let pin = participant.pin();
+/// small.scan_leaf(&pin, ScanFrom::Last, &mut scan);
+/// large.scan_next(&pin, &mut scan);
+/// ```
 #[derive(Debug)]
-pub struct LeafScan<T: ?Sized, const I: usize = INNER_SLOTS> {
+pub struct LeafScan<T: ?Sized, const L: usize = LEAF_SLOTS, const I: usize = INNER_SLOTS> {
     /// The entries of the leaf beyond the bound, in the order of the scan; there may be none.
     pub entries: Vec<Held<T>>,
     read: Option<LeafRead>,
@@ -56,13 +69,13 @@ struct Linked<const I: usize> {
     slot: usize,
 }
 
-impl<T: ?Sized, const I: usize> Default for LeafScan<T, I> {
+impl<T: ?Sized, const L: usize, const I: usize> Default for LeafScan<T, L, I> {
     fn default() -> Self {
         LeafScan { entries: Vec::new(), read: None, above: None, is_forward: true }
     }
 }
 
-impl<T: ?Sized, const I: usize> LeafScan<T, I> {
+impl<T: ?Sized, const L: usize, const I: usize> LeafScan<T, L, I> {
     /// A scan that has not begun.
     pub fn new() -> Self {
         Self::default()
@@ -88,7 +101,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
-    pub fn scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, I>) {
+    pub fn scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, L, I>) {
         self.check(pin);
         out.is_forward = matches!(from, ScanFrom::AtLeast(_) | ScanFrom::Above(_));
         let mut backoff = Backoff::new();
@@ -102,7 +115,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `out` was filled under another pin, or `pin` belongs to other epochs than the tree.
-    pub fn scan_next(&self, pin: &Pin<'_>, out: &mut LeafScan<T, I>) -> bool {
+    pub fn scan_next(&self, pin: &Pin<'_>, out: &mut LeafScan<T, L, I>) -> bool {
         if self.try_scan_beside(pin, out).is_some() {
             return true;
         }
@@ -116,7 +129,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     }
 
     /// Reads the neighbour under the same parent, if there is one and the parent has not changed.
-    fn try_scan_beside(&self, pin: &Pin<'_>, out: &mut LeafScan<T, I>) -> Option<()> {
+    fn try_scan_beside(&self, pin: &Pin<'_>, out: &mut LeafScan<T, L, I>) -> Option<()> {
         let Linked { inner, word, slot } = out.above?;
         let inner = pin.get(inner);
         let beside = |slot: usize| if out.is_forward { Some(slot + 1) } else { slot.checked_sub(1) };
@@ -135,7 +148,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         self.take(pin, Reached { node, word, parent }, slots, out).ok()
     }
 
-    fn try_scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, I>) -> Result<(), Retry> {
+    fn try_scan_leaf(&self, pin: &Pin<'_>, from: ScanFrom<'_>, out: &mut LeafScan<T, L, I>) -> Result<(), Retry> {
         let bound = match from {
             ScanFrom::AtLeast(key) | ScanFrom::Above(key) | ScanFrom::AtMost(key) => Bound::At(key),
             ScanFrom::Below(key) => Bound::Below(key),
@@ -163,7 +176,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         pin: &Pin<'_>,
         Reached { node, word, parent }: Reached<'_, I>,
         slots: Range<usize>,
-        out: &mut LeafScan<T, I>,
+        out: &mut LeafScan<T, L, I>,
     ) -> Result<(), Retry> {
         let leaf = as_leaf::<T, L>(pin, node);
         out.entries.clear();
