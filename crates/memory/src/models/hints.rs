@@ -124,6 +124,26 @@ fn what_a_hint_leads_to_is_not_freed() {
     });
 }
 
+/// So does one that was expected.
+#[test]
+fn what_is_expected_is_not_freed() {
+    explore(2, || {
+        let (model, mut writer, mut reader) = tree_of(KEYS);
+        hint(&model, &writer.pin());
+        let expecting = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || model.tree.expect(&reader.pin(), [[KEY]], |item| assert_eq!(item.key(), [KEY])))
+        };
+        let pin = writer.pin();
+        remove(&model, &pin);
+        drop(pin);
+        drop(writer.pin());
+        model.epochs.advance();
+        drop(writer.pin());
+        expecting.join().expect("the reader is content");
+    });
+}
+
 /// Who sees that an entry was given up does not find it again.
 #[test]
 fn an_entry_that_was_given_up_is_not_found() {

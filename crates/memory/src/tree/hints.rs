@@ -141,7 +141,7 @@ impl Hints {
         let spot_of = |&entry: &Raw| {
             // SAFETY: the leaf was validated, so its entries were linked under this pin.
             let spot = self.spot_in(spot.table, unsafe { key_of::<T>(entry) });
-            prefetch(spot.bucket);
+            spot.prefetch();
             spot
         };
         let spots: Vec<Spot<'_>> = entries.iter().map(spot_of).collect();
@@ -249,9 +249,24 @@ fn empty(buckets: usize) -> Box<[Bucket]> {
 }
 
 impl Spot<'_> {
+    /// Asks for the hint.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch(self.bucket);
+    }
+
     /// The entry of `key`, if the hint leads to it.
     #[inline]
     pub(super) fn find<T: Entry + ?Sized>(&self, key: &[u8]) -> Option<Raw> {
+        let entry = self.guess()?;
+        // SAFETY: H2: the hint was stored when the entry was linked and found under the caller's pin.
+        let other = unsafe { key_of::<T>(entry) };
+        compare(other, key).is_eq().then_some(entry)
+    }
+
+    /// An entry whose hint is here, if there is one: that of the key, unless a part of its hash is another key's too.
+    #[inline]
+    pub(super) fn guess(&self) -> Option<Raw> {
         let untagged = |slot: &AtomicPtr<()>| slot.load(Ordering::Acquire).map_addr(|address| address ^ self.tag);
         // Of all slots at most one, nearly always, is an address without the tag; no branch depends on which.
         let [first, others @ ..] = &self.bucket.0;
@@ -260,10 +275,7 @@ impl Spot<'_> {
             if other.addr() < best.addr() { other } else { best }
         };
         let best = others.iter().fold(untagged(first), lower);
-        let entry = NonNull::new(best).filter(|best| best.addr().get() >> ADDRESS_BITS == 0)?;
-        // SAFETY: H2: the hint was stored when the entry was linked and found under the caller's pin.
-        let other = unsafe { key_of::<T>(entry) };
-        compare(other, key).is_eq().then_some(entry)
+        NonNull::new(best).filter(|best| best.addr().get() >> ADDRESS_BITS == 0)
     }
 
     fn hint_to(&self, entry: Raw) -> *mut () {

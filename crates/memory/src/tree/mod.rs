@@ -15,6 +15,7 @@
 //! that carries its key) and any idea of a transaction.
 
 mod descend;
+mod expect;
 mod hints;
 mod insert;
 mod lock;

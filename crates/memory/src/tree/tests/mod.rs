@@ -3,6 +3,8 @@
 //! Deliberately absent: timing; see the bench `tree` of the bench crate.
 
 #[cfg(not(any(loom, shuttle)))]
+mod expect;
+#[cfg(not(any(loom, shuttle)))]
 mod keys;
 #[cfg(not(any(loom, shuttle)))]
 mod model;

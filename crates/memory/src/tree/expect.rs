@@ -1,0 +1,51 @@
+//! Expecting keys: what lookups of several keys will read is asked for side by side, where the lookups themselves wait for
+//! one line after the other.
+//!
+//! Invariants:
+//! - An expectation is a guess: it observes nothing, its hints may lead to other keys' entries or nowhere, and leaving it out
+//!   changes no result.
+//! - An entry is followed as [`Hints`](super::hints::Hints) allows it to who found its hint, under the caller's pin.
+//!
+//! Deliberately absent: the way down. Trees that are so small that they have no hints are in the cache, and keys without a
+//! hint are few.
+
+use crate::Entry;
+use crate::epoch::Pin;
+use crate::prefetch::prefetch;
+
+use super::Tree;
+
+/// Keys whose lines are asked for at once: about as many as a core waits for at a time.
+const SIDE_BY_SIDE: usize = 16;
+
+/// As far behind an entry as short keys reach, which may be the next line.
+const KEY_REACH_BYTES: usize = 48;
+
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
+    /// Asks for what lookups of `keys` will read up to their entries. Then `soon` is called with each entry that seems to be
+    /// one of theirs, to ask for what will be read behind it.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree.
+    pub fn expect<K: AsRef<[u8]>>(&self, pin: &Pin<'_>, keys: impl IntoIterator<Item = K>, mut soon: impl FnMut(&T)) {
+        self.check(pin);
+        let mut keys = keys.into_iter().fuse();
+        loop {
+            let mut spots = [None; SIDE_BY_SIDE];
+            for (spot, key) in spots.iter_mut().zip(&mut keys) {
+                *spot = self.hints.spot(pin, key.as_ref());
+                spot.iter().for_each(|spot| spot.prefetch());
+            }
+            let entries = spots.map(|spot| spot?.guess());
+            entries.iter().flatten().for_each(|entry| {
+                prefetch(entry.as_ptr());
+                prefetch(entry.as_ptr().wrapping_byte_add(KEY_REACH_BYTES));
+            });
+            // SAFETY: H2: each hint was stored when its entry was linked, and found under this pin.
+            entries.iter().flatten().for_each(|entry| soon(unsafe { T::from_raw(*entry) }));
+            if spots[SIDE_BY_SIDE - 1].is_none() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Expected keys: which entries are asked for.
+
+use std::collections::BTreeSet;
+
+use super::Fixture;
+use crate::Keyed;
+
+/// The values of the entries that an expectation of `keys` leads to.
+fn expected<const L: usize>(fixture: &Fixture<L>, keys: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
+    let mut participant = fixture.epochs.register().unwrap();
+    let mut values = BTreeSet::new();
+    let keys = keys.into_iter().map(u64::to_be_bytes);
+    fixture.tree.expect(&participant.pin(), keys, |item| {
+        assert_eq!(item.key(), item.value.to_be_bytes());
+        assert!(values.insert(item.value), "each is asked for once");
+    });
+    values
+}
+
+/// A tree of these keys, each of which was looked for.
+fn looked_through<const L: usize>(keys: u64) -> Fixture<L> {
+    let fixture = Fixture::<L>::new();
+    let mut participant = fixture.epochs.register().unwrap();
+    let pin = participant.pin();
+    for key in 0..keys {
+        fixture.insert(&pin, &key.to_be_bytes(), key);
+    }
+    for _ in 0..2 {
+        for key in 0..keys {
+            assert_eq!(fixture.value(&pin, &key.to_be_bytes()), Some(key));
+        }
+    }
+    drop(pin);
+    drop(participant);
+    fixture
+}
+
+#[test]
+fn as_many_as_there_are_are_asked_for() {
+    let fixture = looked_through::<8>(500);
+    for count in [0, 1, 15, 16, 17, 32, 100] {
+        let found = expected(&fixture, 200..200 + count);
+        assert!(found.iter().all(|value| (200..200 + count).contains(value)), "{found:?} of {count}");
+        // A bucket may be full, so that a key has no hint.
+        assert!(found.len() as u64 >= count - count / 4, "{found:?} of {count}");
+    }
+}
+
+#[test]
+fn absent_keys_and_small_trees_ask_for_nothing() {
+    // A part of a hash has 15 bits, and a bucket 8 of them.
+    let absent = expected(&looked_through::<8>(500), 1000..1100);
+    assert!(absent.len() < 5, "{absent:?}");
+    assert!(expected(&looked_through::<8>(5), 0..5).is_empty(), "one leaf has no hints");
+}
