@@ -649,3 +649,48 @@ fn a_row_may_be_replaced_any_number_of_times() {
     });
     updates.expect("committed");
 }
+
+#[test]
+fn many_keys_are_read_at_once() {
+    let db = database();
+    let table = numbers(&db);
+    let (mut session, mut other) = (db.session().expect("a session"), db.session().expect("a session"));
+    for first in (0..3000).step_by(100) {
+        let put = |tx: &osier::Transaction<'_>| {
+            (first..first + 100).try_for_each(|key| tx.upsert(&table, &[Value::Int(2 * key), Value::Int(key)]))
+        };
+        session.run(put).expect("upserts");
+    }
+    let column = table.column("value").expect("a column");
+    let key = |key: i64| [Value::Int(key)];
+    let tx = session.begin();
+    tx.upsert(&table, &[Value::Int(10), Value::Int(-1)]).expect("an upsert");
+    tx.expect(&table, (0..200).map(key)).expect("keys");
+    for count in [0, 1, 16, 17, 100] {
+        let rows = tx.get_many(&table, (0..count).map(key)).expect("rows");
+        let values: Vec<_> = rows.iter().map(|row| row.as_ref().map(|row| row.int(column))).collect();
+        let value = |key: i64| (key % 2 == 0).then_some(if key == 10 { -1 } else { key / 2 });
+        assert_eq!(values, (0..count).map(value).collect::<Vec<_>>());
+    }
+    let twice = tx.get_many(&table, [key(4), key(4)]).expect("rows");
+    assert!(twice.iter().all(|row| row.as_ref().is_some_and(|row| row.int(column) == 2)));
+    let wrong = [[Value::Text("four")]];
+    let error = tx.expect(&table, wrong).expect_err("no key of the table").to_string();
+    assert!(error.contains("numbers") && tx.get_many(&table, wrong).is_err(), "{error}");
+    drop(tx);
+
+    // What is read is observed, absences too; what is expected is not.
+    let tx = session.begin();
+    tx.expect(&table, [key(2001)]).expect("a key");
+    tx.get_many(&table, [key(1), key(2)]).expect("rows");
+    tx.upsert(&table, &[Value::Int(5000), Value::Int(0)]).expect("an upsert");
+    put(&mut other, &table, 2001, 0);
+    tx.commit().expect("nothing it read has changed");
+    for changed in [1, 2] {
+        let tx = session.begin();
+        tx.get_many(&table, [key(1), key(2)]).expect("rows");
+        tx.upsert(&table, &[Value::Int(5000), Value::Int(0)]).expect("an upsert");
+        put(&mut other, &table, changed, 0);
+        assert_conflict(tx.commit());
+    }
+}

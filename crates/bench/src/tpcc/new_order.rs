@@ -10,6 +10,9 @@ use super::{Decision, Evidence, Failure, Tables, changed, found, id, int};
 /// Enters the order. One item may not exist: then everything is rolled back (clause 2.4.1.4).
 pub fn run(tx: &Transaction<'_>, tables: &Tables, input: &NewOrder) -> Result<Decision<Evidence>, Failure> {
     let (w, d, c) = (int(input.w_id), int(input.d_id), int(input.c_id));
+    tx.expect(&tables.customer, [[w, d, c]])?;
+    tx.expect(&tables.stock, input.lines().iter().map(|line| [int(line.supply_w_id), int(line.i_id)]))?;
+    tx.expect(&tables.item, input.lines().iter().map(|line| [int(line.i_id)]))?;
     let w_tax = found(tx.get(&tables.warehouse, &[w])?, "warehouse", &[w])?.numeric(warehouse::W_TAX);
     let (mut d_tax, mut o_id) = (0, 0);
     let is_there = tx.update_with(&tables.district, &[w, d], |row, changes| {

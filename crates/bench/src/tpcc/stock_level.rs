@@ -25,9 +25,9 @@ pub fn run(tx: &Transaction<'_>, tables: &Tables, input: &StockLevel) -> Result<
     items.sort_unstable();
     items.dedup();
     let mut short = 0;
-    for i in items {
-        let key = [w, Value::Int(i)];
-        let supply = found(tx.get(&tables.stock, &key)?, "stock", &key)?;
+    let keys: Vec<_> = items.iter().map(|i| [w, Value::Int(*i)]).collect();
+    for (supply, key) in tx.get_many(&tables.stock, &keys)?.into_iter().zip(&keys) {
+        let supply = found(supply, "stock", key)?;
         short += u32::from(supply.int(stock::S_QUANTITY) < i64::from(input.threshold));
     }
     std::hint::black_box(short);

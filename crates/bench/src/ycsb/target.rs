@@ -134,7 +134,11 @@ impl Requester {
                 self.scan(tx, from, length)?;
             }
             Request::Accesses { accesses, count, payload } => {
-                for Access { key, is_write } in &accesses[..usize::from(count)] {
+                let accesses = &accesses[..usize::from(count)];
+                if accesses.len() > 1 {
+                    tx.expect(&self.parts.table, accesses.iter().map(|access| [key_value(access.key)]))?;
+                }
+                for Access { key, is_write } in accesses {
                     if *is_write {
                         self.update(tx, *key, payload, &mut evidence)?;
                     } else {

@@ -18,6 +18,12 @@ use crate::error::{Error, TransactionError};
 use crate::table::store::RecordTree;
 use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
 
+/// Keys whose rows are asked for before the first of them is read.
+const EXPECTED_KEYS: usize = 16;
+
+/// What is asked for of a row: further lines the processor asks for by itself when the first are read.
+pub(super) const EXPECTED_ROW_BYTES: usize = 256;
+
 /// The new values of some columns, gathered by [`Transaction::update_with`].
 #[derive(Debug, Default)]
 pub struct Changes<'v> {
@@ -79,6 +85,49 @@ impl<'s> Transaction<'s> {
         let key = table.keys.of_key(key)?;
         let found = self.look_up(state, &table.primary, key.as_bytes());
         Ok(found?.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
+    }
+
+    /// The rows with these primary keys, in their order. Faster than one [`Transaction::get`] after the other: what the
+    /// lookups read is asked for side by side.
+    pub fn get_many<'t, 'v>(
+        &'t self,
+        table: &'t Table,
+        keys: impl IntoIterator<Item = impl AsRef<[Value<'v>]>>,
+    ) -> Result<Vec<Option<Row<'t>>>, Error> {
+        let state = &mut **self.state();
+        self.touch(state, table)?;
+        let keys = keys.into_iter().map(|key| table.keys.of_key(key.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        let mut rows = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(EXPECTED_KEYS) {
+            self.expect_keys(&table.primary, keys);
+            for key in keys {
+                let found = self.look_up(state, &table.primary, key.as_bytes())?;
+                rows.push(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Says that the rows with these primary keys will be read or written soon, and asks for their memory side by side, where
+    /// the accesses themselves wait for one row after the other. Some dozens of rows at a time, or the last drive the
+    /// first out of the processor's caches. It observes nothing and changes no result.
+    pub fn expect<'v>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = impl AsRef<[Value<'v>]>>,
+    ) -> Result<(), Error> {
+        self.touch(&mut self.state(), table)?;
+        let mut wrong = None;
+        let keys =
+            keys.into_iter().map_while(|key| table.keys.of_key(key.as_ref()).map_err(|err| wrong = Some(err)).ok());
+        self.expect_keys(&table.primary, keys);
+        wrong.map_or(Ok(()), |wrong| Err(wrong.into()))
+    }
+
+    /// Asks for the memory of encoded keys' rows.
+    #[inline]
+    pub(super) fn expect_keys(&self, tree: &RecordTree, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) {
+        tree.expect(&self.pin, keys, |record| record.prefetch_version(EXPECTED_ROW_BYTES));
     }
 
     /// Adds a row.

@@ -7,15 +7,18 @@
 
 use std::sync::Arc;
 
-use osier_memory::{Held, LeafScan, Record, ScanFrom};
+use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
-use super::access::Content;
+use super::access::{Content, EXPECTED_ROW_BYTES};
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::ConcurrencyControl;
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
 use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
+
+/// Rows that are asked for ahead of the one that is read.
+const ROWS_AHEAD: usize = 8;
 
 /// The rows of a range, in key order; made by [`Transaction::scan`] and [`Transaction::scan_index`].
 pub struct Scan<'t, 's> {
@@ -27,6 +30,10 @@ pub struct Scan<'t, 's> {
     bounds: KeyBounds,
     leaf: LeafScan<Record>,
     next_entry: usize,
+    /// Entries of the leaf whose rows have been asked for: the first ones.
+    expected: usize,
+    /// Whether the caller wanted a row: many want no other.
+    has_begun: bool,
     is_over: bool,
 }
 
@@ -71,6 +78,8 @@ impl<'s> Transaction<'s> {
             bounds,
             leaf: LeafScan::default(),
             next_entry: 0,
+            expected: 0,
+            has_begun: false,
             is_over: false,
         };
         scan.first_leaf(&mut self.state())?;
@@ -99,14 +108,14 @@ impl<'t> Scan<'t, '_> {
         if within {
             yield_at(Point::Scanning);
             self.tree.scan_next(&self.transaction.pin, &mut self.leaf);
-            self.next_entry = 0;
+            (self.next_entry, self.expected) = (0, 0);
             faults::observe_later_leaf(|| self.enter_leaf(state))?;
         }
         Ok(within)
     }
 
     fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
-        self.next_entry = 0;
+        (self.next_entry, self.expected) = (0, 0);
         try_access!(state, control => control.scan(self.leaf.read()))
     }
 
@@ -114,6 +123,9 @@ impl<'t> Scan<'t, '_> {
     fn next_record(&mut self, state: &mut TransactionState) -> Result<Option<Held<Record>>, TransactionError> {
         loop {
             if let Some(record) = self.leaf.entries.get(self.next_entry).copied() {
+                if std::mem::replace(&mut self.has_begun, true) {
+                    self.expect();
+                }
                 self.next_entry += 1;
                 let key = self.transaction.pin.get(record).key();
                 debug_assert!(
@@ -133,6 +145,27 @@ impl<'t> Scan<'t, '_> {
                 self.is_over = true;
                 return Ok(None);
             }
+        }
+    }
+
+    /// Asks for the memory of the rows that come next, which lie anywhere: they are on the way together.
+    #[inline]
+    fn expect(&mut self) {
+        let pin = &self.transaction.pin;
+        let entries = &self.leaf.entries;
+        if !self.is_index {
+            let soon = entries.len().min(self.next_entry + ROWS_AHEAD);
+            entries[self.expected.min(soon)..soon]
+                .iter()
+                .for_each(|row| pin.get(*row).prefetch_version(EXPECTED_ROW_BYTES));
+            self.expected = soon;
+        } else if self.next_entry >= self.expected {
+            let is_within = |entry: &&Held<Record>| self.bounds.contains(pin.get(**entry).key());
+            let next = || entries[self.next_entry..].iter().take(ROWS_AHEAD).take_while(is_within);
+            next().for_each(|entry| pin.get(*entry).prefetch_version(1));
+            let primary_keys = next().filter_map(|entry| pin.get(*entry).version(pin)).map(Version::bytes);
+            self.transaction.expect_keys(&self.table.primary, primary_keys);
+            self.expected = self.next_entry + ROWS_AHEAD;
         }
     }
 

@@ -229,7 +229,13 @@ impl Tables {
         let table = self.table(transaction, name)?;
         match operation {
             Operation::Get(_, key) => {
-                let row = transaction.get(&table, &key_values(name, *key))?;
+                let values = key_values(name, *key);
+                let row = if key.0 % 2 == 0 {
+                    transaction.expect(&table, [key_values(name, Key(key.0 + 1)), values.clone()])?;
+                    transaction.get_many(&table, [values])?.pop().flatten()
+                } else {
+                    transaction.get(&table, &values)?
+                };
                 Ok(Outcome::Row(row.map(|row| decode(name, &row))))
             }
             Operation::GetByCode(code) => {
