@@ -18,7 +18,7 @@ use osier_bench::ycsb::{FIELDS_MAX, Variant, YcsbConfig};
 
 /// A serializable main-memory database whose durability is parallel from end to end.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(name = "osier", version, propagate_version = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

@@ -66,7 +66,9 @@ pub fn load(
         .map_err(TargetError::new)?;
     let table = db.create_table(schema).map_err(TargetError::new)?;
     let pool = Pool::new(config);
-    let step = (LOAD_BYTES / (config.row_bytes() + 64)).clamp(1, LOAD_ROWS_MAX);
+    // Half of what one may take, for what a row takes beside its columns.
+    let bytes = LOAD_BYTES.min(db.config().transaction_log_bytes_max / 2);
+    let step = (bytes / (config.row_bytes() + 64)).clamp(1, LOAD_ROWS_MAX);
     let tasks: Vec<_> = (0..config.records).step_by(step).collect();
     loading::run(db, threads, &tasks, observe, |tx, number, first| {
         let last = (first + step as u64).min(config.records);

@@ -90,7 +90,10 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// Bytes that are not what was written.
-    #[error("{} is damaged: {what}; use another backup, or remove this one and write it again", path.display())]
+    #[error(
+        "{} is damaged: {what}; use another backup, or write this one anew: to another place, or with a checkpoint",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,

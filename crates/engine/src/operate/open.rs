@@ -114,7 +114,10 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
         Some(protocol) if protocol != Protocol::None => Err(ConfigError::BadValue {
             name: "protocol",
             value: "none".to_owned(),
-            expected: format!("{} holds a durable database; open it with its own protocol", config.dirs[0].display()),
+            expected: format!(
+                "{} holds a durable database; open it with protocol serial or poplar",
+                config.dirs[0].display()
+            ),
         }
         .into()),
         protocol => Ok(protocol),

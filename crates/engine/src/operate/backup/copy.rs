@@ -2,6 +2,7 @@
 //!
 //! Invariant: what is returned is durable under its name, and reads as the source did.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,7 +40,10 @@ pub(super) fn copy(source: &Source<'_>, target: &Path, image: &Image) -> Result<
 pub(super) fn verify(disk: &dyn Disk, target: &Path, kept: &[ListedFile]) -> Result<(), BackupError> {
     for entry in kept {
         let path = target.join(&entry.name);
-        let file = disk.open(&path, OpenMode::Read).map_err(BackupError::io("open", &path))?;
+        let file = match disk.open(&path, OpenMode::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damaged(&path, "it is missing")),
+            file => file.map_err(BackupError::io("open", &path))?,
+        };
         if read(&*file, &path, entry.bytes, |_, _| Ok(()))? != entry.checksum {
             return Err(damaged(&path, "its checksum is not the one in the index"));
         }
