@@ -4,7 +4,6 @@
 //! durable), when its checkpoint fails, or at the next open.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::faults;
@@ -48,31 +47,6 @@ pub(crate) fn parts_of(home: &Path, manifest: &Manifest, entry: &CheckpointEntry
         (part_path(&directory, entry.number, part), identity, place.bytes)
     };
     (0..parts).zip(&entry.parts).map(one).collect()
-}
-
-/// Fails where a part of a checkpoint that was just written is not where it was written: nothing may rest on it then.
-pub(super) fn expect_written(
-    disk: &dyn Disk,
-    home: &Path,
-    manifest: &Manifest,
-    entry: &CheckpointEntry,
-) -> Result<(), CheckpointError> {
-    for (path, identity, bytes) in parts_of(home, manifest, entry) {
-        let is_written = || -> io::Result<bool> {
-            let file = disk.open(&path, OpenMode::Read)?;
-            let mut header = vec![0; HEADER_BYTES];
-            let read = file.read_at(&mut header, 0)?;
-            Ok(file.len()? == bytes && PartIdentity::decode(&header[..read]) == Some(identity))
-        };
-        match is_written() {
-            Ok(true) => {}
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(CheckpointError::io("read", &path)(error));
-            }
-            _ => return Err(CheckpointError::PartDisplaced { path }),
-        }
-    }
-    Ok(())
 }
 
 /// The number of the checkpoint that a path is a part of.

@@ -309,6 +309,23 @@ fn refused(path: &Path, position: u64, unsound: Unsound) -> CheckpointError {
     }
 }
 
+/// Fails where a part of a checkpoint that was just written does not lie where it was written: nothing may rest on it then.
+pub(super) fn expect_written(
+    disk: &dyn Disk,
+    home: &Path,
+    manifest: &Manifest,
+    entry: &CheckpointEntry,
+) -> Result<(), CheckpointError> {
+    files::parts_of(home, manifest, entry).into_iter().try_for_each(|(path, part, length)| {
+        PartReader::open(disk, path, part, length).map(drop).map_err(|error| match error {
+            CheckpointError::Missing { path }
+            | CheckpointError::Damaged { path, .. }
+            | CheckpointError::Foreign { path, .. } => CheckpointError::PartDisplaced { path },
+            error => error,
+        })
+    })
+}
+
 /// Reads every block of a checkpoint.
 pub(crate) fn check(
     disk: &dyn Disk,

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::faults::{self, Early};
-use super::files;
+use super::{files, loader};
 use crate::config::{CheckpointKind, Config};
 use crate::directory::manifest::{self, CheckpointEntry, FrozenGeneration, Manifest, StreamBegin, StreamEnd};
 use crate::directory::{self, Claim, DirectoryError, create_below};
@@ -129,7 +129,7 @@ impl OpenFiles {
         self.claim.expect_in_place().map_err(CheckpointError::io("go on in", &self.home))?;
         let mut next = self.manifest.clone();
         let superseded = next.supersede(entry.clone(), begins);
-        files::expect_written(&*self.disk, &self.home, &next, entry)?;
+        loader::expect_written(&*self.disk, &self.home, &next, entry)?;
         self.remove_early(&superseded);
         let stored = next.store(&*self.disk, &self.home);
         self.is_in_doubt |= stored.as_ref().is_err_and(|error| error.device_failure().is_some());

@@ -186,7 +186,7 @@ pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> 
     if !disk.exists(&config.dirs[0]).map_err(DirectoryError::io("look for", &config.dirs[0]))? {
         return Ok(None);
     }
-    let seen = look_at_all(config, NamedDirectory::look)?;
+    let seen = look_at(disk, named(config), NamedDirectory::look)?;
     refuse_other_home(disk, &seen[0])?;
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
     Matching { disk, manifest: &mut manifest, seen: &seen }.read()?;
@@ -198,7 +198,7 @@ pub(crate) fn find(config: &Config) -> Result<Option<Manifest>, DirectoryError> 
 pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<String>)>, DirectoryError> {
     let disk = &*config.environment.disk;
     let Some(mut manifest) = Manifest::load(disk, &config.dirs[0], &config.dirs)? else { return Ok(None) };
-    let seen = look_at_all(config, |disk, path, status| {
+    let seen = look_at(disk, named(config), |disk, path, status| {
         let identity = Identity::load(disk, path).unwrap_or(None);
         Ok(NamedDirectory { path: path.to_owned(), status, identity })
     })?;
@@ -206,13 +206,14 @@ pub(crate) fn find_damaged(config: &Config) -> Result<Option<(Manifest, Vec<Stri
     Ok(Some((manifest, missing)))
 }
 
-fn look_at_all(
-    config: &Config,
+/// Looks at directories, of which no two may be one.
+fn look_at<'p>(
+    disk: &dyn Disk,
+    paths: impl IntoIterator<Item = &'p PathBuf>,
     look: impl Fn(&dyn Disk, &Path, FileStatus) -> Result<NamedDirectory, DirectoryError>,
 ) -> Result<Vec<NamedDirectory>, DirectoryError> {
-    let disk = &*config.environment.disk;
     let mut seen = Vec::new();
-    for path in named(config) {
+    for path in paths {
         let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
         refuse_twice(&seen, path, status)?;
         seen.push(look(disk, path, status)?);
@@ -243,7 +244,10 @@ fn not_locked<'a>(
 /// alone is locked, which an open database holds locked, too. On a read-only file system no process has it open.
 pub(crate) fn lock_to_read(config: &Config) -> Result<Vec<Lock>, DirectoryError> {
     let disk = &*config.environment.disk;
-    refuse_repeated(config)?;
+    // Named twice, a directory would be found locked, by this process.
+    look_at(disk, present(config)?, |_, path, status| {
+        Ok(NamedDirectory { path: path.to_owned(), status, identity: None })
+    })?;
     let mut locks = Vec::new();
     for directory in named(config) {
         let path = directory.join(LOCK_NAME);
@@ -278,6 +282,17 @@ fn named(config: &Config) -> impl Iterator<Item = &PathBuf> {
     config.dirs.iter().chain(&config.leaving)
 }
 
+/// Those of them that are there.
+fn present(config: &Config) -> Result<Vec<&PathBuf>, DirectoryError> {
+    let mut present = Vec::new();
+    for path in named(config) {
+        if config.environment.disk.exists(path).map_err(DirectoryError::io("look for", path))? {
+            present.push(path);
+        }
+    }
+    Ok(present)
+}
+
 /// Creates a directory, durably, unless nothing is to be created.
 fn prepare(disk: &dyn Disk, path: &Path, create: Create) -> Result<(), DirectoryError> {
     let identity = path.join(identity::FILE_NAME);
@@ -309,20 +324,6 @@ impl NamedDirectory {
     }
 }
 
-/// Fails where two paths name one directory.
-fn refuse_repeated(config: &Config) -> Result<(), DirectoryError> {
-    let disk = &*config.environment.disk;
-    let mut seen = Vec::new();
-    for path in named(config) {
-        if disk.exists(path).map_err(DirectoryError::io("look for", path))? {
-            let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
-            refuse_twice(&seen, path, status)?;
-            seen.push(NamedDirectory { path: path.clone(), status, identity: None });
-        }
-    }
-    Ok(())
-}
-
 fn refuse_twice(seen: &[NamedDirectory], path: &Path, status: FileStatus) -> Result<(), DirectoryError> {
     match faults::twice(seen.iter().find(|other| other.status.id == status.id)) {
         Some(first) => Err(DirectoryError::SameDirectory { first: first.path.clone(), second: path.to_owned() }),
@@ -338,40 +339,34 @@ fn paths(seen: &[NamedDirectory]) -> impl Iterator<Item = &Path> {
 fn refuse_occupied(disk: &dyn Disk, seen: &[NamedDirectory]) -> Result<(), DirectoryError> {
     seen.iter().try_for_each(|one| refuse_among_files(disk, paths(seen), &one.path))?;
     seen.iter().try_for_each(|one| {
-        refuse_identified(one, &seen[0])?;
+        refuse_identified(one, seen.first())?;
         refuse_file(disk, one, seen)
     })
 }
 
-/// Fails where one of the directories, as far as they are there, is one of a database. Its manifest is not in the first.
+/// Fails where one of the directories that are there is one of a database. Its manifest is not in the first.
 pub(super) fn refuse_known(config: &Config) -> Result<(), DirectoryError> {
     let disk = &*config.environment.disk;
-    let mut home = None;
-    for path in named(config) {
-        if !disk.exists(path).map_err(DirectoryError::io("look for", path))? {
-            continue;
-        }
-        let status = disk.status(path).map_err(DirectoryError::io("look at", path))?;
-        let one = NamedDirectory { path: path.clone(), status, identity: Identity::load(disk, path)? };
-        let first = home.get_or_insert_with(|| NamedDirectory { path: path.clone(), status, identity: one.identity });
-        refuse_other_home(disk, first)?;
-        refuse_identified(&one, first)?;
-    }
-    Ok(())
+    let seen = look_at(disk, present(config)?, |disk, path, status| {
+        Ok(NamedDirectory { path: path.to_owned(), status, identity: Identity::load(disk, path)? })
+    })?;
+    let home = seen.iter().find(|one| one.path == config.dirs[0]);
+    home.map_or(Ok(()), |home| refuse_other_home(disk, home))?;
+    seen.iter().try_for_each(|one| refuse_identified(one, home))
 }
 
 /// Fails where a directory is one of a database, whose manifest is not in `home`.
-fn refuse_identified(one: &NamedDirectory, home: &NamedDirectory) -> Result<(), DirectoryError> {
+fn refuse_identified(one: &NamedDirectory, home: Option<&NamedDirectory>) -> Result<(), DirectoryError> {
     match &one.identity {
         None => Ok(()),
         // A creation of the same database was begun, home first, and did not come to its manifest.
         Some(identity)
             if identity.incarnation == Incarnation::NONE
-                && home.identity.is_some_and(|home| home.database == identity.database) =>
+                && home.and_then(|home| home.identity).is_some_and(|home| home.database == identity.database) =>
         {
             Ok(())
         }
-        Some(_) if one.path == home.path => {
+        Some(_) if home.is_some_and(|home| home.path == one.path) => {
             let log = one.path.join(identity::FILE_NAME);
             Err(ManifestError::Missing { path: one.path.join(manifest::FILE_NAME), log }.into())
         }

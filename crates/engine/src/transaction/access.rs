@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use osier_memory::{Held, Lookup, Record, Stamp, Version, VersionBox};
+use osier_memory::{EXPECTED_AT_ONCE, Held, Lookup, Record, Stamp, Version, VersionBox};
 
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
@@ -18,10 +18,7 @@ use crate::error::{Error, TransactionError};
 use crate::table::store::RecordTree;
 use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
 
-/// Keys whose rows are asked for before the first of them is read.
-const EXPECTED_KEYS: usize = 16;
-
-/// What is asked for of a row: further lines the processor asks for by itself when the first are read.
+/// How many bytes of a row are asked for. The processor asks for the lines behind them by itself when these are read.
 pub(super) const EXPECTED_ROW_BYTES: usize = 256;
 
 /// The new values of some columns, gathered by [`Transaction::update_with`].
@@ -83,8 +80,17 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
-        let found = self.look_up(state, &table.primary, key.as_bytes());
-        Ok(found?.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
+        self.get_encoded(state, table, &key)
+    }
+
+    fn get_encoded<'t>(
+        &'t self,
+        state: &mut TransactionState,
+        table: &'t Table,
+        key: &KeyBuf,
+    ) -> Result<Option<Row<'t>>, Error> {
+        let found = self.look_up(state, &table.primary, key.as_bytes())?;
+        Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
     }
 
     /// The rows with these primary keys, in their order. Faster than one [`Transaction::get`] after the other: what the
@@ -98,11 +104,10 @@ impl<'s> Transaction<'s> {
         self.touch(state, table)?;
         let keys = keys.into_iter().map(|key| table.keys.of_key(key.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let mut rows = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(EXPECTED_KEYS) {
+        for keys in keys.chunks(EXPECTED_AT_ONCE) {
             self.expect_keys(&table.primary, keys);
             for key in keys {
-                let found = self.look_up(state, &table.primary, key.as_bytes())?;
-                rows.push(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())));
+                rows.push(self.get_encoded(state, table, key)?);
             }
         }
         Ok(rows)

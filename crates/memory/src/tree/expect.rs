@@ -4,7 +4,7 @@
 //! Invariants:
 //! - An expectation is a guess: it observes nothing, its hints may lead to other keys' entries or nowhere, and leaving it out
 //!   changes no result.
-//! - An entry is followed as [`Hints`](super::hints::Hints) allows it to who found its hint, under the caller's pin.
+//! - An entry that a hint leads to is alive while the caller's pin lasts (H2 in `hints.rs`), whichever key it has.
 //!
 //! Deliberately absent: the way down. Trees that are so small that they have no hints are in the cache, and keys without a
 //! hint are few.
@@ -15,8 +15,8 @@ use crate::prefetch::prefetch;
 
 use super::Tree;
 
-/// Keys whose lines are asked for at once: about as many as a core waits for at a time.
-const SIDE_BY_SIDE: usize = 16;
+/// Keys that [`Tree::expect`] asks for at once: about as many lines as a core waits for at a time.
+pub const EXPECTED_AT_ONCE: usize = 16;
 
 /// As far behind an entry as short keys reach, which may be the next line.
 const KEY_REACH_BYTES: usize = 48;
@@ -31,7 +31,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         self.check(pin);
         let mut keys = keys.into_iter().fuse();
         loop {
-            let mut spots = [None; SIDE_BY_SIDE];
+            let mut spots = [None; EXPECTED_AT_ONCE];
             for (spot, key) in spots.iter_mut().zip(&mut keys) {
                 *spot = self.hints.spot(pin, key.as_ref());
                 spot.iter().for_each(|spot| spot.prefetch());
@@ -43,7 +43,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             });
             // SAFETY: H2: each hint was stored when its entry was linked, and found under this pin.
             entries.iter().flatten().for_each(|entry| soon(unsafe { T::from_raw(*entry) }));
-            if spots[SIDE_BY_SIDE - 1].is_none() {
+            if spots[EXPECTED_AT_ONCE - 1].is_none() {
                 return;
             }
         }

@@ -33,10 +33,8 @@ pub(crate) trait Loggers: fmt::Debug + Send + Sync {
     /// Makes sure that what was reserved in `stream` is written: by the leader, or by the logger, which is woken.
     fn remind(&self, stream: StreamId);
 
-    /// Whether this process has loggers at all; fails what waits for them where it was forked from the one that has.
-    fn are_here(&self) -> bool {
-        true
-    }
+    /// Fails everything that waits, where this process was forked from the one that has the loggers.
+    fn fail_in_child(&self) {}
 }
 
 /// A committer in the lead: it steps a logger.
@@ -194,7 +192,7 @@ impl Future for Receipt {
         match &this.waiter {
             Some(waiter) => waiter.set_waker(context.waker()),
             None => {
-                loggers.are_here();
+                loggers.fail_in_child();
                 let waiter = Waiter::new(this.outcome.requirement);
                 waiter.set_waker(context.waker());
                 acknowledger.register(&waiter);

@@ -114,7 +114,7 @@ impl Log {
 
     /// Blocks until there is room for a record in a stream.
     pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
-        self.is_own_process();
+        self.fail_in_child();
         self.stream(stream).ring.wait_for_room(record_bytes).map_err(|Closed| self.why_closed())
     }
 
@@ -185,8 +185,8 @@ impl Loggers for Log {
         self.is_own_process() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
     }
 
-    fn are_here(&self) -> bool {
-        self.is_own_process()
+    fn fail_in_child(&self) {
+        self.is_own_process();
     }
 
     fn lead(&self, stream: StreamId) -> bool {
