@@ -18,6 +18,10 @@
 //! - Freeing happens after the readers' last access: unpin and pin store the slot with Release, advance reads it with
 //!   Acquire and publishes `safe` with Release, the one who frees reads `safe` with Acquire.
 //!
+//! The slots lie in chunks that are added as participants come and never move, so that a pin needs no more than the chunk of its
+//! participant. An advance goes through all chunks under the lock under which one is added. One that misses a chunk had that
+//! lock before the chunk was added, and with it A before any P of a participant in it: the first case above.
+//!
 //! Deliberately absent: threads. The embedding program calls [`Epochs::advance`] every epoch interval.
 
 use std::cell::{Cell, RefCell};
@@ -40,6 +44,9 @@ use crate::version::{self, VersionBox};
 /// What a slot holds while its participant is not pinned: later than every epoch.
 const IDLE: u64 = u64::MAX;
 
+/// How many slots are added at a time; in models each is added by itself.
+const SLOTS_PER_CHUNK: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+
 /// How many pin ids a participant takes from the process at a time.
 const PIN_IDS_PER_BLOCK: u64 = 1 << 24;
 
@@ -49,7 +56,8 @@ static PIN_ID_BLOCKS: Unique = Unique::new();
 /// The epoch clock of one database and the slots in which its participants announce what they work in.
 pub struct Epochs {
     clock: CachePadded<Clock>,
-    slots: Box<[CachePadded<AtomicU64>]>,
+    chunks: Mutex<Vec<Arc<Chunk>>>,
+    participants_max: usize,
     registry: Mutex<Registry>,
     account: Account,
     id: u32,
@@ -61,20 +69,50 @@ struct Clock {
     safe: AtomicU64,
 }
 
-struct Registry {
-    vacant: Vec<usize>,
-    orphans: Vec<(Epoch, Retired)>,
+/// Slots side by side.
+type Chunk = [CachePadded<AtomicU64>];
+
+/// Where a participant announces.
+#[derive(Clone)]
+struct Slot {
+    chunk: Arc<Chunk>,
+    at: usize,
 }
 
+impl Slot {
+    #[inline]
+    fn word(&self) -> &AtomicU64 {
+        &self.chunk[self.at]
+    }
+}
+
+struct Registry {
+    vacant: Vec<Slot>,
+    /// How many participants there are.
+    taken: usize,
+    orphans: Vec<(Epoch, Retired)>,
+    /// Structures that are freed in pieces.
+    dismantled: Vec<(Epoch, FreeSome)>,
+}
+
+/// Frees a piece of what nobody can reach; returns whether there is more.
+pub(crate) type FreeSome = Box<dyn FnMut(&Tally) -> bool + Send>;
+
 impl Epochs {
-    /// A clock at epoch 1 with room for `participants_max` registered participants.
+    /// A clock at epoch 1 for at most `participants_max` registered participants at a time. Room for them is made as they come.
     pub fn new(participants_max: usize) -> Arc<Epochs> {
         assert!(participants_max > 0, "somebody must be able to take part");
         let id = u32::try_from(CLOCK_IDS.take()).expect("fewer than 4 billion epoch clocks per process");
         Arc::new(Epochs {
             clock: CachePadded::new(Clock { global: AtomicU64::new(1), safe: AtomicU64::new(0) }),
-            slots: (0..participants_max).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect(),
-            registry: Mutex::new(Registry { vacant: (0..participants_max).rev().collect(), orphans: Vec::new() }),
+            chunks: Mutex::new(Vec::new()),
+            participants_max,
+            registry: Mutex::new(Registry {
+                vacant: Vec::new(),
+                taken: 0,
+                orphans: Vec::new(),
+                dismantled: Vec::new(),
+            }),
             account: Account::default(),
             id,
         })
@@ -110,7 +148,11 @@ impl Epochs {
         assert!(raised < IDLE, "epochs are exhausted");
         // Fence A of the module's argument: the raise is seen by every pin whose announcement is missed below.
         fence(Ordering::SeqCst);
-        let oldest = self.slots.iter().map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE);
+        let oldest = {
+            let chunks = lock(&self.chunks);
+            let slots = chunks.iter().flat_map(|chunk| chunk.iter());
+            slots.map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE)
+        };
         raise(&self.clock.safe, oldest.min(raised).saturating_sub(1));
     }
 
@@ -134,10 +176,18 @@ impl Epochs {
         &self.account
     }
 
-    /// A place among the participants; `None` when all are taken. It is given back when the participant is dropped.
+    /// A place among the participants; `None` when there are as many as there may be. It is given back when the participant is
+    /// dropped.
     pub fn register(self: &Arc<Self>) -> Option<Participant> {
-        let slot = lock(&self.registry).vacant.pop()?;
-        let announced = self.slots[slot].load(Ordering::Relaxed);
+        let slot = {
+            let mut registry = lock(&self.registry);
+            if registry.taken == self.participants_max {
+                return None;
+            }
+            registry.taken += 1;
+            registry.vacant.pop().unwrap_or_else(|| self.add_chunk(&mut registry.vacant))
+        };
+        let announced = slot.word().load(Ordering::Relaxed);
         assert_eq!(announced, IDLE, "a vacant slot announces nothing");
         Some(Participant {
             epochs: Arc::clone(self),
@@ -150,6 +200,17 @@ impl Epochs {
         })
     }
 
+    /// Adds slots; returns one of them, and the others to `vacant`.
+    #[cold]
+    fn add_chunk(&self, vacant: &mut Vec<Slot>) -> Slot {
+        assert!(vacant.is_empty(), "slots are added when all are taken");
+        let chunk: Arc<Chunk> = (0..SLOTS_PER_CHUNK).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect();
+        // Before any of them is used: see the module's argument.
+        lock(&self.chunks).push(Arc::clone(&chunk));
+        vacant.extend((1..SLOTS_PER_CHUNK).rev().map(|at| Slot { chunk: Arc::clone(&chunk), at }));
+        Slot { chunk, at: 0 }
+    }
+
     /// Hands over a value that was unlinked outside any pin, such as what a dropped structure owned.
     ///
     /// # Safety
@@ -159,6 +220,13 @@ impl Epochs {
         lock(&self.registry).orphans.push((epoch, retired));
     }
 
+    /// Hands over a structure that was unlinked outside any pin. `free_some` is called when no pin can hold anything of it, once
+    /// for each [`advance`](Epochs::advance) until it returns `false`, so that a large one holds no epoch up.
+    pub(crate) fn retire_in_pieces(&self, free_some: FreeSome) {
+        let epoch = self.epoch_after_unlink();
+        lock(&self.registry).dismantled.push((epoch, free_some));
+    }
+
     /// The epoch to tag values with that this thread has unlinked (fence R of the module's argument).
     fn epoch_after_unlink(&self) -> Epoch {
         fence(Ordering::SeqCst);
@@ -166,22 +234,21 @@ impl Epochs {
     }
 
     fn free_orphans(&self, safe: Epoch) {
-        let mut free = Vec::new();
-        {
+        let (free, mut dismantled): (Vec<_>, Vec<_>) = {
             let mut registry = lock(&self.registry);
-            if registry.orphans.is_empty() {
+            if registry.orphans.is_empty() && registry.dismantled.is_empty() {
                 return;
             }
-            let orphans = std::mem::take(&mut registry.orphans);
-            for (epoch, retired) in orphans {
-                if epoch <= safe { free.push(retired) } else { registry.orphans.push((epoch, retired)) }
-            }
-        }
+            let orphans = registry.orphans.extract_if(.., |(epoch, _)| *epoch <= safe).collect();
+            (orphans, registry.dismantled.extract_if(.., |(epoch, _)| *epoch <= safe).collect())
+        };
         let tally = Tally::default();
-        for retired in free {
+        for (_, retired) in free {
             // SAFETY: E2 for its epoch; it has left the list, so this happens once.
             unsafe { retired.free(&tally) }
         }
+        dismantled.retain_mut(|(_, free_some)| free_some(&tally));
+        lock(&self.registry).dismantled.append(&mut dismantled);
         self.account.fold(&tally);
     }
 }
@@ -189,10 +256,13 @@ impl Epochs {
 impl Drop for Epochs {
     fn drop(&mut self) {
         // Participants own the clock, so there is none, and nobody holds anything.
-        let orphans = std::mem::take(&mut lock(&self.registry).orphans);
-        for (_, retired) in orphans {
+        let registry = &mut *lock(&self.registry);
+        for (_, retired) in registry.orphans.drain(..) {
             // SAFETY: no pin exists or can come to exist; the list is emptied, so this happens once.
             unsafe { retired.free(&Tally::default()) }
+        }
+        for (_, mut free_some) in registry.dismantled.drain(..) {
+            while free_some(&Tally::default()) {}
         }
     }
 }
@@ -217,7 +287,7 @@ fn raise(hand: &AtomicU64, value: u64) {
 /// One who reads and changes shared structures, such as a session. It may move between threads, but is used by one at a time.
 pub struct Participant {
     epochs: Arc<Epochs>,
-    slot: usize,
+    slot: Slot,
     limbo: RefCell<Limbo<Retired>>,
     versions: RefCell<Recycler>,
     tally: Tally,
@@ -267,13 +337,14 @@ impl Participant {
     }
 
     /// Hands what is retired to whoever advances the clock, and perhaps the slot.
-    fn leave_retired(&self, vacated: Option<usize>) {
+    fn leave_retired(&self, vacated: Option<Slot>) {
         let epoch = self.epochs.epoch_after_unlink();
         let mut registry = lock(&self.epochs.registry);
         registry.orphans.extend(self.limbo.borrow_mut().drain().map(|retired| (epoch, retired)));
         let mut versions = self.versions.borrow_mut();
         let versions = versions.drain(&self.tally);
         registry.orphans.extend(versions.map(|version| (epoch, Retired::new(version.into_raw(), version::free))));
+        registry.taken -= usize::from(vacated.is_some());
         registry.vacant.extend(vacated);
         self.epochs.account.fold(&self.tally);
     }
@@ -289,7 +360,7 @@ impl Participant {
     }
 
     fn announce(&self) -> Epoch {
-        let slot = &self.epochs.slots[self.slot];
+        let slot = self.slot.word();
         let mut epoch = self.epochs.current();
         loop {
             // Release: see the last point of the module's argument; the store may hide the release of the last unpin.
@@ -320,14 +391,14 @@ impl Participant {
 impl Drop for Participant {
     fn drop(&mut self) {
         // A pin that was forgotten, not dropped, left its announcement; nothing can be held under it any more.
-        self.epochs.slots[self.slot].store(IDLE, Ordering::Release);
-        self.leave_retired(Some(self.slot));
+        self.slot.word().store(IDLE, Ordering::Release);
+        self.leave_retired(Some(self.slot.clone()));
     }
 }
 
 impl fmt::Debug for Participant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Participant").field("slot", &self.slot).finish_non_exhaustive()
+        f.debug_struct("Participant").field("announces", self.slot.word()).finish_non_exhaustive()
     }
 }
 
@@ -466,7 +537,7 @@ impl Drop for Pin<'_> {
     fn drop(&mut self) {
         // Release: what was read under this pin was read before whoever sees the slot idle frees it.
         let Participant { epochs, slot, tally, .. } = self.participant;
-        epochs.slots[*slot].store(IDLE, Ordering::Release);
+        slot.word().store(IDLE, Ordering::Release);
         epochs.account.fold_due(tally);
     }
 }

@@ -36,7 +36,7 @@ pub use address_map::{AddressHasher, AddressMap};
 pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};
-pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Word};
+pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
 pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use simulated::TreeFault;

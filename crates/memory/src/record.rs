@@ -1,6 +1,6 @@
 //! Records: the shared, lockable place of one key, with its row version and the stamp of its last writer.
 //!
-//! The header word is `stamp << 3 | DEAD | LOCK`. Invariants:
+//! The header word is `stamp << 3 | WAITED_FOR | DEAD | LOCK`. Invariants:
 //! - **W1** the word's stamp strictly increases with every install, absences included (P1).
 //! - **W2** a null version means that the key is absent, and then the word's stamp is the tombstone's or placeholder's.
 //! - **W3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
@@ -8,6 +8,7 @@
 //! - **W4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
 //!   clock of the structure that the record was given to, which `read` checks too. A snapshot may own it in between.
 //! - **W5** a dead record is absent and stays dead; whoever finds it looks its key up again.
+//! - **W6** only replay marks a record as waited for, and only a replayed write takes that back.
 //!
 //! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 do, and are asserted.
 //!
@@ -38,6 +39,7 @@ pub struct Word(u64);
 impl Word {
     const LOCK: u64 = 1;
     const DEAD: u64 = 2;
+    const WAITED_FOR: u64 = 4;
     const STAMP_SHIFT: u32 = 3;
 
     fn unlocked(stamp: Stamp) -> Word {
@@ -59,13 +61,19 @@ impl Word {
     pub fn is_dead(self) -> bool {
         self.0 & Word::DEAD != 0
     }
+
+    /// Whether somebody has something at hand that waits for a write of the record, see [`Record::replay_by`].
+    pub fn is_waited_for(self) -> bool {
+        self.0 & Word::WAITED_FOR != 0
+    }
 }
 
 impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lock = if self.is_locked() { " locked" } else { "" };
         let dead = if self.is_dead() { " dead" } else { "" };
-        write!(f, "Word({}{lock}{dead})", self.stamp())
+        let waited_for = if self.is_waited_for() { " waited for" } else { "" };
+        write!(f, "Word({}{lock}{dead}{waited_for})", self.stamp())
     }
 }
 
@@ -81,6 +89,24 @@ pub enum LockFailed {
 /// The record has left its index; the key must be looked up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dead;
+
+/// What becomes of a record when a write of it is replayed.
+#[derive(Debug)]
+pub enum Replayed {
+    /// It stays as it is.
+    Superseded,
+    /// It stays as it is, and is marked: the write waits for another one.
+    Waits,
+    /// It gets this version (`None`: it is deleted) under this stamp.
+    Installed {
+        /// The row.
+        version: Option<VersionBox>,
+        /// Of the version.
+        stamp: Stamp,
+        /// Whether other writes still wait.
+        is_waited_for: bool,
+    },
+}
 
 /// What a read finds in a record.
 #[derive(Clone, Copy, Debug)]
@@ -254,7 +280,7 @@ impl Record {
     pub fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
         let new = self.begin_install(pin, version, stamp);
         let old = self.exchange(new);
-        self.end_install(pin, old, stamp);
+        self.end_install(pin, old, Word::unlocked(stamp));
     }
 
     /// [`Record::install`] of what a snapshot may need: where the old version belongs to it, it is handed over instead of
@@ -276,7 +302,7 @@ impl Record {
             }
             _ => self.exchange(new),
         };
-        self.end_install(pin, old, stamp);
+        self.end_install(pin, old, Word::unlocked(stamp));
     }
 
     fn begin_install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) -> *mut version::Header {
@@ -296,13 +322,13 @@ impl Record {
         NonNull::new(self.header.version.swap(new, Ordering::AcqRel))
     }
 
-    fn end_install(&self, pin: &Pin<'_>, old: Option<NonNull<version::Header>>, stamp: Stamp) {
+    fn end_install(&self, pin: &Pin<'_>, old: Option<NonNull<version::Header>>, unlocked: Word) {
         if let Some(old) = old {
             // SAFETY: W4: the exchange made this thread the only one to have unlinked `old`; readers are under pins of
             // the same clock.
             unsafe { pin.retire_version(old.cast()) };
         }
-        self.header.word.store(Word::unlocked(stamp).0, Ordering::Release);
+        self.header.word.store(unlocked.0, Ordering::Release);
     }
 
     /// For the holder of the lock, as the record leaves its index: marks it dead and unlocks.
@@ -320,14 +346,34 @@ impl Record {
     /// # Panics
     /// As for [`Record::install`], and where the record is dead: nothing is purged during replay.
     pub fn replay(&self, pin: &Pin<'_>, stamp: Stamp, version: Option<VersionBox>) -> bool {
+        self.replay_by(pin, |word, _| match stamp > word.stamp() {
+            true => Replayed::Installed { version, stamp, is_waited_for: false },
+            false => Replayed::Superseded,
+        })
+    }
+
+    /// Replays one logged write as `decide` says, which is given the word and the row, and runs while the record is locked:
+    /// what it
+    /// keeps beside records of the writes that wait is then in step with the marks. Returns whether something was installed.
+    ///
+    /// # Panics
+    /// As for [`Record::replay`].
+    pub fn replay_by(&self, pin: &Pin<'_>, decide: impl FnOnce(Word, Option<&Version>) -> Replayed) -> bool {
         let word = self.lock().expect("nothing is purged during replay");
-        let wins = stamp > word.stamp();
-        if wins {
-            self.install(pin, version, stamp);
-        } else {
-            self.unlock();
+        match decide(word, self.version(pin)) {
+            Replayed::Superseded => self.unlock(),
+            Replayed::Waits => {
+                self.header.word.store(word.0 | Word::WAITED_FOR, Ordering::Release);
+            }
+            Replayed::Installed { version, stamp, is_waited_for } => {
+                let new = self.begin_install(pin, version, stamp);
+                let old = self.exchange(new);
+                let mark = if is_waited_for { Word::WAITED_FOR } else { 0 };
+                self.end_install(pin, old, Word(Word::unlocked(stamp).0 | mark));
+                return true;
+            }
         }
-        wins
+        false
     }
 
     #[inline]

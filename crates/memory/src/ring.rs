@@ -63,6 +63,8 @@ pub struct Closed;
 /// The log ring of one stream.
 pub struct Ring {
     latch: CachePadded<Latch>,
+    /// A copy of `state.released`, which loggers of other rings read.
+    durable_end: CachePadded<AtomicU64>,
     /// Bytes filled so far, in even and in odd batches.
     buffered: [CachePadded<AtomicU64>; 2],
     space: Condvar,
@@ -144,6 +146,7 @@ impl Ring {
                 last: AtomicU64::new(config.floor.0),
                 pending: AtomicU64::new(0),
             }),
+            durable_end: CachePadded::new(AtomicU64::new(config.first_offset)),
             buffered: [CachePadded::new(AtomicU64::new(0)), CachePadded::new(AtomicU64::new(0))],
             space: Condvar::new(),
             bytes: Bytes::new(config.capacity_bytes),
@@ -187,6 +190,36 @@ impl Ring {
     /// Waits until there is room for a record of `len` bytes; others may take it first.
     pub fn wait_for_room(&self, len: usize) -> Result<(), Closed> {
         self.wait_for_space(self.check_len(len)).map(|_| ())
+    }
+
+    /// Whether at most `bytes` are reserved and not durable, with what batches add to them.
+    pub fn is_calm(&self, bytes: u64) -> bool {
+        self.on_their_way(&lock(&self.latch.state)) <= self.calm(bytes)
+    }
+
+    /// Waits until [`Ring::is_calm`]: for those who can wait, so that others do not have to.
+    pub fn wait_until_calm(&self, bytes: u64) -> Result<(), Closed> {
+        let (mut state, calm) = (lock(&self.latch.state), self.calm(bytes));
+        loop {
+            if state.closed {
+                return Err(Closed);
+            }
+            if self.on_their_way(&state) <= calm {
+                return Ok(());
+            }
+            state.blocked += 1;
+            state = wait(&self.space, &self.latch.state, state);
+            state.blocked -= 1;
+        }
+    }
+
+    /// An idle ring is calm.
+    fn calm(&self, bytes: u64) -> u64 {
+        bytes.max(self.block)
+    }
+
+    fn on_their_way(&self, state: &RingState) -> u64 {
+        state.offset - state.released
     }
 
     fn check_len(&self, len: usize) -> u64 {
@@ -350,6 +383,7 @@ impl Ring {
             );
             state.in_flight = false;
             state.released = batch.end;
+            self.durable_end.store(batch.end, Ordering::Release);
             state.blocked
         };
         if blocked > 0 {
@@ -361,6 +395,10 @@ impl Ring {
     /// says so. (Poplar: an active stream certifies an idle one instead of making it write a heartbeat.)
     pub fn certify_idle(&self, stamp: Stamp) -> bool {
         assert!(stamp <= Stamp::MAX, "a stamp fits in 61 bits");
+        if self.has_work() {
+            // The latch is left to those who fill it.
+            return false;
+        }
         let mut state = lock(&self.latch.state);
         let idle = self.rests(&state);
         if idle {
@@ -381,7 +419,8 @@ impl Ring {
 
     /// The end of what is durable: where the batch in flight or the open one starts.
     pub fn durable_end(&self) -> u64 {
-        lock(&self.latch.state).released
+        // Acquire, and written under the latch: after `certify_idle` it covers all of what that speaks of.
+        self.durable_end.load(Ordering::Acquire)
     }
 
     /// Refuses further reservations, and wakes those who wait for space. What is reserved can still be filled and drained.

@@ -42,6 +42,41 @@ fn what_is_held_is_not_freed() {
     });
 }
 
+/// As above, and the reader comes while the clock advances: its slot is added meanwhile.
+#[test]
+fn what_a_newcomer_holds_is_not_freed() {
+    explore(2, || {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let epochs = Epochs::new(2);
+        let perch = Arc::new(Perch::new(1, &freed));
+        let mut writer = epochs.register().expect("a slot");
+        let reading = {
+            let (perch, epochs) = (Arc::clone(&perch), Arc::clone(&epochs));
+            thread::spawn(move || {
+                let mut reader = epochs.register().expect("a slot");
+                let pin = reader.pin();
+                let held = perch.find(&pin).expect("a canary");
+                let number = pin.get(held).number();
+                assert!(number == 1 || number == 2);
+                assert_eq!(pin.get(held).number(), number);
+            })
+        };
+        let advancing = {
+            let epochs = Arc::clone(&epochs);
+            thread::spawn(move || epochs.advance())
+        };
+        perch.replace(&writer.pin(), 2);
+        drop(writer.pin());
+        drop(writer.pin());
+        reading.join().expect("the reader is content");
+        advancing.join().expect("the clock advances");
+        drop(writer);
+        drop(perch);
+        drop(epochs);
+        assert_eq!(freed.load(Ordering::Relaxed), 2, "everything is freed in the end");
+    });
+}
+
 /// Steps that threads tell each other of, without anything else being ordered by it. Who does not learn of a step gives up:
 /// the scenario is about the orders in which all go on.
 struct Steps([AtomicUsize; 4]);

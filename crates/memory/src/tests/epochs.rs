@@ -54,6 +54,25 @@ fn slots_are_limited_and_given_back() {
     assert_eq!(epochs.safe(), Epoch(1), "a forgotten pin ends with its participant");
 }
 
+/// More than one chunk of slots: each of them counts, and those that are given back serve again.
+#[test]
+fn slots_are_added_as_participants_come() {
+    const MANY: usize = 300;
+    let epochs = Epochs::new(MANY);
+    for _ in 0..2 {
+        let mut participants: Vec<_> = (0..MANY).map(|_| epochs.register().expect("a slot")).collect();
+        assert!(epochs.register().is_none());
+        for at in [0, 63, 64, 127, 128, MANY - 1] {
+            let now = epochs.advance();
+            assert_eq!(epochs.safe(), Epoch(now.0 - 1), "nobody is pinned");
+            let pin = participants[at].pin();
+            epochs.advance();
+            epochs.advance();
+            assert_eq!((pin.epoch(), epochs.safe()), (now, Epoch(now.0 - 1)), "participant {at} holds the clock back");
+        }
+    }
+}
+
 #[test]
 fn a_handle_is_followed_under_its_own_pin() {
     let (epochs, perch, _) = setting(2);

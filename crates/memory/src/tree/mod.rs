@@ -35,7 +35,6 @@ use std::ptr::NonNull;
 
 use crate::epoch::{Epochs, Held, Pin};
 use crate::ids::Stamp;
-use crate::limbo::Retired;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Arc, Backoff};
 use crate::thin::{Entry, Thin};
@@ -49,7 +48,7 @@ pub use shape::Shape;
 
 use descend::{Bound, Place};
 use hints::Hints;
-use node::{AnyNode, Fences, Header, Leaf, Raw, free_subtree, node_bytes};
+use node::{AnyNode, Fences, Header, Leaf, Raw, Remainder, node_bytes};
 
 /// Slots of a leaf where nothing else is asked for; the bench `tree` of the bench crate is how it was chosen.
 pub const LEAF_SLOTS: usize = 48;
@@ -232,15 +231,11 @@ fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
 
 impl<T: Entry + ?Sized, const L: usize, const I: usize> Drop for Tree<T, L, I> {
     fn drop(&mut self) {
-        /// Frees a tree that nobody can reach any more.
-        unsafe fn free<T: Entry + ?Sized, const L: usize, const I: usize>(root: NonNull<()>, tally: &Tally) {
-            // SAFETY: passed on from `retire_unpinned`, which calls it once, when no pin is left that saw the tree.
-            unsafe { free_subtree::<T, L, I>(root.cast(), tally) }
-        }
         let tally = Tally::default();
         self.hints.close(&tally);
         self.epochs.account().fold(&tally);
-        // SAFETY: the tree is unreachable from here on; `free` is called once no pin can hold anything of it.
-        unsafe { self.epochs.retire_unpinned(Retired::new(self.root().cast(), free::<T, L, I>)) }
+        // SAFETY: the tree is unreachable from here on, and the first piece is freed once no pin can hold anything of it.
+        let mut remainder = unsafe { Remainder::<T, L, I>::new(self.root().cast()) };
+        self.epochs.retire_in_pieces(Box::new(move |tally| remainder.free_some(tally)));
     }
 }

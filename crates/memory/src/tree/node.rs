@@ -517,26 +517,57 @@ pub(super) unsafe fn free_separator(separator: NonNull<Separator>, tally: &Tally
     tally.take_off(Kind::Nodes, Separator::memory_bytes(separator.key()));
 }
 
+/// Nodes that are freed in one piece: with their records a millisecond's work.
+pub(super) const FREED_AT_ONCE: usize = 512;
+
+/// A subtree that nobody can reach, on its way to being freed: nodes, separators and entries.
+pub(super) struct Remainder<T: ?Sized, const L: usize, const I: usize> {
+    pending: Vec<AnyNode>,
+    entries: PhantomData<fn(&T)>,
+}
+
+// SAFETY: nobody else can reach the nodes, and entries may be freed on any thread (`Entry::free`).
+unsafe impl<T: ?Sized, const L: usize, const I: usize> Send for Remainder<T, L, I> {}
+
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Remainder<T, L, I> {
+    /// The whole subtree below `root`.
+    ///
+    /// # Safety
+    /// As for [`free_node`], for the node and everything below it, from the first call of [`Remainder::free_some`] on.
+    pub(super) unsafe fn new(root: AnyNode) -> Remainder<T, L, I> {
+        Remainder { pending: vec![root], entries: PhantomData }
+    }
+
+    /// Frees a bounded number of nodes; returns whether there are more.
+    pub(super) fn free_some(&mut self, tally: &Tally) -> bool {
+        for _ in 0..FREED_AT_ONCE {
+            let Some(node) = self.pending.pop() else { return false };
+            // SAFETY: the promise of `new`: nothing below the root is shared any more, and the levels tell the kinds. A node
+            // leaves the list once.
+            unsafe {
+                if node.as_ref().level == LEAF_LEVEL {
+                    node.cast::<Leaf<T, L>>().as_ref().entries().for_each(|entry| T::free(entry, tally));
+                } else {
+                    for branch in node.cast::<Inner<I>>().as_ref().branches() {
+                        self.pending.push(branch.child);
+                        if let Some(separator) = branch.separator {
+                            free_separator(separator, tally);
+                        }
+                    }
+                }
+                free_node::<T, L, I>(node, tally);
+            }
+        }
+        !self.pending.is_empty()
+    }
+}
+
 /// Frees a subtree: nodes, separators and entries.
 ///
 /// # Safety
 /// As for [`free_node`], for the node and everything below it.
 pub(super) unsafe fn free_subtree<T: Entry + ?Sized, const L: usize, const I: usize>(root: AnyNode, tally: &Tally) {
-    let mut pending = vec![root];
-    while let Some(node) = pending.pop() {
-        // SAFETY: the caller's promise: nothing below the root is shared any more, and the levels tell the kinds.
-        unsafe {
-            if node.as_ref().level == LEAF_LEVEL {
-                node.cast::<Leaf<T, L>>().as_ref().entries().for_each(|entry| T::free(entry, tally));
-            } else {
-                for branch in node.cast::<Inner<I>>().as_ref().branches() {
-                    pending.push(branch.child);
-                    if let Some(separator) = branch.separator {
-                        free_separator(separator, tally);
-                    }
-                }
-            }
-            free_node::<T, L, I>(node, tally);
-        }
-    }
+    // SAFETY: passed on to the caller.
+    let mut remainder = unsafe { Remainder::<T, L, I>::new(root) };
+    while remainder.free_some(tally) {}
 }

@@ -15,7 +15,9 @@ use super::{Fixture, ItemBox};
 use crate::epoch::Pin;
 use crate::ids::Stamp;
 use crate::sync::Arc;
+use crate::tree::node::FREED_AT_ONCE;
 use crate::tree::{LeafRead, LeafScan, Lookup, ScanFrom};
+use crate::usage::MemoryUse;
 
 type Model = BTreeMap<Vec<u8>, u64>;
 
@@ -329,4 +331,36 @@ fn a_panic_in_a_decision_unlocks_the_leaf() {
     assert!(fixture.remove(&pin, b"key", 9));
     let Lookup::Absent(read) = fixture.tree.get(&pin, b"key") else { panic!("the key is absent") };
     assert_eq!(read.max_stamp(), Stamp(9));
+}
+
+/// No call of `advance` frees all of a large tree, and the first piece goes only when no pin is left that saw it.
+#[test]
+fn a_large_tree_is_freed_in_pieces() {
+    let keys: u64 = if cfg!(miri) { 2_000 } else { 100_000 };
+    let fixture = Fixture::<4>::new();
+    let mut participant = fixture.epochs.register().unwrap();
+    let pin = participant.pin();
+    for key in 0..keys {
+        fixture.insert(&pin, &key.to_be_bytes(), key);
+    }
+    let Fixture { tree, epochs, alive } = fixture;
+    drop(tree);
+    (0..5).for_each(|_| {
+        epochs.advance();
+    });
+    assert_eq!(alive.load(Ordering::Relaxed) as u64, keys, "a pin may still read it");
+    drop(pin);
+    let mut left = vec![keys as usize];
+    while *left.last().unwrap() > 0 {
+        epochs.advance();
+        left.push(alive.load(Ordering::Relaxed));
+        assert!(left.len() < 1_000, "{left:?}");
+    }
+    let most = left.windows(2).map(|pair| pair[0] - pair[1]).max().unwrap();
+    assert!(most <= keys as usize / 2 && most <= 4 * FREED_AT_ONCE, "{most} of {keys} at once");
+    drop(participant);
+    (0..5).for_each(|_| {
+        epochs.advance();
+    });
+    assert_eq!(epochs.memory(), MemoryUse::default(), "nothing is counted any more");
 }
