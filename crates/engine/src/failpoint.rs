@@ -99,12 +99,12 @@ pub enum Mutation {
     ZerosDemanded,
     /// Files that are written past the page cache are not synced by the real disk.
     DirectUnsynced,
-    /// A batch that waits for the cut is judged by what is certain when it is put aside, and was read by what was certain then.
-    BoundForgotten,
     /// A log whose task died goes on.
     DeathIgnored,
     /// A committer in the place of the logger is answered before the sync.
     LeaderUnsynced,
+    /// A logger that rests sets itself no time.
+    RestUnending,
     /// Checksums of records are not looked at.
     RecordUnchecked,
     /// What follows an unsound record is replayed.
@@ -227,6 +227,20 @@ pub enum Mutation {
     StaleParentScanned,
     /// A scan observes the leaf in which it begins, and not those to which it goes on.
     LaterLeavesUnobserved,
+    /// Who replaces a row of which it knows only that it exists logs what changed in it.
+    ExistenceAsBase,
+    /// Replay applies what changed in a row to whatever version of it there is.
+    BaseIgnored,
+    /// Replay drops what changed in a version that it has not met yet.
+    DeltaDropped,
+    /// Replay of an image drops what waits for a later version.
+    WaitingForgotten,
+    /// The log before a checkpoint is given up although parts of a transaction that goes on are in it.
+    PartsUnheld,
+    /// The last part of a transaction is not written, and its record is taken although one is missing.
+    PartMissing,
+    /// The record of a transaction names the parts of the one before.
+    PartOfAnother,
 }
 
 /// Where a simulated thread may be switched away from.
@@ -243,6 +257,8 @@ pub enum Point {
     Reserved,
     /// Its record is filled.
     Filled,
+    /// A committer has written a part of its payload, or is about to write the first one.
+    InParts,
     /// One of its writes is installed.
     Installed,
     /// Validation has looked at one of the two words of a record that it needs, and not yet at the other.

@@ -39,6 +39,8 @@ macro_rules! sizes {
 sizes! {
     /// Writes of a transaction beyond which its records are found by hash, and by bisection once they are sorted.
     linear_writes_max: usize = 16;
+    /// Bytes of deltas for which a session keeps the memory from one transaction to the next.
+    deltas_kept_bytes: usize = 64 << 10;
     /// Keys that the begin of one transaction purges: more than a usual transaction leaves behind, few enough not to be felt.
     purges_per_begin: usize = 16;
     /// Leaves that a checkpoint reads under one pin: tombstones may make a block of rows a long way.
@@ -70,6 +72,13 @@ sizes! {
     indexed_sampled_one_in: usize = 256;
     /// Bytes of a superseded file that are removed at a time.
     removed_piece_bytes: u64 = 1 << 20;
+    /// Bytes beyond which the payload of a transaction is written in parts, where `transaction_log_bytes_max` is not less.
+    whole_record_bytes_max: usize = usize::MAX;
+    /// Bytes of a part with its header; a multiple of 8. Others wait for no more than the copy of one, and none is in a hurry.
+    part_bytes: usize = 64 << 10;
+    /// Bytes of parts that are on their way to the device at most: what the next commit of another session waits for. Less than a
+    /// device writes at a time costs throughput.
+    parts_in_flight_bytes: u64 = 1 << 20;
     /// Bytes of a file that a backup or a restore reads at a time.
     copied_piece_bytes: usize = 1 << 20;
 }

@@ -406,7 +406,6 @@ fn an_abort_is_validated_before_it_is_reported() {
 fn what_is_too_large_is_refused_before_anything_happens() {
     let mut config = Config::new("unused").protocol(Protocol::None);
     config.row_bytes_max = 1000;
-    config.transaction_log_bytes_max = 4096;
     config.key_bytes_max = 16;
     let db = Database::open(config).expect("a database");
     let schema = Schema::builder("texts").column("key", Type::Text).column("text", Type::Text).primary_key(["key"]);
@@ -416,11 +415,7 @@ fn what_is_too_large_is_refused_before_anything_happens() {
     let tx = session.begin();
     assert_eq!(tx.insert(&table, &[Value::Text("a"), Value::Text(&long)]).expect_err("row").sqlstate(), "54000");
     assert_eq!(tx.insert(&table, &[Value::Text(&long[..20]), Value::Text("")]).expect_err("key").sqlstate(), "54000");
-    for key in ["a", "b", "c", "d", "e", "f"] {
-        tx.insert(&table, &[Value::Text(key), Value::Text(&long[..800])]).expect("each fits");
-    }
-    let error = tx.commit().expect_err("all together do not");
-    assert!(matches!(error, Error::Transaction(TransactionError::TransactionTooLarge { .. })), "{error}");
+    drop(tx);
     let tx = session.begin();
     assert_eq!(tx.scan(&table, KeyRange::all()).expect("scan").count(), 0);
 }

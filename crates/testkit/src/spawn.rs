@@ -40,6 +40,8 @@ pub struct SimSpawn {
 struct Scheduler {
     clock: Arc<ManualClock>,
     parallelism: usize,
+    /// There is more to do than processors for it, all the time.
+    is_short: bool,
     state: Mutex<Tasks>,
 }
 
@@ -64,8 +66,10 @@ struct ScheduledTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
     Awake,
-    /// It was idle once, has announced its sleep and looks for work once more.
-    Listening,
+    /// It was idle once, has announced that it sleeps, or rests, and looks for work once more.
+    Listening {
+        is_rest: bool,
+    },
     Asleep {
         until: Option<Duration>,
     },
@@ -80,18 +84,28 @@ impl ScheduledTask {
     fn is_ready(&self, now: Duration) -> bool {
         self.task.is_some()
             && match self.rest {
-                Rest::Awake | Rest::Listening => true,
+                Rest::Awake | Rest::Listening { .. } => true,
                 Rest::Asleep { until } => self.signal.is_raised() || until.is_some_and(|until| until <= now),
             }
     }
 
-    /// What follows an idle step.
-    fn rest(&mut self, timeout: Option<Duration>, now: Duration) {
+    /// What follows an idle step: with `is_rest`, one after which hints are not heard.
+    fn rest(&mut self, timeout: Option<Duration>, is_rest: bool, now: Duration) {
         self.rest = match self.rest {
-            Rest::Listening => Rest::Asleep { until: timeout.map(|timeout| now + timeout) },
+            Rest::Listening { is_rest: announced } if announced == is_rest => {
+                Rest::Asleep { until: timeout.map(|timeout| now + timeout) }
+            }
+            Rest::Listening { .. } => {
+                self.signal.unlisten();
+                Rest::Awake
+            }
             Rest::Awake | Rest::Asleep { .. } => {
-                self.signal.listen();
-                Rest::Listening
+                if is_rest {
+                    self.signal.rest()
+                } else {
+                    self.signal.listen()
+                }
+                Rest::Listening { is_rest }
             }
         };
     }
@@ -100,7 +114,7 @@ impl ScheduledTask {
     fn wake(&mut self) {
         match self.rest {
             Rest::Awake => {}
-            Rest::Listening => self.signal.unlisten(),
+            Rest::Listening { .. } => self.signal.unlisten(),
             Rest::Asleep { .. } => {
                 self.signal.wait(Some(Duration::ZERO));
             }
@@ -114,8 +128,9 @@ impl SimSpawn {
     pub fn new(seed: u64, clock: Arc<ManualClock>) -> SimSpawn {
         let mut rng = Rng::with_seed(seed);
         let parallelism = rng.usize(1..=4);
+        let is_short = Rng::with_seed(!seed).bool();
         let state = Tasks { rng, next: 0, tasks: BTreeMap::new(), ended: BTreeMap::new() };
-        SimSpawn { shared: Arc::new(Scheduler { clock, parallelism, state: Mutex::new(state) }) }
+        SimSpawn { shared: Arc::new(Scheduler { clock, parallelism, is_short, state: Mutex::new(state) }) }
     }
 
     fn state(&self) -> MutexGuard<'_, Tasks> {
@@ -153,7 +168,8 @@ impl SimSpawn {
         } else if let Some(slot) = self.state().tasks.get_mut(&id) {
             slot.task = Some(task);
             match step {
-                Step::Idle(timeout) => slot.rest(timeout, now),
+                Step::Idle(timeout) => slot.rest(timeout, false, now),
+                Step::Rest(time) => slot.rest(Some(time), true, now),
                 _ => slot.wake(),
             }
         }
@@ -236,6 +252,11 @@ impl Spawn for SimSpawn {
 
     fn parallelism(&self) -> usize {
         self.shared.parallelism
+    }
+
+    fn processor_time(&self) -> Option<Duration> {
+        let processors = if self.shared.is_short { self.shared.parallelism as u32 } else { 0 };
+        Some(self.shared.clock.now() * processors)
     }
 }
 

@@ -95,9 +95,10 @@ fn config(home: &Path, protocol: Protocol, streams: u32) -> Config {
     config
 }
 
-/// A database whose commits become durable late.
+/// A database whose commits become durable late, and whose memory is small.
 fn slow(name: &str) -> (Database, Table) {
     let mut config = config(&directory(name), Protocol::Poplar, 2);
+    config.memory_limit = 1 << 20;
     config.group_commit_interval = SLOW_GROUP;
     let db = Database::open(config).expect("opened");
     let table = rows(&db);
@@ -185,9 +186,9 @@ fn an_error_of_the_body_is_told_where_what_it_rests_on_was_valid() {
     });
 }
 
-/// Writes more than one transaction may.
+/// Writes more than fits into memory.
 fn overfill(tx: &osier::Transaction<'_>, table: &Table) {
-    (100..102).for_each(|id| tx.upsert(table, &row(id, &[0; 12_000])).expect("each fits"));
+    (100..102).for_each(|id| tx.upsert(table, &row(id, &[0; 900_000])).expect("each fits"));
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn a_refusal_at_commit_is_told_when_what_was_read_is_durable() {
             overfill(&tx, &table);
             let refused = tx.commit();
             let is_told_late = is_durable(&written);
-            assert_eq!(refused.expect_err("it is too large").sqlstate(), "54000");
+            assert_eq!(refused.expect_err("it is too large").sqlstate(), "53200");
             is_told_late
         })
     });

@@ -67,6 +67,12 @@ fn large_trees_survive() {
 }
 
 #[test]
+fn transactions_in_parts_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Parts), ..Choices::default() });
+    assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
+}
+
+#[test]
 fn backups_and_ways_back_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Backup), ..Choices::default() });
     for what in [

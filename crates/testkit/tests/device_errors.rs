@@ -2,6 +2,7 @@
 //! does no harm, and whatever was acknowledged is found afterwards. (The simulation draws them too, and judges more; it does
 //! not look at what an error says.)
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -164,7 +165,7 @@ fn short_life(disk: &SimDisk, faults: Faults, id: i64) -> Result<(), Error> {
 
 /// Syncs of a directory fail in two lives, a life later the power fails in one, and what it keeps is drawn by seed. What the
 /// lives after that say of it.
-fn after_a_directory_that_failed() -> Vec<String> {
+fn after_a_directory_that_failed(seeds: Range<u64>) -> Vec<String> {
     let prepared = prepare(1);
     let positions = || 5..8;
     let choices = positions().flat_map(|a| positions().flat_map(move |b| positions().map(move |c| (a, b, c))));
@@ -186,7 +187,7 @@ fn after_a_directory_that_failed() -> Vec<String> {
         assert!(found >= ROWS + 3, "{first}, {second}, {crashed}, {seed}: {found} rows");
         Ok(())
     };
-    let draws = choices.flat_map(|choice| (0..8).map(move |seed| (choice, seed)));
+    let draws = choices.flat_map(|choice| seeds.clone().map(move |seed| (choice, seed)));
     draws.filter_map(|draw| lives(draw).err()).collect()
 }
 
@@ -217,8 +218,9 @@ fn an_identity_does_not_outlive_its_manifest() {
 
 #[test]
 fn a_file_has_one_name_after_a_directory_failed() {
-    assert_eq!(after_a_directory_that_failed(), Vec::<String>::new());
+    assert_eq!(after_a_directory_that_failed(0..8), Vec::<String>::new());
     build_in(&[Mutation::RenamedTwice]);
-    let errors = after_a_directory_that_failed();
-    assert!(errors.iter().any(|error| error.contains("belongs to generation")), "{errors:?}");
+    // The records of begun generations are lost more often than a name is doubled, and threads decide with the seed.
+    let mut errors = (0..32).flat_map(|round| after_a_directory_that_failed(8 * round..8 * round + 8));
+    assert!(errors.any(|error| error.contains("belongs to generation")), "no file had two names");
 }

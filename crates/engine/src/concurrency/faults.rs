@@ -16,6 +16,19 @@ pub(super) fn forget<T>(forget: impl FnOnce() -> T) {
     }
 }
 
+/// Whether who replaces a row has read what is in it ([`Mutation::ExistenceAsBase`]).
+#[inline(always)]
+pub(super) fn is_read(is_read: bool) -> bool {
+    is_read || has(Mutation::ExistenceAsBase)
+}
+
+/// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], and [`Mutation::AbortedLogged`], which
+/// logs what did not validate).
+#[inline(always)]
+pub(super) fn rests_on(rests_on: bool) -> bool {
+    rests_on || has(Mutation::ExistenceAsBase) || has(Mutation::AbortedLogged)
+}
+
 /// Whether the bisection of a large write set has found a record ([`Mutation::BisectionTrusted`]).
 #[inline(always)]
 pub(super) fn is_found(is_found: bool) -> bool {

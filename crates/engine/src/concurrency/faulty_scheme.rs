@@ -77,7 +77,7 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         if has(Mutation::SplitHalfForgotten)
             && let Some(half) = change.after().nth(1)
         {
-            self.0.reads.leaves.retain(|leaf| *leaf != half);
+            self.0.reads.leaves.remove(&half);
         }
         Ok(())
     }
@@ -92,6 +92,11 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
         self.0.lock(pin, writes)
+    }
+
+    fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
+        writes.sort_for_locking(pin);
+        self.validate(pin, writes)
     }
 
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {

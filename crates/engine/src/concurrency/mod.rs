@@ -73,6 +73,10 @@ pub(crate) trait ConcurrencyControl {
     /// Returns what was observed so far.
     fn dependency(&self) -> &Self::Dependency;
 
+    /// Checks, before anything is locked, whether a commit would fail as things are: what a long commit does before it locks is
+    /// in vain then. It decides nothing.
+    fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError>;
+
     /// Takes the write locks that accesses did not take. Where it fails, it has given back what it took itself.
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError>;
 

@@ -134,6 +134,11 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         Ok(())
     }
 
+    fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
+        assert!(self.is_open && !self.is_locked && !writes.is_empty(), "whoever writes looks before it locks");
+        self.control.prevalidate(pin, writes)
+    }
+
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
         assert!(self.is_open && self.is_locked != writes.is_empty(), "whoever writes has locked, and nobody else");
         self.control.validate(pin, writes)

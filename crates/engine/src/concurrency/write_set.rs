@@ -11,7 +11,11 @@ use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
 
 use super::faults;
 use crate::failpoint::locks_by_key;
-use crate::sizes::linear_writes_max;
+use crate::log::format::payload::delta::{self, Delta};
+use crate::sizes::{deltas_kept_bytes, linear_writes_max};
+
+/// A session keeps the memory of up to this many writes from one transaction to the next.
+const KEPT_CAPACITY: usize = 16 << 10;
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
 /// count is touched per write: handles are shared by all threads.
@@ -31,11 +35,40 @@ pub(crate) struct Write {
     pub(crate) pending: Option<VersionBox>,
     /// When the row came to exist; `None`: with this transaction.
     pub(crate) birth: Option<Stamp>,
+    /// The committed version whose content the transaction has read before its first write of the row; [`Stamp::ZERO`] where
+    /// there is none. Only then does it depend on what is in that version, so that it may log what changed in it.
+    pub(crate) base: Stamp,
+    /// Where [`WriteSet::delta`] has what changed in `base`, if that is logged.
+    pub(crate) delta: Option<DeltaRange>,
     /// This transaction indexed the record.
     pub(crate) is_placeholder: bool,
 }
 
+/// A range of the deltas of a write set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeltaRange {
+    begin: u32,
+    end: u32,
+}
+
+impl DeltaRange {
+    /// `None` beyond 4 GiB, where images are logged.
+    fn of(begin: usize, end: usize) -> Option<DeltaRange> {
+        Some(DeltaRange { begin: u32::try_from(begin).ok()?, end: u32::try_from(end).ok()? })
+    }
+}
+
 impl Write {
+    /// Returns a write that rests on nothing that was read.
+    pub(crate) fn new(record: Held<Record>, tree_ref: TreeRef, pending: Option<VersionBox>) -> Write {
+        Write { record, tree_ref, pending, birth: None, base: Stamp::ZERO, delta: None, is_placeholder: false }
+    }
+
+    /// The write takes the place of the committed version `base`, if its content `is_read`.
+    pub(crate) fn based_on(self, base: Stamp, is_read: bool) -> Write {
+        if faults::is_read(is_read) { Write { base, ..self } } else { self }
+    }
+
     /// Takes the version to install under `stamp`; `None` where the write deletes.
     #[inline]
     pub(crate) fn take_version(&mut self, stamp: Stamp) -> Option<VersionBox> {
@@ -94,6 +127,8 @@ pub(crate) struct WriteSet {
     protected: usize,
     /// Placeholders that no write holds: not yet, or no more.
     abandoned: Vec<(Held<Record>, TreeRef)>,
+    /// What is logged of rows in place of their images, one behind the other.
+    deltas: Vec<u8>,
     /// What `writes` and `undo` take of memory.
     memory_bytes: usize,
     /// How often it has changed, over all transactions.
@@ -107,18 +142,36 @@ fn lock_order<'p>(pin: &'p Pin<'_>, record: Held<Record>) -> (&'p [u8], usize) {
     (key, record.address())
 }
 
+/// What is logged of a write in place of its image.
+fn delta_of<'d>(deltas: &'d [u8], write: &Write) -> Option<Delta<'d>> {
+    let DeltaRange { begin, end } = write.delta?;
+    Some(Delta { base: write.base, body: &deltas[begin as usize..end as usize] })
+}
+
 fn memory_bytes(pending: &Option<VersionBox>) -> usize {
     pending.as_ref().map_or(0, VersionBox::memory_bytes)
 }
 
 impl WriteSet {
     pub(crate) fn clear(&mut self) {
+        if self.writes.capacity() > KEPT_CAPACITY {
+            *self = WriteSet { puts: self.puts, ..WriteSet::default() };
+        }
         self.writes.clear();
         self.by_record.clear();
         self.undo.clear();
         self.abandoned.clear();
         self.protected = 0;
         self.memory_bytes = 0;
+        self.clear_deltas();
+    }
+
+    /// Forgets what is logged in place of images.
+    fn clear_deltas(&mut self) {
+        self.deltas.clear();
+        if self.deltas.capacity() > deltas_kept_bytes() {
+            self.deltas = Vec::new();
+        }
     }
 
     /// How many records are to be written.
@@ -278,6 +331,45 @@ impl WriteSet {
         }
         self.protected = mark.writes;
         assert!(self.writes.len() >= mark.writes && self.undo.len() == mark.undo, "the set is as it was at the mark");
+    }
+
+    /// Works out, before anything is locked, what is logged in place of images that the transaction has changed. `visit` is given
+    /// each write, with its key and with that.
+    pub(crate) fn find_deltas(&mut self, pin: &Pin<'_>, mut visit: impl FnMut(&Write, &[u8], Option<Delta<'_>>)) {
+        self.clear_deltas();
+        for write in &mut self.writes {
+            let record = pin.get(write.record);
+            write.delta = None;
+            if write.base > Stamp::ZERO
+                && write.tree_ref.index.is_none()
+                && let Some(new) = &write.pending
+                // Where it is another one by now, the transaction does not validate.
+                && let Some(base) = record.version(pin).filter(|version| version.stamp() == write.base)
+            {
+                let begin = self.deltas.len();
+                if delta::push_body(write.base, base.bytes(), new.bytes(), &mut self.deltas) {
+                    write.delta = DeltaRange::of(begin, self.deltas.len());
+                    if write.delta.is_none() {
+                        self.deltas.truncate(begin);
+                    }
+                }
+            }
+            visit(write, record.key(), delta_of(&self.deltas, write));
+        }
+    }
+
+    /// Returns what is logged of a write in place of its image, if anything is: a change of what the transaction has read.
+    pub(crate) fn delta(&self, write: &Write) -> Option<Delta<'_>> {
+        delta_of(&self.deltas, write)
+    }
+
+    /// Checks, with the writes locked and the reads validated, that what is logged of each write is a change of what is in its
+    /// place.
+    pub(crate) fn assert_bases(&self, pin: &Pin<'_>) {
+        for write in self.writes.iter().filter(|write| write.delta.is_some()) {
+            let base = pin.get(write.record).version(pin).map(Version::stamp);
+            assert!(faults::rests_on(base == Some(write.base)), "a delta of {} where {base:?} is", write.base);
+        }
     }
 
     /// Puts the writes into the order in which records are locked, the same in every transaction.

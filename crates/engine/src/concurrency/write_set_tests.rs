@@ -12,7 +12,7 @@ const PRIMARY: TreeRef = TreeRef { table: 0, index: None };
 
 fn write(record: Held<Record>, value: u64) -> Write {
     let pending = Some(VersionBox::copy_of(&value.to_be_bytes()));
-    Write { record, tree_ref: PRIMARY, pending, birth: None, is_placeholder: false }
+    Write::new(record, PRIMARY, pending)
 }
 
 /// What a transaction is to write, and what it was to write at each savepoint.

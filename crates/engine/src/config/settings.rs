@@ -186,7 +186,8 @@ settings! {
     /// Sets how many log streams work in parallel. The number may change from one open to the next; protocol `serial` takes 1.
     streams: u32, "streams", number("streams", 1, 64), default (1);
 
-    /// Sets how long a logger gathers commits before it writes. 0 writes whenever the device is idle and work is pending.
+    /// Sets how long a logger gathers commits before it writes, whoever waits for them. 0 writes at once, or 2 ms after the last
+    /// time where nobody waits and the processors are short.
     group_commit_interval: Duration, "group_commit_interval_us", micros(0, 1_000_000), default (0);
 
     /// Sets how often the global epoch advances.
@@ -198,18 +199,20 @@ settings! {
     /// Sets the length of one log segment file: a multiple of 4096, larger than `ring_bytes` + 4096.
     segment_bytes: u64, "segment_bytes", bytes(16 KiB, 4 GiB), default (64 MiB);
 
-    /// Sets how many sessions can be open at once.
-    sessions_max: usize, "sessions_max", number("sessions", 1, 65_536), default (1024);
+    /// Sets how many sessions can be open at once. What they need is made as they come: there is no reason to set less but to
+    /// bound them.
+    sessions_max: usize, "sessions_max", number("sessions", 1, 65_536), default (65_536);
 
-    /// Sets the largest log record of one transaction. A larger transaction fails before anything is logged.
+    /// Sets the longest log record that is written in one piece. What a larger transaction writes goes to the log in parts before
+    /// it commits; `transaction_bytes_max` bounds that.
     transaction_log_bytes_max: usize, "transaction_log_bytes_max", bytes(4 KiB, 256 MiB), default (1 MiB);
 
     /// Sets how much memory one transaction's pending writes may take, with those of indexes and what savepoints keep. The write
     /// that would take more fails.
-    transaction_bytes_max: usize, "transaction_bytes_max", bytes(4 KiB, 64 GiB), default (64 MiB);
+    transaction_bytes_max: usize, "transaction_bytes_max", bytes(4 KiB, 64 GiB), default (4 GiB);
 
     /// Sets how many rows and index entries one transaction may write.
-    transaction_writes_max: usize, "transaction_writes_max", number("writes", 1, 4_294_967_296), default (1_048_576);
+    transaction_writes_max: usize, "transaction_writes_max", number("writes", 1, 4_294_967_295), default (67_108_864);
 
     /// Sets how much memory rows, keys and indexes may take. At the limit, transactions that need more fail; reads, deletes and
     /// updates in place go on. 0 sets no limit.
@@ -219,7 +222,7 @@ settings! {
     key_bytes_max: usize, "key_bytes_max", bytes(16 bytes, 32 KiB), default (1 KiB);
 
     /// Sets the largest encoded row.
-    row_bytes_max: usize, "row_bytes_max", bytes(64 bytes, 64 MiB), default (256 KiB);
+    row_bytes_max: usize, "row_bytes_max", bytes(64 bytes, 64 MiB), default (64 MiB);
 
     /// Sets how often `Database::run` and `Session::run` retry a transaction that met a conflict.
     conflict_retries_max: u32, "conflict_retries_max", number("attempts", 0, 4_294_967_295), default (1000);

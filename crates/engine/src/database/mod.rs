@@ -28,7 +28,7 @@ use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
-use crate::transaction::{Session, Transaction};
+use crate::transaction::{Session, Totals, Transaction};
 
 /// A database. Clones share it; the last one dropped closes it.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Database {
     pub fn metrics(&self) -> Metrics {
         let Inner { shared, checkpoints, .. } = &*self.inner;
         let now = shared.config.environment.clock.now();
-        let (committed, aborted) = shared.counters.totals();
+        let Totals { committed, aborted } = shared.counters.totals();
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
         Metrics { committed, aborted, log, checkpoints, memory }
     }

@@ -117,6 +117,21 @@ pub enum RecoveryError {
         /// What is wrong.
         what: String,
     },
+    /// The log says what changed in a version of a row that neither a checkpoint nor the log holds.
+    #[error(
+        "row {key} of table `{table}` cannot be recovered: what transaction {stamp} changed in it is there, version {base} of \
+         the row is not; restore a backup, or make a new database of what is left with osier salvage"
+    )]
+    MissingVersion {
+        /// The table.
+        table: String,
+        /// The row's primary key.
+        key: String,
+        /// The version that is missing, by the stamp of its transaction.
+        base: Stamp,
+        /// Of the transaction that changed it.
+        stamp: Stamp,
+    },
     /// Less than what was known to be durable.
     #[error(
         "the log in {} ends at stamp {found}, but {promised} was known to be durable: its device lost writes it had \

@@ -79,17 +79,6 @@ pub enum TransactionError {
         /// The limit.
         limit: usize,
     },
-    /// The transaction's log record would be longer than `transaction_log_bytes_max`. Nothing of it took effect.
-    #[error(
-        "the transaction writes {bytes} bytes of log, the limit transaction_log_bytes_max is {limit}; split it or raise \
-         the limit"
-    )]
-    TransactionTooLarge {
-        /// The record's size.
-        bytes: usize,
-        /// The limit.
-        limit: usize,
-    },
     /// The transaction's pending writes take more memory than `transaction_bytes_max`: it can be committed as it is or rolled
     /// back, and takes no further write.
     #[error(
@@ -162,7 +151,7 @@ impl TransactionError {
 
     /// Whether a commit was refused because its writes are beyond a limit.
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, TransactionError::TransactionTooLarge { .. } | TransactionError::MemoryLimit { .. })
+        matches!(self, TransactionError::MemoryLimit { .. })
     }
 
     /// The SQLSTATE that a server reports.
@@ -176,7 +165,6 @@ impl TransactionError {
             TransactionError::TableChanged { .. } => "0A000",
             TransactionError::KeyTooLarge { .. }
             | TransactionError::RowTooLarge { .. }
-            | TransactionError::TransactionTooLarge { .. }
             | TransactionError::TransactionBytes { .. }
             | TransactionError::TransactionWrites { .. } => "54000",
             TransactionError::MemoryLimit { .. } => "53200",

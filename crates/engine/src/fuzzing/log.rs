@@ -9,7 +9,11 @@ use crate::directory::manifest::Manifest;
 use crate::ids::{Epoch, Generation, LogOffset, Stamp, StreamId, TableId, WallTime};
 use crate::log::format::batch::{self, BatchHeader, Certificate};
 use crate::log::format::bytes::{u16_at, u32_at};
-use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::layout::RecordLayout;
+use crate::log::format::part::{self, CHECKSUM_OF_PARTS, PART, PartHeader};
+use crate::log::format::payload::delta::{self, Delta};
+use crate::log::format::payload::in_parts::{self, InParts};
+use crate::log::format::payload::values::{self, Change, LoggedWrite, ValuesWriter};
 use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{self, Entry, RecordHeader, RecordReader};
 use crate::log::format::segment::{self, SegmentHeader};
@@ -17,6 +21,9 @@ use crate::log::format::{LogIdentity, Seal};
 use crate::operate::inspect::{self, Detail};
 
 const OFFSET: LogOffset = LogOffset(0);
+
+/// What deltas are against.
+const OLD_ROW: [u8; 40] = [3; 40];
 
 fn log() -> LogIdentity {
     LogIdentity::new(DATABASE, Generation(1), StreamId(1), 4)
@@ -27,21 +34,38 @@ fn record_seal() -> Seal {
 }
 
 fn encode_record(header: RecordHeader, writes: &[LoggedWrite<'_>], seal: Seal) -> Vec<u8> {
-    let lengths = writes.iter().map(|write| (write.key.len(), write.row.map(<[u8]>::len)));
-    let mut bytes = vec![0; record::encoded_len(&header.raw_dep, values::encoded_len(lengths))];
+    let mut bytes = vec![0; record::encoded_len(&header, values::encoded_len(writes))];
     record::encode(&mut bytes, &header, PayloadKind::Values, seal, |payload| {
-        let mut writer = ValuesWriter::new(payload);
-        writes.iter().for_each(|write| writer.write(*write));
-        writer.finish()
+        ValuesWriter::new(payload).write_all(writes)
     });
     bytes
 }
 
+fn encode_in_parts(header: RecordHeader, named: &InParts, seal: Seal) -> Vec<u8> {
+    let mut bytes = vec![0; record::encoded_len(&header, in_parts::ENCODED_BYTES)];
+    record::encode(&mut bytes, &header, PayloadKind::InParts, seal, |payload| named.encode(payload));
+    bytes
+}
+
+fn encode_part(header: &PartHeader, content: &[u8], seal: Seal) -> Vec<u8> {
+    let mut bytes = vec![0; part::encoded_len(content.len())];
+    part::encode(&mut bytes, header, seal, content);
+    bytes
+}
+
 fn record(stamp: u64, rows: usize, seal: Seal) -> Vec<u8> {
-    let content = [9; 300];
+    let mut content = [3; 300];
+    content[9..12].fill(9);
+    let mut body = Vec::new();
+    assert!(delta::push_body(Stamp(1), &OLD_ROW, &content[..OLD_ROW.len() + 3], &mut body), "it saves something");
     let write = |row| {
-        let (key, row) = (&content[..row % 7], (row % 5 > 0).then_some(&content[..row]));
-        LoggedWrite { table: TableId(1), key, row }
+        let key = &content[..row % 7];
+        let change = match row % 5 {
+            0 => Change::Delete,
+            1 => Change::Delta(Delta { base: Stamp(1), body: &body }),
+            _ => Change::Put(&content[..row]),
+        };
+        LoggedWrite { table: TableId(1), key, change }
     };
     let header = RecordHeader { stamp: Stamp(stamp), raw_dep: Stamp(1), epoch: Epoch(3), write_count: rows as u32 };
     encode_record(header, &(0..rows).map(write).collect::<Vec<_>>(), seal)
@@ -50,13 +74,19 @@ fn record(stamp: u64, rows: usize, seal: Seal) -> Vec<u8> {
 pub(super) fn records() -> Vec<Vec<u8>> {
     let mut skip = vec![0; 64];
     record::write_skip(&mut skip);
-    [0, 1, 3, 20].map(|rows| record(9, rows, record_seal())).into_iter().chain([skip]).collect()
+    let (first, last) = (LogOffset(8), LogOffset(24));
+    let header = RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count: 2 };
+    let in_parts = encode_in_parts(header, &InParts { first, last, bytes: 90, parts: 2, checksum: 7 }, record_seal());
+    let header = PartHeader { stamp: Stamp(9), first, previous: last, position: 9, bytes: 5 };
+    let part = encode_part(&header, &[7; 5], record_seal());
+    [0, 1, 3, 20].map(|rows| record(9, rows, record_seal())).into_iter().chain([skip, in_parts, part]).collect()
 }
 
 fn seal_one_record(bytes: &mut [u8], seal: Seal) {
-    let length = bytes.get(..4).map_or(0, |word| u32_at(word, 0) as usize);
+    let word = bytes.get(..4).map_or(0, |word| u32_at(word, 0));
+    let length = (word & !PART) as usize;
     if let Some(bytes) = bytes.get_mut(..length).filter(|bytes| bytes.len() >= 8) {
-        let sum = seal.checksum(&bytes[8..]);
+        let sum = seal.checksum(&bytes[8..]) ^ if word & PART == 0 { 0 } else { CHECKSUM_OF_PARTS };
         put_sum(bytes, 4, sum);
     }
 }
@@ -65,18 +95,46 @@ pub(super) fn seal_record(bytes: &mut [u8]) {
     seal_one_record(bytes, record_seal());
 }
 
+/// Applies a delta to rows that it fits, and to none else.
+fn apply(write: &LoggedWrite<'_>) {
+    let Change::Delta(delta) = write.change else { return };
+    for old in [&OLD_ROW[..], &OLD_ROW[..7], &[]] {
+        let Some(length) = delta.new_len(old.len()) else { continue };
+        assert!(length <= old.len() + delta.body.len(), "a row has the bytes of the old one and of the delta");
+        delta.apply(old, &mut vec![0; length]);
+    }
+}
+
 fn assert_same_record(record: &RecordReader<'_>, bytes: &[u8], seal: Seal) {
-    let PayloadReader::Values(writes) = record.payload();
-    let writes: Vec<_> = writes.collect();
-    assert_eq!(encode_record(record.header(), &writes, seal), bytes, "a record is what is encoded again");
+    let again = match record.payload() {
+        PayloadReader::Values(writes) => {
+            let writes: Vec<_> = writes.collect();
+            writes.iter().for_each(apply);
+            encode_record(record.header(), &writes, seal)
+        }
+        PayloadReader::InParts(named) => encode_in_parts(record.header(), &named, seal),
+    };
+    assert_eq!(again, bytes, "a record is what is encoded again");
 }
 
 pub(super) fn check_record(bytes: &[u8]) -> bool {
-    let Ok(entry) = record::parse(bytes, record_seal()) else { return false };
-    if let Entry::Record(record) = &entry {
-        assert_same_record(record, &bytes[..entry.len()], record_seal());
+    if let Ok(entry) = record::parse(bytes, record_seal(), RecordLayout::Compact) {
+        let bytes = &bytes[..entry.len()];
+        match &entry {
+            Entry::Record(record) => assert_same_record(record, bytes, record_seal()),
+            Entry::Part(part) => assert_eq!(encode_part(&part.header(), part.content(), record_seal()), bytes),
+            Entry::Skip(_) => {}
+        }
+        return true;
     }
-    true
+    match record::parse::<Stamp>(bytes, record_seal(), RecordLayout::Fixed) {
+        Ok(Entry::Record(record)) => {
+            let PayloadReader::Values(writes) = record.payload() else { panic!("{record:?} names parts") };
+            assert_eq!(writes.count(), record.header().write_count as usize, "as many as it says");
+            true
+        }
+        entry => entry.is_ok(),
+    }
 }
 
 fn encode_batch(header: &BatchHeader, log: &LogIdentity, certificates: &[Certificate]) -> Vec<u8> {
@@ -88,7 +146,15 @@ fn encode_batch(header: &BatchHeader, log: &LogIdentity, certificates: &[Certifi
 fn batch(offset: LogOffset, stamp: u64, records: &[Vec<u8>], reach: LogOffset) -> Vec<u8> {
     let record_bytes = (batch::header_bytes(4) + records.iter().map(Vec::len).sum::<usize>()) as u64;
     let (length, stamp) = (record_bytes.next_multiple_of(4096), Stamp(stamp));
-    let header = BatchHeader { offset, length, record_bytes, stamp, csn: Stamp::ZERO, closed: WallTime(77) };
+    let header = BatchHeader {
+        offset,
+        length,
+        record_bytes,
+        stamp,
+        csn: Stamp::ZERO,
+        closed: WallTime(77),
+        layout: RecordLayout::Compact,
+    };
     let certificate = |stream| Certificate { stream: StreamId(stream), stamp: Stamp(5), reach };
     let certificates = [0, 3].map(certificate);
     let mut bytes = encode_batch(&header, &log(), &certificates);

@@ -185,6 +185,9 @@ pub enum Step {
     Again,
     /// Nothing; call again when the task's [`Signal`] is raised or the duration, where given, has passed.
     Idle(Option<Duration>),
+    /// Nothing, though there is work that can wait: call again when somebody waits for it and raises the signal, or the duration
+    /// has passed.
+    Rest(Duration),
     /// The task is over.
     Done,
 }
@@ -257,6 +260,10 @@ pub trait Spawn: Send + Sync + 'static {
     /// How many tasks can run at the same time.
     fn parallelism(&self) -> usize {
         std::thread::available_parallelism().map_or(1, |cores| cores.get())
+    }
+    /// Returns how much time the threads of this process have had of all processors together; `None` where nobody can tell.
+    fn processor_time(&self) -> Option<Duration> {
+        None
     }
 }
 

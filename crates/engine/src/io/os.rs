@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{
     BLOCK_BYTES, Clock, Disk, File, FileStatus, Joiner, Lock, OpenMode, Process, Signal, Spawn, Step, Task, faults,
@@ -462,23 +463,29 @@ impl Spawn for OsSpawn {
         let handle = thread::Builder::new().name(name).spawn(move || run(task, &signal))?;
         Ok(Box::new(OsJoiner { handle, process: Process::this() }))
     }
+
+    fn processor_time(&self) -> Option<Duration> {
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        Some(Duration::new(used.tv_sec.try_into().ok()?, used.tv_nsec.try_into().ok()?))
+    }
 }
 
 /// Runs a task to its end; see [`Signal`] for why the step between `listen` and `wait` is needed.
 pub(crate) fn run(mut task: Box<dyn Task>, signal: &Signal) {
     loop {
-        match task.step() {
+        let step = task.step();
+        match step {
             Step::Again => continue,
             Step::Done => return,
-            Step::Idle(_) => {}
+            Step::Idle(_) => signal.listen(),
+            Step::Rest(_) => signal.rest(),
         }
-        signal.listen();
-        match task.step() {
-            Step::Again => signal.unlisten(),
-            Step::Done => return signal.unlisten(),
-            Step::Idle(timeout) => {
-                signal.wait(timeout);
-            }
+        match (step, task.step()) {
+            (_, Step::Done) => return signal.unlisten(),
+            (Step::Idle(_), Step::Idle(timeout)) => drop(signal.wait(timeout)),
+            (Step::Rest(_), Step::Rest(time)) => drop(signal.wait(Some(time))),
+            // Not what it has announced.
+            _ => signal.unlisten(),
         }
     }
 }

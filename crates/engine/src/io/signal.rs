@@ -1,17 +1,21 @@
 //! Wakes one idle task: an eventcount between many wakers and one sleeper.
 //!
 //! The sleeper's side is `listen`, look for work once more, then `wait` or `unlisten`; the waker's side is publish the
-//! work, then `wake`. A waker of a task that is awake pays one fence and one load of a line that nobody writes.
+//! work, then `wake`. A waker of a task that is awake pays one fence and one load of a line that is seldom written. A sleeper
+//! that has set itself a time, and work that can wait as long, have a quieter pair: `rest` and `hint`.
 //!
 //! Invariants:
-//! - **No wake-up is lost.** The two sides are Dekker's pattern. The waker stores the work, fences, loads `listening`; the
-//!   sleeper stores `listening`, fences, loads the work. Sequentially consistent fences are totally ordered: where the
+//! - **No wake-up is lost.** The two sides are Dekker's pattern. The waker stores the work, fences, loads `sleep`; the
+//!   sleeper stores `sleep`, fences, loads the work. Sequentially consistent fences are totally ordered: where the
 //!   waker's comes first, the sleeper's second look finds the work; where the sleeper's comes first, the waker's load
-//!   finds `listening` raised (or a later value, see below) and it takes the slow path.
-//! - **A sleeper blocked in `wait` either has `listening` raised or a raise on its way.** After `listen` only a waker's
-//!   exchange lowers `listening` before `wait` ends, and the same waker then sets `raised` under the mutex that `wait` checks it
-//!   under. A later value that a waker may load instead is the lowered flag of another waker, whose raise is on its way, or
-//!   that of an ended wait, after which the task looks for work again.
+//!   finds the sleep announced (or a later value, see below) and it takes the slow path.
+//! - **A hint is lost on a task that rests, and on no other.** A hint that finds a rest announced does nothing. That rest ends
+//!   at its time, and the task looks for work before it announces another sleep; where that was announced before the hint's
+//!   fence, the hint's load finds it, or a later value, and not the rest.
+//! - **A sleeper blocked in `wait` either has its sleep announced or a raise on its way.** After `listen` or `rest` only
+//!   a waker's exchange takes that back before `wait` ends, and the same waker then sets `raised` under the mutex that
+//!   `wait` checks it under. A later value that a waker may load instead is what another waker has written, whose raise
+//!   is on its way, or that of an ended wait, after which the task looks for work again.
 //! - A raise that arrives after its wait ended makes the next `wait` return at once: waits may end early, never late, so a
 //!   task looks for work whatever ended its sleep.
 //!
@@ -21,14 +25,19 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use osier_memory::sync::atomic::{AtomicBool, Ordering, fence};
+use osier_memory::sync::atomic::{AtomicU64, Ordering, fence};
 use osier_memory::sync::{Condvar, Mutex, lock, wait};
+
+/// What a task has announced: that it is awake, sleeps until it is woken, or rests for a while.
+const AWAKE: u64 = 0;
+const ASLEEP: u64 = 1;
+const RESTING: u64 = 2;
 
 /// An eventcount between many wakers and one task.
 #[derive(Debug)]
 pub struct Signal {
     /// Whether a waker must take the slow path; read by every waker, written only around a sleep.
-    listening: CachePadded<AtomicBool>,
+    sleep: CachePadded<AtomicU64>,
     /// Whether a wake arrived for the present or the next wait.
     raised: Mutex<bool>,
     changed: Condvar,
@@ -43,14 +52,10 @@ impl Default for Signal {
 impl Signal {
     /// A signal with nobody asleep.
     pub fn new() -> Signal {
-        Signal {
-            listening: CachePadded::new(AtomicBool::new(false)),
-            raised: Mutex::new(false),
-            changed: Condvar::new(),
-        }
+        Signal { sleep: CachePadded::new(AtomicU64::new(AWAKE)), raised: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Makes the task look for work again, if it sleeps or is about to. Call it after publishing the work.
+    /// Makes the task look for work again, if it sleeps, rests or is about to. Call it after publishing the work.
     pub fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.is_listening() {
@@ -58,23 +63,40 @@ impl Signal {
         }
     }
 
+    /// As [`Signal::wake`], of work that can wait as long as the task rests.
+    pub fn hint(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleep.load(Ordering::Relaxed) == ASLEEP {
+            self.raise();
+        }
+    }
+
     /// Announces that the task is about to sleep. It must look for work once more between this and [`Signal::wait`].
     pub fn listen(&self) {
-        self.listening.store(true, Ordering::Relaxed);
+        self.announce(ASLEEP);
+    }
+
+    /// Announces that the task is about to rest, as [`Signal::listen`]; the wait that follows has a time.
+    pub fn rest(&self) {
+        self.announce(RESTING);
+    }
+
+    fn announce(&self, sleep: u64) {
+        self.sleep.store(sleep, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Takes a [`Signal::listen`] back: the second look found work.
+    /// Takes a [`Signal::listen`] or [`Signal::rest`] back: the second look found something else.
     pub fn unlisten(&self) {
-        self.listening.store(false, Ordering::Relaxed);
+        self.sleep.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Whether the task sleeps or is about to, as a waker sees it.
+    /// Whether the task sleeps, rests or is about to, as a waker sees it.
     pub fn is_listening(&self) -> bool {
-        self.listening.load(Ordering::Relaxed)
+        self.sleep.load(Ordering::Relaxed) != AWAKE
     }
 
-    /// Sleeps until a wake that follows [`Signal::listen`], or until `timeout` has passed, or, rarely, for no reason.
+    /// Sleeps until a wake that follows the announcement, or until `timeout` has passed, or, rarely, for no reason.
     /// Returns whether it was a wake.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut raised = lock(&self.raised);
@@ -94,11 +116,14 @@ impl Signal {
         *lock(&self.raised)
     }
 
-    /// The slow path of [`Signal::wake`]: of many wakers only the one that lowers the flag pays for the mutex.
+    /// The slow path of [`Signal::wake`]: of many wakers only the one that takes the announcement back pays for the mutex.
     #[cold]
     fn raise(&self) {
-        // Nothing is written where the flag is lowered already: the models take no store for later than such a write.
-        if self.listening.compare_exchange(true, false, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        // Nothing is written where that has been done: the models take no store for later than such a write.
+        let announced = self.sleep.load(Ordering::Relaxed);
+        if announced != AWAKE
+            && self.sleep.compare_exchange(announced, AWAKE, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        {
             *lock(&self.raised) = true;
             self.changed.notify_one();
         }
@@ -159,7 +184,51 @@ pub(crate) mod models {
         explore_wakers(2);
     }
 
-    /// A waker that stalls after it lowered the flag raises a later wait, and no wait for later work is lost by that.
+    /// A hint may be lost on a task that rests, not on the sleep that follows the rest.
+    #[test]
+    fn a_hint_outlives_a_rest() {
+        explore(|| {
+            let (work, signal) = (Arc::new(AtomicU64::new(0)), Arc::new(Signal::new()));
+            let hinting = {
+                let (work, signal) = (work.clone(), signal.clone());
+                thread::spawn(move || {
+                    work.fetch_add(1, Ordering::Relaxed);
+                    signal.hint();
+                })
+            };
+            // A rest without length.
+            signal.rest();
+            signal.unlisten();
+            wait_for(&work, 1, &signal);
+            hinting.join().unwrap();
+        });
+    }
+
+    /// A waker ends a rest.
+    #[test]
+    fn a_waker_is_heard_by_who_rests() {
+        explore(|| {
+            let (work, signal) = (Arc::new(AtomicU64::new(0)), Arc::new(Signal::new()));
+            let waker = {
+                let (work, signal) = (work.clone(), signal.clone());
+                thread::spawn(move || {
+                    work.fetch_add(1, Ordering::Relaxed);
+                    signal.wake();
+                })
+            };
+            while work.load(Ordering::Relaxed) == 0 {
+                signal.rest();
+                match work.load(Ordering::Relaxed) {
+                    // Its time never comes here.
+                    0 => drop(signal.wait(None)),
+                    _ => signal.unlisten(),
+                }
+            }
+            waker.join().unwrap();
+        });
+    }
+
+    /// A waker that stalls after it took the announcement back raises a later wait, and no wait for later work is lost by that.
     #[test]
     fn a_late_raise_ends_a_later_wait() {
         explore(|| {

@@ -10,6 +10,7 @@ use crate::directory::manifest::{StreamBegin, StreamEnd};
 use crate::error::{LogError, LogFailure};
 use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::log::acknowledge::ReceiptSource;
+use crate::log::persist::parts::PartsHold;
 use crate::log::persist::{LogLayout, LogMetrics, RunningLog};
 use crate::log::protocol::faults::{Built, BuiltFrontier, build};
 use crate::log::protocol::none::Unlogged;
@@ -80,6 +81,16 @@ impl CommitLog {
         self.running.as_ref().map_or(Ok(()), |running| running.log().wait_for_room(stream, record_bytes))
     }
 
+    /// Begins to write the parts of a large transaction; `None` where nothing is logged.
+    pub(crate) fn hold_parts(&self, stream: StreamId) -> Option<PartsHold> {
+        self.running.as_ref().map(|running| running.log().hold_parts(stream))
+    }
+
+    /// Blocks until no more than `bytes` are on their way to the device of a stream. The caller holds no locks.
+    pub(crate) fn wait_until_calm(&self, stream: StreamId, bytes: u64) -> Result<(), LogError> {
+        self.running.as_ref().map_or(Ok(()), |running| running.log().wait_until_calm(stream, bytes))
+    }
+
     /// Returns CSN: everything up to this stamp is durable on every stream, and every later stamp is above it. Without a log it
     /// is the greatest stamp, because nothing waits for what is never durable.
     pub(crate) fn csn(&self) -> Stamp {
@@ -106,7 +117,7 @@ impl CommitLog {
     /// recovery does not need them.
     pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
         if let Some(running) = &self.running {
-            running.log().pool.recycle(begins, others);
+            running.log().recycle(begins, others);
         }
     }
 

@@ -4,7 +4,7 @@
 //! stream's ring, [`Slot::fill`](persist::Slot::fill) writes the record, the stream's logger (log/persist/logger.rs)
 //! makes it durable and moves the frontier (log/acknowledge/watermark.rs), a [`Receipt`](crate::Receipt) tells.
 //!
-//! Invariants: P1 to P4 in docs/protocols.md, with the arguments. Besides, after the first failure nothing is acknowledged and
+//! Invariants: P1 to P5 in docs/protocols.md, with the arguments. Besides, after the first failure nothing is acknowledged and
 //! nothing is tried again.
 //!
 //! Absent: which records survive a crash (recovery/), the manifest (directory/).

@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::world_for_tests::{World, commit, commit_row, draw, is_acknowledged, reader, receipt_of};
+use super::world_for_tests::{World, commit, commit_row, draw, is_acknowledged, reader, receipt_of, row_record_bytes};
 use super::{CommitLog, with_protocol};
 use crate::error::LogError;
 use crate::ids::{Epoch, Stamp, StreamId};
-use crate::log::format::payload::values;
-use crate::log::format::{batch, record};
+use crate::log::format::batch;
 use crate::log::persist::StreamMetrics;
 use crate::log::protocol::Committed;
 
@@ -162,7 +161,8 @@ fn a_blind_write_waits_for_its_own_stream_only() {
 fn serial_lsns_are_positions_above_the_floor() {
     let world = World::new();
     let log = world.serial(1_000_000);
-    let bytes = record::encoded_len(&Stamp::ZERO, values::encoded_len([(3, Some(20))])) as u64;
+    let row = [0; 20];
+    let bytes = row_record_bytes(Stamp::ZERO, &row) as u64;
     let first = commit(&log, 0, 0);
     let second = commit(&log, 0, first.stamp.0);
     assert_eq!(first.stamp, Stamp(1_000_000 + batch::header_bytes(1) as u64 + bytes));

@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use osier_memory::sync::{Mutex, lock};
@@ -22,7 +22,7 @@ use crate::log::acknowledge::Receipt;
 use crate::log::format::LogIdentity;
 use crate::log::format::batch::{BatchHeader, Certificate};
 use crate::log::format::payload::PayloadKind;
-use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{self, Entry, RecordHeader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment, SegmentHeader};
@@ -172,7 +172,7 @@ impl Clock for ManualClock {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Awake,
-    Listening,
+    Listening { is_rest: bool },
     Asleep(Option<Duration>),
 }
 
@@ -190,6 +190,8 @@ struct Stepped {
 pub(crate) struct HandSpawn {
     clock: Arc<ManualClock>,
     tasks: Arc<Mutex<Vec<Stepped>>>,
+    /// The process uses all the time of its processors.
+    pub(crate) is_short: Arc<AtomicBool>,
 }
 
 impl HandSpawn {
@@ -211,7 +213,7 @@ impl HandSpawn {
             stepped.task.take()?
         };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.step()));
-        let is_over = !matches!(outcome, Ok(Step::Again | Step::Idle(_)));
+        let is_over = !matches!(outcome, Ok(Step::Again | Step::Idle(_) | Step::Rest(_)));
         let mut task = Some(task);
         if is_over {
             task = None;
@@ -220,14 +222,19 @@ impl HandSpawn {
         let stepped = &mut tasks[index];
         stepped.task = task;
         stepped.rest = match (&outcome, stepped.rest) {
-            (Ok(Step::Idle(timeout)), Rest::Listening) => {
+            (Ok(Step::Idle(timeout)), Rest::Listening { is_rest: false }) => {
                 Rest::Asleep(timeout.map(|timeout| self.clock.now() + timeout))
             }
-            (Ok(Step::Idle(_)), _) => {
+            (Ok(Step::Rest(time)), Rest::Listening { is_rest: true }) => Rest::Asleep(Some(self.clock.now() + *time)),
+            (Ok(Step::Idle(_)), Rest::Awake | Rest::Asleep(_)) => {
                 stepped.signal.listen();
-                Rest::Listening
+                Rest::Listening { is_rest: false }
             }
-            (_, Rest::Listening) => {
+            (Ok(Step::Rest(_)), Rest::Awake | Rest::Asleep(_)) => {
+                stepped.signal.rest();
+                Rest::Listening { is_rest: true }
+            }
+            (_, Rest::Listening { .. }) => {
                 stepped.signal.unlisten();
                 Rest::Awake
             }
@@ -294,6 +301,11 @@ impl Spawn for HandSpawn {
         let mut tasks = lock(&self.tasks);
         tasks.push(Stepped { name, signal, rest: Rest::Awake, task: Some(task), end: None });
         Ok(Box::new(HandJoiner { spawn: self.clone(), index: tasks.len() - 1 }))
+    }
+
+    fn processor_time(&self) -> Option<Duration> {
+        let processors = if self.is_short.load(Ordering::SeqCst) { self.parallelism() as u32 } else { 0 };
+        Some(self.clock.now() * processors)
     }
 }
 
@@ -405,6 +417,16 @@ pub(crate) fn commit_row(
     Ok(committed)
 }
 
+fn row_write(row: &[u8]) -> LoggedWrite<'_> {
+    LoggedWrite { table: TableId(16), key: b"key", change: Change::Put(row) }
+}
+
+/// The length of the record of [`write_row`].
+pub(crate) fn row_record_bytes(raw_dep: Stamp, row: &[u8]) -> usize {
+    let header = RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch: Epoch(1), write_count: 1 };
+    record::encoded_len(&header, row_write(row).encoded_len())
+}
+
 /// As [`commit_row`], and leaves it to the caller to ask.
 pub(crate) fn write_row(
     log: &CommitLog,
@@ -416,7 +438,7 @@ pub(crate) fn write_row(
     assert!(base >= raw_dep, "what was read is part of the base");
     let row = vec![stream as u8; row_bytes];
     let raw_dep = Stamp(raw_dep);
-    let bytes = record::encoded_len(&raw_dep, values::encoded_len([(3, Some(row.len()))]));
+    let bytes = row_record_bytes(raw_dep, &row);
     let slot = loop {
         match draw(log, StreamId(stream), Stamp(base), bytes)? {
             Some(slot) => break slot,
@@ -427,9 +449,7 @@ pub(crate) fn write_row(
     slot.fill(|buffer, seal| {
         let header = RecordHeader { stamp, raw_dep, epoch, write_count: 1 };
         record::encode(buffer, &header, PayloadKind::Values, seal, |bytes| {
-            let mut writer = ValuesWriter::new(bytes);
-            writer.write(LoggedWrite { table: TableId(16), key: b"key", row: Some(&row) });
-            writer.finish()
+            ValuesWriter::new(bytes).write_all(&[row_write(&row)])
         });
     });
     Ok(Committed { stamp, stream: StreamId(stream), epoch, raw_dep })

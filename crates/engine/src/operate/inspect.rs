@@ -21,7 +21,11 @@ use crate::error::RecoveryError;
 use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
+use crate::log::format::part::PartHeader;
 use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::delta::Delta;
+use crate::log::format::payload::in_parts::InParts;
+use crate::log::format::payload::values::Change;
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::Segment;
@@ -274,6 +278,12 @@ impl Dump<'_> {
         for (offset, entry) in Records::<R::Dependency>::new(&chain.log, batch, bytes) {
             match entry {
                 Ok(Entry::Record(record)) => self.record::<R>(offset, &record, frozen)?,
+                Ok(Entry::Part(part)) => {
+                    let PartHeader { stamp, first, position, bytes, .. } = part.header();
+                    let of =
+                        format_args!("{bytes} bytes from byte {position} of the transaction in parts from {first}");
+                    writeln!(self.out, "        {offset}: stamp {stamp}, part: {of}")?;
+                }
                 Ok(Entry::Skip(length)) => writeln!(self.out, "        {offset}: skip of {length} bytes")?,
                 // The last batch of a stream that crashed may be torn.
                 Err(error) if !is_exact() => return writeln!(self.out, "        the log ends at {offset}: {error}"),
@@ -304,12 +314,21 @@ impl Dump<'_> {
             order.epoch,
             count(order.write_count, "write")
         )?;
-        let PayloadReader::Values(writes) = record.payload();
+        let writes = match record.payload() {
+            PayloadReader::Values(writes) => writes,
+            PayloadReader::InParts(InParts { first, last, bytes, parts, .. }) => {
+                let parts = count(parts, "part");
+                return writeln!(self.out, "          {bytes} bytes in {parts} from {first} to {last}");
+            }
+        };
         for write in writes {
             let (TableId(table), key) = (write.table, Bytes(write.key));
-            match write.row {
-                Some(row) => writeln!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
-                None => writeln!(self.out, "          delete table {table} key {key}")?,
+            match write.change {
+                Change::Put(row) => writeln!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
+                Change::Delete => writeln!(self.out, "          delete table {table} key {key}")?,
+                Change::Delta(Delta { base, body }) => {
+                    writeln!(self.out, "          change table {table} key {key}: {} bytes against {base}", body.len())?
+                }
             }
         }
         Ok(())

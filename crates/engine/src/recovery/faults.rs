@@ -11,13 +11,6 @@ pub(super) fn certain<C>(certain: C, is_frozen: bool, everything: impl FnOnce() 
     if has(fault) { everything() } else { certain }
 }
 
-/// Returns the frontier that was known when a batch was read; `now` is what is known when it is put aside
-/// ([`Mutation::BoundForgotten`]).
-#[inline(always)]
-pub(super) fn known_when_read(csn: Stamp, now: impl FnOnce() -> Stamp) -> Stamp {
-    if has(Mutation::BoundForgotten) { now() } else { csn }
-}
-
 /// Whether a stream without a record of its generation is an older one ([`Mutation::StaleStreamTaken`]).
 #[inline(always)]
 pub(super) fn misses_begin(records_begin: bool) -> bool {
@@ -49,6 +42,24 @@ pub(super) fn is_superseded(found: Stamp, stamp: Stamp, is_delete: bool) -> bool
     let is_first = found == Stamp::ZERO;
     let is_forgotten = is_delete && is_first && has(Mutation::TombstonesNotReplayed);
     found >= stamp || is_forgotten || (!is_first && has(Mutation::StampsIgnored))
+}
+
+/// Whether a row stands at the version that a delta changes ([`Mutation::BaseIgnored`]).
+#[inline(always)]
+pub(super) fn is_base(is_base: bool) -> bool {
+    is_base || has(Mutation::BaseIgnored)
+}
+
+/// Whether a delta waits for its base ([`Mutation::DeltaDropped`]).
+#[inline(always)]
+pub(super) fn waits() -> bool {
+    !has(Mutation::DeltaDropped)
+}
+
+/// Whether what is newer than an image waits on ([`Mutation::WaitingForgotten`]).
+#[inline(always)]
+pub(super) fn still_waits(is_newer: bool) -> bool {
+    is_newer && !has(Mutation::WaitingForgotten)
 }
 
 /// Returns what streams of a frozen generation had durably reached: its cut ([`Mutation::BeginsForgotten`]).

@@ -15,6 +15,7 @@ use super::base::Base;
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, SegmentId, StreamScan, Torn};
 use super::log_scan::{Chunk, LogScan};
+use super::parts_pass::LivingInParts;
 use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine, expect_order};
 use super::second_pass::Deferred;
 use super::tally::Tally;
@@ -34,6 +35,8 @@ pub(super) struct ScannedLog {
     pub(super) tallies: Vec<Tally>,
     /// What waits for the cut.
     pub(super) deferred: Vec<Deferred>,
+    /// What certainly lives and is in parts.
+    pub(super) in_parts: Vec<LivingInParts>,
 }
 
 impl ScannedLog {
@@ -59,14 +62,16 @@ pub(super) fn run<M: ReplayMachine>(
         with_rule!(generation.layout.protocol, Rule => expect_order::<Rule, M>());
     }
     let scan = LogScan::new(generations, base, time, config);
+    scan.foresee();
     let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
     let finished = workers::run(&config.environment, readers)?;
     scan.assert_is_read();
     let tallies = vec![Tally::default(); scan.generations.len()];
-    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new() };
+    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new(), in_parts: Vec::new() };
     let machines = finished.into_iter().map(|reader| {
         scanned.tallies.iter_mut().zip(&reader.tallies).for_each(|(sum, tally)| sum.add(tally));
         scanned.deferred.extend(reader.deferred);
+        scanned.in_parts.extend(reader.in_parts);
         reader.machine
     });
     let machines = machines.collect();
@@ -86,12 +91,11 @@ pub(super) fn read(
 /// One thread of the pass.
 pub(super) struct SegmentReader<M> {
     scan: Arc<LogScan>,
-    /// The segment that it reads.
-    segment: Option<SegmentId>,
     buffer: Vec<u8>,
     /// By generation.
     pub(super) tallies: Vec<Tally>,
     pub(super) deferred: Vec<Deferred>,
+    in_parts: Vec<LivingInParts>,
     pub(super) machine: M,
 }
 
@@ -99,7 +103,14 @@ impl<M: ReplayMachine> SegmentReader<M> {
     /// Returns a thread that has read nothing.
     pub(super) fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
         let tallies = vec![Tally::default(); scan.generations.len()];
-        SegmentReader { scan: scan.clone(), segment: None, buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
+        SegmentReader {
+            scan: scan.clone(),
+            buffer: Vec::new(),
+            tallies,
+            deferred: Vec::new(),
+            in_parts: Vec::new(),
+            machine,
+        }
     }
 
     /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation.
@@ -110,7 +121,6 @@ impl<M: ReplayMachine> SegmentReader<M> {
         for batch in &chunk.batches {
             let begin = (batch.header.offset.0 - chunk.begin.0) as usize;
             let generation = &self.scan.generations[segment.generation];
-            let csn = generation.csn();
             let mut replay = BatchReplay::<R, _> {
                 scan: &self.scan,
                 generation,
@@ -118,9 +128,10 @@ impl<M: ReplayMachine> SegmentReader<M> {
                 segment,
                 batch: *batch,
                 bytes: &chunk.bytes[begin..begin + batch.header.record_bytes as usize],
-                certain: generation.certain::<R>(csn),
+                certain: generation.certain::<R>(),
                 tally: &mut self.tallies[segment.generation],
                 machine: self.machine.batch(),
+                in_parts: &mut self.in_parts,
                 stamp: batch.before,
                 is_undecided: false,
             };
@@ -132,10 +143,8 @@ impl<M: ReplayMachine> SegmentReader<M> {
             );
             yield_at(Point::Sifted);
             if replay.is_undecided {
-                let csn = faults::known_when_read(csn, || generation.csn());
                 let bytes = self.scan.keep(read as u64).then(|| Box::from(&replay.bytes[..read]));
-                let deferred = Deferred { segment, batch: *batch, record_bytes: read as u64, csn, bytes };
-                self.deferred.push(deferred);
+                self.deferred.push(Deferred { segment, batch: *batch, record_bytes: read as u64, bytes });
             }
         }
         Ok(())
@@ -146,14 +155,12 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        let Some(segment) = self.segment.or_else(|| self.scan.claim()) else { return Ok(false) };
-        self.segment = None;
+        let Some(segment) = self.scan.claim() else { return Ok(false) };
         if let Some(chunk) = self.scan.read(segment, std::mem::take(&mut self.buffer))? {
             yield_at(Point::Read);
             let protocol = self.scan.generations[segment.generation].layout.protocol;
             with_rule!(protocol, Rule => self.replay::<Rule>(&chunk))?;
             self.buffer = chunk.bytes;
-            self.segment = Some(segment);
         }
         Ok(true)
     }
@@ -171,7 +178,8 @@ struct BatchReplay<'s, R: RecoveryRule, B> {
     certain: R::Cut,
     tally: &'s mut Tally,
     machine: B,
-    /// Of the last record.
+    in_parts: &'s mut Vec<LivingInParts>,
+    /// Of the last record or part.
     stamp: Stamp,
     /// Whether there is a record whose fate the cut decides.
     is_undecided: bool,
@@ -189,6 +197,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
         while let Some((offset, entry)) = records.next() {
             match &entry {
                 Ok(Entry::Record(record)) => self.take(record, offset)?,
+                Ok(Entry::Part(part)) => self.pass(part.header().stamp, offset)?,
                 Ok(Entry::Skip(_)) => {}
                 Err(error) => self.tear(records.sound_bytes(), offset, error.to_string())?,
             }
@@ -199,12 +208,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
     /// Checks the order of a record, counts it, and decides what becomes of it.
     fn take(&mut self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
         let order = record.header();
-        if order.stamp <= self.stamp || order.stamp > self.batch.header.stamp {
-            let (before, last) = (self.stamp, self.batch.header.stamp);
-            let what = format!("stamp {} follows {before} in a batch up to {last}", order.stamp);
-            return Err(self.scan.damaged(self.segment, offset, what));
-        }
-        self.stamp = order.stamp;
+        self.pass(order.stamp, offset)?;
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
         let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);
@@ -220,7 +224,10 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             }
         } else if lives {
             self.tally.replay(&order, record.len() as u64);
-            self.machine.replay(record);
+            match LivingInParts::of(self.segment, offset, record) {
+                Some(in_parts) => self.in_parts.push(in_parts),
+                None => self.machine.replay(record),
+            }
         } else {
             is_undecided = !is_dead;
         }
@@ -228,6 +235,17 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             self.tally.note_closed(order.epoch, self.batch.header.closed, self.scan.time);
         }
         self.is_undecided |= is_undecided;
+        Ok(())
+    }
+
+    /// Checks that stamps rise.
+    fn pass(&mut self, stamp: Stamp, offset: LogOffset) -> Result<(), RecoveryError> {
+        let (before, last) = (self.stamp, self.batch.header.stamp);
+        if stamp <= before || stamp > last {
+            let what = format!("stamp {stamp} follows {before} in a batch up to {last}");
+            return Err(self.scan.damaged(self.segment, offset, what));
+        }
+        self.stamp = stamp;
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //!
 //! Absent: reading (log_scan.rs), the decision what lives (cut.rs).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
 
@@ -44,12 +44,16 @@ pub(crate) struct GenerationScan {
     reached: Box<[AtomicU64]>,
     /// Of the streams' chains.
     floors: Box<[Stamp]>,
+    /// The greatest CSN that was known before the first record was read.
+    foreseen: AtomicU64,
 }
 
 /// One stream of one generation.
 pub(crate) struct StreamScan {
     pub(crate) chain: Chain,
     pub(super) segments: Vec<SegmentScan>,
+    /// The first segment that was not read to its end.
+    pub(super) first_open: AtomicUsize,
     pub(super) torn: Mutex<Option<Torn>>,
 }
 
@@ -58,6 +62,9 @@ pub(crate) struct StreamScan {
 pub(super) struct SegmentScan {
     pub(super) read_end: Mutex<ReadEnd>,
     pub(super) exhausted: AtomicBool,
+    /// Up to which it was read, and whether a thread is about to read on: both for the choice of what to read next.
+    pub(super) stamp: AtomicU64,
+    pub(super) is_busy: AtomicBool,
 }
 
 /// How far a segment was read.
@@ -108,6 +115,7 @@ impl GenerationScan {
         GenerationScan {
             floors: chains.iter().map(Chain::floor).collect(),
             csn: AtomicU64::new(layout.floor.0),
+            foreseen: AtomicU64::new(layout.floor.0),
             certified: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             reached: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             streams: chains.into_iter().map(StreamScan::new).collect(),
@@ -119,14 +127,20 @@ impl GenerationScan {
     }
 
     /// Returns a cut under which no record lives that the final one will not let live, whatever the rest of the logs holds: of
-    /// a frozen generation the cut itself, else what its protocol knows where batches up to now recorded `csn`. That may be
-    /// contradicted by what the device lost; then recovery fails and nothing of the replay is used.
-    pub(crate) fn certain<R: RecoveryRule>(&self, csn: Stamp) -> R::Cut {
+    /// a frozen generation the cut itself, else what its protocol knows from the last batches. That may be contradicted by
+    /// what the
+    /// device lost; then recovery fails and nothing of the replay is used.
+    pub(crate) fn certain<R: RecoveryRule>(&self) -> R::Cut {
         let certain = match &self.frozen {
             Some(frozen) => R::frozen(frozen),
-            None => R::certain(&self.floors, csn),
+            None => R::certain(&self.floors, Stamp(self.foreseen.load(Ordering::Acquire))),
         };
         faults::certain(certain, self.frozen.is_some(), || R::certain(&self.floors, Stamp::MAX))
+    }
+
+    /// What batches have recorded up to now says what is certain, in both passes.
+    pub(super) fn fix_certain(&self) {
+        self.foreseen.store(self.csn().0, Ordering::Release);
     }
 
     /// Whether the database was taken back before to an epoch before this one.
@@ -159,14 +173,34 @@ impl GenerationScan {
     }
 }
 
+impl ReadEnd {
+    /// Nothing was read.
+    pub(super) fn begin(segment: &Segment) -> ReadEnd {
+        ReadEnd { offset: segment.header.base, stamp: segment.header.floor, last: None }
+    }
+
+    /// The next batches were read.
+    pub(super) fn pass(&mut self, batches: &[ReadBatch]) {
+        if let Some(last) = batches.last() {
+            *self = ReadEnd { offset: last.header.end(), stamp: last.header.stamp, last: Some(*last) };
+        }
+    }
+}
+
 impl StreamScan {
     /// Returns a stream of which nothing was read.
     fn new(chain: Chain) -> StreamScan {
         let segment = |segment: &Segment| {
-            let read_end = ReadEnd { offset: segment.header.base, stamp: segment.header.floor, last: None };
-            SegmentScan { read_end: Mutex::new(read_end), exhausted: AtomicBool::new(false) }
+            let read_end = ReadEnd::begin(segment);
+            SegmentScan {
+                exhausted: AtomicBool::new(false),
+                stamp: AtomicU64::new(read_end.stamp.0),
+                is_busy: AtomicBool::new(false),
+                read_end: Mutex::new(read_end),
+            }
         };
-        StreamScan { segments: chain.segments.iter().map(segment).collect(), chain, torn: Mutex::default() }
+        let segments = chain.segments.iter().map(segment).collect();
+        StreamScan { segments, first_open: AtomicUsize::new(0), chain, torn: Mutex::default() }
     }
 
     /// Returns how far the newest segment was read; `None` where there is no segment.

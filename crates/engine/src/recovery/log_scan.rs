@@ -5,20 +5,21 @@
 //!   last of a generation that crashed (a torn write: the valid prefix of its records counts); anywhere else it is damage.
 //! - A segment is read in order, by one thread at a time; what was read is checked and replayed outside that lock, so
 //!   that one stream keeps several threads busy.
-//! - The newest segments are read first: older images of a row then find a newer one in place and cost no copy.
+//! - The streams are read in the order of their stamps, about: what changed in a row then mostly finds the version that it
+//!   changes, and waits for few others. No thread reads ahead in a stream.
+//! - What is certain to live is known before the first record is read ([`LogScan::foresee`]).
 //!
 //! Absent: the records (first_pass.rs), what was read (generation_scan.rs), the decision what lives (cut.rs), any change on
 //! disk (freeze.rs).
 
-use std::cmp::Reverse;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use osier_memory::sync::lock;
 
 use super::RecoveryPhase;
 use super::base::Base;
-use super::chain::Limit;
+use super::chain::{Chain, Limit};
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, StreamScan, Torn};
 use super::report::ProgressReporter;
@@ -38,9 +39,6 @@ pub(crate) struct LogScan {
     pub(crate) base: Base,
     /// Batches that were closed later are told apart ([`Tally::late`](super::tally::Tally::late)).
     pub(crate) time: WallTime,
-    /// All segments, newest first.
-    order: Vec<SegmentId>,
-    next: AtomicUsize,
     /// How many more bytes may be kept for the second pass.
     keep_bytes: AtomicU64,
     done_bytes: AtomicU64,
@@ -64,23 +62,14 @@ impl LogScan {
         assert!(ascend, "generations are read from the oldest to the newest");
         let older = generations.iter().rev().skip(1);
         assert!(older.into_iter().all(|generation| generation.frozen.is_some()), "only the newest is not frozen");
-        let mut order = Vec::new();
-        let mut total_bytes = 0;
-        for (generation, scan) in generations.iter().enumerate() {
-            for (stream, scan) in scan.streams.iter().enumerate() {
-                for index in 0..scan.segments.len() {
-                    order.push(SegmentId { generation, stream, index });
-                    total_bytes += scan.chain.limit(index).end.0 - scan.chain.segments[index].header.base.0;
-                }
-            }
-        }
-        order.sort_by_key(|id| Reverse((id.generation, id.index)));
+        let length = |chain: &Chain, index| chain.limit(index).end.0 - chain.segments[index].header.base.0;
+        let of_stream =
+            |scan: &StreamScan| (0..scan.segments.len()).map(|index| length(&scan.chain, index)).sum::<u64>();
+        let total_bytes = generations.iter().flat_map(|generation| &generation.streams).map(of_stream).sum();
         Arc::new(LogScan {
             generations,
             base,
             time,
-            order,
-            next: AtomicUsize::new(0),
             keep_bytes: AtomicU64::new(memory_limit::log_kept_bytes(config)),
             done_bytes: AtomicU64::new(0),
             total_bytes,
@@ -90,7 +79,7 @@ impl LogScan {
 
     /// Returns how many segments there are.
     pub(crate) fn segments(&self) -> usize {
-        self.order.len()
+        self.generations.iter().flat_map(|generation| &generation.streams).map(|stream| stream.segments.len()).sum()
     }
 
     /// Returns the stream of a segment.
@@ -109,11 +98,58 @@ impl LogScan {
         RecoveryError::Damaged { path: segment.path.clone(), position: segment.header.position(offset), offset, what }
     }
 
-    /// Returns a segment with something left to read: one that nobody reads yet, or else any.
+    /// Returns the segment to read from next: of all streams that which was read up to the least stamp, where nobody reads
+    /// from it
+    /// just now.
     pub(crate) fn claim(&self) -> Option<SegmentId> {
-        let fresh = self.next.fetch_add(1, Ordering::Relaxed);
-        let is_open = |id: &&SegmentId| !self.stream(**id).segments[id.index].exhausted.load(Ordering::Acquire);
-        self.order.get(fresh).or_else(|| self.order.iter().find(is_open)).copied()
+        let mut first: Option<((bool, u64), SegmentId)> = None;
+        for (generation, scan) in self.generations.iter().enumerate() {
+            for (stream, scan) in scan.streams.iter().enumerate() {
+                let begin = scan.first_open.load(Ordering::Acquire);
+                let Some(segment) = scan.segments.get(begin) else { continue };
+                let at = (segment.is_busy.load(Ordering::Relaxed), segment.stamp.load(Ordering::Acquire));
+                if first.is_none_or(|(least, _)| at < least) {
+                    first = Some((at, SegmentId { generation, stream, index: begin }));
+                }
+            }
+            // Every later stamp is greater.
+            if first.is_some_and(|((is_busy, _), _)| !is_busy) {
+                break;
+            }
+        }
+        first.map(|(_, id)| id)
+    }
+
+    /// Notes what the last batches of a generation that crashed say of all streams, before any record is read: the greatest CSN
+    /// is among that, so that few records have to wait for the cut. What is wrong with a batch is found when it is read.
+    pub(crate) fn foresee(&self) {
+        let Some((generation, scan)) = self.generations.iter().enumerate().next_back() else { return };
+        for (stream, scan) in scan.streams.iter().enumerate().filter(|_| scan.frozen.is_none()) {
+            let last = |index: &usize| self.walk_segment(SegmentId { generation, stream, index: *index });
+            (0..scan.segments.len()).rev().find(last);
+        }
+        scan.fix_certain();
+    }
+
+    /// Notes what the batches of a segment say; returns whether there is one.
+    fn walk_segment(&self, id: SegmentId) -> bool {
+        let limit = self.stream(id).chain.limit(id.index);
+        let mut read_end = ReadEnd::begin(self.segment(id));
+        let (mut bytes, mut want) = (Vec::new(), scanned_chunk_bytes());
+        while read_end.offset < limit.end {
+            bytes.resize(want.min(limit.end.0 - read_end.offset.0) as usize, 0);
+            if self.read_exactly(id, &mut bytes, read_end.offset).is_err() {
+                break;
+            }
+            let Ok((batches, end)) = self.walk(id, &bytes, &read_end, limit) else { break };
+            read_end.pass(&batches);
+            want = match end {
+                WalkEnd::Limit => scanned_chunk_bytes(),
+                WalkEnd::Beyond { length } => length.max(scanned_chunk_bytes()),
+                WalkEnd::Invalid { .. } => break,
+            };
+        }
+        read_end.last.is_some()
     }
 
     /// Returns the next batches of a segment, in `buffer`; `None` at its end.
@@ -121,6 +157,7 @@ impl LogScan {
         let scan = &self.stream(id).segments[id.index];
         let limit = self.stream(id).chain.limit(id.index);
         let mut read_end = lock(&scan.read_end);
+        let _busy = Busy::of(&scan.is_busy);
         if scan.exhausted.load(Ordering::Acquire) {
             return Ok(None);
         }
@@ -136,11 +173,8 @@ impl LogScan {
             }
         };
         let begin = read_end.offset;
-        if let Some(last) = batches.last() {
-            read_end.last = Some(*last);
-            read_end.stamp = last.header.stamp;
-            read_end.offset = last.header.end();
-        }
+        read_end.pass(&batches);
+        scan.stamp.store(read_end.stamp.0, Ordering::Release);
         let mut done = read_end.offset.0 - begin.0;
         if let WalkEnd::Invalid { what } = &end {
             self.expect_nothing_after(id, read_end.offset, limit, what)?;
@@ -151,6 +185,7 @@ impl LogScan {
         if faults::is_exhausted(is_exhausted) {
             self.expect_continuation(id, &read_end)?;
             scan.exhausted.store(true, Ordering::Release);
+            self.stream(id).first_open.fetch_max(id.index + 1, Ordering::AcqRel);
             done += limit.end.0 - read_end.offset.0;
         }
         self.report(done);
@@ -277,6 +312,22 @@ impl LogScan {
     pub(crate) fn keep(&self, bytes: u64) -> bool {
         let take = |left: u64| left.checked_sub(bytes);
         self.keep_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+}
+
+/// A segment from which a thread reads.
+struct Busy<'s>(&'s AtomicBool);
+
+impl<'s> Busy<'s> {
+    fn of(flag: &'s AtomicBool) -> Busy<'s> {
+        flag.store(true, Ordering::Relaxed);
+        Busy(flag)
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

@@ -1,15 +1,48 @@
 //! Checks the result of recovery against what it rests on, before anybody may build on it.
 //!
 //! Invariants checked: the manifest on disk is the one that was decided; the next generation begins above every stamp that was
-//! read.
+//! read; every row that was changed had the version in which it was changed.
 
 use std::path::Path;
 
-use super::RecoveryReport;
+use super::replay::waiting::{WaitingDeltas, WithoutBase};
 use super::tally::Tally;
+use super::{RecoveryReport, workers};
+use crate::catalog::Catalog;
 use crate::directory::manifest::{Manifest, ManifestError};
 use crate::error::RecoveryError;
 use crate::io::Disk;
+use crate::table::store::Store;
+
+/// Checks that nothing waits for a version of a row that never came. Of tables that were dropped a checkpoint may have no
+/// rows any
+/// more, and the log what changed in them.
+///
+/// # Errors
+/// [`RecoveryError::MissingVersion`].
+pub(super) fn expect_bases(store: &Store, waiting: &WaitingDeltas) -> Result<(), RecoveryError> {
+    let left = waiting.left();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let mut participant = workers::register(store)?;
+    let pin = participant.pin();
+    let missing = |row: &WithoutBase, table: String, key: String| {
+        Err(RecoveryError::MissingVersion { table, key, base: row.base, stamp: row.stamp })
+    };
+    let catalog = Catalog::new(store).expect("the schema of the catalog is sound");
+    let Ok(mut tables) = catalog.open_all(store, &pin) else {
+        let (row, hex) = (&left[0], left[0].key.iter().map(|byte| format!("{byte:02x}")).collect());
+        return missing(row, row.table.0.to_string(), hex);
+    };
+    tables.push(catalog.tables().clone());
+    for row in &left {
+        if let Some(table) = tables.iter().find(|table| table.id == row.table) {
+            return missing(row, table.name().to_owned(), table.keys.describe(&row.key));
+        }
+    }
+    Ok(())
+}
 
 /// Checks `report` and what is on disk after recovery, which has read `log`.
 ///

@@ -13,13 +13,13 @@ use super::cut::Verdict;
 use super::faults;
 use super::generation_scan::{ReadBatch, SegmentId};
 use super::log_scan::LogScan;
+use super::parts_pass::LivingInParts;
 use super::replay::machine::{ReplayBatch, ReplayMachine};
 use super::report::ProgressReporter;
 use super::tally::Tally;
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::RecoveryError;
-use crate::ids::Stamp;
 use crate::log::format::record::Entry;
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
@@ -30,8 +30,6 @@ pub(super) struct Deferred {
     pub(super) batch: ReadBatch,
     /// The end of its valid records.
     pub(super) record_bytes: u64,
-    /// The frontier that was known when it was read: what was certain to live by that is replayed already.
-    pub(super) csn: Stamp,
     /// Its bytes up to `record_bytes`, where they were kept.
     pub(super) bytes: Option<Box<[u8]>>,
 }
@@ -46,13 +44,14 @@ struct SecondPass<R: RecoveryRule> {
 }
 
 /// Replays what `deferred` holds and the cut of the generation that crashed lets live, with a thread for each of `machines`;
-/// returns what that was, and the machines.
+/// returns what that was, and the machines. What is in parts is only noted.
 pub(super) fn run<M: ReplayMachine>(
     config: &Config,
     scan: &Arc<LogScan>,
     deferred: Vec<Deferred>,
     crashed: Option<&Verdict>,
     machines: Vec<M>,
+    in_parts: &mut Vec<LivingInParts>,
 ) -> Result<(Tally, Vec<M>), RecoveryError> {
     let Some(verdict) = crashed else {
         assert!(deferred.is_empty(), "only a generation that crashed defers");
@@ -61,7 +60,7 @@ pub(super) fn run<M: ReplayMachine>(
     let crashed = &scan.generations.last().expect("the generation that crashed was read").layout;
     with_rule!(crashed.protocol, Rule => {
         let cut = verdict.cut::<Rule>(crashed.floor);
-        run_by::<Rule, M>(config, scan, deferred, cut, machines)
+        run_by::<Rule, M>(config, scan, deferred, cut, machines, in_parts)
     })
 }
 
@@ -72,20 +71,23 @@ pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
     deferred: Vec<Deferred>,
     cut: R::Cut,
     machines: Vec<M>,
+    in_parts: &mut Vec<LivingInParts>,
 ) -> Result<(Tally, Vec<M>), RecoveryError> {
     let is_open = |deferred: &Deferred| scan.generations[deferred.segment.generation].frozen.is_none();
     assert!(deferred.iter().all(is_open), "a frozen generation defers nothing");
-    let certain = |deferred: &Deferred| scan.generations[deferred.segment.generation].certain::<R>(deferred.csn);
+    let certain = |deferred: &Deferred| scan.generations[deferred.segment.generation].certain::<R>();
     assert!(deferred.iter().all(|deferred| certain(deferred) <= cut), "what was certain lies beyond the cut {cut:?}");
     let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
     let pass = Arc::new(SecondPass::<R> { scan: scan.clone(), deferred, cut, next: AtomicUsize::new(0) });
-    let replay = |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default() };
+    let replay =
+        |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default(), in_parts: Vec::new() };
     let finished = workers::run(&config.environment, machines.into_iter().map(replay).collect())?;
     if let Some(progress) = ProgressReporter::of(config) {
         progress.report(RecoveryPhase::Replay, total, total);
     }
     let mut replayed = Tally::default();
     finished.iter().for_each(|finished| replayed.add(&finished.tally));
+    finished.iter().for_each(|finished| in_parts.extend(&finished.in_parts));
     Ok((replayed, finished.into_iter().map(|finished| finished.machine).collect()))
 }
 
@@ -99,6 +101,7 @@ struct DeferredReplay<R: RecoveryRule, M> {
     pass: Arc<SecondPass<R>>,
     machine: M,
     tally: Tally,
+    in_parts: Vec<LivingInParts>,
 }
 
 impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
@@ -108,7 +111,7 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
         let header = &deferred.batch.header;
         let log = &scan.stream(deferred.segment).chain.log;
         let generation = &scan.generations[deferred.segment.generation];
-        let certain = generation.certain::<R>(deferred.csn);
+        let certain = generation.certain::<R>();
         let mut reread = Vec::new();
         let bytes = match &deferred.bytes {
             Some(bytes) => &**bytes,
@@ -131,7 +134,10 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
             if counts && !lives(&certain) && lives(&self.pass.cut) {
                 self.tally.replay(&order, record.len() as u64);
                 self.tally.note_closed(order.epoch, header.closed, scan.time);
-                machine.replay(&record);
+                match LivingInParts::of(deferred.segment, offset, &record) {
+                    Some(in_parts) => self.in_parts.push(in_parts),
+                    None => machine.replay(&record),
+                }
             }
         }
         assert_eq!(records.sound_bytes(), bytes.len(), "both passes find the same records");

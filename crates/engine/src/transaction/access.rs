@@ -63,6 +63,14 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// The committed version whose content this is, for a write that takes its place; [`Stamp::ZERO`]: of this transaction.
+    fn base(&self) -> Stamp {
+        match self {
+            Content::Committed(version) => version.stamp(),
+            Content::Own { .. } => Stamp::ZERO,
+        }
+    }
+
     pub(super) fn into_cow(self) -> Cow<'a, [u8]> {
         match self {
             Content::Committed(version) => Cow::Borrowed(version.bytes()),
@@ -163,7 +171,7 @@ impl<'s> Transaction<'s> {
             let (table, constraint) = (table.name().to_owned(), "the primary key".to_owned());
             return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
         }
-        let write = Write { record, tree_ref, pending: Some(version), birth: None, is_placeholder };
+        let write = Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) };
         self.write(state, table, write, None)
     }
 
@@ -179,8 +187,11 @@ impl<'s> Transaction<'s> {
             return self.write_blind(state, table, tree_ref, &key, Some(version));
         }
         let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes())?;
-        let birth = old.as_ref().and_then(Content::birth);
-        let write = Write { record, tree_ref, pending: Some(version), birth, is_placeholder };
+        let write = Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) };
+        let write = match &old {
+            Some(old) => Write { birth: old.birth(), base: old.base(), ..write },
+            None => write,
+        };
         self.write(state, table, write, old.as_ref().map(Content::bytes))
     }
 
@@ -202,13 +213,15 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<bool, Error> {
-        let looked = if table.indexes.is_empty() {
-            self.look_up_existence(state, &table.primary, key.as_bytes())
-        } else {
+        let reads_content = !table.indexes.is_empty();
+        let looked = if reads_content {
             self.look_up(state, &table.primary, key.as_bytes())
+        } else {
+            self.look_up_existence(state, &table.primary, key.as_bytes())
         }?;
         let Some((record, Some(old))) = looked else { return Ok(false) };
-        let write = Write { record, tree_ref, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        let write = Write { birth: old.birth(), ..Write::new(record, tree_ref, Some(version)) };
+        let write = write.based_on(old.base(), reads_content);
         self.write(state, table, write, Some(old.bytes()))?;
         Ok(true)
     }
@@ -272,7 +285,7 @@ impl<'s> Transaction<'s> {
                 return self.move_row(state, table, tree_ref, record, old, &key, version);
             }
         }
-        let write = Write { record, tree_ref, pending: Some(version), birth: old.birth(), is_placeholder: false };
+        let write = Write { birth: old.birth(), base: old.base(), ..Write::new(record, tree_ref, Some(version)) };
         if !table.indexes.iter().any(|index| index.codec.depends_on(changes)) {
             return self.put(state, write);
         }
@@ -293,7 +306,7 @@ impl<'s> Transaction<'s> {
     ) -> Result<(), Error> {
         assert_ne!(key.as_bytes(), self.pin.get(record).key(), "a row moves to another key");
         let attempt = state.writes.begin_attempt();
-        let write = Write { record, tree_ref, pending: None, birth: None, is_placeholder: false };
+        let write = Write { base: old.base(), ..Write::new(record, tree_ref, None) };
         let moved = self
             .write(state, table, write, Some(old.bytes()))
             .and_then(|()| self.insert_encoded(state, table, tree_ref, key, version));
@@ -317,7 +330,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
     ) -> Result<bool, Error> {
         let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes())? else { return Ok(false) };
-        let write = Write { record, tree_ref, pending: None, birth: None, is_placeholder: false };
+        let write = Write { base: old.base(), ..Write::new(record, tree_ref, None) };
         self.write(state, table, write, Some(old.bytes()))?;
         Ok(true)
     }
@@ -343,7 +356,7 @@ impl<'s> Transaction<'s> {
         pending: Option<VersionBox>,
     ) -> Result<(), Error> {
         let (record, is_placeholder) = self.index_record(state, &table.primary, tree_ref, key.as_bytes(), true)?;
-        self.put(state, Write { record, tree_ref, pending, birth: None, is_placeholder })
+        self.put(state, Write { is_placeholder, ..Write::new(record, tree_ref, pending) })
     }
 
     /// Adds a write of a row and those of its index entries, all or none.

@@ -10,8 +10,10 @@ use crate::database::Database;
 use crate::error::{Error, TransactionError};
 use crate::table::{KeyRange, Schema, Table, Type, Value};
 
-/// Rows that are too long for the log of one transaction.
-const TOO_LONG: usize = 20_000;
+/// Rows that are too long for one record of the log.
+const IN_PARTS: usize = 50_000;
+/// Rows that are too long for memory.
+const TOO_LONG: usize = 9 << 20;
 /// Four of these fill the ring.
 const LONG: usize = 15_000;
 
@@ -29,6 +31,7 @@ impl World {
         let home = std::env::temp_dir().join(format!("osier-end-{name}-{}", std::process::id()));
         let mut config = Config::new(&home).protocol(protocol);
         (config.transaction_log_bytes_max, config.ring_bytes) = (16 << 10, 64 << 10);
+        config.memory_limit = 8 << 20;
         let db = Database::open(config).expect("opened");
         let schema =
             Schema::builder("rows").column("id", Type::Int64).column("content", Type::Bytes).primary_key(["id"]);
@@ -139,8 +142,22 @@ fn a_transaction_ends_once_when_it_conflicts_or_is_refused() {
     let tx = world.session.begin();
     tx.upsert(&world.table, &row(2, &[0; TOO_LONG])).expect("an upsert");
     let refused = tx.commit().expect_err("a refusal");
-    assert!(matches!(refused, Error::Transaction(TransactionError::TransactionTooLarge { .. })), "{refused}");
+    assert!(matches!(refused, Error::Transaction(TransactionError::MemoryLimit { .. })), "{refused}");
     assert_ended(1, NOTHING, "a refusal");
+
+    let tx = world.session.begin();
+    tx.upsert(&world.table, &row(2, &[0; IN_PARTS])).expect("an upsert");
+    tx.commit().expect("a commit");
+    assert_ended(1, COMMIT, "a transaction in parts");
+
+    let tx = world.session.begin();
+    assert!(tx.get(&world.table, &[Value::Int(1)]).expect("a read").is_some());
+    tx.upsert(&world.table, &row(2, &[0; IN_PARTS])).expect("an upsert");
+    let table = &world.table;
+    world.other.run(|tx| tx.upsert(table, &row(1, &[]))).expect("an upsert");
+    watched();
+    assert!(tx.commit().expect_err("a conflict").is_conflict());
+    assert_eq!(watched(), Watch { ended: 1, ..NOTHING }, "a transaction in parts that has lost before the first one");
 
     world.db.close().expect("closed");
     let tx = world.session.begin();

@@ -12,7 +12,8 @@ use crate::concurrency::write_set::{TreeRef, WriteSet};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, TableId};
-use crate::log::format::record;
+use crate::log::format::payload::in_parts::InParts;
+use crate::log::format::record::RecordHeader;
 use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
 
@@ -106,17 +107,35 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
     commit: &Commit<'_, '_>,
     control: &C,
     protocol: &P,
-    writes: &WriteSet,
-    payload: &impl Payload,
-    epoch: Epoch,
+    (writes, payload): (&WriteSet, &impl Payload),
+    (header, record_bytes): (RecordHeader<C::Dependency>, usize),
 ) {
     if has(Mutation::AbortedLogged) && matches!(protocol.stamp_order(), StampOrder::BeforeValidation) {
-        let record_bytes = record::encoded_len(control.dependency(), payload.encoded_len(commit.pin, writes));
         let base = control.base(commit.pin, writes);
         if let Ok(Some(slot)) = protocol.stamp(commit.stream, base, record_bytes) {
-            commit.write_record(slot, control, writes, payload, epoch);
+            commit.write_record(slot, header, writes, payload);
         }
     }
+}
+
+/// Whether the last part of several is not written ([`Mutation::PartMissing`]).
+#[inline(always)]
+pub(super) fn is_left_out(is_last: bool) -> bool {
+    is_last && has(Mutation::PartMissing)
+}
+
+/// The parts that a record names ([`Mutation::PartOfAnother`]: those of the transaction before).
+#[inline(always)]
+pub(super) fn named_parts(named: InParts) -> InParts {
+    #[cfg(feature = "mutations")]
+    if has(Mutation::PartOfAnother) {
+        thread_local! {
+            static BEFORE: std::cell::Cell<Option<InParts>> = const { std::cell::Cell::new(None) };
+        }
+        let before = BEFORE.replace(Some(named)).filter(|before| before.last < named.first);
+        return before.unwrap_or(named);
+    }
+    named
 }
 
 /// The snapshots, as a commit asks about them.

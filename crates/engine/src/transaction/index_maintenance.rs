@@ -53,7 +53,7 @@ impl Transaction<'_> {
     ) -> Result<(), Error> {
         // The row was read, so its entry is there, or a concurrent commit removed both and validation will tell.
         if let Lookup::Found(record) = index.tree.get(&self.pin, key) {
-            self.put(state, Write { record, tree_ref, pending: None, birth: None, is_placeholder: false })?;
+            self.put(state, Write::new(record, tree_ref, None))?;
         }
         Ok(())
     }
@@ -79,6 +79,6 @@ impl Transaction<'_> {
         }
         let mut version = self.pin.new_version(primary_key.len());
         version.bytes_mut().copy_from_slice(primary_key);
-        self.put(state, Write { record, tree_ref, pending: Some(version), birth: None, is_placeholder })
+        self.put(state, Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) })
     }
 }

@@ -12,6 +12,8 @@
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
 //!   locks ends the process ([`critical`](mod@super::critical)).
+//! - What is too large for one record is in the log before, in parts that mean nothing until the record names them
+//!   ([`parts`](super::parts)).
 //! - Nobody waits for a device with the locks of a commit held: where the log has no room they are given back, and the commit
 //!   locks again when there is some.
 //! - What is overwritten or deleted beyond the boundary of a snapshot is kept for it; the epoch says so, hence the
@@ -22,15 +24,17 @@
 use osier_memory::Pin;
 
 use super::faults::{self, Announced};
-use super::payload::Payload;
+use super::payload::{Payload, Prepared};
 use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::write_set::WriteSet;
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp, StreamId};
+use crate::log::format::dependency::Dependency;
 use crate::log::format::record::{self, RecordHeader};
 use crate::log::persist::Slot;
 use crate::log::protocol::{Committed, LogProtocol, StampOrder};
+use crate::sizes::whole_record_bytes_max;
 use crate::transaction::memory_limit::MemoryLimit;
 
 /// Where and under which limits a transaction commits.
@@ -51,7 +55,7 @@ impl Commit<'_, '_> {
         writes: &mut WriteSet,
         payload: &impl Payload,
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
-        record_bytes: usize,
+        prepared: Prepared,
     ) -> Result<Option<Committed<C::Dependency>>, Error> {
         assert!(!writes.is_empty(), "a transaction without writes only observes");
 
@@ -62,6 +66,8 @@ impl Commit<'_, '_> {
         assert!(epoch >= self.pin.epoch(), "epochs only rise");
         yield_at(Point::Ordered);
 
+        let header = header(control, prepared, epoch);
+        let record_bytes = record::encoded_len(&header, prepared.bytes);
         let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes) {
             Ok(Some(slot)) => slot,
             Ok(None) => {
@@ -69,7 +75,7 @@ impl Commit<'_, '_> {
                 return Ok(None);
             }
             Err(refusal) => {
-                faults::log_aborted(self, control, protocol, writes, payload, epoch);
+                faults::log_aborted(self, control, protocol, (writes, payload), (header, record_bytes));
                 control.unlock(self.pin, writes);
                 return Err(refusal);
             }
@@ -82,24 +88,22 @@ impl Commit<'_, '_> {
         let rows = writes.iter().filter(|write| write.tree_ref.index.is_none());
         interval.expect(rows.map(|write| self.pin.get(write.record)));
 
-        self.write_record(slot, control, writes, payload, epoch);
+        self.write_record(slot, RecordHeader { epoch, ..header }, writes, payload);
         yield_at(Point::Filled);
 
         control.install(self.pin, writes, stamp, &interval);
         Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.dependency().clone() }))
     }
 
-    pub(super) fn write_record<C: ConcurrencyControl, L: Payload>(
+    pub(super) fn write_record<D: Dependency, L: Payload>(
         &self,
         slot: Slot<'_>,
-        control: &C,
+        header: RecordHeader<D>,
         writes: &WriteSet,
         payload: &L,
-        epoch: Epoch,
     ) {
-        let (stamp, raw_dep) = (slot.stamp(), control.dependency().clone());
+        let header = RecordHeader { stamp: slot.stamp(), ..header };
         slot.fill(|buffer, seal| {
-            let header = RecordHeader { stamp, raw_dep, epoch, write_count: payload.write_count(writes) };
             record::encode(buffer, &header, L::KIND, seal, |bytes| payload.encode(self.pin, writes, bytes));
         });
     }
@@ -159,19 +163,39 @@ impl Commit<'_, '_> {
         Ok(Committed { stamp: Stamp::ZERO, stream: self.stream, epoch, raw_dep: control.dependency().clone() })
     }
 
-    /// Checks, before anything is locked, that the writes are within the limits; returns the size of their log record.
+    /// Checks, before anything is locked, that the writes are within the limits.
     pub(crate) fn admit<C: ConcurrencyControl>(
         &self,
         control: &C,
-        writes: &WriteSet,
+        writes: &mut WriteSet,
         payload: &impl Payload,
-    ) -> Result<usize, TransactionError> {
-        let bytes = record::encoded_len(control.dependency(), payload.encoded_len(self.pin, writes));
-        let limit = self.transaction_log_bytes_max;
-        if bytes > limit {
-            return Err(TransactionError::TransactionTooLarge { bytes, limit });
-        }
+    ) -> Result<Admitted, TransactionError> {
         self.memory.admit(self.pin, writes)?;
-        Ok(bytes)
+        Ok(self.admitted(control, payload.prepare(self.pin, writes)))
     }
+
+    /// Returns how long the record of a payload may become: the epoch may be a later one at the serialization point.
+    pub(super) fn admitted<C: ConcurrencyControl>(&self, control: &C, prepared: Prepared) -> Admitted {
+        let record_bytes_max = record::encoded_len(&header(control, prepared, Epoch(u64::MAX)), prepared.bytes);
+        Admitted { prepared, record_bytes_max }
+    }
+
+    /// Whether a payload goes into its record, of so many bytes: others wait while a large one is written under locks.
+    pub(super) fn is_whole(&self, record_bytes: usize) -> bool {
+        record_bytes <= self.transaction_log_bytes_max.min(whole_record_bytes_max())
+    }
+}
+
+/// The size of what is to be logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) prepared: Prepared,
+    /// Of the record; its header may be shorter.
+    pub(crate) record_bytes_max: usize,
+}
+
+/// The header of a record whose stamp is not drawn yet.
+fn header<C: ConcurrencyControl>(control: &C, prepared: Prepared, epoch: Epoch) -> RecordHeader<C::Dependency> {
+    let (raw_dep, write_count) = (control.dependency().clone(), prepared.write_count);
+    RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch, write_count }
 }

@@ -17,7 +17,8 @@
 //!   came in order and half or more otherwise; full where they come from a checkpoint or are those of an index. What its threads
 //!   replace, and hint tables that grow, take the headroom: beyond a quarter of it the threads wait for each other's readers.
 //!   Not in it are the keys of rows deleted since the last checkpoint, until all is replayed, log kept for the second pass, at
-//!   most as much as the headroom, and 24 bytes for each index entry while they are sorted.
+//!   most as much as the headroom, what changed in versions that are yet to be replayed (replay/waiting.rs), and 24 bytes for
+//!   each index entry while they are sorted.
 //! - After a refusal sessions give back at once what they usually keep for later.
 
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub(crate) struct MemoryLimit {
     epoch_interval: Duration,
     /// 0: none.
     limit: u64,
+    /// What transactions in parts will take that have been admitted and are not installed yet; others are too short to count.
+    promised: AtomicU64,
     refused: AtomicU64,
     /// The epoch of the last refusal; 0: none.
     refused_in: AtomicU64,
@@ -72,7 +75,15 @@ impl MemoryLimit {
     pub(crate) fn new(epochs: &Arc<Epochs>, config: &Config) -> MemoryLimit {
         let (clock, epoch_interval) = (config.environment.clock.clone(), config.epoch_interval);
         let (epochs, limit) = (epochs.clone(), config.memory_limit);
-        MemoryLimit { epochs, clock, epoch_interval, limit, refused: AtomicU64::new(0), refused_in: AtomicU64::new(0) }
+        MemoryLimit {
+            epochs,
+            clock,
+            epoch_interval,
+            limit,
+            promised: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            refused_in: AtomicU64::new(0),
+        }
     }
 
     /// Before a transaction: frees what the session replaced and deleted, where that is needed now.
@@ -114,10 +125,34 @@ impl MemoryLimit {
     /// Whether a transaction may commit these writes.
     #[inline]
     pub(crate) fn admit(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
-        if self.limit == 0 || self.epochs.memory_bytes() + writes.memory_bytes() as u64 <= self.limit {
+        if self.limit == 0 || self.used() + writes.memory_bytes() as u64 <= self.limit {
             return Ok(());
         }
         self.admit_at_limit(pin, writes)
+    }
+
+    /// Admits the writes of a transaction in parts, for as long as the answer lives: until they are installed, nobody else is
+    /// admitted to the memory that they will take.
+    pub(crate) fn promise(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<Promised<'_>, TransactionError> {
+        if self.limit == 0 {
+            return Ok(Promised { limit: self, bytes: 0 });
+        }
+        self.admit(pin, writes)?;
+        let bytes = writes.balance(pin).growth.max(0) as u64;
+        self.promised.fetch_add(bytes, Ordering::AcqRel);
+        let promised = Promised { limit: self, bytes };
+        // Two that came at once count each other.
+        let used = self.used();
+        if bytes > 0 && used > self.limit {
+            return Err(self.refuse(0, used));
+        }
+        Ok(promised)
+    }
+
+    /// What is in use, and what is promised.
+    #[inline]
+    fn used(&self) -> u64 {
+        self.epochs.memory_bytes() + self.promised.load(Ordering::Acquire)
     }
 
     #[cold]
@@ -125,7 +160,7 @@ impl MemoryLimit {
         assert!(self.limit > 0, "without a limit all is admitted");
         let Balance { needed, growth } = writes.balance(pin);
         let room = if growth > 0 { 0 } else { headroom(self.limit) };
-        let used = self.epochs.memory_bytes();
+        let used = self.used();
         if needed == 0 || used + needed <= self.limit + room {
             return Ok(());
         }
@@ -180,6 +215,19 @@ impl MemoryLimit {
             limit_bytes: self.limit,
             refused: self.refused.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// Memory that is kept free for a transaction in parts.
+pub(crate) struct Promised<'l> {
+    limit: &'l MemoryLimit,
+    bytes: u64,
+}
+
+impl Drop for Promised<'_> {
+    fn drop(&mut self) {
+        let before = self.limit.promised.fetch_sub(self.bytes, Ordering::AcqRel);
+        assert!(before >= self.bytes, "what is promised is given back once");
     }
 }
 

@@ -18,6 +18,7 @@ mod faults;
 mod index_maintenance;
 pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
+mod parts;
 mod payload;
 mod purge;
 mod savepoint;
@@ -33,6 +34,8 @@ use std::sync::Arc;
 use osier_memory::Pin;
 
 pub use access::Changes;
+use counters::SessionCounters;
+pub(crate) use counters::Totals;
 pub(crate) use definition::{duplicate_entry, index_entry};
 pub(crate) use purge::Purge;
 pub use savepoint::Savepoint;
@@ -46,12 +49,13 @@ use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
+use crate::log::protocol::{Committed, LogProtocol};
 use crate::table::Table;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
-use lifecycle::Commit;
-use payload::Values;
+use lifecycle::{Admitted, Commit};
+use payload::{Payload, Values};
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +104,9 @@ pub(crate) struct TransactionState {
     savepoints: Vec<savepoint::Active>,
     savepoints_made: u64,
     purges: VecDeque<Purge>,
+    /// How many of them the last transaction has added.
+    purges_noted: usize,
+    counters: SessionCounters,
 }
 
 /// A table that this session knows.
@@ -147,7 +154,7 @@ impl<'s> Transaction<'s> {
             state.tables.clear();
             state.catalog_version = catalog_version;
         }
-        purge::purge_some(&pin, shared, &mut state.purges);
+        purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
         // From here on a transaction is there to be dropped, which is its end.
         with_scheme!(&mut state.scheme, control => control.begin());
         Transaction { pin, shared, stream, receipts, options, state: RefCell::new(state) }
@@ -158,8 +165,8 @@ impl<'s> Transaction<'s> {
     ///
     /// # Errors
     /// [`TransactionError::Conflict`] where another transaction changed what this one read, or where an operation met one:
-    /// nothing took effect, run it again. [`TransactionError::TransactionTooLarge`] and [`TransactionError::MemoryLimit`],
-    /// which tell of what it read: they are returned when that was valid and, unless the transaction is relaxed, is durable.
+    /// nothing took effect, run it again. [`TransactionError::MemoryLimit`], which tells of what it read: it is returned when
+    /// that was valid and, unless the transaction is relaxed, is durable.
     /// Any error of the log, once the database is closed or poisoned.
     pub fn commit(self) -> Result<Receipt, Error> {
         match self.finish() {
@@ -176,7 +183,7 @@ impl<'s> Transaction<'s> {
     /// reason is void, run it again.
     pub fn abort(self) -> Result<Receipt, Error> {
         self.roll_back();
-        self.shared.counters.aborted(self.stream);
+        self.state().counters.aborted();
         self.finish()
     }
 
@@ -184,7 +191,7 @@ impl<'s> Transaction<'s> {
     fn refuse(self, refusal: Error) -> Result<Receipt, Error> {
         self.roll_back();
         let observed = self.finish();
-        self.shared.counters.aborted(self.stream);
+        self.state().counters.aborted();
         // The wait is for a device: no memory waits for this pin meanwhile.
         drop(self);
         wait_until_durable(&observed?)?;
@@ -193,8 +200,8 @@ impl<'s> Transaction<'s> {
 
     fn counted(&self, outcome: Result<Receipt, Error>) -> Result<Receipt, Error> {
         match &outcome {
-            Ok(_) => self.shared.counters.committed(self.stream),
-            Err(_) => self.shared.counters.aborted(self.stream),
+            Ok(_) => self.state().counters.committed(),
+            Err(_) => self.state().counters.aborted(),
         }
         outcome
     }
@@ -266,17 +273,21 @@ impl TransactionState {
             if writes.is_empty() {
                 return Ok(commit.observe(control, writes, || used.hold())?.outcome(protocol));
             }
-            let record_bytes = commit.admit(control, writes, &payload)?;
-            loop {
-                let change = used.announce_change();
-                let run = || commit.run(control, protocol, writes, &payload, || used.hold(), record_bytes);
-                if let Some(committed) = critical(run)? {
-                    change.has_committed();
+            let admitted = commit.admit(control, writes, &payload)?;
+            if !commit.is_whole(admitted.record_bytes_max) {
+                let _promised = commit.memory.promise(commit.pin, writes)?;
+                control.prevalidate(commit.pin, writes)?;
+                if let Some(parts) = commit.write_parts(protocol, log, writes, (&payload, admitted.prepared))? {
+                    let named = parts.payload.prepare(commit.pin, writes);
+                    let record = (&parts.payload, commit.admitted(control, named));
+                    let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
+                    parts.hold.committed(committed.stamp);
                     return Ok(committed.outcome(protocol));
                 }
-                drop(change);
-                log.wait_for_room(commit.stream, record_bytes)?;
             }
+            let record = (&payload, admitted);
+            let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
+            Ok(committed.outcome(protocol))
         })
     }
 
@@ -309,7 +320,7 @@ impl TransactionState {
     }
 
     /// The state of a new session, with the purges that an earlier one left behind.
-    fn new(scheme: Scheme, purges: Vec<Purge>) -> TransactionState {
+    fn new(scheme: Scheme, purges: Vec<Purge>, counters: SessionCounters) -> TransactionState {
         TransactionState {
             sequence: 0,
             scheme,
@@ -322,11 +333,37 @@ impl TransactionState {
             savepoints: Vec::new(),
             savepoints_made: 0,
             purges: purges.into(),
+            purges_noted: 0,
+            counters,
         }
     }
 
     fn take_purges(&mut self) -> VecDeque<Purge> {
         std::mem::take(&mut self.purges)
+    }
+}
+
+impl Commit<'_, '_> {
+    /// Runs the spine with a payload and the size of its record, again where the log had no room.
+    fn run_until_there_is_room<C: ConcurrencyControl, P: LogProtocol<Dependency = C::Dependency>>(
+        &self,
+        control: &mut C,
+        protocol: &P,
+        log: &CommitLog,
+        writes: &mut WriteSet,
+        (payload, admitted): (&impl Payload, Admitted),
+        used: &UsedDefinitions<'_>,
+    ) -> Result<Committed<C::Dependency>, Error> {
+        loop {
+            let change = used.announce_change();
+            let run = || self.run(control, protocol, writes, payload, || used.hold(), admitted.prepared);
+            if let Some(committed) = critical(run)? {
+                change.has_committed();
+                return Ok(committed);
+            }
+            drop(change);
+            log.wait_for_room(self.stream, admitted.record_bytes_max)?;
+        }
     }
 }
 

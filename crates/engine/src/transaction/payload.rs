@@ -4,55 +4,95 @@
 
 use osier_memory::{Pin, VersionBox};
 
-use crate::concurrency::write_set::{TreeRef, WriteSet};
+use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadKind;
-use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
+use crate::log::format::payload::delta::Delta;
+use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 
 /// What a transaction logs.
 pub(crate) trait Payload {
     /// Which kind of payload it is.
     const KIND: PayloadKind;
 
-    /// Returns how many bytes it takes.
-    fn encoded_len(&self, pin: &Pin<'_>, writes: &WriteSet) -> usize;
-
-    /// Returns how many writes it holds.
-    fn write_count(&self, writes: &WriteSet) -> u32;
+    /// Decides what of the writes is logged, before anything is locked. Until the transaction ends it stays so.
+    fn prepare(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Prepared;
 
     /// Writes it to the start of `buffer`, and returns how many bytes it took.
     fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize;
+
+    /// Gives the same bytes to `take`, piece by piece.
+    fn pieces<E>(&self, pin: &Pin<'_>, writes: &WriteSet, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
 }
 
-/// The rows that a transaction wrote. `table_id` gives the table under whose id a write is logged, `None` where it is not.
+/// The size of what is to be logged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prepared {
+    pub(crate) bytes: usize,
+    pub(crate) write_count: u32,
+}
+
+/// The rows that a transaction wrote: of those that it changed what is new, where it has read them and that is shorter, else
+/// their images. `table_id` gives the table under whose id a write is logged, `None` where it is not.
 pub(crate) struct Values<F> {
     pub(crate) table_id: F,
+}
+
+/// A write as it is logged.
+#[inline]
+fn logged<'w>(table: TableId, key: &'w [u8], write: &'w Write, delta: Option<Delta<'w>>) -> LoggedWrite<'w> {
+    let image = || Change::from(write.pending.as_ref().map(VersionBox::bytes));
+    LoggedWrite { table, key, change: delta.map_or_else(image, Change::Delta) }
+}
+
+impl<F: Fn(TreeRef) -> Option<TableId>> Values<F> {
+    /// The writes as they are logged, once that is decided.
+    fn logged<'w>(&self, pin: &'w Pin<'_>, writes: &'w WriteSet) -> impl Iterator<Item = LoggedWrite<'w>> {
+        writes.iter().filter_map(|write| {
+            let table = (self.table_id)(write.tree_ref)?;
+            Some(logged(table, pin.get(write.record).key(), write, writes.delta(write)))
+        })
+    }
 }
 
 impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Values<F> {
     const KIND: PayloadKind = PayloadKind::Values;
 
-    fn encoded_len(&self, pin: &Pin<'_>, writes: &WriteSet) -> usize {
-        let logged = writes.iter().filter(|write| (self.table_id)(write.tree_ref).is_some());
-        values::encoded_len(logged.map(|write| {
-            (pin.get(write.record).key().len(), write.pending.as_ref().map(|version| version.bytes().len()))
-        }))
-    }
-
-    fn write_count(&self, writes: &WriteSet) -> u32 {
-        writes.iter().filter(|write| (self.table_id)(write.tree_ref).is_some()).count() as u32
+    fn prepare(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Prepared {
+        let mut prepared = Prepared::default();
+        writes.find_deltas(pin, |write, key, delta| {
+            if let Some(table) = (self.table_id)(write.tree_ref) {
+                prepared.bytes += logged(table, key, write, delta).encoded_len();
+                prepared.write_count += 1;
+            }
+        });
+        prepared
     }
 
     fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize {
+        writes.assert_bases(pin);
         let room = buffer.len();
         let mut writer = ValuesWriter::new(buffer);
-        for write in writes.iter() {
-            let Some(table) = (self.table_id)(write.tree_ref) else { continue };
-            let row = write.pending.as_ref().map(VersionBox::bytes);
-            writer.write(LoggedWrite { table, key: pin.get(write.record).key(), row });
-        }
+        self.logged(pin, writes).for_each(|write| writer.write(write));
         let length = writer.finish();
         assert!(length <= room, "{length} bytes of rows in room for {room}");
         length
+    }
+
+    fn pieces<E>(
+        &self,
+        pin: &Pin<'_>,
+        writes: &WriteSet,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut piece = Vec::new();
+        for write in self.logged(pin, writes) {
+            piece.resize(write.encoded_len(), 0);
+            let mut writer = ValuesWriter::new(&mut piece);
+            writer.write(write);
+            let length = writer.finish();
+            take(&piece[..length])?;
+        }
+        Ok(())
     }
 }

@@ -20,6 +20,9 @@ use crate::sizes::purges_per_begin;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 
+/// Keys that a begin purges at most beside twice as many as the transaction before has left: a tenth of a millisecond.
+const PURGES_MAX: usize = 256;
+
 /// A key that had no row when it was noted.
 pub(crate) struct Purge {
     tree: Arc<RecordTree>,
@@ -61,7 +64,10 @@ impl Purge {
 }
 
 /// Works off the queue, oldest first, as far as the log allows.
-pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
+///
+/// That takes as long as it takes to make as many keys as the last transaction left behind, `noted`; beyond that no begin is slow
+/// because some transaction before has left many.
+pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>, noted: usize) {
     if shared.has_orphans() {
         queue.extend(shared.take_orphans());
     }
@@ -70,7 +76,8 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     }
     let stable = shared.log.csn();
     let usual = purges_per_begin();
-    let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(queue.len() / usual) };
+    let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
+    let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
     for _ in 0..budget {
         match queue.front() {
             Some(purge) if purge.is_due(stable) => purge.run(pin, &shared.snapshots),
@@ -82,11 +89,13 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
 
 /// Notes every record that a finished transaction left without a row.
 pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
-    let TransactionState { writes, tables, purges, .. } = state;
+    let TransactionState { writes, tables, purges, purges_noted: noted, .. } = state;
     let is_absent = |write: &&Write| pin.get(write.record).is_absent();
     let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.tree_ref));
     let purge = |(record, tree_ref)| Purge::new(pin, tables, record, tree_ref);
+    let before = purges.len();
     purges.extend(writes.abandoned().chain(absent).map(purge));
+    *noted += purges.len() - before;
     writes.forget_abandoned();
 }
 

@@ -45,7 +45,7 @@ impl Session {
         let participant = shared.store.epochs().register().expect("a participant for each session that is admitted");
         let (stream, receipts) = (shared.next_stream(), shared.log.receipts());
         assert!(stream.0 < shared.config.streams, "a session commits to a stream that there is");
-        let state = Box::new(TransactionState::new(shared.scheme(), shared.take_orphans()));
+        let state = Box::new(TransactionState::new(shared.scheme(), shared.take_orphans(), shared.counters.begin()));
         Ok(Session { participant, stream, receipts, state, shared, _admission: admission })
     }
 
@@ -119,5 +119,6 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.shared.adopt_purges(self.state.take_purges());
+        self.shared.counters.end(&self.state.counters);
     }
 }

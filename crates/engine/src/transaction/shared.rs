@@ -44,7 +44,7 @@ impl Shared {
     /// Returns the shared state of a database that nobody uses yet.
     pub(crate) fn new(config: Config, store: Store, catalog: Catalog, log: CommitLog) -> Shared {
         Shared {
-            counters: Counters::new(config.streams),
+            counters: Counters::default(),
             next_stream: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             snapshots: Snapshots::new(store.epochs().clone()),

@@ -117,6 +117,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::NoCsnWait, "acknowledged by the own stream alone", "P3: CSN covers what was read"),
     case(Mutation::NoHeartbeat, "no markers, no certificates", "every receipt is answered"),
     case(Mutation::DeathIgnored, "a log whose task died goes on", "every receipt is answered"),
+    case(Mutation::RestUnending, "a logger that rests sets itself no time", "every receipt is answered"),
     case(Mutation::BusyCertified, "a stream is certified with records in flight", "P2: a certificate is true"),
     case(Mutation::EarlyReach, "batches call durable what is only reserved elsewhere", "L9: a reach is true")
         .streams(4)
@@ -195,13 +196,13 @@ pub const CASES: &[Case] = &[
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),
-    case(
-        Mutation::BoundForgotten,
-        "what waits for the cut is judged by another bound",
-        "one pass or the other replays it",
-    )
-    .profile(Profile::Hot)
-    .streams(4),
+    case(Mutation::ExistenceAsBase, "who knows only that a row exists logs what changed in it", "P3: the base lives")
+        .profile(Profile::Absent)
+        .streams(4)
+        .refused(),
+    case(Mutation::BaseIgnored, "what changed in a row is applied to any version", "a delta has one base").streams(4),
+    case(Mutation::DeltaDropped, "what changed in a version to come is dropped", "replay in any order").streams(4),
+    case(Mutation::WaitingForgotten, "an image drops what waits for a later version", "replay in any order").streams(4),
     case(Mutation::RecordUnchecked, "checksums of records are not looked at", "a record is whole or not there")
         .profile(Profile::Torn),
     case(Mutation::UnboundSeal, "checksums say nothing of the place", "L2: a recycled segment is blank")
@@ -246,6 +247,15 @@ pub const CASES: &[Case] = &[
     case(Mutation::BeginsAhead, "begins claim what was stamped and not what is durable", "K3: the cut does not rise")
         .fuzzy()
         .streams(4),
+    // Transactions in parts.
+    case(Mutation::PartsUnheld, "the log is given up to behind parts that are needed", "K3: parts are held")
+        .profile(Profile::Parts)
+        .epoch()
+        .refused(),
+    case(Mutation::PartMissing, "a part is missing and nobody looks", "a transaction is whole").profile(Profile::Parts),
+    case(Mutation::PartOfAnother, "the parts of the transaction before are named", "a transaction is its own")
+        .profile(Profile::Parts)
+        .streams(1),
     // Backups and restores.
     case(Mutation::BackupUnsynced, "files of a backup are not synced", "a backup is durable").backup(),
     case(Mutation::BackupDirectoriesUnsynced, "directories of a backup are not synced", "a backup is durable").backup(),

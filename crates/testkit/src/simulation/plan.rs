@@ -200,7 +200,8 @@ impl Plan {
         let is_alone = self.sessions == 1 && self.preempted_share == 0.0;
         let variant = variant::draw(rng, is_alone);
         let trees = if self.profile == Profile::Large { variant::trees(rng) } else { variant.trees };
-        Plan { variant: Variant { trees, ..variant }, ..self }
+        let sizes = if self.profile == Profile::Parts { variant::in_parts(rng, variant.sizes) } else { variant.sizes };
+        Plan { variant: Variant { trees, sizes, ..variant }, ..self }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {

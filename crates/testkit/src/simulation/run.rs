@@ -499,21 +499,32 @@ impl<'s> Simulation<'s> {
         });
     }
 
-    /// Lets the background finish. Every receipt must then be answered, by an error where the log has failed.
+    /// As [`Simulation::poll`], and has the tasks know that somebody waits.
+    fn await_all(&self, world: &World<'_>) {
+        let mut context = Context::from_waker(Waker::noop());
+        world.receipts.borrow_mut().retain_mut(|(at, receipt)| match Pin::new(receipt).poll(&mut context) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(())) => {
+                world.acknowledge(*at);
+                false
+            }
+            Poll::Ready(Err(_)) => false,
+        });
+    }
+
+    /// Lets the background finish. Every receipt must then be answered, whether it is awaited or only asked, by an error where
+    /// the log has failed.
     fn settle(&self, world: &World<'_>) -> Result<(), Failure> {
         let begun = world.clock.now();
         let mut rounds = 0;
+        let only_asks = self.rng.borrow_mut().bool();
         while rounds < PATIENCE_ROUNDS || world.clock.now() < begun + PATIENCE {
             rounds += 1;
-            let mut context = Context::from_waker(Waker::noop());
-            world.receipts.borrow_mut().retain_mut(|(at, receipt)| match Pin::new(receipt).poll(&mut context) {
-                Poll::Pending => true,
-                Poll::Ready(Ok(())) => {
-                    world.acknowledge(*at);
-                    false
-                }
-                Poll::Ready(Err(_)) => false,
-            });
+            if only_asks {
+                self.poll(world)
+            } else {
+                self.await_all(world)
+            }
             if world.receipts.borrow().is_empty() {
                 return Ok(());
             }

@@ -17,6 +17,9 @@ use super::oracle::Recovered;
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
 const NAMES: [&str; 8] = ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
 
+/// What each row has at its end: enough that what changes in a row is logged, and not the row.
+const CONSTANT: &str = "what no transaction changes, neither by what it reads nor by what it replaces";
+
 /// The SQLSTATE of a duplicate.
 const UNIQUE_VIOLATION: &str = "23505";
 
@@ -48,12 +51,14 @@ struct Columns {
     code: ColumnId,
     team: ColumnId,
     payload: ColumnId,
+    constant: ColumnId,
 }
 
 impl Columns {
     fn after(key_columns: u16) -> Columns {
         let column = |at| ColumnId(key_columns + at);
-        Columns { writer: column(0), counter: column(1), code: column(2), team: column(3), payload: column(4) }
+        let (writer, counter, code) = (column(0), column(1), column(2));
+        Columns { writer, counter, code, team: column(3), payload: column(4), constant: column(5) }
     }
 
     fn of(table: TableName) -> Columns {
@@ -71,6 +76,7 @@ fn body(builder: SchemaBuilder) -> SchemaBuilder {
         .nullable_column("code", Type::Int32)
         .column("team", Type::Int16)
         .nullable_column("payload", Type::Bytes)
+        .column("constant", Type::Text)
 }
 
 /// Of a table like `plain`.
@@ -371,6 +377,7 @@ fn values<'r>(table: TableName, key: Key, row: &'r Row) -> Vec<Value<'r>> {
         row.code.map_or(Value::Null, |code| Value::Int(i64::from(code))),
         Value::Int(i64::from(row.team)),
         row.payload.as_deref().map_or(Value::Null, Value::Bytes),
+        Value::Text(CONSTANT),
     ]);
     values
 }
@@ -394,6 +401,7 @@ fn decode(table: TableName, row: &EngineRow<'_>) -> (Key, Row) {
             first * NAMES.len() + NAMES.iter().position(|known| *known == name).expect("a known name")
         }
     };
+    assert_eq!(row.text(columns.constant), CONSTANT, "what nobody changes");
     let present = |column| !row.is_null(column);
     let decoded = Row {
         writer: TransactionId(row.int(columns.writer) as u64),

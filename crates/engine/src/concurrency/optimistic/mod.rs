@@ -15,6 +15,7 @@
 
 use std::sync::atomic::{Ordering, fence};
 
+mod leaf_set;
 mod read_set;
 
 use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Word};
@@ -97,6 +98,11 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
 
     fn dependency(&self) -> &D {
         &self.reads.raw_dep
+    }
+
+    fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
+        writes.sort_for_locking(pin);
+        self.validate(pin, writes)
     }
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {

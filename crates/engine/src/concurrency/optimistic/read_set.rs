@@ -5,6 +5,7 @@
 
 use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
 
+use super::leaf_set::{KEPT_CAPACITY, LeafSet};
 use crate::log::format::dependency::Dependency;
 
 /// One observed record.
@@ -27,7 +28,7 @@ pub(crate) enum Seen {
 #[derive(Default)]
 pub(crate) struct ReadSet<D> {
     pub(crate) rows: Vec<RowRead>,
-    pub(crate) leaves: Vec<LeafRead>,
+    pub(crate) leaves: LeafSet,
     /// Everything observed.
     pub(crate) raw_dep: D,
 }
@@ -35,6 +36,7 @@ pub(crate) struct ReadSet<D> {
 impl<D: Dependency> ReadSet<D> {
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
+        self.rows.shrink_to(KEPT_CAPACITY);
         self.leaves.clear();
         self.raw_dep = D::default();
     }
@@ -45,13 +47,10 @@ impl<D: Dependency> ReadSet<D> {
         self.rows.push(RowRead { record, seen });
     }
 
-    /// Notes an absence or a scanned leaf. Repeats are common (a range walked twice, neighbouring absences), so the last
-    /// one is remembered once.
+    /// Notes an absence or a scanned leaf.
     pub(crate) fn leaf(&mut self, leaf: LeafRead) {
         self.raw_dep.add(leaf.max_stamp());
-        if self.leaves.last() != Some(&leaf) {
-            self.leaves.push(leaf);
-        }
+        self.leaves.add(leaf);
     }
 
     /// The transaction itself changed a leaf: what it observed there before stays observed, under the new version. A
@@ -60,18 +59,13 @@ impl<D: Dependency> ReadSet<D> {
     /// Where the leaf had been observed, so had the absence of the placeholder's key. From now on the leaf does not tell
     /// that absence from a row that somebody else installs in the placeholder, so the placeholder is observed itself.
     pub(crate) fn own_insert(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
-        let mut was_observed = false;
-        while let Some(at) = self.leaves.iter().position(|leaf| *leaf == change.before) {
-            self.leaves.swap_remove(at);
-            self.leaves.extend(change.after());
-            was_observed = true;
-        }
-        if was_observed {
+        if self.leaves.remove(&change.before) {
+            change.after().for_each(|leaf| self.leaves.add(leaf));
             self.row(placeholder, Seen::Stamp(stamp));
         }
     }
 
     pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {
-        self.leaves.iter().all(|leaf| leaf.is_unchanged(pin))
+        self.leaves.are_unchanged(pin)
     }
 }

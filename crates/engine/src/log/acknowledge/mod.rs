@@ -87,6 +87,11 @@ impl Acknowledger {
         Stamp(self.demand.load(Ordering::SeqCst))
     }
 
+    /// Whether anybody waits for a record of `stream` that is not durable, or for the stream to get as far.
+    pub(crate) fn is_awaited(&self, stream: StreamId) -> bool {
+        !self.for_dsn[stream.0 as usize].is_empty() || self.watermark.dsn(stream) < self.demand()
+    }
+
     /// Wants every stream durable up to `stamp`; streams behind it are woken and write a marker.
     pub(crate) fn require(&self, stamp: Stamp) {
         self.demand.fetch_max(stamp.0, Ordering::SeqCst);
@@ -102,11 +107,11 @@ impl Acknowledger {
         self.signals.iter().for_each(|signal| signal.wake());
     }
 
-    /// Wakes the loggers of streams that stayed behind `stamp`: they may have a marker to write.
+    /// Wakes the loggers of streams that stayed behind `stamp`: they may have a marker to write. One that rests has records.
     pub(crate) fn wake_laggards(&self, stamp: Stamp) {
         for (stream, signal) in self.signals.iter().enumerate() {
             if self.watermark.dsn(StreamId(stream as u32)) < stamp {
-                signal.wake();
+                signal.hint();
             }
         }
     }

@@ -2,13 +2,15 @@
 //!
 //! Invariants:
 //! - A commit does not have its record written, its receipt does. To wait for the receipt is to step the logger where its own
-//!   thread sleeps. To poll, await or drop it wakes the logger. For a receipt that is only kept the next tick of the epoch does.
+//!   thread sleeps. To await it wakes the logger, to poll or drop it wakes one that does not rest. For a receipt that is only
+//!   kept the next tick of the epoch does.
 //! - Making one writes no memory that sessions share: the reference count it holds is its session's own.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use super::queue::Waiter;
@@ -32,6 +34,9 @@ pub(crate) trait Loggers: fmt::Debug + Send + Sync {
 
     /// Makes sure that what was reserved in `stream` is written: by the leader, or by the logger, which is woken.
     fn remind(&self, stream: StreamId);
+
+    /// As [`Loggers::remind`], where nobody waits: a logger that rests writes it when its rest is over.
+    fn hint(&self, stream: StreamId);
 
     /// Fails everything that waits, where this process was forked from the one that has the loggers.
     fn fail_in_child(&self) {}
@@ -85,15 +90,15 @@ impl ReceiptSource {
 
     /// A receipt that is acknowledged when everything observed is durable.
     pub(crate) fn durable(&self, outcome: Outcome) -> Receipt {
-        Receipt { share: self.share.clone(), outcome, waiter: None }
+        Receipt { share: self.share.clone(), outcome, is_hinted: AtomicBool::new(false), waiter: None }
     }
 
     /// A receipt that is born acknowledged: the user chose not to wait for durability.
     pub(crate) fn relaxed(&self, outcome: Outcome) -> Receipt {
         if let Some(share) = &self.share {
-            share.loggers.remind(outcome.requirement.stream);
+            share.loggers.hint(outcome.requirement.stream);
         }
-        Receipt { share: None, outcome, waiter: None }
+        Receipt { share: None, outcome, is_hinted: AtomicBool::new(true), waiter: None }
     }
 }
 
@@ -107,6 +112,9 @@ pub struct Receipt {
     /// `None`: born acknowledged.
     share: Option<Arc<SessionShare>>,
     outcome: Outcome,
+    /// The logger was told of the record. Once is enough: it is not asleep then, or rests, and sleeps again only when the
+    /// record is written. What the receipt needs of other streams their loggers see to ([`Acknowledger::wake_laggards`]).
+    is_hinted: AtomicBool,
     /// Registered by the first poll that found nothing.
     waiter: Option<Arc<Waiter>>,
 }
@@ -126,8 +134,8 @@ impl Receipt {
     pub fn is_acknowledged(&self) -> Result<bool, LogError> {
         let Some(SessionShare { loggers }) = self.share.as_deref() else { return Ok(true) };
         let acknowledged = loggers.acknowledger().status(&self.outcome.requirement)?;
-        if !acknowledged {
-            loggers.remind(self.outcome.requirement.stream);
+        if !acknowledged && !self.is_hinted.swap(true, Ordering::Relaxed) {
+            loggers.hint(self.outcome.requirement.stream);
         }
         Ok(acknowledged)
     }

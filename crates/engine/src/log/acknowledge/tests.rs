@@ -55,6 +55,8 @@ impl Loggers for Acknowledger {
     fn hand_over(&self, _stream: StreamId) {}
 
     fn remind(&self, _stream: StreamId) {}
+
+    fn hint(&self, _stream: StreamId) {}
 }
 
 pub(super) fn publish(acknowledger: &Acknowledger, stream: u32, stamp: u64) {
@@ -203,6 +205,10 @@ impl Loggers for Failing {
 
     fn remind(&self, _stream: StreamId) {
         self.0.fail(LogFailure::TaskDied { task: "a logger".to_owned() }.into());
+    }
+
+    fn hint(&self, stream: StreamId) {
+        self.remind(stream);
     }
 }
 

@@ -17,6 +17,7 @@
 use crate::ids::{Generation, LogOffset, Stamp, StreamId, WallTime};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::bytes::{u16_at, u32_at, u64_at};
+use crate::log::format::layout::RecordLayout;
 use crate::log::format::{LogIdentity, faults};
 
 /// The header's length without certificates.
@@ -27,8 +28,10 @@ const CERTIFICATE_BYTES: usize = 16;
 const FORMAT_WITHOUT_TIME: u16 = 0;
 /// The second one: lengths of four bytes each, and the time.
 const FORMAT_WITH_TIME: u16 = 1;
-/// The present one: certificates say how far the other stream's log is durable.
+/// The third one: certificates say how far the other stream's log is durable.
 const FORMAT_WITH_REACH: u16 = 2;
+/// The present one: the records are compact.
+const FORMAT_COMPACT: u16 = 3;
 /// More than any segment.
 const LENGTH_MAX: u64 = u32::MAX as u64;
 /// How much is read at once where a batch is looked for.
@@ -69,6 +72,8 @@ pub struct BatchHeader {
     pub csn: Stamp,
     /// The time of day then.
     pub closed: WallTime,
+    /// How the records are laid out.
+    pub layout: RecordLayout,
 }
 
 /// Why bytes are not the header of the expected batch.
@@ -142,7 +147,7 @@ impl BatchHeader {
         let header_bytes = out.len() as u16;
         out[FIXED_BYTES..].fill(0);
         out[4..6].copy_from_slice(&header_bytes.to_le_bytes());
-        out[6..8].copy_from_slice(&FORMAT_WITH_REACH.to_le_bytes());
+        set_layout(out, self.layout);
         out[8..16].copy_from_slice(&log.generation().0.to_le_bytes());
         out[16..20].copy_from_slice(&log.stream().0.to_le_bytes());
         out[20..24].copy_from_slice(&(certificates.len() as u32).to_le_bytes());
@@ -182,7 +187,8 @@ impl BatchHeader {
             FORMAT_WITH_TIME.. => (u32_at(bytes, 32).into(), u32_at(bytes, 36).into(), WallTime(u64_at(bytes, 40))),
         };
         let (stamp, csn) = (Stamp(u64_at(bytes, 48)), Stamp(u64_at(bytes, 56)));
-        let header = BatchHeader { offset, length, record_bytes, stamp, csn, closed };
+        let layout = record_layout(bytes);
+        let header = BatchHeader { offset, length, record_bytes, stamp, csn, closed, layout };
         header.check(bytes.len()).map_err(|what| BatchError::Malformed { what })?;
         Ok((header, Certificates::check(bytes, log)?))
     }
@@ -256,7 +262,7 @@ fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(),
     if usize::from(u16_at(bytes, 4)) != header_bytes(log.streams()) {
         return Err(BatchError::Malformed { what: "its header is for another number of streams" });
     }
-    if format_of(bytes) > FORMAT_WITH_REACH {
+    if format_of(bytes) > FORMAT_COMPACT {
         return Err(BatchError::Malformed { what: "its header has a format that is not known" });
     }
     Ok(())
@@ -264,6 +270,23 @@ fn check_place(bytes: &[u8], log: &LogIdentity, offset: LogOffset) -> Result<(),
 
 fn format_of(bytes: &[u8]) -> u16 {
     u16_at(bytes, 6)
+}
+
+/// Returns how the records are laid out of the batch that begins with `bytes`.
+pub(in crate::log::format) fn record_layout(bytes: &[u8]) -> RecordLayout {
+    match bytes.get(..8).map_or(FORMAT_COMPACT, format_of) {
+        ..FORMAT_COMPACT => RecordLayout::Fixed,
+        FORMAT_COMPACT.. => RecordLayout::Compact,
+    }
+}
+
+/// Writes the format into a header: the records of a tail that is written again stay as they are.
+pub(in crate::log::format) fn set_layout(header: &mut [u8], layout: RecordLayout) {
+    let format = match layout {
+        RecordLayout::Fixed => FORMAT_WITH_REACH,
+        RecordLayout::Compact => FORMAT_COMPACT,
+    };
+    header[6..8].copy_from_slice(&format.to_le_bytes());
 }
 
 /// The certificates of a batch.
@@ -326,6 +349,7 @@ mod tests {
             stamp: Stamp(40),
             csn: Stamp(30),
             closed: WallTime(77),
+            layout: RecordLayout::Compact,
         }
     }
 
@@ -369,7 +393,7 @@ mod tests {
             }
             seal(&mut bytes);
             let (read, found) = BatchHeader::decode(&bytes, &log(1, 2, 1), OFFSET).unwrap();
-            assert_eq!(read, BatchHeader { closed, ..header() });
+            assert_eq!(read, BatchHeader { closed, layout: RecordLayout::Fixed, ..header() });
             assert_eq!(found.collect::<Vec<_>>(), certificates);
             let mut reaching = bytes.clone();
             reaching[68] = 1;
@@ -444,7 +468,7 @@ mod tests {
             ("certificate count", 20, &[4]),
             ("length not in blocks", 32, &[1]),
             ("length zero", 32, &[0; 4]),
-            ("format unknown", 6, &[3]),
+            ("format unknown", 6, &[4]),
             ("first format, length too large", 6, &[0, 0]),
             ("records beyond the end", 36, &[1, 32]),
             ("records within the header", 36, &[8, 0]),

@@ -1,4 +1,7 @@
-//! Little-endian integers out of bytes whose length was checked.
+//! Little-endian integers out of bytes whose length was checked, and where what is in a batch may begin.
+
+/// Records and parts start at multiples of this, in bytes.
+pub const ALIGNMENT: usize = 8;
 
 /// Returns the integer at `at`.
 #[inline]

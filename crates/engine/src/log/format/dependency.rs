@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::ids::Stamp;
 use crate::log::format::bytes::u64_at;
+use crate::log::format::varint::{put_varint, split_varint, varint_len};
 
 /// What a transaction depends on. The default is nothing: a blind write. People read it in a dump of the log.
 pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + Send + Sync + 'static {
@@ -17,14 +18,19 @@ pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + 
     /// Returns the greatest stamp in it. The transaction's own exceeds it.
     fn greatest(&self) -> Stamp;
 
-    /// Returns how many bytes it takes in the header of a record, a multiple of 8.
+    /// Returns how many bytes it takes in the header of a record.
     fn encoded_len(&self) -> usize;
 
     /// Writes it to `bytes`, which are [`Dependency::encoded_len`] long.
     fn encode(&self, bytes: &mut [u8]);
 
-    /// Reads what [`Dependency::encode`] wrote at the start of `bytes`; `None` where they are too short.
-    fn decode(bytes: &[u8]) -> Option<Self>;
+    /// Reads what [`Dependency::encode`] wrote at the start of `bytes`, and returns what is behind it; `None` where nothing was
+    /// written like that. Of each dependency there is one encoding.
+    fn split(bytes: &[u8]) -> Option<(Self, &[u8])>;
+
+    /// As [`Dependency::split`], of a record of [`RecordLayout::Fixed`](super::record::RecordLayout::Fixed): only serial and
+    /// Poplar wrote any.
+    fn split_fixed(bytes: &[u8]) -> Option<(Self, &[u8])>;
 }
 
 /// The greatest stamp that the transaction read, absences included: `raw_dep` of serial and Poplar.
@@ -41,16 +47,23 @@ impl Dependency for Stamp {
 
     #[inline]
     fn encoded_len(&self) -> usize {
-        size_of::<Stamp>()
+        varint_len(self.0)
     }
 
     #[inline]
     fn encode(&self, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self.0.to_le_bytes());
+        put_varint(bytes, self.0);
     }
 
     #[inline]
-    fn decode(bytes: &[u8]) -> Option<Stamp> {
-        (bytes.len() >= size_of::<Stamp>()).then(|| Stamp(u64_at(bytes, 0)))
+    fn split(bytes: &[u8]) -> Option<(Stamp, &[u8])> {
+        let (stamp, rest) = split_varint(bytes)?;
+        Some((Stamp(stamp), rest))
+    }
+
+    #[inline]
+    fn split_fixed(bytes: &[u8]) -> Option<(Stamp, &[u8])> {
+        let (stamp, rest) = bytes.split_at_checked(size_of::<Stamp>())?;
+        Some((Stamp(u64_at(stamp, 0)), rest))
     }
 }

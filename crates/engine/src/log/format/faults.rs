@@ -52,3 +52,9 @@ pub(super) fn sync_begun(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()
 pub(super) fn may_go(is_ours: bool) -> bool {
     is_ours || has(Mutation::HeaderUnread)
 }
+
+/// Whether all of a transaction in parts is there ([`Mutation::PartMissing`]).
+#[inline(always)]
+pub(super) fn is_whole(is_whole: bool) -> bool {
+    is_whole || has(Mutation::PartMissing)
+}

@@ -7,12 +7,18 @@ pub mod batch;
 pub(crate) mod bytes;
 pub mod dependency;
 mod faults;
+#[cfg(test)]
+pub(crate) mod fixed_for_tests;
+pub mod layout;
 pub(crate) mod newest;
+pub mod part;
+pub(crate) mod parts_reader;
 pub mod payload;
 pub(crate) mod promises;
 pub mod record;
 pub mod records;
 mod seal;
 pub mod segment;
+pub(crate) mod varint;
 
 pub use seal::{LogIdentity, Seal};

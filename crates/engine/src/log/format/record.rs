@@ -1,5 +1,9 @@
 //! The log record of one transaction: its order numbers, what it depends on, and a payload.
 //!
+//! ```text
+//! length 4, checksum 4, stamp 8, count of writes and kind of payload, epoch, dependency, payload, zeros
+//! ```
+//!
 //! Invariants:
 //! - A record is a multiple of [`ALIGNMENT`] long, starts at such an offset and is contiguous.
 //! - A record that [`parse`] accepts is well formed to its last byte: reading its payload cannot fail.
@@ -11,21 +15,25 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::ids::{Epoch, Stamp};
+pub use crate::log::format::bytes::ALIGNMENT;
 use crate::log::format::bytes::{u32_at, u64_at};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::faults;
+use crate::log::format::layout::RecordLayout;
+use crate::log::format::part::{self, PART, PartError, PartReader};
 use crate::log::format::payload::{PayloadError, PayloadKind, PayloadReader};
 use crate::log::format::seal::Seal;
+use crate::log::format::varint::{put_varint, split_varint, varint_len};
 
-/// Records start at multiples of this, in bytes.
-pub const ALIGNMENT: usize = 8;
 /// The bit of the length that marks a skip.
 pub const SKIP: u32 = 1 << 31;
 
-/// Length, checksum and stamp.
-const DEPENDENCY_AT: usize = 16;
-/// Epoch, count of writes and kind of payload.
-const REST_BYTES: usize = 16;
+/// Length, checksum and stamp: the length of what follows is known before the stamp is.
+const STAMPED_BYTES: usize = 16;
+/// The bits of the kind of payload below the count.
+const KIND_BITS: u32 = 3;
+/// The bytes between dependency and payload in [`RecordLayout::Fixed`]: epoch, count of writes, kind of payload.
+const FIXED_REST_BYTES: usize = 16;
 
 /// What stands before the payload of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +78,7 @@ pub enum RecordError {
     #[error("its payload is of kind {tag}, which is not known")]
     PayloadKind {
         /// The number of the kind.
-        tag: u32,
+        tag: u8,
     },
     /// A skip holds something.
     #[error("a skipped range of {length} bytes is not empty")]
@@ -92,16 +100,28 @@ impl From<PayloadError> for RecordError {
     }
 }
 
-/// Returns how many bytes stand before the payload.
-#[inline]
-pub fn header_bytes<D: Dependency>(raw_dep: &D) -> usize {
-    DEPENDENCY_AT + raw_dep.encoded_len() + REST_BYTES
+impl From<PartError> for RecordError {
+    fn from(error: PartError) -> RecordError {
+        match error {
+            PartError::Checksum { found, expected } => RecordError::Checksum { found, expected },
+            PartError::Malformed { what } => RecordError::Malformed { what },
+        }
+    }
 }
 
-/// Returns the length of a record with a payload of so many bytes.
+impl<D: Dependency> RecordHeader<D> {
+    /// Returns how many bytes stand before the payload. The stamp may be another one.
+    #[inline]
+    pub fn encoded_len(&self) -> usize {
+        let numbers = varint_len(u64::from(self.write_count) << KIND_BITS) + varint_len(self.epoch.0);
+        STAMPED_BYTES + numbers + self.raw_dep.encoded_len()
+    }
+}
+
+/// Returns the length of a record with this header, whatever its stamp, and a payload of so many bytes.
 #[inline]
-pub fn encoded_len<D: Dependency>(raw_dep: &D, payload_bytes: usize) -> usize {
-    (header_bytes(raw_dep) + payload_bytes).next_multiple_of(ALIGNMENT)
+pub fn encoded_len<D: Dependency>(header: &RecordHeader<D>, payload_bytes: usize) -> usize {
+    (header.encoded_len() + payload_bytes).next_multiple_of(ALIGNMENT)
 }
 
 /// Writes a record that fills `buffer` exactly and is sealed for its place; `payload` writes into the bytes that it is given
@@ -114,21 +134,20 @@ pub fn encode<D: Dependency>(
     seal: Seal,
     payload: impl FnOnce(&mut [u8]) -> usize,
 ) {
-    let header_bytes = header_bytes(&header.raw_dep);
+    let header_bytes = header.encoded_len();
     assert!(buffer.len() >= header_bytes && buffer.len().is_multiple_of(ALIGNMENT), "{} bytes", buffer.len());
-    assert!(buffer.len() < SKIP as usize, "{} bytes", buffer.len());
+    assert!(buffer.len() < PART as usize, "{} bytes", buffer.len());
     assert!(header.stamp > Stamp::ZERO && header.stamp <= Stamp::MAX, "stamp {}", header.stamp);
     let greatest = header.raw_dep.greatest();
     assert!(greatest < header.stamp, "stamp {} depends on {greatest}", header.stamp);
     let length = buffer.len() as u32;
     buffer[..4].copy_from_slice(&length.to_le_bytes());
     buffer[8..16].copy_from_slice(&header.stamp.0.to_le_bytes());
-    let (dependency, rest) =
-        buffer[DEPENDENCY_AT..header_bytes].split_at_mut(header_bytes - DEPENDENCY_AT - REST_BYTES);
-    header.raw_dep.encode(dependency);
-    rest[..8].copy_from_slice(&header.epoch.0.to_le_bytes());
-    rest[8..12].copy_from_slice(&header.write_count.to_le_bytes());
-    rest[12..].copy_from_slice(&kind.tag().to_le_bytes());
+    assert!(kind.tag() < 1 << KIND_BITS, "{kind:?} has no room");
+    let mut at = STAMPED_BYTES;
+    at += put_varint(&mut buffer[at..], u64::from(header.write_count) << KIND_BITS | u64::from(kind.tag()));
+    at += put_varint(&mut buffer[at..], header.epoch.0);
+    header.raw_dep.encode(&mut buffer[at..header_bytes]);
     let written = payload(&mut buffer[header_bytes..]);
     let padding = &mut buffer[header_bytes + written..];
     assert!(padding.len() < ALIGNMENT, "{} bytes left over", padding.len());
@@ -150,6 +169,8 @@ pub fn write_skip(buffer: &mut [u8]) {
 pub enum Entry<'a, D: Dependency = Stamp> {
     /// A transaction.
     Record(RecordReader<'a, D>),
+    /// A part of a large transaction, which a later record may name.
+    Part(PartReader<'a>),
     /// Nothing, for so many bytes.
     Skip(usize),
 }
@@ -159,6 +180,7 @@ impl<D: Dependency> Entry<'_, D> {
     pub fn len(&self) -> usize {
         match self {
             Entry::Record(record) => record.len(),
+            Entry::Part(part) => part.len(),
             Entry::Skip(length) => *length,
         }
     }
@@ -170,12 +192,20 @@ impl<D: Dependency> Entry<'_, D> {
 }
 
 /// Reads the entry at the start of `bytes`, which may go on behind it, and checks it wholly.
-pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal) -> Result<Entry<'_, D>, RecordError> {
+pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal, layout: RecordLayout) -> Result<Entry<'_, D>, RecordError> {
     let word = match bytes.get(..4) {
         Some(word) => u32_at(word, 0),
         None => return Err(RecordError::Room { length: 4, room: bytes.len() }),
     };
-    let length = word & !SKIP;
+    // There are no parts in the earlier layout, nor records of such a length.
+    let mark = if word & SKIP != 0 {
+        SKIP
+    } else if layout == RecordLayout::Compact {
+        PART & word
+    } else {
+        0
+    };
+    let length = word & !mark;
     if length == 0 || !(length as usize).is_multiple_of(ALIGNMENT) {
         return Err(RecordError::Length { length: word });
     }
@@ -185,14 +215,17 @@ pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal) -> Result<Entry<'_, D>, Re
         let empty = bytes[4..].iter().all(|byte| *byte == 0);
         return if empty { Ok(Entry::Skip(bytes.len())) } else { Err(RecordError::Skip { length }) };
     }
-    if bytes.len() < DEPENDENCY_AT + REST_BYTES {
+    if mark == PART {
+        return Ok(Entry::Part(part::parse(bytes, seal)?));
+    }
+    if bytes.len() <= STAMPED_BYTES {
         return Err(RecordError::Length { length });
     }
     let (found, expected) = (u32_at(bytes, 4), seal.checksum(&bytes[8..]));
     if faults::is_unsound(found != expected) {
         return faults::unsound(RecordError::Checksum { found, expected }, Entry::Skip(bytes.len()));
     }
-    let record = RecordReader { bytes, dependency: PhantomData };
+    let record = RecordReader { bytes, layout, dependency: PhantomData };
     record.check()?;
     Ok(Entry::Record(record))
 }
@@ -201,8 +234,12 @@ pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal) -> Result<Entry<'_, D>, Re
 #[derive(Clone, Copy)]
 pub struct RecordReader<'a, D: Dependency = Stamp> {
     bytes: &'a [u8],
+    layout: RecordLayout,
     dependency: PhantomData<D>,
 }
+
+/// A record's header, the number of its kind of payload, and its payload with the padding.
+type Parts<'a, D> = (RecordHeader<D>, u8, &'a [u8]);
 
 impl<'a, D: Dependency> RecordReader<'a, D> {
     /// Returns the order numbers.
@@ -218,39 +255,46 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
 
     /// Returns the payload.
     pub fn payload(&self) -> PayloadReader<'a> {
-        let (header, payload_at) = self.decode().expect("parse checked the header");
-        let kind = self.kind(payload_at).expect("parse checked the kind of the payload");
-        PayloadReader::new(kind, &self.bytes[payload_at..], header.write_count)
+        let (header, tag, payload) = self.decode().expect("parse checked the header");
+        let kind = PayloadKind::of(tag).expect("parse checked the kind of the payload");
+        PayloadReader::new(kind, payload, header.write_count, self.layout)
     }
 
-    /// The kind of the payload that begins at `payload_at`.
+    /// `None` where the record is too short or a number in it makes no sense.
     #[inline]
-    fn kind(&self, payload_at: usize) -> Result<PayloadKind, RecordError> {
-        let tag = u32_at(self.bytes, payload_at - 4);
-        PayloadKind::of(tag).ok_or(RecordError::PayloadKind { tag })
-    }
-
-    /// The header, and where the payload begins; `None` where the record is too short.
-    #[inline]
-    fn decode(&self) -> Option<(RecordHeader<D>, usize)> {
-        let raw_dep = D::decode(&self.bytes[DEPENDENCY_AT..])?;
-        let payload_at = header_bytes(&raw_dep);
-        let rest = self.bytes.get(payload_at - REST_BYTES..payload_at)?;
-        let (epoch, write_count) = (Epoch(u64_at(rest, 0)), u32_at(rest, 8));
-        Some((RecordHeader { stamp: Stamp(u64_at(self.bytes, 8)), raw_dep, epoch, write_count }, payload_at))
+    fn decode(&self) -> Option<Parts<'a, D>> {
+        let stamp = Stamp(u64_at(self.bytes, 8));
+        let rest = &self.bytes[STAMPED_BYTES..];
+        match self.layout {
+            RecordLayout::Fixed => {
+                let (raw_dep, rest) = D::split_fixed(rest)?;
+                let (numbers, payload) = rest.split_at_checked(FIXED_REST_BYTES)?;
+                let (epoch, write_count) = (Epoch(u64_at(numbers, 0)), u32_at(numbers, 8));
+                let tag = u8::try_from(u32_at(numbers, 12)).unwrap_or(u8::MAX);
+                Some((RecordHeader { stamp, raw_dep, epoch, write_count }, tag, payload))
+            }
+            RecordLayout::Compact => {
+                let (head, rest) = split_varint(rest)?;
+                let (epoch, rest) = split_varint(rest)?;
+                let (raw_dep, payload) = D::split(rest)?;
+                let tag = head as u8 & ((1 << KIND_BITS) - 1);
+                let (epoch, write_count) = (Epoch(epoch), u32::try_from(head >> KIND_BITS).ok()?);
+                Some((RecordHeader { stamp, raw_dep, epoch, write_count }, tag, payload))
+            }
+        }
     }
 
     fn check(&self) -> Result<(), RecordError> {
         let malformed = |what| Err(RecordError::Malformed { what });
-        let Some((header, payload_at)) = self.decode() else { return malformed("its header is cut short") };
+        let Some((header, tag, payload)) = self.decode() else { return malformed("its header is cut short") };
         if header.stamp == Stamp::ZERO || header.stamp > Stamp::MAX {
             return malformed("the stamp is out of range");
         }
         if header.raw_dep.greatest() >= header.stamp {
             return malformed("it depends on what came after it");
         }
-        let payload = &self.bytes[payload_at..];
-        let padding = &payload[self.kind(payload_at)?.check(payload, header.write_count)?..];
+        let kind = PayloadKind::of(tag).ok_or(RecordError::PayloadKind { tag })?;
+        let padding = &payload[kind.check(payload, header.write_count, self.layout)?..];
         if padding.len() >= ALIGNMENT {
             return malformed("it is longer than its payload");
         }

@@ -10,8 +10,9 @@ use std::marker::PhantomData;
 
 use crate::ids::{LogOffset, Stamp};
 use crate::log::format::LogIdentity;
-use crate::log::format::batch::header_bytes;
+use crate::log::format::batch::{header_bytes, record_layout};
 use crate::log::format::dependency::Dependency;
+use crate::log::format::layout::RecordLayout;
 use crate::log::format::record::{self, Entry, RecordError};
 
 /// Goes through what stands in a batch: each entry with its offset in the log, up to the first that is unsound, which is given as
@@ -21,6 +22,7 @@ pub struct Records<'b, D: Dependency = Stamp> {
     log: LogIdentity,
     batch: LogOffset,
     bytes: &'b [u8],
+    layout: RecordLayout,
     at: usize,
     dependency: PhantomData<D>,
 }
@@ -28,7 +30,8 @@ pub struct Records<'b, D: Dependency = Stamp> {
 impl<'b, D: Dependency> Records<'b, D> {
     /// Returns the walk over the batch at offset `batch`; `bytes` begin with its header and end with its last record.
     pub fn new(log: &LogIdentity, batch: LogOffset, bytes: &'b [u8]) -> Records<'b, D> {
-        Records { log: *log, batch, bytes, at: header_bytes(log.streams()), dependency: PhantomData }
+        let layout = record_layout(bytes);
+        Records { log: *log, batch, bytes, layout, at: header_bytes(log.streams()), dependency: PhantomData }
     }
 
     /// Returns how many bytes of the batch were found sound so far, its header included.
@@ -44,7 +47,7 @@ impl<'b, D: Dependency> Iterator for Records<'b, D> {
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let offset = LogOffset(self.batch.0 + self.at as u64);
-        let entry = record::parse(rest, self.log.seal(offset));
+        let entry = record::parse(rest, self.log.seal(offset), self.layout);
         match &entry {
             Ok(entry) => self.at += entry.len(),
             // Nothing behind it is given.
@@ -58,6 +61,7 @@ impl<'b, D: Dependency> Iterator for Records<'b, D> {
 mod tests {
     use super::*;
     use crate::ids::{DatabaseId, Epoch, Generation, StreamId};
+    use crate::log::format::batch::set_layout;
     use crate::log::format::payload::PayloadKind;
     use crate::log::format::record::{RecordHeader, encode, encoded_len, write_skip};
 
@@ -70,11 +74,12 @@ mod tests {
     /// A batch of records without writes, of these stamps; a zero stands for a skip.
     fn batch(stamps: &[u64]) -> Vec<u8> {
         let mut bytes = vec![0; header_bytes(2)];
+        set_layout(&mut bytes, RecordLayout::Compact);
         for stamp in stamps {
             let at = bytes.len();
             let seal = log().seal(LogOffset(BATCH.0 + at as u64));
-            bytes.resize(at + encoded_len(&Stamp::ZERO, 0), 0);
             let header = RecordHeader { stamp: Stamp(*stamp), raw_dep: Stamp::ZERO, epoch: Epoch(1), write_count: 0 };
+            bytes.resize(at + encoded_len(&header, 0), 0);
             match stamp {
                 0 => write_skip(&mut bytes[at..]),
                 _ => encode(&mut bytes[at..], &header, PayloadKind::Values, seal, |_| 0),
@@ -86,6 +91,7 @@ mod tests {
     fn stamp((_, entry): (LogOffset, Result<Entry<'_>, RecordError>)) -> Option<u64> {
         match entry.ok()? {
             Entry::Record(record) => Some(record.header().stamp.0),
+            Entry::Part(_) => None,
             Entry::Skip(_) => Some(0),
         }
     }

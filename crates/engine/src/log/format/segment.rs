@@ -24,8 +24,9 @@ use crate::log::format::{LogIdentity, faults};
 /// The first bytes of a segment.
 const MAGIC: [u8; 8] = *b"OSIERLOG";
 /// The format that this program writes. In the first one no batch carried the time, in the second none said how far other
-/// streams are durable, in the third no header named the open that began its generation.
-pub const FORMAT_VERSION: u32 = 4;
+/// streams are durable, in the third no header named the open that began its generation, in the fourth records had fields of
+/// fixed width, and there were no parts.
+pub const FORMAT_VERSION: u32 = 5;
 /// The bytes before the first batch.
 pub const HEADER_BYTES: usize = BLOCK_BYTES;
 /// Where the fields of a header end; zeros follow.

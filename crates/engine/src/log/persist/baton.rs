@@ -84,11 +84,24 @@ impl Baton {
         fence(Ordering::SeqCst);
     }
 
+    /// Whether a committer leads, and waits.
+    pub(crate) fn is_led(&self) -> bool {
+        self.is_led.load(Ordering::SeqCst)
+    }
+
     /// Wakes the logger's own thread, unless a committer leads, which does so itself when it is done.
     pub(crate) fn remind(&self) {
         fence(Ordering::SeqCst);
-        if !self.is_led.load(Ordering::SeqCst) {
+        if !self.is_led() {
             self.signal.wake();
+        }
+    }
+
+    /// As [`Baton::remind`], of a record for which nobody waits yet: a logger that rests goes on resting.
+    pub(crate) fn hint(&self) {
+        fence(Ordering::SeqCst);
+        if !self.is_led() {
+            self.signal.hint();
         }
     }
 }

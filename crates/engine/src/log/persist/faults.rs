@@ -1,6 +1,7 @@
 //! Where the simulation makes the writing of a log wrong. What ships gets back what it gave, and does what it meant to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_memory::{Batch, Ring};
 
@@ -87,6 +88,12 @@ pub(super) fn count_early(log: &Log, certificates: &[Certificate]) {
     }
 }
 
+/// How long a logger may still rest ([`Mutation::RestUnending`]).
+#[inline(always)]
+pub(super) fn rest(left: Duration) -> Duration {
+    if has(Mutation::RestUnending) { Duration::from_secs(3600) } else { left }
+}
+
 /// Whether a task that ends has died ([`Mutation::DeathIgnored`]).
 #[inline(always)]
 pub(super) fn has_died(finished: bool) -> bool {
@@ -103,4 +110,14 @@ pub(super) fn demand_zeros(failure: LogFailure) -> Result<(), LogFailure> {
 #[inline(always)]
 pub(super) fn sync_names<E>(sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
     unless(Mutation::RenamedTwice, sync)
+}
+
+/// The segments with which the log begins for a checkpoint; `parts` gives those of the parts that it needs
+/// ([`Mutation::PartsUnheld`]).
+#[inline(always)]
+pub(super) fn before_parts(begins: Vec<u64>, parts: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
+    if has(Mutation::PartsUnheld) {
+        return begins;
+    }
+    begins.into_iter().zip(parts()).map(|(begin, parts)| begin.min(parts)).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use osier_memory::sync::{Mutex, lock};
 
 use super::frontier::Frontier;
-use super::{Log, LogLayout, Stream};
+use super::{Log, LogLayout, Stream, faults};
 use crate::config::Config;
 use crate::directory::manifest::{StreamBegin, StreamEnd};
 use crate::error::{LogError, LogFailure};
@@ -92,9 +92,19 @@ impl RunningLog {
     /// See `CommitLog::begins`.
     pub(crate) fn begins(&self, floor: Option<Stamp>) -> Vec<StreamBegin> {
         let sequences = floor.map_or_else(|| self.log.pool.current(), |floor| self.log.pool.first_above(floor));
+        // Read afterwards: whoever is not noted any more has its record before, whoever is not noted yet its parts behind.
+        let sequences = faults::before_parts(sequences, || self.before_parts(floor));
         // Read afterwards: it includes all that segments before these have certified.
         let durable = |stream| self.log.acknowledger.watermark().dsn(StreamId(stream));
         (0..).zip(sequences).map(|(at, sequence)| StreamBegin { sequence, durable: durable(at) }).collect()
+    }
+
+    /// The segments of the parts that are needed beside what is stamped above `floor`.
+    fn before_parts(&self, floor: Option<Stamp>) -> Vec<u64> {
+        let of = |stream: &Stream| {
+            stream.parts.needed(floor).map_or(u64::MAX, |offset| self.log.pool.holding(stream.id(), offset))
+        };
+        self.log.streams.iter().map(of).collect()
     }
 
     /// See `CommitLog::durable_ends`.

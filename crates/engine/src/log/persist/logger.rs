@@ -2,7 +2,8 @@
 //!
 //! One flush, in this order: close the batch (the stream's stamp rises to the heartbeat), certify idle streams, write
 //! header and records, sync, publish `DSN` and `CSN`, release the ring's space, wake the waiters that are covered. A flush starts
-//! as soon as records are pending and the last flush is over; only a positive `group_commit_interval` makes it wait.
+//! as soon as records are pending and the last flush is over. Only a positive `group_commit_interval` makes it wait, or a rest:
+//! where nobody waits for what is pending and the processors are short, transactions need them more than small batches do.
 //!
 //! Invariants:
 //! - Nothing is published before the batch that says it is durable (P2), heartbeats and certificates included.
@@ -28,12 +29,16 @@ use crate::io::in_place::LOOK;
 use crate::io::{Step, Task};
 use crate::log::acknowledge::queue::{Waiter, wake_all};
 use crate::log::format::batch::{self, BatchHeader, Certificate};
+use crate::log::format::layout::RecordLayout;
 use crate::log::format::newest::{self, Newest};
 use crate::log::format::segment::{self, SegmentHeader};
 use crate::log::persist::frontier::{Frontier, Lag};
+use crate::log::persist::load::ProcessorLoad;
 use crate::log::persist::preparer::Blank;
 use crate::log::persist::{Log, Stream};
 
+/// A logger that may rest begins a flush so long after the one before.
+const REST: Duration = Duration::from_millis(2);
 /// How long a stream may stay behind the others, with nobody waiting for it, before it writes a marker.
 const LAG_MAX: Duration = Duration::from_millis(1);
 
@@ -50,6 +55,7 @@ pub(crate) struct Logger<F> {
     lag_since: Option<Duration>,
     /// When the last flush began.
     flushed_at: Duration,
+    load: ProcessorLoad,
     /// When it is time to look whether the segment lies where it was.
     next_look_at: Duration,
     /// What the batch at hand says of the other streams.
@@ -73,6 +79,7 @@ enum BatchStage {
 /// What to do with no batch at hand.
 enum Move {
     Flush,
+    Rest(Duration),
     Wait(Option<Duration>),
     End,
 }
@@ -82,6 +89,7 @@ impl<F: Frontier> Logger<F> {
     pub(crate) fn new(log: Arc<Log>, id: StreamId) -> Logger<F> {
         let streams = log.streams.len();
         Logger {
+            load: ProcessorLoad::new(&log.environment),
             log,
             id,
             stage: BatchStage::Gathering,
@@ -116,6 +124,7 @@ impl<F: Frontier> Logger<F> {
                     self.stage = BatchStage::Closed(self.close_batch());
                     Ok(Step::Again)
                 }
+                Move::Rest(time) => Ok(Step::Rest(time)),
                 Move::Wait(timeout) => Ok(Step::Idle(timeout)),
                 Move::End => Ok(Step::Done),
             },
@@ -141,8 +150,7 @@ impl<F: Frontier> Logger<F> {
         let acknowledger = Arc::clone(&self.log.acknowledger);
         let interval = self.log.settings.group_commit_interval;
         if self.stream().ring.has_work() {
-            let early = self.early();
-            return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
+            return self.when_to_flush();
         }
         let lag = F::lag(&self.log, self.id);
         faults::beat_in_memory::<F>(&self.log, self.id, lag, &mut self.covered);
@@ -163,21 +171,30 @@ impl<F: Frontier> Logger<F> {
         }
     }
 
-    /// How long a batch with records is still to wait: not at all unless group commits are timed.
-    fn early(&self) -> Duration {
+    /// When a batch with records is closed: at once, unless group commits are timed or the logger may rest.
+    fn when_to_flush(&mut self) -> Move {
         let interval = self.log.settings.group_commit_interval;
-        let stream = self.stream();
-        if interval.is_zero() || self.log.is_closing() || stream.ring.pending_bytes() > stream.wake_bytes {
-            return Duration::ZERO;
+        let stream = self.log.stream(self.id);
+        if self.log.is_closing() || stream.ring.pending_bytes() > stream.wake_bytes {
+            return Move::Flush;
         }
-        (self.flushed_at + interval).saturating_sub(self.log.environment.clock.now())
+        let now = self.log.environment.clock.now();
+        let left = |interval| (self.flushed_at + interval).saturating_sub(now);
+        if !interval.is_zero() {
+            let early = left(interval);
+            return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
+        }
+        let rest = faults::rest(left(REST));
+        let is_awaited = || stream.baton.is_led() || self.log.acknowledger.is_awaited(self.id);
+        if rest.is_zero() || is_awaited() || !self.load.is_full(&self.log.environment, now) {
+            return Move::Flush;
+        }
+        Move::Rest(rest)
     }
 
     /// Ends the open batch, with the stream's stamp raised: the heartbeat.
     fn close_batch(&mut self) -> Batch {
-        if !self.log.settings.group_commit_interval.is_zero() {
-            self.flushed_at = self.log.environment.clock.now();
-        }
+        self.flushed_at = self.log.environment.clock.now();
         self.lag_since = None;
         let stamp = F::raise(&self.log);
         yield_at(Point::Beat);
@@ -261,6 +278,7 @@ impl<F: Frontier> Logger<F> {
             stamp: faults::stamp(batch, &stream.ring),
             csn: self.log.acknowledger.watermark().csn(),
             closed: WallTime::now(&*self.log.environment.clock),
+            layout: RecordLayout::Compact,
         };
         faults::count_early(&self.log, &self.certificates);
         let certificates = &self.certificates;

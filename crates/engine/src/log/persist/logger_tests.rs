@@ -1,9 +1,12 @@
 //! What loggers put on disk, and how they end: rotation, failures, closing. By hand and over threads.
 
+use std::future::Future;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +14,7 @@ use crate::error::{LogError, LogFailure};
 use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::io::Disk;
 use crate::log::CommitLog;
+use crate::log::acknowledge::Receipt;
 use crate::log::world_for_tests::{
     World, commit, commit_row, draw, is_acknowledged, read_stream, reader, receipt_of, write_row,
 };
@@ -66,6 +70,78 @@ fn an_unused_stream_leaves_no_segment_and_its_blank_is_used_again() {
     log.close().unwrap();
     assert!(files(1).contains(&"00000002-00000001.log".to_owned()), "{:?}", files(1));
     assert!(!files(1).contains(&"prepared-1.log".to_owned()), "{:?}", files(1));
+}
+
+/// A log whose process uses all the time of its processors, and the logger of whose only stream knows that and has just
+/// written a batch.
+fn rested() -> (World, CommitLog) {
+    let world = World::new();
+    world.spawn.is_short.store(true, Ordering::SeqCst);
+    let log = world.poplar(1);
+    commit_row(&log, 0, 0, 0, 20).unwrap();
+    world.spawn.settle_for_good();
+    for _ in 0..3 {
+        world.clock.advance(Duration::from_millis(11));
+        let asked = receipt_of(&log, &write_row(&log, 0, log.csn().0, log.csn().0, 20).unwrap());
+        assert!(!asked.is_acknowledged().unwrap());
+        world.spawn.settle();
+        assert!(asked.is_acknowledged().unwrap(), "the last batch is long past");
+    }
+    (world, log)
+}
+
+#[test]
+fn a_logger_rests_where_processors_are_short_and_nobody_waits() {
+    let (world, log) = rested();
+    let batches = log.metrics().total().batches;
+    let asked = receipt_of(&log, &write_row(&log, 0, log.csn().0, log.csn().0, 20).unwrap());
+    for _ in 0..3 {
+        assert!(!asked.is_acknowledged().unwrap());
+        drop(receipt_of(&log, &write_row(&log, 0, log.last_stamp().0, 0, 20).unwrap()));
+        world.spawn.settle();
+        world.clock.advance(Duration::from_micros(600));
+    }
+    assert_eq!(log.metrics().total().batches, batches, "it rests");
+    world.clock.advance(Duration::from_micros(600));
+    world.spawn.settle();
+    assert!(asked.is_acknowledged().unwrap());
+    assert_eq!(log.metrics().total().batches, batches + 1, "all of them together");
+}
+
+#[test]
+fn who_waits_or_awaits_ends_a_rest() {
+    let (world, log) = rested();
+    let wait: [fn(Receipt); 2] = [
+        |receipt| receipt.wait().unwrap(),
+        |mut receipt| {
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(Pin::new(&mut receipt).poll(&mut context).is_pending());
+            // Dropped, it wants nothing any more.
+            std::mem::forget(receipt);
+        },
+    ];
+    for wait in wait {
+        let asked = receipt_of(&log, &write_row(&log, 0, log.last_stamp().0, 0, 20).unwrap());
+        assert!(!asked.is_acknowledged().unwrap());
+        world.spawn.settle();
+        assert!(!asked.is_acknowledged().unwrap(), "it rests");
+        wait(receipt_of(&log, &write_row(&log, 0, log.last_stamp().0, 0, 20).unwrap()));
+        world.spawn.settle();
+        assert!(asked.is_acknowledged().unwrap(), "the clock stands still");
+    }
+}
+
+#[test]
+fn a_logger_does_not_rest_where_processors_are_idle() {
+    let (world, log) = rested();
+    world.spawn.is_short.store(false, Ordering::SeqCst);
+    world.clock.advance(Duration::from_millis(11));
+    for _ in 0..3 {
+        let asked = receipt_of(&log, &write_row(&log, 0, log.last_stamp().0, 0, 20).unwrap());
+        assert!(!asked.is_acknowledged().unwrap());
+        world.spawn.settle();
+        assert!(asked.is_acknowledged().unwrap(), "the clock stands still");
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub struct StreamMetrics {
     pub bytes: u64,
     /// Bytes of records among them.
     pub record_bytes: u64,
-    /// Transactions logged.
+    /// Records logged, one for each transaction, and parts of large ones.
     pub records: u64,
     /// Batches written, markers included.
     pub batches: u64,

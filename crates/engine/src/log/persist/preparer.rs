@@ -32,10 +32,10 @@ use osier_memory::sync::{Mutex, lock};
 use super::{LARGE_BATCH_BYTES, faults};
 use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
-use crate::ids::{Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::io::error::is_full;
 use crate::io::{Disk, FULL_PAUSE, File, OpenMode, REMOVAL_PAUSE, Signal, Step, Task};
-use crate::log::format::segment::{self, FIRST_SEQUENCE, FileName, SegmentHeader};
+use crate::log::format::segment::{self, FIRST_OFFSET, FIRST_SEQUENCE, FileName, SegmentHeader};
 use crate::log::persist::Log;
 use crate::sizes::removed_piece_bytes;
 
@@ -177,6 +177,20 @@ impl SegmentPool {
             begins.map_or(FIRST_SEQUENCE, |segment| segment.sequence)
         };
         self.shelves.iter().map(first).collect()
+    }
+
+    /// Returns the sequence number of the segment of a stream that holds `offset`: the last one that begins at or before it.
+    pub(crate) fn holding(&self, stream: StreamId, offset: LogOffset) -> u64 {
+        let state = lock(&self.shelves[stream.0 as usize].state);
+        let holding = state.segments.iter().rev().find(|segment| segment.base <= offset);
+        assert!(holding.is_some() || state.segments.is_empty(), "the log was given up to behind {offset}");
+        holding.map_or(FIRST_SEQUENCE, |segment| segment.sequence)
+    }
+
+    /// Returns where the first segment of each stream begins that recovery needs.
+    pub(crate) fn bases(&self) -> Vec<LogOffset> {
+        let base = |shelf: &CachePadded<Shelf>| lock(&shelf.state).segments.front().map(|first| first.base);
+        self.shelves.iter().map(|shelf| base(shelf).unwrap_or(FIRST_OFFSET)).collect()
     }
 
     /// Takes back the segments before `begins`, and `others`: the manifest without them is durable.

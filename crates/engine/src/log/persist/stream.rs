@@ -12,6 +12,7 @@ use std::sync::Arc;
 use osier_memory::{Reservation, Ring};
 
 use super::metrics::StreamCounters;
+use super::parts::PartsHeld;
 use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::log::format::record::write_skip;
 use crate::log::format::{LogIdentity, Seal};
@@ -28,6 +29,8 @@ pub(crate) struct Stream {
     /// that waits for it can step the logger itself.
     pub(crate) wake_bytes: u64,
     pub(crate) counters: StreamCounters,
+    /// Whose parts recovery may need.
+    pub(crate) parts: Arc<PartsHeld>,
 }
 
 impl Stream {
@@ -63,6 +66,11 @@ impl<'l> Slot<'l> {
     /// Returns the transaction's order number.
     pub(crate) fn stamp(&self) -> Stamp {
         self.stamp
+    }
+
+    /// Returns where the record begins in the log; [`LogOffset`] 0, where no record begins, without a log.
+    pub(crate) fn offset(&self) -> LogOffset {
+        self.room.as_ref().map_or(LogOffset(0), |room| LogOffset(room.reservation.offset()))
     }
 
     /// Lets `encode` write the record, sealed for its place. Does nothing without a log.

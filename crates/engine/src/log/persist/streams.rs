@@ -6,6 +6,7 @@
 //! - A child that was forked from its process writes nothing: there the log fails as soon as a thread waits for it, for room in
 //!   it, or closes it. To ask whether a receipt is acknowledged is no wait.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,8 +15,10 @@ use osier_memory::{Closed, Ring, RingConfig};
 
 use super::frontier::{Frontier, Lag};
 use super::metrics::StreamCounters;
+use super::parts::PartsHold;
 use super::{LogLayout, LogMetrics, Slot, Stream, faults};
 use crate::config::Config;
+use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
 use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Environment, Process};
@@ -67,6 +70,7 @@ impl Log {
             // A timed logger looks by itself; workers hurry it only when the ring is filling up.
             wake_bytes: config.ring_bytes as u64 / if is_timed { 2 } else { 16 },
             counters: StreamCounters::default(),
+            parts: Arc::default(),
         };
         let streams: Box<[Stream]> = (0..streams).map(stream).collect();
         let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
@@ -118,6 +122,33 @@ impl Log {
         self.stream(stream).ring.wait_for_room(record_bytes).map_err(|Closed| self.why_closed())
     }
 
+    /// Begins to write the parts of a large transaction to a stream.
+    pub(crate) fn hold_parts(&self, stream: StreamId) -> PartsHold {
+        let Stream { parts, ring, .. } = self.stream(stream);
+        parts.hold(|| LogOffset(ring.durable_end()))
+    }
+
+    /// Blocks until no more than `bytes` are on their way to the device of a stream, so that what others write next waits for
+    /// no more than that.
+    pub(crate) fn wait_until_calm(&self, stream: StreamId, bytes: u64) -> Result<(), LogError> {
+        self.fail_in_child();
+        let Stream { ring, baton, .. } = self.stream(stream);
+        if ring.is_calm(bytes) {
+            return Ok(());
+        }
+        // Nobody waits for a receipt.
+        baton.signal.wake();
+        ring.wait_until_calm(bytes).map_err(|Closed| self.why_closed())
+    }
+
+    /// Takes back the segments before `begins`, and those of earlier generations, `others`.
+    pub(crate) fn recycle(&self, begins: &[StreamBegin], others: &[PathBuf]) {
+        self.pool.recycle(begins, others);
+        for (stream, base) in self.streams.iter().zip(self.pool.bases()) {
+            stream.parts.forget_before(base);
+        }
+    }
+
     fn why_closed(&self) -> LogError {
         self.acknowledger.failure().unwrap_or(LogError::Closed)
     }
@@ -155,7 +186,7 @@ impl Log {
     /// Wakes the loggers that sleep over records: those of receipts that are kept and never asked.
     pub(crate) fn nudge(&self) {
         let has_work = |stream: &&Stream| stream.ring.has_work();
-        self.streams.iter().filter(has_work).for_each(|stream| self.remind(stream.id()));
+        self.streams.iter().filter(has_work).for_each(|stream| self.hint(stream.id()));
     }
 
     /// Takes no more reservations, and lets the loggers make everything durable and end.
@@ -197,6 +228,12 @@ impl Loggers for Log {
         // A timed logger looks by itself.
         if self.settings.group_commit_interval.is_zero() {
             self.stream(stream).baton.remind();
+        }
+    }
+
+    fn hint(&self, stream: StreamId) {
+        if self.settings.group_commit_interval.is_zero() {
+            self.stream(stream).baton.hint();
         }
     }
 

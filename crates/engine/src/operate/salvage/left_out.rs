@@ -59,7 +59,7 @@ pub(super) fn count(
 fn records<R: RecoveryRule>(log: &LogIdentity, batch: &BatchHeader, bytes: &[u8]) -> Vec<(Stamp, Epoch)> {
     let order = |entry: Entry<'_, R::Dependency>| match entry {
         Entry::Record(record) => Some((record.header().stamp, record.header().epoch)),
-        Entry::Skip(_) => None,
+        Entry::Part(_) | Entry::Skip(_) => None,
     };
     Records::<R::Dependency>::new(log, batch.offset, bytes).filter_map(|(_, entry)| order(entry.ok()?)).collect()
 }

@@ -16,6 +16,7 @@ mod damage;
 mod export;
 mod left_out;
 mod origin;
+mod parts;
 mod prefix;
 mod reach;
 mod report;

@@ -256,13 +256,13 @@ impl Prefix {
         read(segment, &mut bytes, offset)?;
         let mut before = self.stamp;
         for (_, entry) in Records::<D>::new(&log, offset, &bytes[..header.record_bytes as usize]) {
-            let order = match entry {
-                Ok(Entry::Record(record)) => record.header(),
+            let (stamp, order) = match entry {
+                Ok(Entry::Record(record)) => (record.header().stamp, Some(record.header())),
+                Ok(Entry::Part(part)) => (part.header().stamp, None),
                 Ok(Entry::Skip(_)) => continue,
                 Err(error) => return Ok(Err(error.to_string())),
             };
-            let stamp = order.stamp;
-            found.records.push(Read { order, closed: header.closed });
+            found.records.extend(order.map(|order| Read { order, closed: header.closed }));
             if stamp <= before || stamp > header.stamp {
                 return Ok(Err(format!("stamp {stamp} follows {before} in a batch up to {}", header.stamp)));
             }

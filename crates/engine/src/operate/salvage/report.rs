@@ -27,6 +27,10 @@ pub struct SalvageReport {
     pub damages: Vec<Damage>,
     /// Between which rows a checkpoint held others that could not be read from it; the log may have had newer images of them.
     pub lost: Vec<LostRows>,
+    /// Rows of which later changes were read and not the versions that they change: they are in the new database as they were
+    /// before,
+    /// or not at all where nothing earlier could be read either.
+    pub outdated: Vec<RowName>,
     /// Up to which stamp transactions count, where damage made it less; beyond only those that read nothing beyond.
     pub cut: Option<u64>,
     /// How far what was saved reaches; `None` where nothing says, and for rows.
@@ -87,7 +91,7 @@ pub struct RowName {
 }
 
 impl RowName {
-    fn new((table, bytes): RowKey) -> RowName {
+    pub(super) fn new((table, bytes): RowKey) -> RowName {
         let key = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         RowName { table_id: table.0, table: None, key, bytes }
     }
@@ -123,6 +127,7 @@ impl SalvageReport {
             database: None,
             damages: Vec::new(),
             lost: Vec::new(),
+            outdated: Vec::new(),
             cut: None,
             reach: None,
             left_out: 0,
@@ -148,6 +153,7 @@ impl SalvageReport {
     /// Names the rows of `table` around those that are lost, now that its definition is known.
     pub(super) fn name_rows(&mut self, table: &Table) {
         let rows = self.lost.iter_mut().flat_map(|lost| [&mut lost.after, &mut lost.before]).flatten();
+        let rows = rows.chain(&mut self.outdated);
         for row in rows.filter(|row| row.table_id == table.id.0) {
             (row.table, row.key) = (Some(table.name().to_owned()), table.keys.describe(&row.bytes));
         }
@@ -172,6 +178,12 @@ impl fmt::Display for SalvageReport {
             let from = after.as_ref().map_or("from its beginning".to_owned(), |row| format!("after {row}"));
             let to = before.as_ref().map_or("to its end".to_owned(), |row| format!("before {row}"));
             writeln!(f, "  lost     what {} held {from}, {to}", path.display())?;
+        }
+        for row in &self.outdated {
+            writeln!(
+                f,
+                "  outdated {row}: what changed in it later can be read, the version in which it changed cannot"
+            )?;
         }
         if let Some(cut) = self.cut {
             writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;

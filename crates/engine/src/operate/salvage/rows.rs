@@ -2,15 +2,19 @@
 //!
 //! Invariants:
 //! - A row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
+//! - What changed in a version that cannot be read is not taken: the row stays as it was before, if that can be read, and is
+//!   reported.
 //! - A row that a part held and that was not read from it lies in a range that is reported.
 //! - What the manifest no longer needs is left out and counted: it would bring back rows that were deleted since. Where a part of
 //!   the checkpoint is damaged it is read, too, since it may hold what the part lost.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::damage::Damage;
 use super::origin::{self, Origin};
-use super::report::{LostRows, SalvageReport};
+use super::parts::FoundInParts;
+use super::report::{LostRows, RowName, SalvageReport};
 use super::sound::SoundBatches;
 use super::unnamed::Unnamed;
 use crate::checkpoint::files;
@@ -21,12 +25,16 @@ use crate::directory::manifest::Manifest;
 use crate::error::{Error, RecoveryError, SalvageError};
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp};
 use crate::io::{Disk, OpenMode};
-use crate::log::format::record::Entry;
+use crate::log::format::parts_reader::RecordInParts;
+use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::values::{Change, LoggedWrite};
+use crate::log::format::record::{Entry, RecordHeader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment};
 use crate::recovery::chain::Chain;
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
 use crate::recovery::replay::values::ValueMachine;
+use crate::recovery::replay::waiting::WaitingDeltas;
 use crate::table::store::Store;
 
 struct Reader<'r> {
@@ -37,6 +45,7 @@ struct Reader<'r> {
     manifest: Option<(&'r Manifest, &'r Path)>,
     machine: ValueMachine,
     report: &'r mut SalvageReport,
+    in_parts: FoundInParts,
     files: u64,
 }
 
@@ -44,14 +53,16 @@ struct Reader<'r> {
 pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) -> Result<(), Error> {
     let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
     let Origin { database, manifest, unnamed } = origin::of_rows(damaged, report)?;
-    let machine = ValueMachine::new(store, damaged)?;
+    let waiting = Arc::new(WaitingDeltas::new());
+    let machine = ValueMachine::new(store, damaged, &waiting)?;
     let newest = manifest.as_ref().and_then(|manifest| Some((manifest, manifest.checkpoints.last()?)));
     let mut missing = newest.map_or(Vec::new(), |(manifest, entry)| files::parts_of(home, manifest, entry));
     let (named, others): (Vec<_>, Vec<_>) = origin::parts(damaged)?
         .into_iter()
         .partition(|path| missing.iter().any(|(part, ..)| part.file_name() == path.file_name()));
     let before = report.damages.len();
-    let mut reader = Reader { disk, database, manifest: None, machine, report, files: 0 };
+    let mut reader =
+        Reader { disk, database, manifest: None, machine, report, in_parts: FoundInParts::default(), files: 0 };
     for path in &named {
         let expected = missing.extract_if(.., |(part, ..)| part.file_name() == path.file_name()).next();
         reader.part(path, expected.map(|(_, part, _)| part))?;
@@ -63,6 +74,7 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
     for (path, generation, sequence) in origin::segments(damaged)? {
         reader.segment(&path, generation, sequence)?;
     }
+    reader.in_parts.replay(disk, &mut reader.machine, reader.report)?;
     for (path, ..) in missing {
         let (path, what) = unnamed.last(&path).unwrap_or_else(|| (path, "it is missing".to_owned()));
         reader.report.damage(&path, None, what);
@@ -72,6 +84,7 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
         return Err(SalvageError::NothingFound { path: home.clone() }.into());
     }
     reader.report.database = reader.database.map(|database| database.to_string());
+    report.outdated.extend(waiting.left().into_iter().map(|row| RowName::new((row.table, row.key))));
     if let Some(manifest) = &manifest {
         expect_chains(damaged, manifest, &unnamed, report);
     }
@@ -149,7 +162,7 @@ impl Reader<'_> {
         loop {
             let mut first = None;
             let next = reader.next_block(|table, row| {
-                replay.write(row.stamp, table, row.key, Some(row.row));
+                replay.write(row.stamp, LoggedWrite { table, key: row.key, change: Change::Put(row.row) });
                 first.get_or_insert_with(|| (table, row.key.into()));
             });
             let goes_on = match next {
@@ -193,6 +206,7 @@ impl Reader<'_> {
             self.report.damages.push(Damage::short(path, length, header.bytes));
         }
         let segment = Segment { path: path.to_owned(), header, file };
+        self.in_parts.enter(&segment);
         let mut batches = SoundBatches::new(&segment, header.base);
         while let Some((before, batch)) = batches.next()? {
             if before < batch.offset {
@@ -211,14 +225,23 @@ impl Reader<'_> {
     fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
         let mut replay = self.machine.batch();
         let mut records = Records::<Stamp>::new(&header.log, offset, bytes);
-        while let Some((_, entry)) = records.next() {
+        while let Some((offset, entry)) = records.next() {
             match entry {
                 Ok(Entry::Record(record)) => {
                     self.report.records += 1;
+                    if let PayloadReader::InParts(named) = record.payload() {
+                        let RecordHeader { stamp, epoch, write_count: writes, .. } = record.header();
+                        // Its first parts may be given up, and every row that it left was read.
+                        let of = self.manifest.and_then(|(manifest, _)| manifest.checkpoints.last());
+                        if of.is_none_or(|checkpoint| !checkpoint.covers(stamp, epoch)) {
+                            self.in_parts.note(RecordInParts { offset, stamp, writes, named });
+                        }
+                        continue;
+                    }
                     self.report.replayed += 1;
                     replay.replay(&record);
                 }
-                Ok(Entry::Skip(_)) => {}
+                Ok(Entry::Part(_) | Entry::Skip(_)) => {}
                 Err(error) => return Some((records.sound_bytes(), error.to_string())),
             }
         }

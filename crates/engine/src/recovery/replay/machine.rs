@@ -2,7 +2,9 @@
 //!
 //! Absent: threads (workers.rs), what a record means (values.rs).
 
+use crate::ids::Stamp;
 use crate::log::format::dependency::Dependency;
+use crate::log::format::payload::values::LoggedWrite;
 use crate::log::format::record::RecordReader;
 use crate::log::protocol::recovery_rule::RecoveryRule;
 use crate::log::protocol::replay_order::ReplayOrder;
@@ -36,7 +38,12 @@ pub(crate) trait ReplayMachine: Send + 'static {
 /// A machine that is fed the records of one batch, in the order of their stream.
 pub(crate) trait ReplayBatch {
     /// Replays a record that lives. What it depends on decided that it does, and means nothing here.
+    ///
+    /// Its payload is in it; of one in parts the writes are replayed as they are found.
     fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>);
+
+    /// Replays one write of a record that lives and has this stamp.
+    fn replay_write(&mut self, stamp: Stamp, write: LoggedWrite<'_>);
 }
 
 /// Checks that the records of a protocol may be fed to a machine in any order.
@@ -65,4 +72,7 @@ impl ReplayMachine for NullMachine {
 impl ReplayBatch for NullMachine {
     #[inline(always)]
     fn replay<D: Dependency>(&mut self, _record: &RecordReader<'_, D>) {}
+
+    #[inline(always)]
+    fn replay_write(&mut self, _stamp: Stamp, _write: LoggedWrite<'_>) {}
 }

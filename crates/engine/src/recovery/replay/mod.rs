@@ -4,3 +4,4 @@
 
 pub(crate) mod machine;
 pub(crate) mod values;
+pub(crate) mod waiting;

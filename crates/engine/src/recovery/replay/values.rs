@@ -1,8 +1,11 @@
-//! Replays records that hold values: every row image and delete is installed unless a later one already is.
+//! Replays records that hold values: every row image and delete is installed unless a later one already is, and what changed in a
+//! version of a row is applied when the row stands at that version.
 //!
 //! Invariants, which make the law of [`ReplayMachine`] hold:
 //! - **Replay** leaves for each key the write of the greatest stamp, in whatever order and however often records come. No two
 //!   records of a key have one stamp (P1).
+//! - A delta has one base, the version right before. It is applied to that and to nothing else; until it comes the delta waits
+//!   ([`WaitingDeltas`]). One at or below the stamp of the row is in the row already.
 //! - A delete leaves a tombstone with its stamp. **Merge** purges it: dropped earlier, an older image that comes later would
 //!   bring the row back. The machine whose delete won purges it, unless a later write has replaced it by then.
 //! - A recovered row is born with the stamp of its image.
@@ -13,14 +16,16 @@
 
 use std::sync::Arc;
 
-use osier_memory::{Participant, Pin, Record, Version, VersionBox};
+use osier_memory::{Participant, Pin, Record, Replayed, Version, VersionBox};
 
 use super::machine::{ReplayBatch, ReplayMachine};
+use super::waiting::{Settled, WaitingDeltas, applied};
 use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::ids::{Stamp, TableId};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::RecordReader;
 use crate::log::protocol::replay_order::ReplayOrder;
 use crate::recovery::{faults, workers};
@@ -31,6 +36,7 @@ use crate::transaction::memory_limit::MemoryLimit;
 
 /// A machine for values.
 pub(crate) struct ValueMachine {
+    waiting: Arc<WaitingDeltas>,
     memory: MemoryLimit,
     participant: Participant,
     trees: Trees,
@@ -38,26 +44,44 @@ pub(crate) struct ValueMachine {
     tombstones: Vec<(TableId, Box<[u8]>)>,
     /// Written or replaced since it last freed anything.
     handled_bytes: usize,
+    /// How many versions may wait before it tries again to free some.
+    waiting_max: usize,
     is_merging: bool,
 }
 
 impl ValueMachine {
-    /// Returns a machine that replays into `store`.
+    /// Returns a machine that replays into `store`; those of one store share `waiting`.
     ///
     /// # Errors
     /// [`RecoveryError::Thread`] where the store has no participant left.
-    pub(crate) fn new(store: &Store, config: &Config) -> Result<ValueMachine, RecoveryError> {
+    pub(crate) fn new(
+        store: &Store,
+        config: &Config,
+        waiting: &Arc<WaitingDeltas>,
+    ) -> Result<ValueMachine, RecoveryError> {
         let (participant, memory) = (workers::register(store)?, MemoryLimit::new(store.epochs(), config));
-        let trees = Trees { store: store.clone(), known: Vec::new() };
-        Ok(ValueMachine { memory, participant, trees, tombstones: Vec::new(), handled_bytes: 0, is_merging: false })
+        Ok(ValueMachine {
+            waiting: waiting.clone(),
+            memory,
+            participant,
+            trees: Trees { store: store.clone(), known: Vec::new() },
+            tombstones: Vec::new(),
+            handled_bytes: 0,
+            waiting_max: replay_waiting_max(),
+            is_merging: false,
+        })
     }
 
     /// Returns a machine for each thread of recovery.
     ///
     /// # Errors
     /// As [`ValueMachine::new`].
-    pub(crate) fn for_threads(store: &Store, config: &Config) -> Result<Vec<ValueMachine>, RecoveryError> {
-        (0..workers::count(config)).map(|_| ValueMachine::new(store, config)).collect()
+    pub(crate) fn for_threads(
+        store: &Store,
+        config: &Config,
+        waiting: &Arc<WaitingDeltas>,
+    ) -> Result<Vec<ValueMachine>, RecoveryError> {
+        (0..workers::count(config)).map(|_| ValueMachine::new(store, config, waiting)).collect()
     }
 }
 
@@ -69,8 +93,8 @@ impl ReplayMachine for ValueMachine {
 
     fn batch(&mut self) -> ValueBatch<'_> {
         assert!(!self.is_merging, "no machine replays when the merge has begun");
-        let ValueMachine { memory, participant, trees, tombstones, handled_bytes, .. } = self;
-        ValueBatch { memory, pin: participant.pin(), trees, tombstones, handled_bytes }
+        let ValueMachine { waiting, memory, participant, trees, tombstones, handled_bytes, waiting_max, .. } = self;
+        ValueBatch { waiting, memory, pin: participant.pin(), trees, tombstones, handled_bytes, waiting_max }
     }
 
     fn merge(&mut self) -> bool {
@@ -88,11 +112,13 @@ impl ReplayMachine for ValueMachine {
 
 /// A machine for values that is pinned for one batch.
 pub(crate) struct ValueBatch<'m> {
+    waiting: &'m WaitingDeltas,
     memory: &'m MemoryLimit,
     pin: Pin<'m>,
     trees: &'m mut Trees,
     tombstones: &'m mut Vec<(TableId, Box<[u8]>)>,
     handled_bytes: &'m mut usize,
+    waiting_max: &'m mut usize,
 }
 
 impl ReplayBatch for ValueBatch<'_> {
@@ -101,17 +127,21 @@ impl ReplayBatch for ValueBatch<'_> {
         assert!(stamp > Stamp::ZERO, "a record has a stamp, an absent row none");
         match record.payload() {
             PayloadReader::Values(writes) => {
-                writes.for_each(|write| self.write(stamp, write.table, write.key, write.row));
+                writes.for_each(|write| self.write(stamp, write));
             }
+            PayloadReader::InParts(_) => unreachable!("the parts of a record are replayed, not what names them"),
         }
+    }
+
+    fn replay_write(&mut self, stamp: Stamp, write: LoggedWrite<'_>) {
+        self.write(stamp, write);
     }
 }
 
 impl ValueBatch<'_> {
-    /// Before a write of `row`: frees versions that were overwritten, if they are many.
-    fn free_overwritten(&mut self, row: Option<&[u8]>) {
-        *self.handled_bytes += row.map_or(0, <[u8]>::len);
-        if self.pin.waiting() < replay_waiting_max() && *self.handled_bytes < replay_handled_bytes_max() {
+    /// Before a write: frees versions that were overwritten, if they are many.
+    fn free_overwritten(&mut self) {
+        if self.pin.waiting() < *self.waiting_max && *self.handled_bytes < replay_handled_bytes_max() {
             return;
         }
         *self.handled_bytes = 0;
@@ -124,28 +154,63 @@ impl ValueBatch<'_> {
             pin.renew();
             pin.waiting()
         });
+        // What another thread's pin holds up is not asked for again at once.
+        *self.waiting_max = self.pin.waiting() + replay_waiting_max();
     }
 
-    /// Replays one write: a row, or its delete.
-    pub(crate) fn write(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) {
-        self.free_overwritten(row);
-        if critical(|| self.install(stamp, table, key, row)) && row.is_none() {
-            self.tombstones.push((table, key.into()));
+    /// Replays one write.
+    pub(crate) fn write(&mut self, stamp: Stamp, write: LoggedWrite<'_>) {
+        self.free_overwritten();
+        if critical(|| self.install(stamp, &write)) && write.change == Change::Delete {
+            self.tombstones.push((write.table, write.key.into()));
         }
     }
 
-    /// Installs a write, unless the key has a later one; returns whether it did.
-    fn install(&mut self, stamp: Stamp, table: TableId, key: &[u8], row: Option<&[u8]>) -> bool {
+    /// Installs a write, unless the row has a later one or has to wait for an earlier one; returns whether it did.
+    fn install(&mut self, stamp: Stamp, write: &LoggedWrite<'_>) -> bool {
+        let LoggedWrite { table, key, change } = *write;
         let tree = self.trees.of(table);
-        let inserted = tree.get_or_insert(&self.pin, key, |_| Record::new_absent(key, Stamp::ZERO));
-        let record = self.pin.get(inserted.entry);
-        // Saves the copy; `Record::replay` decides.
-        if faults::is_superseded(record.word().stamp(), stamp, row.is_none()) {
+        let held = tree.get_or_insert(&self.pin, key, |_| Record::new_absent(key, Stamp::ZERO)).entry;
+        let record = self.pin.get(held);
+        // Saves the copy; what follows under the lock decides.
+        if faults::is_superseded(record.word().stamp(), stamp, change == Change::Delete) {
             return false;
         }
-        *self.handled_bytes += record.version(&self.pin).map_or(0, Version::memory_bytes);
-        let won = record.replay(&self.pin, stamp, row.map(|row| version_of(stamp, row)));
-        assert!(record.word().stamp() >= stamp, "the stamps of a key only rise");
+        let image = match change {
+            Change::Put(row) => Some(version_of(stamp, row)),
+            Change::Delete | Change::Delta(_) => None,
+        };
+        let (waiting, handled) = (self.waiting, &mut *self.handled_bytes);
+        let pin = &self.pin;
+        let won = record.replay_by(pin, |word, old| {
+            if word.stamp() >= stamp {
+                return Replayed::Superseded;
+            }
+            let version = match change {
+                Change::Put(_) | Change::Delete => image,
+                Change::Delta(delta) => {
+                    let is_base = faults::is_base(word.stamp() == delta.base);
+                    let base = old.filter(|_| is_base).map(Version::bytes);
+                    let changed = base.and_then(|base| applied(pin, stamp, delta, base));
+                    if changed.is_none() && faults::waits() {
+                        *handled += delta.body.len();
+                        waiting.add(table, (held, key), stamp, delta);
+                        return Replayed::Waits;
+                    }
+                    let Some(changed) = changed else { return Replayed::Superseded };
+                    Some(changed)
+                }
+            };
+            let settled = match word.is_waited_for() {
+                true => waiting.settle(pin, held, version, stamp),
+                false => Settled { version, stamp, is_waited_for: false },
+            };
+            *handled += old.map_or(0, Version::memory_bytes);
+            *handled += settled.version.as_ref().map_or(0, VersionBox::memory_bytes);
+            let Settled { version, stamp, is_waited_for } = settled;
+            Replayed::Installed { version, stamp, is_waited_for }
+        });
+        assert!(!won || record.word().stamp() >= stamp, "the stamps of a key only rise");
         won
     }
 }
@@ -190,10 +255,11 @@ mod tests {
     fn a_thread_that_dies_in_a_tree_ends_the_process() {
         if std::env::var(DEATH).is_ok() {
             let (config, [store, other]) = (Config::new("/db"), [(); 2].map(|()| Store::new(Epochs::new(4))));
-            let mut machine = ValueMachine::new(&store, &config).unwrap();
+            let mut machine = ValueMachine::new(&store, &config, &Arc::new(WaitingDeltas::new())).unwrap();
             // A pin of another clock: the tree refuses it.
             machine.trees.store = other;
-            return machine.batch().write(Stamp(1), TableId(16), b"key", Some(b"row"));
+            let write = LoggedWrite { table: TableId(16), key: b"key", change: Change::Put(b"row") };
+            return machine.batch().write(Stamp(1), write);
         }
         let test = format!("{}::a_thread_that_dies_in_a_tree_ends_the_process", module_path!());
         let test = test.trim_start_matches("osier::");

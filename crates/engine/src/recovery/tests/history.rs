@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 
 use super::stamps;
-use super::world::{Rows, TABLE, Txn, World};
+use super::world::{Rows, TABLE, Txn, World, record_bytes};
 use crate::config::Protocol;
 use crate::ids::Stamp;
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::header_bytes;
-use crate::log::format::payload::values;
-use crate::log::format::record::encoded_len;
 
 const SECTOR_BYTES: usize = 512;
 
@@ -190,8 +188,7 @@ fn valid_prefix(streams: u32, mut batch: Batch, lost: &[usize]) -> Option<Batch>
         return None;
     }
     for (index, committed) in batch.txns.iter().enumerate() {
-        let writes = committed.txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
-        let length = encoded_len(&Stamp::ZERO, values::encoded_len(writes));
+        let length = record_bytes(&committed.txn);
         if !is_whole(at, at + length) {
             batch.stamp = 0;
             batch.txns.truncate(index);

@@ -57,7 +57,7 @@ fn a_dump_shows_everything() {
         "    segment 1: base 0, floor 0, 12288 bytes, /db/stream-0/00000001-00000001.log",
         "    segment 2: base 4096, floor 5, 36864 bytes, /db/stream-0/00000001-00000002.log",
         "      the log ends at 4096: there is no batch: the bytes are zero",
-        "      batch 4096: 4096 bytes, 208 used, stamp 13, csn 2, certifies 5 at stream 0, stream 0 reaches 4096",
+        "      batch 4096: 4096 bytes, 144 used, stamp 13, csn 2, certifies 5 at stream 0, stream 0 reaches 4096",
         "stamp 5, raw_dep 1, epoch 1, 1 write",
         "          put table 16 key 62: 4 bytes",
         "          delete table 16 key 64",
@@ -76,7 +76,7 @@ fn a_dump_shows_everything() {
 fn a_dump_says_where_it_stops() {
     let world = crashed();
     let path = world.path(0, 1);
-    world.disk.edit(&path, |bytes| bytes[BLOCK_BYTES + 130] ^= 1);
+    world.disk.edit(&path, |bytes| bytes[BLOCK_BYTES + 100] ^= 1);
     assert!(printed(&world, Detail::Records).contains("        ! at 80: the checksum is"));
     assert!(matches!(verify(&world.config), Err(RecoveryError::Damaged { .. })));
     world.disk.edit(&path, |bytes| bytes.truncate(BLOCK_BYTES));

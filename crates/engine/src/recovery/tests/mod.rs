@@ -1,6 +1,7 @@
 //! Recovery over logs that were written byte by byte.
 
 mod damage;
+mod deltas;
 mod history;
 mod inspect;
 mod law;
@@ -11,7 +12,7 @@ mod world;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use world::{Rows, World, delete, plain, put};
+use world::{Rows, World, delete, plain, put, record_bytes};
 
 use crate::config::Protocol;
 use crate::directory::manifest::{StreamEnd, freeze_clean};
@@ -136,7 +137,7 @@ fn a_torn_batch_counts_as_far_as_it_is_valid() {
     let end = log.batch(&txns).end();
     let path = log.flush();
     let position = |offset: u64| BLOCK_BYTES + offset as usize;
-    let record = 40 + 12 + 3 + 500 + 5;
+    let record = record_bytes(&txns[0]);
     for torn in (before.0..end.0).step_by(512) {
         let world = world.fork();
         world.disk.edit(&path, |bytes| bytes[position(torn)..position(end.0)].fill(0));

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use osier_memory::Epochs;
 
@@ -18,6 +19,7 @@ use crate::recovery::first_pass::SegmentReader;
 use crate::recovery::log_scan::LogScan;
 use crate::recovery::replay::machine::{NullMachine, expect_order};
 use crate::recovery::replay::values::ValueMachine;
+use crate::recovery::replay::waiting::WaitingDeltas;
 use crate::recovery::{cut, find_generations, second_pass};
 use crate::table::store::Store;
 
@@ -48,11 +50,16 @@ impl Dependency for Lsns {
         bytes.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
     }
 
-    fn decode(bytes: &[u8]) -> Option<Lsns> {
-        let mut words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
-        let count = words.next()?;
-        let lsns: Vec<Stamp> = words.map(Stamp).take(count as usize).collect();
-        (lsns.len() as u64 == count).then_some(Lsns(lsns))
+    fn split(bytes: &[u8]) -> Option<(Lsns, &[u8])> {
+        let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(8 * at..)?.first_chunk()?));
+        let lsns: Option<Vec<Stamp>> = (1..=word(0)? as usize).map(|at| word(at).map(Stamp)).collect();
+        let lsns = Lsns(lsns?);
+        let rest = &bytes[lsns.encoded_len()..];
+        Some((lsns, rest))
+    }
+
+    fn split_fixed(_bytes: &[u8]) -> Option<(Lsns, &[u8])> {
+        None
     }
 }
 
@@ -137,7 +144,8 @@ fn a_vector_decides_in_both_passes_what_a_scalar_would_decide_otherwise() {
     let (store, config) = (Store::new(Epochs::new(4)), &world.config);
     let generations = find_generations(&world.disk, world.home(), &world.manifest(), NEVER).unwrap();
     let scan = LogScan::new(generations, Base::default(), WallTime(u64::MAX), config);
-    let mut reader = SegmentReader::new(&scan, ValueMachine::new(&store, config).unwrap());
+    let mut reader =
+        SegmentReader::new(&scan, ValueMachine::new(&store, config, &Arc::new(WaitingDeltas::new())).unwrap());
     while let Some(segment) = scan.claim() {
         while let Some(chunk) = scan.read(segment, Vec::new()).unwrap() {
             reader.replay::<VectorRule>(&chunk).unwrap();
@@ -150,7 +158,8 @@ fn a_vector_decides_in_both_passes_what_a_scalar_would_decide_otherwise() {
     let cut = verdict.cut::<VectorRule>(Stamp::ZERO);
     let deferred = std::mem::take(&mut reader.deferred);
     let machines = vec![reader.machine];
-    let (tally, machines) = second_pass::run_by::<VectorRule, _>(config, &scan, deferred, cut, machines).unwrap();
+    let (tally, machines) =
+        second_pass::run_by::<VectorRule, _>(config, &scan, deferred, cut, machines, &mut Vec::new()).unwrap();
     second_pass::merge(config, machines).unwrap();
     assert_eq!(tally.replayed, 3);
     assert_eq!(plain(&rows(&store)), [("a", "2"), ("b", "4"), ("c", "3"), ("d", "9")]);

@@ -10,16 +10,17 @@ use crate::config::{Config, Protocol};
 use crate::directory::Claim;
 use crate::directory::manifest::Manifest;
 use crate::error::RecoveryError;
-use crate::ids::{DatabaseId, Epoch, LogOffset, Stamp, StreamId, TableId, WallTime};
+use crate::ids::{DatabaseId, Epoch, Generation, LogOffset, Stamp, StreamId, TableId, WallTime};
 use crate::io::disk_for_tests::TestDisk;
 use crate::io::{BLOCK_BYTES, Environment};
-use crate::log::format::LogIdentity;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::dependency::Dependency;
+use crate::log::format::layout::RecordLayout;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{RecordHeader, encode, encoded_len};
 use crate::log::format::segment::{self, FIRST_SEQUENCE, HEADER_BYTES, SegmentHeader, segment_path};
+use crate::log::format::{LogIdentity, Seal, fixed_for_tests};
 use crate::recovery::{RecoveryReport, run};
 use crate::table::store::Store;
 
@@ -105,6 +106,7 @@ impl World {
             floor,
             bytes: Vec::new(),
             stamp: floor,
+            layout: RecordLayout::Compact,
             known: vec![0; manifest.current.streams.len()],
         }
     }
@@ -147,6 +149,7 @@ pub(super) fn rows(store: &Store) -> Rows {
                         let row = (version.stamp(), version.bytes().to_vec());
                         assert_eq!(rows.insert((table, record.key().to_vec()), row), None);
                     }
+                    Observed::Absent(Stamp::ZERO) if record.word().is_waited_for() => {}
                     other => panic!("{:?} was not purged: {other:?}", record.key()),
                 }
             }
@@ -174,6 +177,8 @@ pub(super) struct Writer {
     /// The batches of the present segment.
     bytes: Vec<u8>,
     stamp: Stamp,
+    /// Of the records to come.
+    pub(super) layout: RecordLayout,
     /// What the batches to come say of other streams.
     known: Vec<u64>,
 }
@@ -215,7 +220,10 @@ impl Writer {
         let mut bytes = vec![0; header_bytes(self.log.streams())];
         for txn in txns {
             let at = LogOffset(offset.0 + bytes.len() as u64);
-            bytes.extend(encoded_as(txn, raw_dep(txn), &self.log, at));
+            bytes.extend(match self.layout {
+                RecordLayout::Compact => encoded_as(txn, raw_dep(txn), self.log.seal(at)),
+                RecordLayout::Fixed => encoded_fixed(txn, self.log.seal(at)),
+            });
         }
         let record_bytes = bytes.len() as u64;
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0xee);
@@ -226,6 +234,7 @@ impl Writer {
             stamp: Stamp(stamp),
             csn: Stamp(csn),
             closed: WallTime(stamp * 1_000_000),
+            layout: self.layout,
         };
         let word = |(stream, reach): (u32, &u64)| {
             let certified = certificates.iter().find(|certified| certified.0 == stream);
@@ -284,26 +293,32 @@ impl Writer {
     }
 }
 
-/// The record of `txn` at `offset` of `log`.
-pub(super) fn encoded(txn: &Txn, log: &LogIdentity, offset: LogOffset) -> Vec<u8> {
-    encoded_as(txn, Stamp(txn.raw_dep), log, offset)
+/// The length of the record of `txn`.
+pub(super) fn record_bytes(txn: &Txn) -> usize {
+    let log = LogIdentity::new(DatabaseId(1), Generation(1), StreamId(0), 1);
+    encoded_as(txn, Stamp(txn.raw_dep), log.seal(LogOffset(0))).len()
 }
 
-fn encoded_as<D: Dependency>(txn: &Txn, raw_dep: D, log: &LogIdentity, offset: LogOffset) -> Vec<u8> {
-    let shapes = txn.writes.iter().map(|(key, row)| (key.len(), row.as_ref().map(Vec::len)));
-    let mut bytes = vec![0; encoded_len(&raw_dep, values::encoded_len(shapes))];
-    let header = RecordHeader {
-        stamp: Stamp(txn.stamp),
-        raw_dep,
-        epoch: Epoch(txn.stamp / 10 + 1),
-        write_count: txn.writes.len() as u32,
-    };
-    encode(&mut bytes, &header, PayloadKind::Values, log.seal(offset), |payload| {
-        let mut writer = ValuesWriter::new(payload);
-        for (key, row) in &txn.writes {
-            writer.write(LoggedWrite { table: TABLE, key, row: row.as_deref() });
-        }
-        writer.finish()
-    });
+fn logged(txn: &Txn) -> Vec<LoggedWrite<'_>> {
+    txn.writes.iter().map(|(key, row)| LoggedWrite { table: TABLE, key, change: row.as_deref().into() }).collect()
+}
+
+fn encoded_as<D: Dependency>(txn: &Txn, raw_dep: D, seal: Seal) -> Vec<u8> {
+    encoded_writes(txn.stamp, raw_dep, &logged(txn), seal)
+}
+
+fn encoded_fixed(txn: &Txn, seal: Seal) -> Vec<u8> {
+    fixed_for_tests::encoded(&header(txn.stamp, Stamp(txn.raw_dep), txn.writes.len()), &logged(txn), seal)
+}
+
+fn header<D: Dependency>(stamp: u64, raw_dep: D, writes: usize) -> RecordHeader<D> {
+    RecordHeader { stamp: Stamp(stamp), raw_dep, epoch: Epoch(stamp / 10 + 1), write_count: writes as u32 }
+}
+
+/// The record of a transaction with these writes.
+pub(super) fn encoded_writes<D: Dependency>(stamp: u64, raw_dep: D, writes: &[LoggedWrite<'_>], seal: Seal) -> Vec<u8> {
+    let header = header(stamp, raw_dep, writes.len());
+    let mut bytes = vec![0; encoded_len(&header, values::encoded_len(writes))];
+    encode(&mut bytes, &header, PayloadKind::Values, seal, |payload| ValuesWriter::new(payload).write_all(writes));
     bytes
 }

@@ -38,6 +38,8 @@ pub enum Profile {
     Backup,
     /// As hot, with ways back to the last epochs before the power failed: to records that wait for the cut.
     Returning,
+    /// Transactions in parts of a few bytes, beside checkpoints that give up the log, in segments that are recycled.
+    Parts,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -67,6 +69,8 @@ impl Profile {
             Profile::Recycling if drawn < 4 => Some(Ending::PowerLoss),
             Profile::Recycling if drawn < 5 => Some(Ending::PowerLossAt(rng.u64(200..1000))),
             Profile::Recycling => Some(Ending::PowerLossAtRemoval(rng.u64(1..30))),
+            Profile::Parts if drawn < 3 => Some(Ending::PowerLoss),
+            Profile::Parts if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..40))),
             Profile::Relapsing if drawn < 3 => Some(Ending::DirSyncErrorAt(rng.u64(1..5))),
             Profile::Relapsing if drawn < 6 => Some(Ending::PowerLossAtDirSync(rng.u64(1..5))),
             _ => None,
@@ -89,6 +93,7 @@ impl Plan {
             Profile::Backup => self.backup(),
             Profile::Returning => self.returning(choices),
             Profile::Moved => self.moved(),
+            Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
         Plan { profile, ..plan }
@@ -202,6 +207,18 @@ impl Plan {
 
     fn moved(self) -> Plan {
         Plan { generations: self.generations.clamp(2, 4), steps_max: 500, ..self }
+    }
+
+    fn parts(self, choices: &Choices) -> Plan {
+        let plan = self.recycling();
+        let kinds = [CheckpointKind::Epoch, CheckpointKind::Fuzzy];
+        let kind = choices.checkpoints.unwrap_or(kinds[plan.sessions % 2]);
+        let kind = if plan.protocol == Protocol::Poplar { kind } else { CheckpointKind::Epoch };
+        let checkpoints = plan.checkpoints.map(|checkpoints| super::Checkpoints { share: 0.1, kind, ..checkpoints });
+        // Half of the transactions reach from one segment into the next.
+        let (sessions, operations_max, payload_bytes_max) = (plan.sessions.max(2), 6, 300);
+        let preempted_share = plan.preempted_share.max(0.2);
+        Plan { checkpoints, sessions, operations_max, payload_bytes_max, preempted_share, ..plan }
     }
 
     fn recycling(self) -> Plan {

@@ -33,6 +33,7 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
     const PAGE_BYTES: usize = 4096;
     let indexed_sampled_one_in = one(rng, &[1, 2, 4]);
     Sizes {
+        deltas_kept_bytes: 0,
         linear_writes_max: one(rng, &[1, 2, 4, SHIPPED.linear_writes_max]),
         purges_per_begin: one(rng, &[1, 2, SHIPPED.purges_per_begin]),
         checkpoint_leaves_per_step: one(rng, &[1, 2, 4, SHIPPED.checkpoint_leaves_per_step]),
@@ -48,8 +49,20 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         indexed_chunk_entries: indexed_sampled_one_in * one(rng, &[1, 3, 100]),
         indexed_sampled_one_in,
         removed_piece_bytes: one(rng, &[PAGE_BYTES as u64, 8 * PAGE_BYTES as u64, SHIPPED.removed_piece_bytes]),
+        // Transactions of a few rows are in parts, of less than a row each.
+        whole_record_bytes_max: one(
+            rng,
+            &[1, 200, 600, SHIPPED.whole_record_bytes_max, SHIPPED.whole_record_bytes_max],
+        ),
+        part_bytes: one(rng, &[56, 80, 200, 1000, SHIPPED.part_bytes]),
+        parts_in_flight_bytes: one(rng, &[1, 6000, SHIPPED.parts_in_flight_bytes]),
         copied_piece_bytes: one(rng, &[PAGE_BYTES, 3 * PAGE_BYTES, SHIPPED.copied_piece_bytes]),
     }
+}
+
+/// Every transaction in parts.
+pub(super) fn in_parts(rng: &mut Rng, sizes: Sizes) -> Sizes {
+    Sizes { whole_record_bytes_max: 1, part_bytes: one(rng, &[56, 80, 200]), ..sizes }
 }
 
 fn one<T: Copy>(rng: &mut Rng, values: &[T]) -> T {

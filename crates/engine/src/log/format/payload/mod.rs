@@ -2,9 +2,16 @@
 //!
 //! Invariant: whoever writes, checks or reads a payload matches its kind here, so that a kind that is added is missed by nobody.
 
+pub mod delta;
+mod fixed;
+pub mod in_parts;
 pub mod values;
+mod write;
 
+use in_parts::InParts;
 use values::Writes;
+
+use crate::log::format::layout::RecordLayout;
 
 /// Which kind of payload a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,26 +19,35 @@ use values::Writes;
 pub enum PayloadKind {
     /// The rows that the transaction wrote ([`values`]).
     Values,
+    /// The same, in parts that lie before the record ([`in_parts`]).
+    InParts,
 }
 
 impl PayloadKind {
     /// Returns the number that stands for it in a record.
-    pub fn tag(self) -> u32 {
+    pub fn tag(self) -> u8 {
         match self {
             PayloadKind::Values => 0,
+            PayloadKind::InParts => 1,
         }
     }
 
     /// Returns the kind that `tag` stands for.
-    pub fn of(tag: u32) -> Option<PayloadKind> {
-        (tag == PayloadKind::Values.tag()).then_some(PayloadKind::Values)
+    pub fn of(tag: u8) -> Option<PayloadKind> {
+        [PayloadKind::Values, PayloadKind::InParts].into_iter().find(|kind| kind.tag() == tag)
     }
 
     /// Checks that `bytes` begin with a payload of this kind and returns how many of them it takes; `count` is the number in the
     /// header of its record.
-    pub(in crate::log::format) fn check(self, bytes: &[u8], count: u32) -> Result<usize, PayloadError> {
+    pub(in crate::log::format) fn check(
+        self,
+        bytes: &[u8],
+        count: u32,
+        layout: RecordLayout,
+    ) -> Result<usize, PayloadError> {
         match self {
-            PayloadKind::Values => values::check(bytes, count),
+            PayloadKind::Values => values::check(bytes, count, layout),
+            PayloadKind::InParts => in_parts::check(bytes),
         }
     }
 }
@@ -41,13 +57,21 @@ impl PayloadKind {
 pub enum PayloadReader<'a> {
     /// The rows that the transaction wrote, in the order in which they were encoded.
     Values(Writes<'a>),
+    /// Where they are.
+    InParts(InParts),
 }
 
 impl<'a> PayloadReader<'a> {
     /// Returns the payload at the start of `bytes`, which [`PayloadKind::check`] has accepted.
-    pub(in crate::log::format) fn new(kind: PayloadKind, bytes: &'a [u8], count: u32) -> PayloadReader<'a> {
+    pub(in crate::log::format) fn new(
+        kind: PayloadKind,
+        bytes: &'a [u8],
+        count: u32,
+        layout: RecordLayout,
+    ) -> PayloadReader<'a> {
         match kind {
-            PayloadKind::Values => PayloadReader::Values(Writes::new(bytes, count)),
+            PayloadKind::Values => PayloadReader::Values(Writes::new(bytes, count, layout)),
+            PayloadKind::InParts => PayloadReader::InParts(InParts::decode(bytes).expect("the payload was checked")),
         }
     }
 }

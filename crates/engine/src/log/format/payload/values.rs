@@ -1,31 +1,18 @@
-//! The full images of everything that a transaction wrote, one behind the other.
+//! Everything that a transaction wrote, one write behind the other: of each row its image, what changed in it, or its delete.
 //!
 //! Absent: rows' structure (table/row.rs), how they are replayed (recovery/).
 
-use super::PayloadError;
+use super::delta::Delta;
+pub use super::write::{Change, LoggedWrite};
+use super::write::{KIND_BITS, KIND_DELETE, KIND_DELTA, KIND_PUT};
+use super::{PayloadError, fixed};
 use crate::ids::TableId;
-use crate::log::format::bytes::u32_at;
+use crate::log::format::layout::RecordLayout;
+use crate::log::format::varint::{put_varint, split_varint};
 
-/// The bytes before a write's key.
-pub const WRITE_HEADER_BYTES: usize = 12;
-
-const KIND_PUT: u8 = 1;
-const KIND_DELETE: u8 = 2;
-
-/// One write of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoggedWrite<'a> {
-    /// The table.
-    pub table: TableId,
-    /// The primary key.
-    pub key: &'a [u8],
-    /// The full image of the row; `None` where it was deleted.
-    pub row: Option<&'a [u8]>,
-}
-
-/// Returns how many bytes `writes` take, given as (key bytes, row bytes or `None` for a delete).
-pub fn encoded_len(writes: impl IntoIterator<Item = (usize, Option<usize>)>) -> usize {
-    writes.into_iter().map(|(key, row)| WRITE_HEADER_BYTES + key + row.unwrap_or(0)).sum()
+/// Returns how many bytes writes take.
+pub fn encoded_len(writes: &[LoggedWrite<'_>]) -> usize {
+    writes.iter().map(LoggedWrite::encoded_len).sum()
 }
 
 /// Encodes writes in place.
@@ -41,20 +28,39 @@ impl<'b> ValuesWriter<'b> {
         ValuesWriter { buffer, position: 0 }
     }
 
-    /// Appends the new image of a row, or its delete.
-    pub fn write(&mut self, LoggedWrite { table, key, row }: LoggedWrite<'_>) {
-        let (kind, row) = row.map_or((KIND_DELETE, &[][..]), |row| (KIND_PUT, row));
-        let key_length = u16::try_from(key.len()).expect("the engine bounds keys far below 64 KiB");
-        let row_length = u32::try_from(row.len()).expect("the engine bounds rows far below 4 GiB");
-        let (header, rest) = self.buffer[self.position..].split_at_mut(WRITE_HEADER_BYTES);
-        header[..4].copy_from_slice(&table.0.to_le_bytes());
-        header[4] = kind;
-        header[5] = 0;
-        header[6..8].copy_from_slice(&key_length.to_le_bytes());
-        header[8..12].copy_from_slice(&row_length.to_le_bytes());
-        rest[..key.len()].copy_from_slice(key);
-        rest[key.len()..key.len() + row.len()].copy_from_slice(row);
-        self.position += WRITE_HEADER_BYTES + key.len() + row.len();
+    /// Appends what became of a row.
+    pub fn write(&mut self, write: LoggedWrite<'_>) {
+        assert!(write.key.len() <= usize::from(u16::MAX), "the engine bounds keys far below 64 KiB");
+        self.number(write.head());
+        self.number(write.key.len() as u64);
+        self.bytes(write.key);
+        match write.change {
+            Change::Put(row) => {
+                assert!(row.len() <= u32::MAX as usize, "the engine bounds rows far below 4 GiB");
+                self.number(row.len() as u64);
+                self.bytes(row);
+            }
+            Change::Delete => {}
+            Change::Delta(Delta { base, body }) => {
+                self.number(base.0);
+                self.bytes(body);
+            }
+        }
+    }
+
+    fn number(&mut self, value: u64) {
+        self.position += put_varint(&mut self.buffer[self.position..], value);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer[self.position..self.position + bytes.len()].copy_from_slice(bytes);
+        self.position += bytes.len();
+    }
+
+    /// Appends all of them.
+    pub fn write_all(mut self, writes: &[LoggedWrite<'_>]) -> usize {
+        writes.iter().for_each(|write| self.write(*write));
+        self.finish()
     }
 
     /// Returns how many bytes were written.
@@ -63,12 +69,11 @@ impl<'b> ValuesWriter<'b> {
     }
 }
 
-/// Checks that `bytes` begin with `count` writes, and returns how many bytes those take.
-pub fn check(bytes: &[u8], count: u32) -> Result<usize, PayloadError> {
+/// Checks that `bytes` begin with `count` writes of `layout`, and returns how many bytes those take.
+pub(in crate::log::format) fn check(bytes: &[u8], count: u32, layout: RecordLayout) -> Result<usize, PayloadError> {
     let mut rest = bytes;
     for _ in 0..count {
-        let (_, length) = decode(rest)?;
-        rest = &rest[length..];
+        rest = split(rest, layout)?.1;
     }
     Ok(bytes.len() - rest.len())
 }
@@ -78,22 +83,24 @@ pub fn check(bytes: &[u8], count: u32) -> Result<usize, PayloadError> {
 pub struct Writes<'a> {
     rest: &'a [u8],
     left: u32,
+    layout: RecordLayout,
 }
 
 impl<'a> Writes<'a> {
     /// Returns the `count` writes at the start of `bytes`, which [`check`] has accepted.
-    pub(in crate::log::format) fn new(bytes: &'a [u8], count: u32) -> Writes<'a> {
-        Writes { rest: bytes, left: count }
+    pub(in crate::log::format) fn new(bytes: &'a [u8], count: u32, layout: RecordLayout) -> Writes<'a> {
+        Writes { rest: bytes, left: count, layout }
     }
 }
 
 impl<'a> Iterator for Writes<'a> {
     type Item = LoggedWrite<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<LoggedWrite<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let (write, length) = decode(self.rest).expect("every write was checked");
-        self.rest = &self.rest[length..];
+        let (write, rest) = split(self.rest, self.layout).expect("every write was checked");
+        self.rest = rest;
         Some(write)
     }
 
@@ -104,20 +111,38 @@ impl<'a> Iterator for Writes<'a> {
 
 impl ExactSizeIterator for Writes<'_> {}
 
-/// The write at the start of `bytes`, and its length.
-fn decode(bytes: &[u8]) -> Result<(LoggedWrite<'_>, usize), PayloadError> {
+/// The write at the start of `bytes`, and what is behind it.
+#[inline]
+fn split(bytes: &[u8], layout: RecordLayout) -> Result<(LoggedWrite<'_>, &[u8]), PayloadError> {
+    match layout {
+        RecordLayout::Fixed => fixed::split(bytes),
+        RecordLayout::Compact => split_compact(bytes),
+    }
+}
+
+/// That of a write as this program encodes it, as it stands in parts, too.
+#[inline]
+pub(in crate::log::format) fn split_compact(bytes: &[u8]) -> Result<(LoggedWrite<'_>, &[u8]), PayloadError> {
     let malformed = |what| PayloadError { what };
-    let (header, rest) = bytes.split_at_checked(WRITE_HEADER_BYTES).ok_or(malformed("a write is cut short"))?;
-    let (kind, zero) = (header[4], header[5]);
-    let key_length = usize::from(u16::from_le_bytes([header[6], header[7]]));
-    let row_length = u32_at(header, 8) as usize;
-    let (key, rest) = rest.split_at_checked(key_length).ok_or(malformed("a key is cut short"))?;
-    let row = rest.get(..row_length).ok_or(malformed("a row is cut short"))?;
-    let row = match (kind, zero, row_length) {
-        (KIND_PUT, 0, _) => Some(row),
-        (KIND_DELETE, 0, 0) => None,
-        _ => return Err(malformed("a write is neither a put nor a delete")),
+    let number = |bytes| split_varint(bytes).ok_or(malformed("a write is cut short"));
+    let (head, rest) = number(bytes)?;
+    let table = u32::try_from(head >> KIND_BITS).map_err(|_| malformed("a table's number is out of range"))?;
+    let (length, rest) = number(rest)?;
+    let length = u16::try_from(length).map_err(|_| malformed("a key is longer than any"))?;
+    let (key, rest) = rest.split_at_checked(length.into()).ok_or(malformed("a key is cut short"))?;
+    let (change, rest) = match head & ((1 << KIND_BITS) - 1) {
+        KIND_PUT => {
+            let (length, rest) = number(rest)?;
+            let row = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
+            let (row, rest) = row.ok_or(malformed("a row is cut short"))?;
+            (Change::Put(row), rest)
+        }
+        KIND_DELETE => (Change::Delete, rest),
+        KIND_DELTA => {
+            let (delta, rest) = Delta::split(rest)?;
+            (Change::Delta(delta), rest)
+        }
+        _ => return Err(malformed("a write is neither a put nor a delete nor a delta")),
     };
-    let length = WRITE_HEADER_BYTES + key_length + row_length;
-    Ok((LoggedWrite { table: TableId(u32_at(header, 0)), key, row }, length))
+    Ok((LoggedWrite { table: TableId(table), key, change }, rest))
 }
