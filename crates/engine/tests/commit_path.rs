@@ -216,7 +216,7 @@ fn a_database_that_cannot_start_leaves_no_thread() {
         threads += 1;
         assert!(threads < 20, "it starts in the end");
     }
-    // Three loggers, the preparer, the ticker and the checkpointer: each of them was refused once.
+    // Three loggers, a preparer, the ticker and the checkpointer: each of them was refused once.
     assert!(threads >= 6, "{threads} threads were enough");
 }
 
@@ -265,6 +265,34 @@ fn who_waits_for_room_in_the_log_holds_no_lock() {
     stalling.stall(false);
     assert_eq!(asked, Ok(false), "a reader waits for a committer that waits for the device");
     assert_eq!(inserting.recv_timeout(PATIENCE), Ok(true));
+    db.close().expect("closed");
+}
+
+/// Its own streams wait for their next segment, and nobody else does.
+#[test]
+fn a_device_that_has_no_next_segment_stops_no_other_stream() {
+    let (home, other) = (directory("devices"), directory("devices-other"));
+    let mut config: Config = config(&home, Protocol::Poplar, 2).dirs([&home, &other]);
+    let stalling = Stalling::over(config.environment.disk.clone());
+    config.environment.disk = Arc::new(stalling.clone());
+    let db = Database::open(config).expect("opened");
+    let (table, mut sessions) = (rows(&db), [(); 2].map(|()| db.session().expect("a session")));
+    sessions.sort_by_key(|session| session.stream());
+    for session in &mut sessions {
+        put(session, &table, 1, b"first").wait().expect("durable");
+    }
+    stalling.stall_new_files(&other);
+    // Each takes several segments.
+    let write = |mut session: Session| {
+        let table = table.clone();
+        spawn(move || (10..60).all(|id| put(&mut session, &table, id, &[0; 15_000]).wait().is_ok()))
+    };
+    let [of_home, of_other] = sessions.map(write);
+    let (done, waiting) = (of_home.recv_timeout(PATIENCE), of_other.recv_timeout(Duration::from_millis(100)));
+    stalling.stall(false);
+    assert_eq!(done, Ok(true), "it waits for the other device");
+    assert!(waiting.is_err(), "its device stands still");
+    assert_eq!(of_other.recv_timeout(PATIENCE), Ok(true));
     db.close().expect("closed");
 }
 

@@ -27,7 +27,7 @@ use crossbeam_utils::CachePadded;
 use crate::Stamp;
 use crate::aligned::AlignedBuffer;
 use crate::prefetch::{LINE_BYTES, prefetch_to_write};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Backoff, Condvar, Mutex, MutexGuard, RaceCell, Unique, lock, wait};
 
 /// Records and headers begin and end on multiples of this.
@@ -83,6 +83,8 @@ struct Latch {
     last: AtomicU64,
     /// The bytes of records and skips in the open batch.
     pending: AtomicU64,
+    /// A copy of `state.in_flight`.
+    in_flight: AtomicBool,
 }
 
 struct RingState {
@@ -145,6 +147,7 @@ impl Ring {
                 state: Mutex::new(state),
                 last: AtomicU64::new(config.floor.0),
                 pending: AtomicU64::new(0),
+                in_flight: AtomicBool::new(false),
             }),
             durable_end: CachePadded::new(AtomicU64::new(config.first_offset)),
             buffered: [CachePadded::new(AtomicU64::new(0)), CachePadded::new(AtomicU64::new(0))],
@@ -309,6 +312,7 @@ impl Ring {
             let end = record_end.next_multiple_of(self.block);
             assert!(start == state.released && end <= start + self.capacity, "a batch is at most the whole ring");
             state.in_flight = true;
+            self.latch.in_flight.store(true, Ordering::Relaxed);
             state.start = end;
             state.offset = end + self.header;
             state.parity = 1 - parity;
@@ -382,6 +386,7 @@ impl Ring {
                 "one batch in flight"
             );
             state.in_flight = false;
+            self.latch.in_flight.store(false, Ordering::Relaxed);
             state.released = batch.end;
             self.durable_end.store(batch.end, Ordering::Release);
             state.blocked
@@ -395,8 +400,8 @@ impl Ring {
     /// says so. (Poplar: an active stream certifies an idle one instead of making it write a heartbeat.)
     pub fn certify_idle(&self, stamp: Stamp) -> bool {
         assert!(stamp <= Stamp::MAX, "a stamp fits in 61 bits");
-        if self.has_work() {
-            // The latch is left to those who fill it.
+        if self.has_work() || self.latch.in_flight.load(Ordering::Relaxed) {
+            // The latch is left to those who fill the ring and write it.
             return false;
         }
         let mut state = lock(&self.latch.state);

@@ -1,4 +1,6 @@
-//! A disk of the system on which writes of the log can be made to wait.
+//! A disk of the system on which writes of the log, or new files of one directory, can be made to wait.
+
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,19 +12,49 @@ use osier::io::{Disk, File, FileStatus, Lock, OpenMode};
 #[derive(Clone)]
 pub(crate) struct Stalling {
     disk: Arc<dyn Disk>,
-    gate: Arc<(Mutex<bool>, Condvar)>,
+    gate: Arc<Gate>,
+}
+
+/// What waits.
+#[derive(PartialEq)]
+enum Stalled {
+    Nothing,
+    LogWrites,
+    NewFilesBelow(PathBuf),
+}
+
+struct Gate {
+    stalled: Mutex<Stalled>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn set(&self, stalled: Stalled) {
+        *self.stalled.lock().expect("the gate") = stalled;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self, waits: impl Fn(&Stalled) -> bool) {
+        let stalled = self.stalled.lock().expect("the gate");
+        drop(self.changed.wait_while(stalled, |stalled| waits(stalled)));
+    }
 }
 
 impl Stalling {
     /// Over `disk`, which goes on for the time being.
     pub(crate) fn over(disk: Arc<dyn Disk>) -> Stalling {
-        Stalling { disk, gate: Arc::default() }
+        let gate = Gate { stalled: Mutex::new(Stalled::Nothing), changed: Condvar::new() };
+        Stalling { disk, gate: Arc::new(gate) }
     }
 
     /// Makes writes of the log wait, or go on.
     pub(crate) fn stall(&self, is_stalled: bool) {
-        *self.gate.0.lock().expect("the gate") = is_stalled;
-        self.gate.1.notify_all();
+        self.gate.set(if is_stalled { Stalled::LogWrites } else { Stalled::Nothing });
+    }
+
+    /// Makes new files below `directory` wait.
+    pub(crate) fn stall_new_files(&self, directory: &Path) {
+        self.gate.set(Stalled::NewFilesBelow(directory.to_owned()));
     }
 }
 
@@ -40,6 +72,10 @@ impl Disk for Stalling {
         self.disk.status(path)
     }
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        if mode == OpenMode::Create {
+            let waits = |stalled: &Stalled| matches!(stalled, Stalled::NewFilesBelow(home) if path.starts_with(home));
+            self.gate.pass(waits);
+        }
         let (file, gate) = (self.disk.open(path, mode)?, Arc::clone(&self.gate));
         Ok(if mode == OpenMode::Log { Arc::new(StallingFile { file, gate }) } else { file })
     }
@@ -59,7 +95,7 @@ impl Disk for Stalling {
 
 struct StallingFile {
     file: Arc<dyn File>,
-    gate: Arc<(Mutex<bool>, Condvar)>,
+    gate: Arc<Gate>,
 }
 
 impl File for StallingFile {
@@ -70,7 +106,7 @@ impl File for StallingFile {
         self.file.read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        drop(self.gate.1.wait_while(self.gate.0.lock().expect("the gate"), |is_stalled| *is_stalled));
+        self.gate.pass(|stalled| *stalled == Stalled::LogWrites);
         self.file.write_at(bytes, offset)
     }
     fn allocate(&self, length: u64) -> io::Result<()> {

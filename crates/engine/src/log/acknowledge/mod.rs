@@ -40,8 +40,8 @@ pub(crate) struct Acknowledger {
     watermark: Watermark,
     /// Per stream, those that wait for its `DSN`.
     for_dsn: Box<[CachePadded<Queue>]>,
-    /// Those that wait for `CSN`.
-    for_csn: CachePadded<Queue>,
+    /// Per stream, those of its commits that wait for `CSN`: a queue for all would be one lock for all processors.
+    for_csn: Box<[CachePadded<Queue>]>,
     /// The largest `CSN` that anybody waited for, or the last stamp of a closing log.
     demand: CachePadded<AtomicU64>,
     /// Wakes the loggers.
@@ -56,7 +56,7 @@ impl Acknowledger {
         Arc::new(Acknowledger {
             watermark: Watermark::new(signals.len(), floor),
             for_dsn: signals.iter().map(|_| CachePadded::default()).collect(),
-            for_csn: CachePadded::default(),
+            for_csn: signals.iter().map(|_| CachePadded::default()).collect(),
             demand: CachePadded::new(AtomicU64::new(floor.0)),
             signals: signals.into(),
             has_failed: AtomicBool::new(false),
@@ -138,7 +138,7 @@ impl Acknowledger {
         self.collect(stream, covered);
     }
 
-    /// Takes the waiters that the present frontier covers out of the queue of `stream` and of that for `CSN`.
+    /// Takes the waiters that the present frontier covers out of the queue of `stream` and of those for `CSN`.
     fn collect(&self, stream: StreamId, covered: &mut Vec<Arc<Waiter>>) {
         let own = &self.for_dsn[stream.0 as usize];
         if !own.is_empty() {
@@ -154,13 +154,13 @@ impl Acknowledger {
             }
         }
         // Loaded after the pushes above: the logger that raises CSN from here on sees them.
-        if !self.for_csn.is_empty() {
-            self.for_csn.take_due(self.watermark.csn(), covered);
+        for queue in self.for_csn.iter().filter(|queue| !queue.is_empty()) {
+            queue.take_due(self.watermark.csn(), covered);
         }
     }
 
     fn queue_for_csn(&self, stamp: Stamp, waiter: Arc<Waiter>) {
-        self.for_csn.push(stamp, waiter);
+        self.for_csn[waiter.requirement.stream.0 as usize].push(stamp, waiter);
         if self.has_failed.load(Ordering::SeqCst) {
             // The failure may have emptied the queue before.
             self.wake_everybody();
@@ -191,8 +191,8 @@ impl Acknowledger {
 
     fn wake_everybody(&self) {
         let mut waiters = Vec::new();
-        self.for_dsn.iter().for_each(|queue| queue.take_due(Stamp::MAX, &mut waiters));
-        self.for_csn.take_due(Stamp::MAX, &mut waiters);
+        let queues = self.for_dsn.iter().chain(&self.for_csn);
+        queues.for_each(|queue| queue.take_due(Stamp::MAX, &mut waiters));
         wake_all(&mut waiters);
     }
 }

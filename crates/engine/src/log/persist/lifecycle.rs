@@ -25,7 +25,7 @@ pub(crate) struct RunningLog {
     tasks: Mutex<Option<Tasks>>,
 }
 
-/// The loggers, in order, and last the preparer.
+/// The loggers, in order, and last the preparers.
 type Tasks = Vec<Box<dyn Joiner>>;
 
 /// A log whose tasks are being started. Dropped before all are, it ends those that run and waits for them.
@@ -60,15 +60,18 @@ impl RunningLog {
     /// allocated before this returns, so that a directory that cannot be written fails here. Where it fails no task is left.
     pub(crate) fn start<F: Frontier>(config: &Config, layout: LogLayout) -> Result<RunningLog, LogError> {
         let log = Arc::new(Log::new::<F>(config, layout));
-        let mut preparer = Preparer::new(Arc::clone(&log));
-        preparer.prepare_first()?;
+        let mut preparers = Preparer::all(&log);
+        preparers.iter_mut().try_for_each(Preparer::prepare_first)?;
         let mut starting = Starting { log: &log, tasks: Vec::new() };
         for stream in &log.streams {
             let logger = Logger::<F>::new(Arc::clone(&log), stream.id());
             let (name, signal) = (logger.name(), Arc::clone(&stream.baton.signal));
             starting.start(name, Box::new(stream.baton.start(Box::new(logger))), signal)?;
         }
-        starting.start(Preparer::NAME.to_owned(), Box::new(preparer), log.pool.signal())?;
+        for preparer in preparers {
+            let (name, signal) = (preparer.name(), preparer.signal());
+            starting.start(name, Box::new(preparer), signal)?;
+        }
         let tasks = Mutex::new(Some(starting.finish()));
         Ok(RunningLog { log, tasks })
     }

@@ -204,7 +204,7 @@ impl<F: Frontier> Logger<F> {
     }
 
     /// Whether the segment has room for `batch`; begins the next segment where not. `false`: there is no blank yet, and
-    /// the preparer wakes this task when there is.
+    /// its preparer wakes this task when there is.
     fn make_room(&mut self, batch: &Batch) -> Result<bool, LogFailure> {
         if self.device.as_ref().is_some_and(|device| device.has_room(LogOffset(batch.end()))) {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! The streams of a running log, and the tasks that write them: loggers, and the preparer that keeps segments ready.
+//! The streams of a running log, and the tasks that write them: loggers, and preparers that keep segments ready.
 //!
 //! Absent: what a segment looks like (log/format/), which commit is durable when (log/protocol/), and
 //! acknowledgement (log/acknowledge/).

@@ -5,12 +5,14 @@
 //! gently while the logger is far from needing it, at full speed when the logger comes closer, not at all when the logger
 //! writes large batches or waits.
 //!
+//! There is a preparer for each directory of the database, so that a device that is slow or full keeps no other one waiting.
+//!
 //! Invariants:
-//! - A blank is on its stream's shelf or in the hands of one task: the preparer while it writes a piece, the logger from
-//!   [`SegmentPool::take`] on. The preparer never writes to a file that a logger has.
+//! - A blank is on its stream's shelf or in the hands of one task: its preparer while that writes a piece, the logger from
+//!   [`SegmentPool::take`] on. A preparer never writes to a file that a logger has.
 //! - Every byte of a blank is allocated before it is shelved: a logger does not run out of space in mid-segment.
 //! - A full device costs nothing until a logger needs the blank. Then the preparer tries once more, gives up spare segments
-//!   of all streams one by one, and only then fails the log.
+//!   one by one, those of other directories last, and only then fails the log.
 //! - A file whose sync found no space is abandoned: no logger has it, and it has no name that recovery reads. A directory holds
 //!   the names of other files as well, so its failed sync fails the log, as does any error but a lack of space.
 //! - A segment becomes a blank again ([`SegmentPool::recycle`]) only when no durable manifest needs it. Its blocks were written,
@@ -90,13 +92,15 @@ impl From<LogFailure> for Trouble {
 pub(crate) struct SegmentPool {
     shelves: Box<[CachePadded<Shelf>]>,
     segment_bytes: u64,
-    /// Wakes the preparer.
-    signal: Arc<Signal>,
+    /// For each directory of the database, what wakes its preparer.
+    signals: Box<[Arc<Signal>]>,
     stopping: AtomicBool,
 }
 
 struct Shelf {
     directory: PathBuf,
+    /// The number of the preparer that fills it.
+    preparer: usize,
     state: Mutex<ShelfState>,
     /// Written by the logger: how much of its present segment is used, in bytes, and the length of its usual batch.
     used: AtomicU64,
@@ -124,23 +128,27 @@ impl std::fmt::Debug for SegmentPool {
 }
 
 impl SegmentPool {
-    /// One shelf per directory. `cycle_bytes` are what all streams together are expected to write between two checkpoints.
+    /// One shelf for each directory of a stream. `cycle_bytes` are what all streams together write between two checkpoints.
     pub(crate) fn new(directories: Vec<PathBuf>, segment_bytes: u64, cycle_bytes: u64) -> SegmentPool {
         let spares_max = SPARES_MIN.max((cycle_bytes / segment_bytes) as usize / directories.len());
-        let shelf = |directory| {
+        let mut homes: Vec<PathBuf> = Vec::new();
+        let shelf = |directory: PathBuf| {
+            let home = directory.parent().expect("a stream's directory lies in one of the database");
+            let preparer = homes.iter().position(|known| known == home).unwrap_or_else(|| {
+                homes.push(home.to_owned());
+                homes.len() - 1
+            });
             CachePadded::new(Shelf {
                 directory,
+                preparer,
                 state: Mutex::new(ShelfState { spares_max, ..ShelfState::default() }),
                 used: AtomicU64::new(0),
                 batch_bytes: AtomicU64::new(0),
             })
         };
-        SegmentPool {
-            shelves: directories.into_iter().map(shelf).collect(),
-            segment_bytes,
-            signal: Arc::new(Signal::new()),
-            stopping: AtomicBool::new(false),
-        }
+        let shelves = directories.into_iter().map(shelf).collect();
+        let signals = homes.iter().map(|_| Arc::default()).collect();
+        SegmentPool { shelves, segment_bytes, signals, stopping: AtomicBool::new(false) }
     }
 
     /// Returns the blank of `stream`; where there is none yet, its logger is woken when there is.
@@ -153,7 +161,7 @@ impl SegmentPool {
             blank
         };
         shelf.used.store(0, Ordering::Relaxed);
-        self.signal.wake();
+        self.signals[shelf.preparer].wake();
         blank
     }
 
@@ -209,7 +217,11 @@ impl SegmentPool {
             state.is_full &= paths.is_empty();
             state.superseded.extend(paths);
         }
-        self.signal.wake();
+        self.wake_preparers();
+    }
+
+    fn wake_preparers(&self) {
+        self.signals.iter().for_each(|signal| signal.wake());
     }
 
     /// Returns the bytes of the segments that recovery needs.
@@ -233,29 +245,26 @@ impl SegmentPool {
         &self.shelves[stream.0 as usize].directory
     }
 
-    /// Returns what wakes the preparer.
-    pub(crate) fn signal(&self) -> Arc<Signal> {
-        Arc::clone(&self.signal)
-    }
-
-    /// Tells the preparer to end.
+    /// Tells the preparers to end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        self.signal.wake();
+        self.wake_preparers();
     }
 }
 
-/// The task that keeps a blank on every shelf.
+/// The task that keeps a blank on every shelf of one directory of the database.
 pub(crate) struct Preparer {
     log: Arc<Log>,
+    number: usize,
     streams: Vec<Tending>,
     zeros: Vec<u8>,
     finished: bool,
 }
 
-/// What the preparer remembers of one stream.
-#[derive(Clone)]
+/// What a preparer remembers of one stream.
 struct Tending {
+    /// The place of the stream's shelf.
+    shelf: usize,
     /// The number of the next `prepared-` file.
     number: u64,
     /// When the next piece is due, where nothing hurries.
@@ -266,20 +275,35 @@ struct Tending {
 }
 
 impl Preparer {
-    /// The task's name.
-    pub(crate) const NAME: &'static str = "osier-preparer";
-
-    /// A preparer for all streams of `log`.
-    pub(crate) fn new(log: Arc<Log>) -> Preparer {
-        let streams =
-            vec![
-                Tending { number: 1, next_piece_at: Duration::ZERO, removed: None, next_removal_at: Duration::ZERO };
-                log.streams.len()
-            ];
-        Preparer { log, streams, zeros: vec![0; PIECE_BYTES], finished: false }
+    /// Makes the preparers of `log`, one for each directory of the database.
+    pub(crate) fn all(log: &Arc<Log>) -> Vec<Preparer> {
+        let tending = |shelf| Tending {
+            shelf,
+            number: 1,
+            next_piece_at: Duration::ZERO,
+            removed: None,
+            next_removal_at: Duration::ZERO,
+        };
+        let shelves = &log.pool.shelves;
+        let of = |number| {
+            let own = (0..shelves.len()).filter(|&shelf| shelves[shelf].preparer == number);
+            let streams = own.map(tending).collect();
+            Preparer { log: Arc::clone(log), number, streams, zeros: vec![0; PIECE_BYTES], finished: false }
+        };
+        (0..log.pool.signals.len()).map(of).collect()
     }
 
-    /// Puts a first blank on every shelf: adopts what an earlier life prepared, removes what it cannot use.
+    /// Returns the task's name.
+    pub(crate) fn name(&self) -> String {
+        format!("osier-prepare-{}", self.number)
+    }
+
+    /// Returns what wakes the task.
+    pub(crate) fn signal(&self) -> Arc<Signal> {
+        Arc::clone(&self.log.pool.signals[self.number])
+    }
+
+    /// Puts a first blank on each of its shelves: adopts what an earlier life prepared, removes what it cannot use.
     pub(crate) fn prepare_first(&mut self) -> Result<(), LogError> {
         for index in 0..self.streams.len() {
             let adopted = self.adopt(index)?;
@@ -290,7 +314,7 @@ impl Preparer {
     }
 
     fn shelf(&self, index: usize) -> &Shelf {
-        &self.log.pool.shelves[index]
+        &self.log.pool.shelves[self.streams[index].shelf]
     }
 
     fn disk(&self) -> &dyn Disk {
@@ -326,7 +350,7 @@ impl Preparer {
     /// Whether a file of the stream's directory may become a blank: it is there, it is of this stream, and it has no second name.
     /// A file that has one only loses this name.
     fn is_ours(&self, index: usize, path: &Path) -> Result<bool, LogFailure> {
-        let (log, directory) = (&self.log.streams[index].identity, &self.shelf(index).directory);
+        let (log, directory) = (&self.log.streams[self.streams[index].shelf].identity, &self.shelf(index).directory);
         let owner = match segment::owner(self.disk(), path, FileName::parse(path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             owner => owner,
@@ -366,8 +390,9 @@ impl Preparer {
     /// Removes a piece of the superseded segments that are not worth keeping.
     fn trim(&mut self, index: usize) -> Result<Step, LogFailure> {
         let (log, stream) = (&self.log, &mut self.streams[index]);
+        let shelf = &log.pool.shelves[stream.shelf];
         if stream.removed.is_none() {
-            let state = &mut *lock(&log.pool.shelves[index].state);
+            let state = &mut *lock(&shelf.state);
             let is_surplus = state.superseded.len() > state.spares_max;
             stream.removed = if is_surplus { state.superseded.pop_front() } else { None };
         }
@@ -384,7 +409,7 @@ impl Preparer {
         };
         match removed {
             Ok(is_gone) => {
-                lock(&log.pool.shelves[index].state).is_full = false;
+                lock(&shelf.state).is_full = false;
                 stream.removed = if is_gone { None } else { stream.removed.take() };
                 stream.next_removal_at = now + REMOVAL_PAUSE;
                 Ok(Step::Again)
@@ -473,18 +498,26 @@ impl Preparer {
 
     /// Removes a superseded segment of any stream that was kept to be used again; whether there was one.
     fn give_up_a_spare(&mut self) -> Result<bool, LogFailure> {
-        for index in 0..self.streams.len() {
-            let popped = || lock(&self.log.pool.shelves[index].state).superseded.pop_front();
-            while let Some(path) = self.streams[index].removed.take().or_else(popped) {
-                match self.disk().remove(&path) {
-                    Ok(()) => return Ok(true),
-                    // Somebody else has removed it, or not even that is possible.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound || is_full(&error) => {}
-                    Err(source) => return Err(LogFailure::device("remove", &path, source)),
-                }
+        while let Some(path) = self.take_spare() {
+            match self.disk().remove(&path) {
+                Ok(()) => return Ok(true),
+                // Somebody else has removed it, or not even that is possible.
+                Err(error) if error.kind() == io::ErrorKind::NotFound || is_full(&error) => {}
+                Err(source) => return Err(LogFailure::device("remove", &path, source)),
             }
         }
         Ok(false)
+    }
+
+    /// Takes a superseded segment, one that is being removed first, one of another preparer last: its directory may be on the
+    /// same device.
+    fn take_spare(&mut self) -> Option<PathBuf> {
+        let begun = self.streams.iter_mut().find_map(|stream| stream.removed.take());
+        let of = |is_own| {
+            let mut shelves = self.log.pool.shelves.iter().filter(|shelf| (shelf.preparer == self.number) == is_own);
+            shelves.find_map(|shelf| lock(&shelf.state).superseded.pop_front())
+        };
+        begun.or_else(|| of(true)).or_else(|| of(false))
     }
 
     fn shelve(&self, index: usize, blank: Blank) {
@@ -493,7 +526,7 @@ impl Preparer {
         state.blank = Some(blank);
         state.is_full = false;
         if std::mem::take(&mut state.is_wanted) {
-            self.log.streams[index].baton.signal.wake();
+            self.log.streams[self.streams[index].shelf].baton.signal.wake();
         }
     }
 
@@ -536,8 +569,8 @@ impl Preparer {
 
     /// One piece of work for the stream that needs it most.
     fn tend_one(&mut self) -> Result<Step, LogFailure> {
-        let is_wanted = |shelf: &CachePadded<Shelf>| lock(&shelf.state).is_wanted;
-        if let Some(wanted) = self.log.pool.shelves.iter().position(is_wanted) {
+        let is_wanted = |&index: &usize| lock(&self.shelf(index).state).is_wanted;
+        if let Some(wanted) = (0..self.streams.len()).find(is_wanted) {
             return self.tend(wanted);
         }
         let mut pause: Option<Duration> = None;
@@ -570,7 +603,7 @@ impl Task for Preparer {
 impl Drop for Preparer {
     fn drop(&mut self) {
         if faults::has_died(self.finished) {
-            self.log.fail(LogFailure::TaskDied { task: Preparer::NAME.to_owned() });
+            self.log.fail(LogFailure::TaskDied { task: self.name() });
         }
     }
 }

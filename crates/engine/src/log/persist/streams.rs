@@ -1,4 +1,4 @@
-//! What workers, loggers and the preparer of one log share: its streams, and the frontier over them.
+//! What workers, loggers and preparers of one log share: its streams, and the frontier over them.
 //!
 //! Invariants:
 //! - A log fails once. From then on every stamp and every uncovered receipt reports the reason, and every task ends.
@@ -35,7 +35,7 @@ pub(crate) struct LogSettings {
     pub(crate) record_bytes_max: usize,
 }
 
-/// The state that workers, loggers and the preparer of one log share.
+/// The state that workers, loggers and preparers of one log share.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) environment: Environment,
@@ -171,7 +171,7 @@ impl Log {
         is_own_process
     }
 
-    /// Notes that a logger has ended; the last one stops the preparer.
+    /// Notes that a logger has ended; the last one stops the preparers.
     pub(crate) fn logger_ended(&self) {
         if self.loggers.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.pool.stop();
