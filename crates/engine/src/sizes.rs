@@ -60,6 +60,9 @@ sizes! {
     replay_waiting_max: usize = 512;
     /// Bytes written and replaced by which it begins earlier.
     replay_handled_bytes_max: usize = 256 << 10;
+    /// Bytes of changes that wait for their bases beyond which one thread alone reads on: what the threads read apart from each
+    /// other is far less, so that it costs no time.
+    replay_waiting_bytes_max: u64 = 256 << 20;
     /// Tombstones that recovery purges under one pin.
     replay_purges_per_step: usize = 256;
     /// Rows that a range holds at least from which index entries are made, save the last range of a table: work that is far

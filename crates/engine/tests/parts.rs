@@ -325,6 +325,52 @@ fn a_process_that_is_killed_between_parts_leaves_whole_transactions() {
 }
 
 /// With the settings that ship: a row of 64 MB, and one that is beyond the limit.
+/// Changes of its rows come to recovery before their bases do, from several threads and generations.
+#[test]
+fn many_changes_of_one_row_wait_for_a_transaction_in_parts() {
+    let home = directory("hot");
+    let mut config = config(&home, Protocol::Serial, 1);
+    config.recovery_threads = 4;
+    const CHANGES: i64 = 30_000;
+    let mut changed = 0;
+    for generation in 0..3 {
+        let (db, table) = open(config.clone());
+        let n = table.column("n").expect("a column");
+        let mut session = db.session().expect("a session");
+        if generation == 0 {
+            let text = "x".repeat(200);
+            session.run(|tx| (0..500).try_for_each(|id| put(tx, &table, id, 0, &text))).expect("a large commit");
+        }
+        let mut update = || {
+            changed += 1;
+            session.run(|tx| tx.update(&table, &[Value::Int(5)], &[(n, Value::Int(changed))])).expect("an update").1
+        };
+        (0..CHANGES).for_each(|_| drop(update()));
+        update().wait().expect("durable");
+        let crashed = reopened(&config, &home, "hot-crashed");
+        assert_eq!((rows(&crashed)[&5].0, rows(&crashed).len()), (changed, 500));
+        drop(session);
+        db.close().expect("closed");
+    }
+}
+
+/// It waits for the device, not for the interval.
+#[test]
+fn parts_do_not_wait_for_group_commits() {
+    let mut config = Config::new(directory("timed")).streams(1);
+    config.group_commit_interval = std::time::Duration::from_secs(1);
+    let (db, table) = open(config);
+    let (done, waiting) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let text = "x".repeat(1 << 20);
+        let insert = |tx: &Transaction<'_>| (0..70).try_for_each(|id| put(tx, &table, id, id, &text));
+        let (_, receipt) = db.session().expect("a session").run(insert).expect("a large commit");
+        let _ = done.send(receipt.wait().is_ok());
+    });
+    let patience = std::time::Duration::from_secs(60);
+    assert_eq!(waiting.recv_timeout(patience), Ok(true), "a second for each of 70 MiB");
+}
+
 #[test]
 fn a_row_of_64_megabytes_is_kept_with_default_settings() {
     let home = directory("row");

@@ -7,7 +7,8 @@
 //! - Nothing behind an unsound record of a batch is used.
 //!
 //! Replay by last writer wins may come in any order, which is what makes this single pass possible: log bytes are replayed
-//! while they are in the cache, and only batches around the cut are kept or read twice.
+//! while they are in the cache, and only parts and batches around the cut are kept or read twice. Where too much waits for what
+//! comes later, one thread alone goes on, in the order of the log, until it does not.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::base::Base;
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, SegmentId, StreamScan, Torn};
 use super::log_scan::{Chunk, LogScan};
-use super::parts_pass::LivingInParts;
+use super::parts;
 use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine, expect_order};
 use super::second_pass::Deferred;
 use super::tally::Tally;
@@ -35,8 +36,6 @@ pub(super) struct ScannedLog {
     pub(super) tallies: Vec<Tally>,
     /// What waits for the cut.
     pub(super) deferred: Vec<Deferred>,
-    /// What certainly lives and is in parts.
-    pub(super) in_parts: Vec<LivingInParts>,
 }
 
 impl ScannedLog {
@@ -49,11 +48,12 @@ impl ScannedLog {
 }
 
 /// Reads everything, with a thread for each of `machines`, to which goes what certainly lives; returns them for the second
-/// pass. Records that `base` covers are not replayed; batches that were closed after `time` are told apart ([`Tally::late`]).
+/// pass. Records that `base` covers are not replayed; the checkpoint holds what `held` covers; batches that were closed after
+/// `time` are told apart ([`Tally::late`]).
 pub(super) fn run<M: ReplayMachine>(
     config: &Config,
     generations: Vec<GenerationScan>,
-    base: Base,
+    (base, held): (Base, Base),
     time: WallTime,
     machines: Vec<M>,
 ) -> Result<(ScannedLog, Vec<M>), RecoveryError> {
@@ -61,17 +61,16 @@ pub(super) fn run<M: ReplayMachine>(
     for generation in generations.iter().filter(|generation| !generation.streams.is_empty()) {
         with_rule!(generation.layout.protocol, Rule => expect_order::<Rule, M>());
     }
-    let scan = LogScan::new(generations, base, time, config);
+    let scan = LogScan::new(generations, (base, held), time, config);
     scan.foresee();
     let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
     let finished = workers::run(&config.environment, readers)?;
     scan.assert_is_read();
     let tallies = vec![Tally::default(); scan.generations.len()];
-    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new(), in_parts: Vec::new() };
+    let mut scanned = ScannedLog { scan, tallies, deferred: Vec::new() };
     let machines = finished.into_iter().map(|reader| {
         scanned.tallies.iter_mut().zip(&reader.tallies).for_each(|(sum, tally)| sum.add(tally));
         scanned.deferred.extend(reader.deferred);
-        scanned.in_parts.extend(reader.in_parts);
         reader.machine
     });
     let machines = machines.collect();
@@ -82,10 +81,10 @@ pub(super) fn run<M: ReplayMachine>(
 pub(super) fn read(
     config: &Config,
     generations: Vec<GenerationScan>,
-    base: Base,
+    bases: (Base, Base),
     time: WallTime,
 ) -> Result<(ScannedLog, Vec<NullMachine>), RecoveryError> {
-    run(config, generations, base, time, vec![NullMachine; workers::count(config)])
+    run(config, generations, bases, time, vec![NullMachine; workers::count(config)])
 }
 
 /// One thread of the pass.
@@ -95,7 +94,6 @@ pub(super) struct SegmentReader<M> {
     /// By generation.
     pub(super) tallies: Vec<Tally>,
     pub(super) deferred: Vec<Deferred>,
-    in_parts: Vec<LivingInParts>,
     pub(super) machine: M,
 }
 
@@ -103,14 +101,7 @@ impl<M: ReplayMachine> SegmentReader<M> {
     /// Returns a thread that has read nothing.
     pub(super) fn new(scan: &Arc<LogScan>, machine: M) -> SegmentReader<M> {
         let tallies = vec![Tally::default(); scan.generations.len()];
-        SegmentReader {
-            scan: scan.clone(),
-            buffer: Vec::new(),
-            tallies,
-            deferred: Vec::new(),
-            in_parts: Vec::new(),
-            machine,
-        }
+        SegmentReader { scan: scan.clone(), buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
     }
 
     /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation.
@@ -131,7 +122,6 @@ impl<M: ReplayMachine> SegmentReader<M> {
                 certain: generation.certain::<R>(),
                 tally: &mut self.tallies[segment.generation],
                 machine: self.machine.batch(),
-                in_parts: &mut self.in_parts,
                 stamp: batch.before,
                 is_undecided: false,
             };
@@ -155,10 +145,15 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        let Some(segment) = self.scan.claim() else { return Ok(false) };
-        if let Some(chunk) = self.scan.read(segment, std::mem::take(&mut self.buffer))? {
+        if self.machine.is_ahead() && self.scan.gives_way() {
+            return Ok(true);
+        }
+        let scan = self.scan.clone();
+        let _at_work = scan.work();
+        let Some(segment) = scan.claim() else { return Ok(false) };
+        if let Some(chunk) = scan.read(segment, std::mem::take(&mut self.buffer))? {
             yield_at(Point::Read);
-            let protocol = self.scan.generations[segment.generation].layout.protocol;
+            let protocol = scan.generations[segment.generation].layout.protocol;
             with_rule!(protocol, Rule => self.replay::<Rule>(&chunk))?;
             self.buffer = chunk.bytes;
         }
@@ -178,7 +173,6 @@ struct BatchReplay<'s, R: RecoveryRule, B> {
     certain: R::Cut,
     tally: &'s mut Tally,
     machine: B,
-    in_parts: &'s mut Vec<LivingInParts>,
     /// Of the last record or part.
     stamp: Stamp,
     /// Whether there is a record whose fate the cut decides.
@@ -224,10 +218,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             }
         } else if lives {
             self.tally.replay(&order, record.len() as u64);
-            match LivingInParts::of(self.segment, offset, record) {
-                Some(in_parts) => self.in_parts.push(in_parts),
-                None => self.machine.replay(record),
-            }
+            parts::replay(self.scan, (self.segment, offset), record, &mut self.machine)?;
         } else {
             is_undecided = !is_dead;
         }

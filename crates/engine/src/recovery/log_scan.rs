@@ -6,14 +6,15 @@
 //! - A segment is read in order, by one thread at a time; what was read is checked and replayed outside that lock, so
 //!   that one stream keeps several threads busy.
 //! - The streams are read in the order of their stamps, about: what changed in a row then mostly finds the version that it
-//!   changes, and waits for few others. No thread reads ahead in a stream.
+//!   changes, and waits for few others. No thread reads ahead in a stream or a generation.
 //! - What is certain to live is known before the first record is read ([`LogScan::foresee`]).
 //!
 //! Absent: the records (first_pass.rs), what was read (generation_scan.rs), the decision what lives (cut.rs), any change on
 //! disk (freeze.rs).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use osier_memory::sync::lock;
 
@@ -26,24 +27,41 @@ use super::report::ProgressReporter;
 use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::ids::{LogOffset, WallTime};
-use crate::io::BLOCK_BYTES;
+use crate::io::{BLOCK_BYTES, Clock};
 use crate::log::format::batch::BatchHeader;
 use crate::log::format::segment::Segment;
 use crate::sizes::scanned_chunk_bytes;
 use crate::transaction::memory_limit;
+
+/// How long a thread waits that gives way to another one, before it looks again.
+const WAY_PAUSE: Duration = Duration::from_micros(100);
 
 /// The scan of all generations, shared by its threads.
 pub(crate) struct LogScan {
     pub(crate) generations: Vec<GenerationScan>,
     /// Records that it covers are checked and not replayed.
     pub(crate) base: Base,
+    /// What the checkpoint holds, whatever is replayed: the log may be given up to behind the parts of that.
+    pub(crate) held: Base,
     /// Batches that were closed later are told apart ([`Tally::late`](super::tally::Tally::late)).
     pub(crate) time: WallTime,
     /// How many more bytes may be kept for the second pass.
     keep_bytes: AtomicU64,
+    /// How many threads read or replay just now.
+    at_work: AtomicUsize,
+    clock: Arc<dyn Clock>,
     done_bytes: AtomicU64,
     total_bytes: u64,
     progress: Option<ProgressReporter>,
+}
+
+/// A thread that reads or replays.
+pub(crate) struct AtWork<'s>(&'s AtomicUsize);
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Batches that were read and not checked yet.
@@ -56,8 +74,14 @@ pub(crate) struct Chunk {
 }
 
 impl LogScan {
-    /// Returns a scan that has read nothing. Records that `base` covers will not be replayed.
-    pub(crate) fn new(generations: Vec<GenerationScan>, base: Base, time: WallTime, config: &Config) -> Arc<LogScan> {
+    /// Returns a scan that has read nothing. Records that `base` covers will not be replayed; the checkpoint holds what `held`
+    /// covers.
+    pub(crate) fn new(
+        generations: Vec<GenerationScan>,
+        (base, held): (Base, Base),
+        time: WallTime,
+        config: &Config,
+    ) -> Arc<LogScan> {
         let ascend = generations.is_sorted_by_key(|generation| generation.layout.generation);
         assert!(ascend, "generations are read from the oldest to the newest");
         let older = generations.iter().rev().skip(1);
@@ -69,8 +93,11 @@ impl LogScan {
         Arc::new(LogScan {
             generations,
             base,
+            held,
             time,
             keep_bytes: AtomicU64::new(memory_limit::log_kept_bytes(config)),
+            at_work: AtomicUsize::new(0),
+            clock: config.environment.clock.clone(),
             done_bytes: AtomicU64::new(0),
             total_bytes,
             progress: ProgressReporter::of(config),
@@ -98,6 +125,21 @@ impl LogScan {
         RecoveryError::Damaged { path: segment.path.clone(), position: segment.header.position(offset), offset, what }
     }
 
+    /// Waits a moment, if another thread is at work; returns whether it did.
+    pub(crate) fn gives_way(&self) -> bool {
+        let gives_way = self.at_work.load(Ordering::Acquire) > 0;
+        if gives_way {
+            self.clock.sleep(WAY_PAUSE);
+        }
+        gives_way
+    }
+
+    /// A thread is at work for as long as the answer lives.
+    pub(crate) fn work(&self) -> AtWork<'_> {
+        self.at_work.fetch_add(1, Ordering::AcqRel);
+        AtWork(&self.at_work)
+    }
+
     /// Returns the segment to read from next: of all streams that which was read up to the least stamp, where nobody reads
     /// from it
     /// just now.
@@ -112,8 +154,8 @@ impl LogScan {
                     first = Some((at, SegmentId { generation, stream, index: begin }));
                 }
             }
-            // Every later stamp is greater.
-            if first.is_some_and(|((is_busy, _), _)| !is_busy) {
+            // Every later stamp is greater, and may change what is not read yet.
+            if first.is_some() {
                 break;
             }
         }

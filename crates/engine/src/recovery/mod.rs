@@ -12,7 +12,7 @@
 //! 4. **Persist**: the tails are written again and synced, then the generation is frozen in the manifest and the next one
 //!    begins. From here on the decision stands, whatever happens ([`freeze`]). Where the database is taken back to an
 //!    epoch ([`until`]), that is a part of the decision: nothing later ever counts again.
-//! 5. **Replay** what waited for the cut ([`second_pass`]), by last writer wins, and what is in parts ([`parts_pass`]); then the
+//! 5. **Replay** what waited for the cut ([`second_pass`]), by last writer wins; then the
 //!    machines merge.
 //! 6. **Check** the result ([`postconditions`]). To [`verify`] a database is another thing: to read all of it, for people.
 //!
@@ -38,7 +38,7 @@ mod freeze;
 mod generation_scan;
 pub(crate) mod indexes;
 mod log_scan;
-mod parts_pass;
+mod parts;
 mod postconditions;
 pub(crate) mod replay;
 mod report;
@@ -110,7 +110,8 @@ pub(crate) fn run(
 
     let waiting = Arc::new(WaitingDeltas::new());
     let machines = ValueMachine::for_threads(store, config, &waiting)?;
-    let (mut scanned, machines) = first_pass::run(config, generations, base, WallTime(u64::MAX), machines)?;
+    let bases = (base.clone(), base);
+    let (mut scanned, machines) = first_pass::run(config, generations, bases, WallTime(u64::MAX), machines)?;
     report.scan_seconds = watch.lap();
 
     let verdicts = judge_all(&scanned)?;
@@ -118,9 +119,8 @@ pub(crate) fn run(
     report.persist_seconds = watch.lap();
 
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
-    let (deferred, mut in_parts) = (std::mem::take(&mut scanned.deferred), std::mem::take(&mut scanned.in_parts));
-    let (second, machines) = second_pass::run(config, &scanned.scan, deferred, crashed, machines, &mut in_parts)?;
-    let machines = parts_pass::run(config, &scanned.scan, in_parts, &scanned.scan.base, machines)?;
+    let deferred = std::mem::take(&mut scanned.deferred);
+    let (second, machines) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
     second_pass::merge(config, machines)?;
     postconditions::expect_bases(store, &waiting)?;
     // Nobody is at work: frees all that the threads left behind.
@@ -155,11 +155,10 @@ pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Resul
     base.load(config, manifest, store)?;
     let waiting = Arc::new(WaitingDeltas::new());
     let machines = ValueMachine::for_threads(store, config, &waiting)?;
-    let (mut scanned, machines) = first_pass::run(config, generations, base, WallTime(u64::MAX), machines)?;
+    let bases = (base.clone(), base);
+    let (scanned, machines) = first_pass::run(config, generations, bases, WallTime(u64::MAX), machines)?;
     judge_all(&scanned)?;
     assert!(scanned.deferred.is_empty(), "only a generation that crashed defers");
-    let in_parts = std::mem::take(&mut scanned.in_parts);
-    let machines = parts_pass::run(config, &scanned.scan, in_parts, &scanned.scan.base, machines)?;
     let mut report = RecoveryReport::default();
     describe(&mut report, config, &scanned, &Tally::default());
     second_pass::merge(config, machines)?;
@@ -232,13 +231,12 @@ fn read_and_judge(
     base: Base,
     time: WallTime,
 ) -> Result<(ScannedLog, Vec<Verdict>), RecoveryError> {
-    let (mut scanned, machines) = first_pass::read(config, generations, base, time)?;
+    let bases = (base, Base::of(manifest));
+    let (mut scanned, machines) = first_pass::read(config, generations, bases, time)?;
     let verdicts = judge_all(&scanned)?;
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
-    let (deferred, mut in_parts) = (std::mem::take(&mut scanned.deferred), std::mem::take(&mut scanned.in_parts));
-    let (second, machines) = second_pass::run(config, &scanned.scan, deferred, crashed, machines, &mut in_parts)?;
-    // Whatever is counted here, parts need not be there any more of what the checkpoint holds.
-    parts_pass::run(config, &scanned.scan, in_parts, &Base::of(manifest), machines)?;
+    let deferred = std::mem::take(&mut scanned.deferred);
+    let (second, _) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
     if let Some(last) = scanned.tallies.last_mut() {
         last.add(&second);
     }

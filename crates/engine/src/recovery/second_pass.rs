@@ -13,8 +13,8 @@ use super::cut::Verdict;
 use super::faults;
 use super::generation_scan::{ReadBatch, SegmentId};
 use super::log_scan::LogScan;
-use super::parts_pass::LivingInParts;
-use super::replay::machine::{ReplayBatch, ReplayMachine};
+use super::parts;
+use super::replay::machine::ReplayMachine;
 use super::report::ProgressReporter;
 use super::tally::Tally;
 use super::workers::{self, Work};
@@ -44,14 +44,13 @@ struct SecondPass<R: RecoveryRule> {
 }
 
 /// Replays what `deferred` holds and the cut of the generation that crashed lets live, with a thread for each of `machines`;
-/// returns what that was, and the machines. What is in parts is only noted.
+/// returns what that was, and the machines.
 pub(super) fn run<M: ReplayMachine>(
     config: &Config,
     scan: &Arc<LogScan>,
     deferred: Vec<Deferred>,
     crashed: Option<&Verdict>,
     machines: Vec<M>,
-    in_parts: &mut Vec<LivingInParts>,
 ) -> Result<(Tally, Vec<M>), RecoveryError> {
     let Some(verdict) = crashed else {
         assert!(deferred.is_empty(), "only a generation that crashed defers");
@@ -60,7 +59,7 @@ pub(super) fn run<M: ReplayMachine>(
     let crashed = &scan.generations.last().expect("the generation that crashed was read").layout;
     with_rule!(crashed.protocol, Rule => {
         let cut = verdict.cut::<Rule>(crashed.floor);
-        run_by::<Rule, M>(config, scan, deferred, cut, machines, in_parts)
+        run_by::<Rule, M>(config, scan, deferred, cut, machines)
     })
 }
 
@@ -71,7 +70,6 @@ pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
     deferred: Vec<Deferred>,
     cut: R::Cut,
     machines: Vec<M>,
-    in_parts: &mut Vec<LivingInParts>,
 ) -> Result<(Tally, Vec<M>), RecoveryError> {
     let is_open = |deferred: &Deferred| scan.generations[deferred.segment.generation].frozen.is_none();
     assert!(deferred.iter().all(is_open), "a frozen generation defers nothing");
@@ -79,15 +77,13 @@ pub(super) fn run_by<R: RecoveryRule, M: ReplayMachine>(
     assert!(deferred.iter().all(|deferred| certain(deferred) <= cut), "what was certain lies beyond the cut {cut:?}");
     let total: u64 = deferred.iter().map(|deferred| deferred.record_bytes).sum();
     let pass = Arc::new(SecondPass::<R> { scan: scan.clone(), deferred, cut, next: AtomicUsize::new(0) });
-    let replay =
-        |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default(), in_parts: Vec::new() };
+    let replay = |machine| DeferredReplay { pass: pass.clone(), machine, tally: Tally::default() };
     let finished = workers::run(&config.environment, machines.into_iter().map(replay).collect())?;
     if let Some(progress) = ProgressReporter::of(config) {
         progress.report(RecoveryPhase::Replay, total, total);
     }
     let mut replayed = Tally::default();
     finished.iter().for_each(|finished| replayed.add(&finished.tally));
-    finished.iter().for_each(|finished| in_parts.extend(&finished.in_parts));
     Ok((replayed, finished.into_iter().map(|finished| finished.machine).collect()))
 }
 
@@ -101,7 +97,6 @@ struct DeferredReplay<R: RecoveryRule, M> {
     pass: Arc<SecondPass<R>>,
     machine: M,
     tally: Tally,
-    in_parts: Vec<LivingInParts>,
 }
 
 impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
@@ -134,10 +129,7 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
             if counts && !lives(&certain) && lives(&self.pass.cut) {
                 self.tally.replay(&order, record.len() as u64);
                 self.tally.note_closed(order.epoch, header.closed, scan.time);
-                match LivingInParts::of(deferred.segment, offset, &record) {
-                    Some(in_parts) => self.in_parts.push(in_parts),
-                    None => machine.replay(&record),
-                }
+                parts::replay(scan, (deferred.segment, offset), &record, &mut machine)?;
             }
         }
         assert_eq!(records.sound_bytes(), bytes.len(), "both passes find the same records");

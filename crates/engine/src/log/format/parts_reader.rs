@@ -2,7 +2,8 @@
 //! a time, and gives their writes.
 //!
 //! Invariants:
-//! - No more is in memory than one part, the longest write, and the places of the parts: 8 bytes each.
+//! - No more is in memory than one part, the longest write, and the places of the parts. Of parts that are sound and hold
+//!   something else than writes, all are, until that is found.
 //! - A part is taken only if its checksum holds for its place, it has the number of the transaction, and its bytes go on where
 //!   those of the part before ended. All of them together have the length and the checksum that the record names.
 //! - Whoever acts on writes as they come has to undo them where a later part is unsound: it fails then.

@@ -31,6 +31,9 @@ pub(crate) trait ReplayMachine: Send + 'static {
     /// Begins a batch.
     fn batch(&mut self) -> Self::Batch<'_>;
 
+    /// Whether so much waits for what is yet to be replayed that only one machine of the store is to go on.
+    fn is_ahead(&self) -> bool;
+
     /// Takes one bounded step of the merge; returns whether there is more to do.
     fn merge(&mut self) -> bool;
 }
@@ -59,6 +62,10 @@ impl ReplayMachine for NullMachine {
     type Batch<'m> = NullMachine;
 
     const NEEDS: ReplayOrder = ReplayOrder::Unknown;
+
+    fn is_ahead(&self) -> bool {
+        false
+    }
 
     fn batch(&mut self) -> NullMachine {
         NullMachine

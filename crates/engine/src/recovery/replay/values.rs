@@ -29,14 +29,16 @@ use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::RecordReader;
 use crate::log::protocol::replay_order::ReplayOrder;
 use crate::recovery::{faults, workers};
-use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_max};
+use crate::sizes::{replay_handled_bytes_max, replay_purges_per_step, replay_waiting_bytes_max, replay_waiting_max};
 use crate::table::store::{RecordTree, Store};
 use crate::transaction::critical;
-use crate::transaction::memory_limit::MemoryLimit;
+use crate::transaction::memory_limit::{MemoryLimit, log_kept_bytes};
 
 /// A machine for values.
 pub(crate) struct ValueMachine {
     waiting: Arc<WaitingDeltas>,
+    /// It is ahead where more waits.
+    waiting_bytes_max: u64,
     memory: MemoryLimit,
     participant: Participant,
     trees: Trees,
@@ -62,6 +64,7 @@ impl ValueMachine {
         let (participant, memory) = (workers::register(store)?, MemoryLimit::new(store.epochs(), config));
         Ok(ValueMachine {
             waiting: waiting.clone(),
+            waiting_bytes_max: replay_waiting_bytes_max().min(log_kept_bytes(config)),
             memory,
             participant,
             trees: Trees { store: store.clone(), known: Vec::new() },
@@ -90,6 +93,10 @@ impl ReplayMachine for ValueMachine {
 
     /// The last writer of a key wins.
     const NEEDS: ReplayOrder = ReplayOrder::PerKey;
+
+    fn is_ahead(&self) -> bool {
+        self.waiting.memory_bytes() > self.waiting_bytes_max
+    }
 
     fn batch(&mut self) -> ValueBatch<'_> {
         assert!(!self.is_merging, "no machine replays when the merge has begun");

@@ -3,11 +3,16 @@
 //! Invariants:
 //! - Whoever adds, takes or drops what waits for a record holds the record's lock, and the record is marked exactly as long as
 //!   something waits for it. So a row for which nothing waits costs no look-up here.
-//! - What waits for a row is newer than the row.
-//! - Memory: records are read in the order of their stamps, about, so that what waits is at most a few chunks of log, and what
-//!   waits for the second pass.
+//! - What waits for a row is newer than the row. Of what waits the oldest is looked at and nothing else: many changes of one row
+//!   may wait.
+//! - Memory: records are read in the order of their stamps, about. Where more waits than a bound, one thread alone goes on
+//!   (first_pass.rs).
 //!
 //! Absent: the law (machine.rs).
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
 use osier_memory::{AddressMap, Held, Pin, Record, VersionBox};
@@ -22,20 +27,29 @@ const SHARDS: usize = 64;
 /// What changed in a version.
 struct Waiting {
     base: Stamp,
-    stamp: Stamp,
     body: Box<[u8]>,
+}
+
+impl Waiting {
+    /// What it takes of memory, about.
+    fn memory_bytes(&self) -> u64 {
+        (2 * size_of::<(Stamp, Waiting)>() + self.body.len()) as u64
+    }
 }
 
 /// All that waits for one record.
 struct Row {
     table: TableId,
     key: Box<[u8]>,
-    waiting: Vec<Waiting>,
+    /// By the stamps of those that changed the row.
+    waiting: BTreeMap<Stamp, Waiting>,
 }
 
 /// What waits, of all rows of a store. Machines share it. Records have one address as long as machines replay.
 pub(crate) struct WaitingDeltas {
     shards: Box<[Mutex<AddressMap<Row>>]>,
+    /// What waits takes so much memory, about.
+    bytes: AtomicU64,
 }
 
 /// A row that was changed after the version that there is of it, if there is one.
@@ -59,7 +73,12 @@ pub(crate) struct Settled {
 impl WaitingDeltas {
     /// Returns a place where nothing waits.
     pub(crate) fn new() -> WaitingDeltas {
-        WaitingDeltas { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        WaitingDeltas { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), bytes: AtomicU64::new(0) }
+    }
+
+    /// Returns how much memory what waits takes, about.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     fn shard(&self, address: usize) -> &Mutex<AddressMap<Row>> {
@@ -70,9 +89,10 @@ impl WaitingDeltas {
     /// Lets a delta of a row of `table` wait for its record, whose lock the caller holds. It may wait there already.
     pub(crate) fn add(&self, table: TableId, (record, key): (Held<Record>, &[u8]), stamp: Stamp, delta: Delta<'_>) {
         let mut rows = lock(self.shard(record.address()));
-        let row = rows.entry(record.address()).or_insert_with(|| Row { table, key: key.into(), waiting: Vec::new() });
-        if row.waiting.iter().all(|waiting| waiting.stamp != stamp) {
-            row.waiting.push(Waiting { base: delta.base, stamp, body: delta.body.into() });
+        let row = || Row { table, key: key.into(), waiting: BTreeMap::new() };
+        if let Entry::Vacant(place) = rows.entry(record.address()).or_insert_with(row).waiting.entry(stamp) {
+            let waiting = place.insert(Waiting { base: delta.base, body: delta.body.into() });
+            self.bytes.fetch_add(waiting.memory_bytes(), Ordering::Relaxed);
         }
     }
 
@@ -87,15 +107,14 @@ impl WaitingDeltas {
     ) -> Settled {
         let mut rows = lock(self.shard(record.address()));
         let row = rows.get_mut(&record.address()).expect("something waits for a record that is marked");
-        loop {
-            row.waiting.retain(|waiting| faults::still_waits(waiting.stamp > stamp));
-            let is_next = |waiting: &&Waiting| waiting.base == stamp;
-            let (Some(next), Some(base)) = (row.waiting.iter().find(is_next), &version) else { break };
-            let Some(changed) = applied(pin, next.stamp, Delta { base: next.base, body: &next.body }, base.bytes())
-            else {
-                break;
-            };
-            (stamp, version) = (next.stamp, Some(changed));
+        while let Some(oldest) = row.waiting.first_entry() {
+            if faults::still_waits(*oldest.key() > stamp) {
+                let (next, Waiting { base, body }) = (*oldest.key(), oldest.get());
+                let Some(old) = version.as_ref().filter(|_| *base == stamp) else { break };
+                let Some(changed) = applied(pin, next, Delta { base: *base, body }, old.bytes()) else { break };
+                (stamp, version) = (next, Some(changed));
+            }
+            self.bytes.fetch_sub(oldest.remove().memory_bytes(), Ordering::Relaxed);
         }
         let is_waited_for = !row.waiting.is_empty();
         if !is_waited_for {
@@ -109,8 +128,7 @@ impl WaitingDeltas {
         let mut left = Vec::new();
         for shard in &self.shards {
             left.extend(lock(shard).values().map(|row| {
-                let oldest = row.waiting.iter().min_by_key(|waiting| waiting.stamp);
-                let Waiting { base, stamp, .. } = oldest.expect("something waits for it");
+                let (stamp, Waiting { base, .. }) = row.waiting.first_key_value().expect("something waits for it");
                 WithoutBase { table: row.table, key: row.key.clone(), base: *base, stamp: *stamp }
             }));
         }

@@ -13,6 +13,7 @@ use crate::io::BLOCK_BYTES;
 use crate::log::format::LogIdentity;
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::payload::delta::Delta;
+use crate::log::format::payload::in_parts::InParts;
 use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::{self, Entry};
 use crate::recovery::postconditions::expect_bases;
@@ -131,4 +132,19 @@ fn what_waits_for_a_row_that_is_gone_or_a_table_that_was_dropped_is_none() {
     replay.write(TABLE, &key(), Change::Delete);
     replay.write(TableId(TABLE.0 + 1), &key(), delta(Stamp(5)));
     replay.ended().unwrap();
+}
+
+/// Its checksum holds, and what it names cannot be: no such place is in the log.
+#[test]
+fn a_record_that_names_impossible_parts_is_damage() {
+    for last in [4000, 8192, 1_000_000, u64::MAX - 7] {
+        let (world, first) = (World::new(Protocol::Serial, 1), LogOffset(64));
+        let named = InParts { first, last: LogOffset(last), bytes: 90, parts: 2, checksum: 7 };
+        let mut log = world.writer(0);
+        log.batch(&[put(1, 0, "a", "first")])
+            .batch(&[Txn { in_parts: Some(named), ..put(2, 0, "b", "second") }])
+            .flush();
+        let error = world.recover().map(drop).unwrap_err();
+        assert!(matches!(error, RecoveryError::Damaged { .. }), "{last}: {error}");
+    }
 }

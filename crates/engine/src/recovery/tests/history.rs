@@ -78,7 +78,7 @@ impl Model {
         let base = writes.keys().map(stamp_of).max().unwrap().max(raw_dep);
         let stamp = base.max(self.streams[at].stamp) + 1;
         self.last.extend(writes.keys().map(|key| (key.clone(), stamp)));
-        let txn = Txn { stamp, raw_dep, writes: writes.into_iter().collect() };
+        let txn = Txn { stamp, raw_dep, writes: writes.into_iter().collect(), in_parts: None };
         let committed = Committed { txn, read_from };
         self.streams[at].stamp = stamp;
         self.streams[at].open.push(committed.clone());

@@ -14,7 +14,6 @@ use crate::ids::{Stamp, WallTime};
 use crate::log::format::dependency::Dependency;
 use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence, with_rule};
 use crate::log::protocol::replay_order::ReplayOrder;
-use crate::recovery::base::Base;
 use crate::recovery::first_pass::SegmentReader;
 use crate::recovery::log_scan::LogScan;
 use crate::recovery::replay::machine::{NullMachine, expect_order};
@@ -143,7 +142,7 @@ fn a_vector_decides_in_both_passes_what_a_scalar_would_decide_otherwise() {
 
     let (store, config) = (Store::new(Epochs::new(4)), &world.config);
     let generations = find_generations(&world.disk, world.home(), &world.manifest(), NEVER).unwrap();
-    let scan = LogScan::new(generations, Base::default(), WallTime(u64::MAX), config);
+    let scan = LogScan::new(generations, Default::default(), WallTime(u64::MAX), config);
     let mut reader =
         SegmentReader::new(&scan, ValueMachine::new(&store, config, &Arc::new(WaitingDeltas::new())).unwrap());
     while let Some(segment) = scan.claim() {
@@ -158,8 +157,7 @@ fn a_vector_decides_in_both_passes_what_a_scalar_would_decide_otherwise() {
     let cut = verdict.cut::<VectorRule>(Stamp::ZERO);
     let deferred = std::mem::take(&mut reader.deferred);
     let machines = vec![reader.machine];
-    let (tally, machines) =
-        second_pass::run_by::<VectorRule, _>(config, &scan, deferred, cut, machines, &mut Vec::new()).unwrap();
+    let (tally, machines) = second_pass::run_by::<VectorRule, _>(config, &scan, deferred, cut, machines).unwrap();
     second_pass::merge(config, machines).unwrap();
     assert_eq!(tally.replayed, 3);
     assert_eq!(plain(&rows(&store)), [("a", "2"), ("b", "4"), ("c", "3"), ("d", "9")]);

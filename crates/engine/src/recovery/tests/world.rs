@@ -17,6 +17,7 @@ use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::in_parts::{self, InParts};
 use crate::log::format::payload::values::{self, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{RecordHeader, encode, encoded_len};
 use crate::log::format::segment::{self, FIRST_SEQUENCE, HEADER_BYTES, SegmentHeader, segment_path};
@@ -36,16 +37,18 @@ pub(super) struct Txn {
     pub(super) raw_dep: u64,
     /// `None` deletes.
     pub(super) writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// What its record names in place of the writes.
+    pub(super) in_parts: Option<InParts>,
 }
 
 /// A transaction that writes one row.
 pub(super) fn put(stamp: u64, raw_dep: u64, key: &str, row: &str) -> Txn {
-    Txn { stamp, raw_dep, writes: vec![(key.into(), Some(row.into()))] }
+    Txn { stamp, raw_dep, writes: vec![(key.into(), Some(row.into()))], in_parts: None }
 }
 
 /// A transaction that deletes one row.
 pub(super) fn delete(stamp: u64, raw_dep: u64, key: &str) -> Txn {
-    Txn { stamp, raw_dep, writes: vec![(key.into(), None)] }
+    Txn { stamp, raw_dep, writes: vec![(key.into(), None)], in_parts: None }
 }
 
 /// A disk with a database on it.
@@ -304,7 +307,11 @@ fn logged(txn: &Txn) -> Vec<LoggedWrite<'_>> {
 }
 
 fn encoded_as<D: Dependency>(txn: &Txn, raw_dep: D, seal: Seal) -> Vec<u8> {
-    encoded_writes(txn.stamp, raw_dep, &logged(txn), seal)
+    let Some(named) = txn.in_parts else { return encoded_writes(txn.stamp, raw_dep, &logged(txn), seal) };
+    let header = header(txn.stamp, raw_dep, txn.writes.len());
+    let mut bytes = vec![0; encoded_len(&header, in_parts::ENCODED_BYTES)];
+    encode(&mut bytes, &header, PayloadKind::InParts, seal, |payload| named.encode(payload));
+    bytes
 }
 
 fn encoded_fixed(txn: &Txn, seal: Seal) -> Vec<u8> {

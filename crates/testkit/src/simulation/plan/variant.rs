@@ -44,6 +44,7 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         scanned_chunk_bytes: one(rng, &[PAGE_BYTES as u64, 4 * PAGE_BYTES as u64, SHIPPED.scanned_chunk_bytes]),
         replay_waiting_max: one(rng, &[1, 4, SHIPPED.replay_waiting_max]),
         replay_handled_bytes_max: one(rng, &[1, 1000, SHIPPED.replay_handled_bytes_max]),
+        replay_waiting_bytes_max: one(rng, &[0, 0, 500, SHIPPED.replay_waiting_bytes_max]),
         replay_purges_per_step: one(rng, &[1, 3, SHIPPED.replay_purges_per_step]),
         indexed_range_rows: one(rng, &[1, 4, SHIPPED.indexed_range_rows]),
         indexed_chunk_entries: indexed_sampled_one_in * one(rng, &[1, 3, 100]),
