@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, Until};
 use osier::inspect::{Detail, dump, verify};
 use osier::salvage::{LostRows, RowName};
 use osier::table::{KeyRange, Schema, Type, Value};
@@ -404,6 +404,35 @@ fn without_a_manifest_rows_are_left() {
     assert!(error.to_string().contains("MANIFEST"), "{error}");
     let (report, target) = salvaged(&home, "manifest-rows", true).unwrap();
     assert_eq!((count(&target), report.tables[0].rows), (60, 55), "{report}");
+}
+
+/// What was given up does not take the place of what was changed later.
+#[test]
+fn what_was_given_up_is_no_row() {
+    let home = directory("given-up");
+    let (db, table) = open(&home);
+    let row = |n| [Value::Int(1), Value::Int(n), Value::Text("as long as a row that is changed and not replaced")];
+    let receipt = db.run(|tx| tx.insert(&table, &row(0))).unwrap().1;
+    receipt.wait().unwrap();
+    // What comes now is of a later epoch.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    db.run(|tx| tx.upsert(&table, &row(666))).unwrap().1.wait().unwrap();
+    db.close().unwrap();
+    let (db, table) = open_with(Config { until: Some(Until::Epoch(receipt.epoch())), ..config(&home) });
+    let n = table.column("n").unwrap();
+    for value in [7, 8, 9] {
+        db.run(|tx| tx.update(&table, &[Value::Int(1)], &[(n, Value::Int(value))])).unwrap().1.wait().unwrap();
+    }
+    db.close().unwrap();
+    for is_rows in [false, true] {
+        let (report, target) = salvaged(&home, &format!("given-up-{is_rows}"), is_rows).unwrap();
+        let (db, table) = open(&target);
+        let read = |tx: &osier::Transaction<'_>| -> Result<_, Error> {
+            Ok(tx.get(&table, &[Value::Int(1)])?.map(|row| row.int(n)))
+        };
+        assert_eq!(db.run(read).unwrap().0, Some(9), "{report}");
+        assert!(report.outdated.is_empty(), "{report}");
+    }
 }
 
 /// What the manifest needs no more is left out, unless something that the checkpoint held is lost.

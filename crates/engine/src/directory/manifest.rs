@@ -364,6 +364,11 @@ impl Manifest {
         stream_directory(&self.directory(home, layout.streams[stream.0 as usize]), stream)
     }
 
+    /// Returns what was written down of a generation that has ended and whose log is still there.
+    pub fn frozen_generation(&self, generation: Generation) -> Option<&FrozenGeneration> {
+        self.frozen.iter().find(|frozen| frozen.layout.generation == generation)
+    }
+
     /// Returns where the directory of this index lies, as far as an open has located it; else where it was.
     pub fn directory(&self, home: &Path, index: u32) -> PathBuf {
         match &self.directories[index as usize].path {

@@ -128,7 +128,7 @@ fn files_fit(source: &Source<'_>, target: &Path, index: &Index, pieces: &[Piece]
 /// The first segment that the database needs of the stream of `entry`.
 fn first_sequence(now: &Manifest, generation: Generation, entry: &ListedFile) -> Option<u64> {
     let stream: usize = entry.name.parent()?.to_str()?.strip_prefix("stream-")?.parse().ok()?;
-    match now.frozen.iter().find(|frozen| frozen.layout.generation == generation) {
+    match now.frozen_generation(generation) {
         Some(frozen) => Some(frozen.streams.get(stream)?.first_sequence),
         None => Some(now.begins.get(stream)?.sequence),
     }

@@ -47,7 +47,8 @@ impl FoundInParts {
         report: &mut SalvageReport,
     ) -> Result<(), RecoveryError> {
         for (segment, record) in &self.records {
-            let source = FoundStream { disk, found: self, segment: *segment, open: RefCell::new(None) };
+            let source =
+                FoundStream { disk, found: self, segment: *segment, record: record.offset, open: RefCell::new(None) };
             match parts_reader::for_each_write(&source, record, |_| {}) {
                 Ok(()) => {
                     let mut replay = machine.batch();
@@ -70,6 +71,7 @@ struct FoundStream<'f> {
     found: &'f FoundInParts,
     /// The one with the record.
     segment: usize,
+    record: LogOffset,
     /// The one that was read last.
     open: RefCell<Option<(usize, Segment)>>,
 }
@@ -107,8 +109,11 @@ impl PartSource for FoundStream<'_> {
     }
 
     fn damaged(&self, offset: LogOffset, what: String) -> RecoveryError {
-        let (path, header) = &self.found.segments[self.holding(offset).unwrap_or(self.segment)];
-        let position = header.position(offset.max(header.base));
-        RecoveryError::Damaged { path: path.clone(), position, offset, what }
+        let (holding, offset, what) = match self.holding(offset) {
+            Some(holding) => (holding, offset, what),
+            None => (self.segment, self.record, format!("it names a part at {offset}: {what}")),
+        };
+        let (path, header) = &self.found.segments[holding];
+        RecoveryError::Damaged { path: path.clone(), position: header.position(offset), offset, what }
     }
 }

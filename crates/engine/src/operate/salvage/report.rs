@@ -182,7 +182,7 @@ impl fmt::Display for SalvageReport {
         for row in &self.outdated {
             writeln!(
                 f,
-                "  outdated {row}: what changed in it later can be read, the version in which it changed cannot"
+                "  outdated {row}: what changed in it later can be read, the version in which it changed cannot or does not count"
             )?;
         }
         if let Some(cut) = self.cut {

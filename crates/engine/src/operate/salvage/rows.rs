@@ -1,4 +1,5 @@
-//! Reads every row that is still readable, in its newest version. No cut applies, so the result is not consistent.
+//! Reads every row that is still readable, in its newest version. What frozen generations gave up does not count, where there is
+//! a manifest that says what that was; for the last one there is no cut, so the result is not consistent.
 //!
 //! Invariants:
 //! - A row comes from a sound block of a checkpoint part or a sound record of the log, of one database.
@@ -21,7 +22,7 @@ use crate::checkpoint::files;
 use crate::checkpoint::format::PartIdentity;
 use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
-use crate::directory::manifest::Manifest;
+use crate::directory::manifest::{FrozenGeneration, Manifest};
 use crate::error::{Error, RecoveryError, SalvageError};
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp};
 use crate::io::{Disk, OpenMode};
@@ -31,6 +32,7 @@ use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::{Entry, RecordHeader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment};
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::recovery::chain::Chain;
 use crate::recovery::replay::machine::{ReplayBatch, ReplayMachine};
 use crate::recovery::replay::values::ValueMachine;
@@ -43,6 +45,8 @@ struct Reader<'r> {
     database: Option<DatabaseId>,
     /// What tells which files are superseded; `None` where all are read.
     manifest: Option<(&'r Manifest, &'r Path)>,
+    /// What tells which records of frozen generations count.
+    judge: Option<&'r Manifest>,
     machine: ValueMachine,
     report: &'r mut SalvageReport,
     in_parts: FoundInParts,
@@ -61,8 +65,16 @@ pub(super) fn read(damaged: &Config, store: &Store, report: &mut SalvageReport) 
         .into_iter()
         .partition(|path| missing.iter().any(|(part, ..)| part.file_name() == path.file_name()));
     let before = report.damages.len();
-    let mut reader =
-        Reader { disk, database, manifest: None, machine, report, in_parts: FoundInParts::default(), files: 0 };
+    let mut reader = Reader {
+        disk,
+        database,
+        manifest: None,
+        judge: manifest.as_ref(),
+        machine,
+        report,
+        in_parts: FoundInParts::default(),
+        files: 0,
+    };
     for path in &named {
         let expected = missing.extract_if(.., |(part, ..)| part.file_name() == path.file_name()).next();
         reader.part(path, expected.map(|(_, part, _)| part))?;
@@ -119,6 +131,16 @@ fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Gene
     let mut directories = (0..manifest.directories.len() as u32).map(|index| manifest.directory(home, index));
     let known = directories.find(|known| absolute(known) == absolute(directory));
     known.is_some_and(|known| !manifest.needs(home, &known.join(stream), generation, sequence))
+}
+
+/// Whether a record counts as committed: what a frozen generation gave up does not, of others nobody knows.
+fn counts(frozen: Option<&FrozenGeneration>, record: &RecordHeader<Stamp>) -> bool {
+    frozen.is_none_or(|frozen| {
+        let lives = with_rule!(frozen.layout.protocol, Rule => {
+            Rule::lives(record.stamp, &record.raw_dep, &Rule::frozen(frozen))
+        });
+        lives && record.epoch <= frozen.until
+    })
 }
 
 impl Reader<'_> {
@@ -223,12 +245,16 @@ impl Reader<'_> {
     /// Replays the records of a batch up to the first that is unsound; returns where that is and what is wrong. A segment does
     /// not say which protocol wrote it, and there may be no manifest that does: records depend on a stamp under all of them.
     fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
+        let frozen = self.judge.and_then(|manifest| manifest.frozen_generation(header.log.generation()));
         let mut replay = self.machine.batch();
         let mut records = Records::<Stamp>::new(&header.log, offset, bytes);
         while let Some((offset, entry)) = records.next() {
             match entry {
                 Ok(Entry::Record(record)) => {
                     self.report.records += 1;
+                    if !counts(frozen, &record.header()) {
+                        continue;
+                    }
                     if let PayloadReader::InParts(named) = record.payload() {
                         let RecordHeader { stamp, epoch, write_count: writes, .. } = record.header();
                         // Its first parts may be given up, and every row that it left was read.
