@@ -119,6 +119,29 @@ fn at_the_limit_only_growth_is_refused() {
     assert!(fill(&mut session, &table, 1000) > rows / 10 * 8, "about as much fits as before");
 }
 
+/// The keys and nodes of its new rows are there before it commits, in one record or in parts.
+#[test]
+fn one_transaction_does_not_pass_the_limit() {
+    for log_bytes_max in [64 << 20, 1 << 20] {
+        let mut config = config(&directory(&format!("one-{log_bytes_max}")), Protocol::Serial);
+        (config.transaction_log_bytes_max, config.ring_bytes) = (log_bytes_max, 4 * log_bytes_max);
+        config.segment_bytes = 2 * config.ring_bytes as u64;
+        let db = Database::open(config).expect("opened");
+        let schema =
+            Schema::builder("numbers").column("id", Type::Int64).primary_key(["id"]).build().expect("a schema");
+        let table = db.create_table(schema).expect("a table");
+        let insert = |tx: &Transaction<'_>| (0..100_000).try_for_each(|id| tx.insert(&table, &[Value::Int(id)]));
+        let outcome = db.session().expect("a session").run(insert).map(|_| ());
+        assert!(is_refused(&outcome));
+        // Transactions that begin later purge its keys.
+        eventually("what it took comes back", || {
+            db.run(|tx| tx.get(&table, &[Value::Int(0)]).map(drop)).expect("a read");
+            used(&db) < LIMIT
+        });
+        db.close().expect("closed");
+    }
+}
+
 #[test]
 fn an_idle_session_does_not_keep_what_it_deleted() {
     let db = Database::open(config(Path::new("unused"), Protocol::None)).expect("a database");

@@ -107,7 +107,8 @@ impl Acknowledger {
         self.signals.iter().for_each(|signal| signal.wake());
     }
 
-    /// Wakes the loggers of streams that stayed behind `stamp`: they may have a marker to write. One that rests has records.
+    /// Wakes the loggers of streams that stayed behind `stamp`: they may have a marker to write. One that rests looks when
+    /// its rest is over.
     pub(crate) fn wake_laggards(&self, stamp: Stamp) {
         for (stream, signal) in self.signals.iter().enumerate() {
             if self.watermark.dsn(StreamId(stream as u32)) < stamp {

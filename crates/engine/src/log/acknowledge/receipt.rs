@@ -131,6 +131,9 @@ impl Receipt {
     }
 
     /// Whether everything it wrote and read is durable. Fails where it never will be: the log failed or was closed before.
+    ///
+    /// To ask is not to wait: where the processors are short, a record that nobody waits for is written up to 2 ms later. Who has
+    /// nothing else to do calls [`wait`](Receipt::wait) or awaits the receipt.
     pub fn is_acknowledged(&self) -> Result<bool, LogError> {
         let Some(SessionShare { loggers }) = self.share.as_deref() else { return Ok(true) };
         let acknowledged = loggers.acknowledger().status(&self.outcome.requirement)?;

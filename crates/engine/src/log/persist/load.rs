@@ -35,7 +35,8 @@ impl ProcessorLoad {
         if passed >= WINDOW {
             let used = environment.spawn.processor_time().unwrap_or_default();
             let had = used.saturating_sub(self.used);
-            self.is_full = passed <= WINDOW_MAX && had * 100 >= passed * self.processors * SHARE_PERCENT;
+            let share = u128::from(self.processors * SHARE_PERCENT) * passed.as_nanos();
+            self.is_full = passed <= WINDOW_MAX && had.as_nanos() * 100 >= share;
             (self.looked_at, self.used) = (now, used);
         }
         self.is_full

@@ -16,6 +16,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use osier_memory::Batch;
@@ -171,11 +172,13 @@ impl<F: Frontier> Logger<F> {
         }
     }
 
-    /// When a batch with records is closed: at once, unless group commits are timed or the logger may rest.
+    /// When a batch with records is closed: at once, unless group commits are timed or the logger may rest, and nobody waits for
+    /// room.
     fn when_to_flush(&mut self) -> Move {
         let interval = self.log.settings.group_commit_interval;
         let stream = self.log.stream(self.id);
-        if self.log.is_closing() || stream.ring.pending_bytes() > stream.wake_bytes {
+        let is_hurried = stream.hurrying.load(Ordering::SeqCst) > 0;
+        if self.log.is_closing() || is_hurried || stream.ring.pending_bytes() > stream.wake_bytes {
             return Move::Flush;
         }
         let now = self.log.environment.clock.now();

@@ -15,11 +15,18 @@ use crate::ids::{LogOffset, Stamp};
 
 /// The transactions in parts of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct PartsHeld(Mutex<Vec<Entry>>);
+pub(crate) struct PartsHeld(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    list: Vec<Entry>,
+    /// How many there were: the number of the next one.
+    count: u64,
+}
 
 #[derive(Debug)]
 struct Entry {
-    hold: u64,
+    number: u64,
     /// Its first part is there or behind it.
     first: LogOffset,
     /// Of its record, once that is in the log.
@@ -31,16 +38,17 @@ struct Entry {
 #[must_use = "without it the log may be given up"]
 pub(crate) struct PartsHold {
     held: Arc<PartsHeld>,
-    hold: u64,
+    number: u64,
 }
 
 impl PartsHeld {
     /// Notes a transaction none of whose parts has a place before `end`, which is read after that.
     pub(crate) fn hold(self: &Arc<Self>, end: impl FnOnce() -> LogOffset) -> PartsHold {
-        let mut entries = lock(&self.0);
-        let hold = entries.last().map_or(0, |last| last.hold + 1);
-        entries.push(Entry { hold, first: end(), stamp: None });
-        PartsHold { held: Arc::clone(self), hold }
+        let Entries { list, count } = &mut *lock(&self.0);
+        let number = *count;
+        list.push(Entry { number, first: end(), stamp: None });
+        *count += 1;
+        PartsHold { held: Arc::clone(self), number }
     }
 
     /// Returns the least offset at or behind which all parts are that a checkpoint needs which holds everything up to stamp
@@ -51,12 +59,12 @@ impl PartsHeld {
             (Some(_), None) => false,
             (Some(stamp), Some(floor)) => stamp > floor,
         };
-        lock(&self.0).iter().filter(is_needed).map(|entry| entry.first).min()
+        lock(&self.0).list.iter().filter(is_needed).map(|entry| entry.first).min()
     }
 
     /// Forgets those whose first part may lie before `begin`: the log before that is given up.
     pub(crate) fn forget_before(&self, begin: LogOffset) {
-        lock(&self.0).retain(|entry| entry.first >= begin || entry.stamp.is_none());
+        lock(&self.0).list.retain(|entry| entry.first >= begin || entry.stamp.is_none());
     }
 }
 
@@ -64,14 +72,14 @@ impl PartsHold {
     /// Notes that the record that names the parts is in the log.
     pub(crate) fn committed(self, stamp: Stamp) {
         let mut entries = lock(&self.held.0);
-        let entry = entries.iter_mut().find(|entry| entry.hold == self.hold);
+        let entry = entries.list.iter_mut().find(|entry| entry.number == self.number);
         entry.expect("a transaction is noted until it has ended").stamp = Some(stamp);
     }
 }
 
 impl Drop for PartsHold {
     fn drop(&mut self) {
-        lock(&self.held.0).retain(|entry| entry.hold != self.hold || entry.stamp.is_some());
+        lock(&self.held.0).list.retain(|entry| entry.number != self.number || entry.stamp.is_some());
     }
 }
 
@@ -96,5 +104,18 @@ mod tests {
         assert_eq!(held.needed(Some(Stamp(1))), Some(LogOffset(8192)));
         first.committed(Stamp(71));
         assert_eq!(held.needed(None), None);
+    }
+
+    /// Between the commit and the end of its note the log may be given up to behind its parts.
+    #[test]
+    fn no_two_transactions_have_one_number() {
+        let held = Arc::new(PartsHeld::default());
+        let ending = held.hold(|| LogOffset(64));
+        lock(&held.0).list[0].stamp = Some(Stamp(7));
+        held.forget_before(LogOffset(128));
+        let next = held.hold(|| LogOffset(128));
+        drop(ending);
+        assert_eq!(held.needed(None), Some(LogOffset(128)));
+        next.committed(Stamp(8));
     }
 }

@@ -8,6 +8,7 @@
 //! Absent: what a stamp means (the protocols), and files (device.rs, preparer.rs).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use osier_memory::{Reservation, Ring};
 
@@ -31,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) counters: StreamCounters,
     /// Whose parts recovery may need.
     pub(crate) parts: Arc<PartsHeld>,
+    /// How many wait until less is on its way to the device.
+    pub(crate) hurrying: AtomicUsize,
 }
 
 impl Stream {

@@ -71,6 +71,7 @@ impl Log {
             wake_bytes: config.ring_bytes as u64 / if is_timed { 2 } else { 16 },
             counters: StreamCounters::default(),
             parts: Arc::default(),
+            hurrying: AtomicUsize::new(0),
         };
         let streams: Box<[Stream]> = (0..streams).map(stream).collect();
         let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
@@ -132,13 +133,16 @@ impl Log {
     /// no more than that.
     pub(crate) fn wait_until_calm(&self, stream: StreamId, bytes: u64) -> Result<(), LogError> {
         self.fail_in_child();
-        let Stream { ring, baton, .. } = self.stream(stream);
+        let Stream { ring, baton, hurrying, .. } = self.stream(stream);
         if ring.is_calm(bytes) {
             return Ok(());
         }
-        // Nobody waits for a receipt.
+        // Before the logger is woken, which would rest again where nobody waits for a receipt.
+        hurrying.fetch_add(1, Ordering::SeqCst);
         baton.signal.wake();
-        ring.wait_until_calm(bytes).map_err(|Closed| self.why_closed())
+        let waited = ring.wait_until_calm(bytes);
+        hurrying.fetch_sub(1, Ordering::SeqCst);
+        waited.map_err(|Closed| self.why_closed())
     }
 
     /// Takes back the segments before `begins`, and those of earlier generations, `others`.
