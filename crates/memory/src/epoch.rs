@@ -134,6 +134,7 @@ impl Epochs {
         let raised = self.clock.global.fetch_add(1, Ordering::AcqRel) + 1;
         self.raised(raised);
         self.free_orphans(self.safe());
+        self.free_more();
         Epoch(raised)
     }
 
@@ -221,7 +222,8 @@ impl Epochs {
     }
 
     /// Hands over a structure that was unlinked outside any pin. `free_some` is called when no pin can hold anything of it, once
-    /// for each [`advance`](Epochs::advance) until it returns `false`, so that a large one holds no epoch up.
+    /// for each [`advance`](Epochs::advance) and [`free_more`](Epochs::free_more) until it returns `false`, so that a large one
+    /// holds no epoch up.
     pub(crate) fn retire_in_pieces(&self, free_some: FreeSome) {
         let epoch = self.epoch_after_unlink();
         lock(&self.registry).dismantled.push((epoch, free_some));
@@ -234,22 +236,37 @@ impl Epochs {
     }
 
     fn free_orphans(&self, safe: Epoch) {
-        let (free, mut dismantled): (Vec<_>, Vec<_>) = {
+        let free: Vec<_> = {
             let mut registry = lock(&self.registry);
-            if registry.orphans.is_empty() && registry.dismantled.is_empty() {
+            if registry.orphans.is_empty() {
                 return;
             }
-            let orphans = registry.orphans.extract_if(.., |(epoch, _)| *epoch <= safe).collect();
-            (orphans, registry.dismantled.extract_if(.., |(epoch, _)| *epoch <= safe).collect())
+            registry.orphans.extract_if(.., |(epoch, _)| *epoch <= safe).collect()
         };
         let tally = Tally::default();
         for (_, retired) in free {
             // SAFETY: E2 for its epoch; it has left the list, so this happens once.
             unsafe { retired.free(&tally) }
         }
+        self.account.fold(&tally);
+    }
+
+    /// Frees a piece of each structure that was dropped and that no pin can hold anything of; returns whether there is more.
+    pub fn free_more(&self) -> bool {
+        let safe = self.safe();
+        let mut dismantled: Vec<_> = {
+            let mut registry = lock(&self.registry);
+            if registry.dismantled.is_empty() {
+                return false;
+            }
+            registry.dismantled.extract_if(.., |(epoch, _)| *epoch <= safe).collect()
+        };
+        let tally = Tally::default();
         dismantled.retain_mut(|(_, free_some)| free_some(&tally));
+        let is_more = !dismantled.is_empty();
         lock(&self.registry).dismantled.append(&mut dismantled);
         self.account.fold(&tally);
+        is_more
     }
 }
 
@@ -505,6 +522,13 @@ impl Pin<'_> {
     pub fn new_version(&self, len: usize) -> VersionBox {
         let Participant { versions, epochs, tally, .. } = self.participant;
         versions.borrow_mut().version(len, epochs.safe(), tally)
+    }
+
+    /// Tells the clock what was taken and given back since, where that is much: else that is told when the pin ends.
+    #[inline]
+    pub fn tell_memory(&self) {
+        let Participant { epochs, tally, .. } = self.participant;
+        epochs.account.fold_due(tally);
     }
 
     /// Where what is freed or handed over under this pin is noted.

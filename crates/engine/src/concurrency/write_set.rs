@@ -14,7 +14,7 @@ use crate::failpoint::locks_by_key;
 use crate::log::format::payload::delta::{self, Delta};
 use crate::sizes::{deltas_kept_bytes, linear_writes_max};
 
-/// A session keeps the memory of up to this many writes from one transaction to the next.
+/// A session keeps the memory of up to this many writes, and of what savepoints keep of as many, from one transaction to the next.
 const KEPT_CAPACITY: usize = 16 << 10;
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
@@ -108,6 +108,8 @@ pub(crate) struct Balance {
     pub(crate) needed: u64,
     /// What remains when everything that is replaced or deleted is freed.
     pub(crate) growth: i64,
+    /// The rows' share of that.
+    pub(crate) row_growth: i64,
 }
 
 struct Undo {
@@ -121,6 +123,8 @@ struct Undo {
 pub(crate) struct WriteSet {
     writes: Vec<Write>,
     by_record: AddressMap<usize>,
+    /// A Bloom filter of the records: nearly every read asks, and seldom for one of them.
+    filter: u64,
     /// What replaced versions were, since the first savepoint.
     undo: Vec<Undo>,
     /// Length of `writes` at the latest savepoint: writes before it need undo.
@@ -142,6 +146,11 @@ fn lock_order<'p>(pin: &'p Pin<'_>, record: Held<Record>) -> (&'p [u8], usize) {
     (key, record.address())
 }
 
+/// The bit of a record in [`WriteSet::filter`]: the high bits of a product depend on all bits of the address.
+fn filter_bit(record: Held<Record>) -> u64 {
+    1 << ((record.address() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
+}
+
 /// What is logged of a write in place of its image.
 fn delta_of<'d>(deltas: &'d [u8], write: &Write) -> Option<Delta<'d>> {
     let DeltaRange { begin, end } = write.delta?;
@@ -154,11 +163,13 @@ fn memory_bytes(pending: &Option<VersionBox>) -> usize {
 
 impl WriteSet {
     pub(crate) fn clear(&mut self) {
-        if self.writes.capacity() > KEPT_CAPACITY {
+        let capacity = self.writes.capacity().max(self.undo.capacity()).max(self.abandoned.capacity());
+        if capacity > KEPT_CAPACITY {
             *self = WriteSet { puts: self.puts, ..WriteSet::default() };
         }
         self.writes.clear();
         self.by_record.clear();
+        self.filter = 0;
         self.undo.clear();
         self.abandoned.clear();
         self.protected = 0;
@@ -193,8 +204,10 @@ impl WriteSet {
             let key = if write.is_placeholder && row > 0 { record.memory_bytes() } else { 0 };
             let replaced = record.version(pin).map_or(0, Version::memory_bytes);
             balance.needed += row as u64;
-            balance.growth += (key + row) as i64 - replaced as i64;
+            balance.row_growth += row as i64 - replaced as i64;
+            balance.growth += key as i64;
         }
+        balance.growth += balance.row_growth;
         assert!(balance.needed <= self.memory_bytes as u64, "{balance:?} of {} bytes", self.memory_bytes);
         balance
     }
@@ -221,6 +234,9 @@ impl WriteSet {
     }
 
     fn position(&self, record: Held<Record>) -> Option<usize> {
+        if self.filter & filter_bit(record) == 0 {
+            return None;
+        }
         if self.writes.len() <= linear_writes_max() {
             return self.writes.iter().position(|write| write.record == record);
         }
@@ -264,6 +280,7 @@ impl WriteSet {
 
     fn push(&mut self, write: Write) {
         self.memory_bytes += size_of::<Write>() + memory_bytes(&write.pending);
+        self.filter |= filter_bit(write.record);
         self.writes.push(write);
         let len = self.writes.len();
         if len == linear_writes_max() + 1 {

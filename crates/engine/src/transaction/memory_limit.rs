@@ -17,8 +17,8 @@
 //!   came in order and half or more otherwise; full where they come from a checkpoint or are those of an index. What its threads
 //!   replace, and hint tables that grow, take the headroom: beyond a quarter of it the threads wait for each other's readers.
 //!   Not in it are the keys of rows deleted since the last checkpoint, until all is replayed, log kept for the second pass, at
-//!   most as much as the headroom, what changed in versions that are yet to be replayed (replay/waiting.rs), and 24 bytes for
-//!   each index entry while they are sorted.
+//!   most as much as the headroom, what changed in versions that are yet to be replayed (replay/waiting.rs), as much again, and
+//!   24 bytes for each index entry while they are sorted.
 //! - After a refusal sessions give back at once what they usually keep for later.
 
 use std::sync::Arc;
@@ -98,6 +98,7 @@ impl MemoryLimit {
     fn make_room_now(&self, participant: &mut Participant) {
         assert!(self.limit > 0, "without a limit there is room");
         for _ in 0..PATIENCE_EPOCHS {
+            self.epochs.free_more();
             let is_mine = participant.reclaim_all() > 0;
             if !(is_mine && self.is_crowded() || self.admit_snapshot().is_err()) {
                 return;
@@ -125,7 +126,12 @@ impl MemoryLimit {
     /// Whether a transaction may commit these writes.
     #[inline]
     pub(crate) fn admit(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
-        if self.limit == 0 || self.used() + writes.memory_bytes() as u64 <= self.limit {
+        if self.limit == 0 {
+            return Ok(());
+        }
+        // The keys and nodes of its own new rows are in use already.
+        pin.tell_memory();
+        if self.used() + writes.memory_bytes() as u64 <= self.limit {
             return Ok(());
         }
         self.admit_at_limit(pin, writes)
@@ -138,13 +144,13 @@ impl MemoryLimit {
             return Ok(Promised { limit: self, bytes: 0 });
         }
         self.admit(pin, writes)?;
-        let bytes = writes.balance(pin).growth.max(0) as u64;
+        let bytes = writes.balance(pin).row_growth.max(0) as u64;
         self.promised.fetch_add(bytes, Ordering::AcqRel);
         let promised = Promised { limit: self, bytes };
         // Two that came at once count each other.
         let used = self.used();
         if bytes > 0 && used > self.limit {
-            return Err(self.refuse(0, used));
+            return Err(self.refuse(bytes, used - bytes));
         }
         Ok(promised)
     }
@@ -158,7 +164,7 @@ impl MemoryLimit {
     #[cold]
     fn admit_at_limit(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
         assert!(self.limit > 0, "without a limit all is admitted");
-        let Balance { needed, growth } = writes.balance(pin);
+        let Balance { needed, growth, .. } = writes.balance(pin);
         let room = if growth > 0 { 0 } else { headroom(self.limit) };
         let used = self.used();
         if needed == 0 || used + needed <= self.limit + room {

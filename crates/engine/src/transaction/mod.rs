@@ -31,7 +31,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use osier_memory::Pin;
+use osier_memory::{LeafScan, Pin, Record};
 
 pub use access::Changes;
 use counters::SessionCounters;
@@ -103,6 +103,8 @@ pub(crate) struct TransactionState {
     definitions: Vec<definition::Definition>,
     savepoints: Vec<savepoint::Active>,
     savepoints_made: u64,
+    /// Those of scans that are over, for their memory.
+    leaf_scans: Vec<LeafScan<Record>>,
     purges: VecDeque<Purge>,
     /// How many of them the last transaction has added.
     purges_noted: usize,
@@ -332,6 +334,7 @@ impl TransactionState {
             definitions: Vec::new(),
             savepoints: Vec::new(),
             savepoints_made: 0,
+            leaf_scans: Vec::new(),
             purges: purges.into(),
             purges_noted: 0,
             counters,

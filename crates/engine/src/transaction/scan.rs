@@ -5,8 +5,6 @@
 //! - Records without a row are noted too. They may be placeholders of transactions about to commit, which change no leaf.
 //! - A scan sees the transaction's own writes made before it reached their leaf.
 
-use std::sync::Arc;
-
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
 use super::access::{Content, EXPECTED_ROW_BYTES};
@@ -20,12 +18,15 @@ use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
 /// Rows that are asked for ahead of the one that is read.
 const ROWS_AHEAD: usize = 8;
 
+/// How many finished scans leave their memory to the next ones.
+const LEAF_SCANS_KEPT: usize = 4;
+
 /// The rows of a range, in key order; made by [`Transaction::scan`] and [`Transaction::scan_index`].
 pub struct Scan<'t, 's> {
     transaction: &'t Transaction<'s>,
     table: &'t Table,
     /// The tree that is walked.
-    tree: Arc<RecordTree>,
+    tree: &'t RecordTree,
     is_index: bool,
     bounds: KeyBounds,
     leaf: LeafScan<Record>,
@@ -42,7 +43,7 @@ impl<'s> Transaction<'s> {
     pub fn scan<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
         self.touch(&mut self.state(), table)?;
         let bounds = range.encode(&table.keys)?;
-        self.start_scan(table, table.primary.clone(), false, bounds)
+        self.start_scan(table, &table.primary, false, bounds)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
@@ -50,7 +51,7 @@ impl<'s> Transaction<'s> {
         self.touch(&mut self.state(), table)?;
         let index = table.open_index(index)?;
         let bounds = range.encode(&index.codec)?;
-        self.start_scan(table, index.tree.clone(), true, bounds)
+        self.start_scan(table, &index.tree, true, bounds)
     }
 
     /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
@@ -66,23 +67,24 @@ impl<'s> Transaction<'s> {
     fn start_scan<'t>(
         &'t self,
         table: &'t Table,
-        tree: Arc<RecordTree>,
+        tree: &'t RecordTree,
         is_index: bool,
         bounds: KeyBounds,
     ) -> Result<Scan<'t, 's>, Error> {
+        let state = &mut **self.state();
         let mut scan = Scan {
             transaction: self,
             table,
             tree,
             is_index,
             bounds,
-            leaf: LeafScan::default(),
+            leaf: state.leaf_scans.pop().unwrap_or_default(),
             next_entry: 0,
             expected: 0,
             has_begun: false,
             is_over: false,
         };
-        scan.first_leaf(&mut self.state())?;
+        scan.first_leaf(state)?;
         Ok(scan)
     }
 }
@@ -195,6 +197,17 @@ impl<'t> Scan<'t, '_> {
             }
         }
         Ok(None)
+    }
+}
+
+impl Drop for Scan<'_, '_> {
+    fn drop(&mut self) {
+        // Where somebody has the state, the memory is given up.
+        if let Ok(mut state) = self.transaction.state.try_borrow_mut()
+            && state.leaf_scans.len() < LEAF_SCANS_KEPT
+        {
+            state.leaf_scans.push(std::mem::take(&mut self.leaf));
+        }
     }
 }
 

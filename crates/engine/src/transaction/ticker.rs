@@ -24,7 +24,12 @@ struct Tick {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     due: Duration,
+    /// Until when it frees what was dropped.
+    frees_until: Duration,
 }
+
+/// The ticker may take so much of its time to free what was dropped.
+const FREES_ONE_IN: u32 = 4;
 
 impl Ticker {
     /// The name of its thread.
@@ -36,7 +41,7 @@ impl Ticker {
         let config = &shared.config;
         assert!(!config.epoch_interval.is_zero(), "epochs take time");
         let due = config.environment.clock.now() + config.epoch_interval;
-        let tick = Tick { shared: shared.clone(), stop: stop.clone(), due };
+        let tick = Tick { shared: shared.clone(), stop: stop.clone(), due, frees_until: Duration::ZERO };
         let joiner = config.environment.spawn.spawn(Ticker::NAME.to_owned(), Box::new(tick), signal.clone())?;
         Ok(Ticker { stop, signal, joiner: Some(joiner) })
     }
@@ -64,10 +69,15 @@ impl Task for Tick {
         }
         let config = &self.shared.config;
         let now = config.environment.clock.now();
+        let epochs = self.shared.store.epochs();
         if now >= self.due {
-            self.shared.store.epochs().advance();
+            epochs.advance();
             self.shared.log.nudge();
             self.due = now + config.epoch_interval;
+            self.frees_until = now + config.epoch_interval / FREES_ONE_IN;
+        }
+        if now < self.frees_until && epochs.free_more() {
+            return Step::Again;
         }
         assert!(self.due > now, "the next tick lies ahead");
         Step::Idle(Some(self.due - now))
