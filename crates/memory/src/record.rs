@@ -202,6 +202,15 @@ impl Record {
         Some(unsafe { Version::from_raw(version.cast()) })
     }
 
+    /// The word, if there is a row, without a look at that: what has the word's stamp and is not locked was there.
+    #[inline]
+    pub fn existing(&self) -> Option<Word> {
+        // Acquire, and first: the pointer read next is at least as new as the one this word's writer installed. If it is newer
+        // the word's stamp is not the record's any more, or the lock is held.
+        let word = self.word();
+        (!self.is_absent()).then_some(word)
+    }
+
     /// The row or its absence at a moment at which nobody held the lock: what the holder of the lock would find.
     #[cold]
     pub fn read_settled<'a>(&'a self, pin: &'a Pin<'_>) -> Observed<'a> {

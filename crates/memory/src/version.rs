@@ -73,8 +73,8 @@ impl Version {
         self.header.stamp
     }
 
-    /// The stamp of the transaction that made the row exist; an update keeps it: who replaces a row
-    /// without reading its content depends on that alone.
+    /// A stamp at or above that of the transaction that made the row exist, and at or below that of this version and of those
+    /// that the row had since then: who replaces a row without reading its content depends on that alone.
     pub fn birth(&self) -> Stamp {
         self.header.race.read();
         self.header.birth

@@ -46,13 +46,13 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         }
     }
 
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
-        match pin.get(record).read(pin) {
-            Observed::Present(_) => {
-                self.without_dependency(Mutation::BirthIgnored, |control| control.read_existence(pin, record))
-            }
-            _ => self.read(pin, record),
-        }
+    fn read_existence(
+        &mut self,
+        pin: &Pin<'_>,
+        record: Held<Record>,
+        is_durable: impl FnOnce(Stamp) -> bool,
+    ) -> Result<Option<Stamp>, TransactionError> {
+        self.without_dependency(Mutation::BirthIgnored, |control| control.read_existence(pin, record, is_durable))
     }
 
     fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
@@ -156,7 +156,7 @@ fn is_unchanged_wrongly(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> boo
         Seen::Stamp(stamp) => !may_change() && record.word().stamp() == stamp,
         Seen::Existence(_) if has(Mutation::BirthUnchecked) => !may_change() && record.version(pin).is_some(),
         Seen::Existence(birth) => {
-            let is_there = record.version(pin).is_some_and(|version: &Version| version.birth() == birth);
+            let is_there = record.version(pin).is_some_and(|version: &Version| version.birth() <= birth);
             yield_at(Point::HalfChecked);
             is_there && !may_change()
         }

@@ -46,8 +46,16 @@ pub(crate) trait ConcurrencyControl {
     /// Observes a record's content or absence.
     fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError>;
 
-    /// Observes only that a row exists, for a write that replaces all of it (Poplar's *birth* rule).
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError>;
+    /// Observes only that a row exists, for a write that replaces all of it (Poplar's *birth* rule). Returns a stamp at or above
+    /// the one at which it came to exist; `None`, where nothing was observed: there is no row, or the record has left the index.
+    ///
+    /// To depend on a stamp that `is_durable` costs nothing, so that the row itself need not be looked at.
+    fn read_existence(
+        &mut self,
+        pin: &Pin<'_>,
+        record: Held<Record>,
+        is_durable: impl FnOnce(Stamp) -> bool,
+    ) -> Result<Option<Stamp>, TransactionError>;
 
     /// Observes an absence or a stretch of a range.
     fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError>;

@@ -90,8 +90,13 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.access()?.read(pin, record)
     }
 
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
-        self.access()?.read_existence(pin, record)
+    fn read_existence(
+        &mut self,
+        pin: &Pin<'_>,
+        record: Held<Record>,
+        is_durable: impl FnOnce(Stamp) -> bool,
+    ) -> Result<Option<Stamp>, TransactionError> {
+        self.access()?.read_existence(pin, record, is_durable)
     }
 
     fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {

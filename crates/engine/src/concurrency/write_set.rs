@@ -33,7 +33,7 @@ pub(crate) struct Write {
     pub(crate) tree_ref: TreeRef,
     /// The content to install; `None` deletes.
     pub(crate) pending: Option<VersionBox>,
-    /// When the row came to exist; `None`: with this transaction.
+    /// When the row came to exist at the latest; `None`: with this transaction.
     pub(crate) birth: Option<Stamp>,
     /// The committed version whose content the transaction has read before its first write of the row; [`Stamp::ZERO`] where
     /// there is none. Only then does it depend on what is in that version, so that it may log what changed in it.
@@ -65,8 +65,8 @@ impl Write {
     }
 
     /// The write takes the place of the committed version `base`, if its content `is_read`.
-    pub(crate) fn based_on(self, base: Stamp, is_read: bool) -> Write {
-        if faults::is_read(is_read) { Write { base, ..self } } else { self }
+    pub(crate) fn based_on(self, base: impl FnOnce() -> Stamp, is_read: bool) -> Write {
+        if faults::is_read(is_read) { Write { base: base(), ..self } } else { self }
     }
 
     /// Takes the version to install under `stamp`; `None` where the write deletes.

@@ -79,6 +79,12 @@ impl<'a> Content<'a> {
     }
 }
 
+/// A record with a row, and when that came to exist at the latest; `None`: within this transaction.
+struct Existing {
+    record: Held<Record>,
+    birth: Option<Stamp>,
+}
+
 /// A record that was looked at, and the row in it.
 pub(super) type Looked<'a> = (Held<Record>, Option<Content<'a>>);
 
@@ -213,16 +219,17 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<bool, Error> {
-        let reads_content = !table.indexes.is_empty();
-        let looked = if reads_content {
-            self.look_up(state, &table.primary, key.as_bytes())
-        } else {
-            self.look_up_existence(state, &table.primary, key.as_bytes())
-        }?;
+        if table.indexes.is_empty() {
+            let existing = self.look_up_existence(state, &table.primary, key.as_bytes())?;
+            let Some(Existing { record, birth }) = existing else { return Ok(false) };
+            let base = || self.pin.get(record).version(&self.pin).map_or(Stamp::ZERO, Version::stamp);
+            let write = Write { birth, ..Write::new(record, tree_ref, Some(version)) }.based_on(base, false);
+            return self.put(state, write).map(|()| true);
+        }
+        let looked = self.look_up(state, &table.primary, key.as_bytes())?;
         let Some((record, Some(old))) = looked else { return Ok(false) };
         let write = Write { birth: old.birth(), ..Write::new(record, tree_ref, Some(version)) };
-        let write = write.based_on(old.base(), reads_content);
-        self.write(state, table, write, Some(old.bytes()))?;
+        self.write(state, table, write.based_on(|| old.base(), true), Some(old.bytes()))?;
         Ok(true)
     }
 
@@ -409,21 +416,28 @@ impl<'s> Transaction<'s> {
     }
 
     /// As [`Transaction::look_up`], noting no more of a committed row than that it exists.
-    fn look_up_existence<'a>(
-        &'a self,
+    fn look_up_existence(
+        &self,
         state: &mut TransactionState,
         tree: &RecordTree,
         key: &[u8],
-    ) -> Result<Option<Looked<'a>>, TransactionError> {
-        let Lookup::Found(record) = tree.get(&self.pin, key) else { return self.look_up(state, tree, key) };
-        if state.writes.find(record).is_some() {
-            return self.look_up(state, tree, key);
+    ) -> Result<Option<Existing>, TransactionError> {
+        if let Lookup::Found(record) = tree.get(&self.pin, key)
+            && state.writes.find(record).is_none()
+        {
+            let (durable, log) = (&mut state.known_durable, &self.shared.log);
+            let is_durable = |stamp| {
+                if stamp > *durable {
+                    *durable = log.csn();
+                }
+                stamp <= *durable
+            };
+            if let Some(birth) = try_access!(state, control => control.read_existence(&self.pin, record, is_durable))? {
+                return Ok(Some(Existing { record, birth: Some(birth) }));
+            }
         }
-        match try_access!(state, control => control.read_existence(&self.pin, record))? {
-            Found::Present(version) => Ok(Some((record, Some(Content::Committed(version))))),
-            Found::Absent => Ok(Some((record, None))),
-            Found::Gone => self.look_up(state, tree, key),
-        }
+        let looked = self.look_up(state, tree, key)?;
+        Ok(looked.and_then(|(record, content)| content.map(|content| Existing { record, birth: content.birth() })))
     }
 
     /// Looks a key up, noting it as read, and indexes a placeholder where there is no record; tells whether it did.

@@ -103,6 +103,8 @@ pub(crate) struct TransactionState {
     definitions: Vec<definition::Definition>,
     savepoints: Vec<savepoint::Active>,
     savepoints_made: u64,
+    /// Everything up to it is durable on every stream, by the last look.
+    known_durable: Stamp,
     /// Those of scans that are over, for their memory.
     leaf_scans: Vec<LeafScan<Record>>,
     purges: VecDeque<Purge>,
@@ -334,6 +336,7 @@ impl TransactionState {
             definitions: Vec::new(),
             savepoints: Vec::new(),
             savepoints_made: 0,
+            known_durable: Stamp::ZERO,
             leaf_scans: Vec::new(),
             purges: purges.into(),
             purges_noted: 0,

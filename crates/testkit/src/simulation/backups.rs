@@ -198,7 +198,9 @@ impl Simulation<'_> {
         }
         self.note(if written.is_ok() { What::Backups } else { What::BackupsInterrupted });
         match written {
-            Err(error) if !is_explained(world.disk) => Err(Failure::engine("backup", &error)),
+            Err(error) if !is_explained(world.disk) && !self.moved.is_away.get() => {
+                Err(Failure::engine("backup", &error))
+            }
             _ => Ok(()),
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Moved {
     earlier: RefCell<BTreeMap<(usize, PathBuf), Content>>,
     /// How the present generation logs, where that is not what the plan says.
     pub(super) log: Cell<Option<(Protocol, u32)>>,
+    /// Whether a directory of the open database is somewhere else just now: what needs it is refused.
+    pub(super) is_away: Cell<bool>,
 }
 
 impl Moved {
@@ -57,6 +59,7 @@ impl Moved {
             number: Cell::new(0),
             earlier: RefCell::default(),
             log: Cell::new(None),
+            is_away: Cell::new(false),
         }
     }
 
@@ -175,7 +178,9 @@ impl Simulation<'_> {
         let found = || if disk.exists(place).unwrap_or(false) { disk.content(place) } else { Content::new() };
         let before = found();
         world.database.request_checkpoint();
+        self.moved.is_away.set(true);
         self.interleave(world, disk, Ending::Close)?;
+        self.moved.is_away.set(false);
         let after = found();
         if disk.exists(place).unwrap_or(false) {
             disk.move_tree(place, &trash);

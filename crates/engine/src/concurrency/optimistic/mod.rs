@@ -18,7 +18,7 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Word};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Version, Word};
 
 pub(super) use read_set::{ReadSet, RowRead, Seen};
 
@@ -57,10 +57,20 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
     }
 
     #[inline]
-    fn read_existence<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
-        let Observed::Present(version) = pin.get(record).read(pin) else { return self.read(pin, record) };
-        self.reads.row(record, Seen::Existence(version.birth()));
-        Ok(Found::Present(version))
+    fn read_existence(
+        &mut self,
+        pin: &Pin<'_>,
+        held: Held<Record>,
+        is_durable: impl FnOnce(Stamp) -> bool,
+    ) -> Result<Option<Stamp>, TransactionError> {
+        let record = pin.get(held);
+        let Some(word) = record.existing() else { return Ok(None) };
+        let birth = match is_durable(word.stamp()) {
+            true => Some(word.stamp()),
+            false => record.version(pin).map(Version::birth),
+        };
+        birth.into_iter().for_each(|birth| self.reads.row(held, Seen::Existence(birth)));
+        Ok(birth)
     }
 
     #[inline]
@@ -169,9 +179,12 @@ fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> bool {
         }
         // The word comes first: a committer whose lock is seen no more has installed what it did, so that the row shows it.
         Seen::Existence(birth) => {
-            let may_change = may_change(pin, read, record.word(), writes);
+            let word = record.word();
+            let may_change = may_change(pin, read, word, writes);
             yield_at(Point::HalfChecked);
-            !may_change && record.version(pin).is_some_and(|version| version.birth() == birth)
+            let is_born = || record.version(pin).is_some_and(|version| version.birth() <= birth);
+            // Nothing was installed since, or nothing that was born since.
+            !may_change && (word.stamp() <= birth || is_born())
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct RowRead {
 pub(crate) enum Seen {
     /// Its content, or its absence, as of this stamp.
     Stamp(Stamp),
-    /// Only that the row born at this stamp exists; its content may change.
+    /// Only that a row exists that was born at this stamp or before; its content may change.
     Existence(Stamp),
 }
 
