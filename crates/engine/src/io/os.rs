@@ -27,6 +27,13 @@ use super::{
     system,
 };
 
+/// `O_DSYNC`. For Linux rustix 1.1 calls `O_SYNC` so, with which a write waits for the file's times as well.
+const DSYNC: OFlags = if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
+    OFlags::from_bits_retain(0o10000)
+} else {
+    OFlags::DSYNC
+};
+
 /// How many zero bytes one write carries where the file system cannot reserve space.
 const ZERO_FILL_BYTES: usize = 64 * BLOCK_BYTES;
 
@@ -268,7 +275,7 @@ impl OsFile {
         options.read(true).write(mode != OpenMode::Read).create_new(mode.is_new());
         let mut is_direct = false;
         let file = if mode.is_aligned() {
-            let flags = if mode == OpenMode::Log { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
+            let flags = if mode == OpenMode::Log { OFlags::DIRECT | DSYNC } else { OFlags::DIRECT };
             let mut direct = options.clone();
             direct.custom_flags(flags.bits().cast_signed());
             match direct.open(path) {
@@ -308,7 +315,7 @@ impl OsFile {
             return Ok(false);
         }
         let flags = fcntl_getfl(&self.file)?;
-        let stays = flags.contains(OFlags::DSYNC) == self.is_synchronous;
+        let stays = flags.contains(DSYNC) == self.is_synchronous;
         assert!(stays, "{}: opened for the log without O_DSYNC", self.path.display());
         fcntl_setfl(&self.file, flags - OFlags::DIRECT)?;
         Ok(true)
@@ -537,7 +544,8 @@ mod tests {
         let flags = fcntl_getfl(&file.file).unwrap();
         fs::remove_file(&path).unwrap();
         assert!(!flags.contains(OFlags::DIRECT));
-        assert_eq!(flags.contains(OFlags::DSYNC), was_direct);
+        assert_eq!(flags.contains(DSYNC), was_direct);
+        assert_eq!(flags.contains(OFlags::SYNC), DSYNC == OFlags::SYNC && was_direct, "{flags:?}");
         let mut bytes = [0; 37];
         assert_eq!(file.read(&mut bytes, 5).unwrap(), 37);
         assert_eq!(&bytes, b"neither length nor address is aligned");

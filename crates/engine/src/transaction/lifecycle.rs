@@ -163,15 +163,17 @@ impl Commit<'_, '_> {
         Ok(Committed { stamp: Stamp::ZERO, stream: self.stream, epoch, raw_dep: control.dependency().clone() })
     }
 
-    /// Checks, before anything is locked, that the writes are within the limits.
-    pub(crate) fn admit<C: ConcurrencyControl>(
+    /// Checks, before anything is locked, that the writes are within the limits, and prepares what is logged of them.
+    pub(crate) fn admit<C: ConcurrencyControl, P: LogProtocol>(
         &self,
         control: &C,
+        _protocol: &P,
         writes: &mut WriteSet,
         payload: &impl Payload,
     ) -> Result<Admitted, TransactionError> {
         self.memory.admit(self.pin, writes)?;
-        Ok(self.admitted(control, payload.prepare(self.pin, writes)))
+        let prepared = if P::IS_LOGGED { payload.prepare(self.pin, writes) } else { Prepared::default() };
+        Ok(self.admitted(control, prepared))
     }
 
     /// Returns how long the record of a payload may become: the epoch may be a later one at the serialization point.

@@ -277,7 +277,7 @@ impl TransactionState {
             if writes.is_empty() {
                 return Ok(commit.observe(control, writes, || used.hold())?.outcome(protocol));
             }
-            let admitted = commit.admit(control, writes, &payload)?;
+            let admitted = commit.admit(control, protocol, writes, &payload)?;
             if !commit.is_whole(admitted.record_bytes_max) {
                 let _promised = commit.memory.promise(commit.pin, writes)?;
                 control.prevalidate(commit.pin, writes)?;

@@ -43,6 +43,7 @@ mod wrapped {
     impl<P: LogProtocol> LogProtocol for Built<P> {
         type Dependency = P::Dependency;
         type Rule = P::Rule;
+        const IS_LOGGED: bool = P::IS_LOGGED;
 
         /// The simulation runs protocols in either order: the later one is what this one allows, not what it needs.
         fn stamp_order(&self) -> StampOrder {

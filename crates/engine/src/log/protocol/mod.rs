@@ -69,6 +69,8 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     type Dependency: Dependency;
     /// What recovery makes of the records of a crash.
     type Rule: RecoveryRule<Dependency = Self::Dependency>;
+    /// Whether there are records.
+    const IS_LOGGED: bool = true;
 
     /// When a commit draws its order number.
     #[inline]

@@ -23,6 +23,7 @@ pub(crate) struct Unlogged;
 impl LogProtocol for Unlogged {
     type Dependency = Stamp;
     type Rule = NoRule;
+    const IS_LOGGED: bool = false;
 
     fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         Ok(Some(stamp::draw(base)))
