@@ -12,8 +12,8 @@ use crate::progress::{Bar, Unit};
 use crate::report::{MemoryFigures, Report, count, plural};
 use crate::tpcc::target::TpccTarget;
 use crate::tpcc::{self, Tpcc, consistency};
+use crate::ycsb::Ycsb;
 use crate::ycsb::target::YcsbTarget;
-use crate::ycsb::{Variant, Ycsb};
 use crate::{NoLedger, Target, Workload};
 
 /// What is measured.
@@ -65,8 +65,8 @@ fn check_tpcc(db: &Database, tpcc: &Tpcc, target: &TpccTarget) -> Result<bool, B
     Ok(violations.is_empty())
 }
 
-/// The run itself, whose figures go into the report.
-fn measure<W, T>(workload: &W, target: &T, config: &RunConfig, report: &mut Report) -> Result<(), BenchError>
+/// Runs a workload against any target, Osier or a peer; the figures of the run go into the report.
+pub fn measure<W, T>(workload: &W, target: &T, config: &RunConfig, report: &mut Report) -> Result<(), BenchError>
 where
     W: Workload,
     T: Target<W>,
@@ -126,12 +126,7 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
     (report.blocking, report.rate, report.latency_every) = (run.blocking, run.rate, run.latency_every);
     match workload {
         WorkloadConfig::Ycsb(config) => {
-            report.variant = match config.variant {
-                Variant::WriteOnly => "write-only".to_owned(),
-                Variant::Hybrid { scan } => format!("hybrid, scans of {scan}"),
-                Variant::OneAccess => format!("one access, {:.0} % reads", config.read_fraction * 100.0),
-                Variant::TwoAccess => format!("two accesses, {:.0} % reads", config.read_fraction * 100.0),
-            };
+            report.variant = config.mix();
             report.configuration.insert("theta".to_owned(), config.theta.to_string());
         }
         WorkloadConfig::Tpcc(tpcc) => {

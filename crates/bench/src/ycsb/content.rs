@@ -30,7 +30,14 @@ impl Pool {
         Pool { bytes }
     }
 
-    fn payload(&self, offset: u32, bytes: usize) -> &[u8] {
+    /// Where the fields of a row begin that was loaded and never written. Neighbours share no bytes, so that a store that
+    /// compresses gains nothing from the pool.
+    pub fn loaded(key: u64) -> u32 {
+        (key.wrapping_mul(4099) % u64::from(Pool::OFFSETS)) as u32
+    }
+
+    /// The bytes from an offset on.
+    pub fn payload(&self, offset: u32, bytes: usize) -> &[u8] {
         &self.bytes[offset as usize..offset as usize + bytes]
     }
 }

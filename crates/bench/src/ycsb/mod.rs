@@ -59,6 +59,17 @@ impl YcsbConfig {
     pub fn row_bytes(&self) -> usize {
         self.fields as usize * self.field_bytes as usize
     }
+
+    /// Which transactions run, as reports say it.
+    pub fn mix(&self) -> String {
+        let reads = self.read_fraction * 100.0;
+        match self.variant {
+            Variant::WriteOnly => "write-only".to_owned(),
+            Variant::Hybrid { scan } => format!("hybrid, scans of {scan}"),
+            Variant::OneAccess => format!("one access, {reads:.0} % reads"),
+            Variant::TwoAccess => format!("two accesses, {reads:.0} % reads"),
+        }
+    }
 }
 
 /// One access of a transaction.

@@ -70,11 +70,11 @@ pub fn load(
     let bytes = LOAD_BYTES.min(db.config().transaction_log_bytes_max / 2);
     let step = (bytes / (config.row_bytes() + 64)).clamp(1, LOAD_ROWS_MAX);
     let tasks: Vec<_> = (0..config.records).step_by(step).collect();
-    loading::run(db, threads, &tasks, observe, |tx, number, first| {
+    loading::run(db, threads, &tasks, observe, |tx, _, first| {
         let last = (first + step as u64).min(config.records);
         let mut content = Vec::new();
         for key in *first..last {
-            let payload = (u64::from(number) * 4099 + key * 31) as u32 % Pool::OFFSETS;
+            let payload = Pool::loaded(key);
             if config.is_stamped {
                 stamp(&mut content, config, &pool, payload, key, Stamp { version: 1, writer: 0 });
                 tx.upsert(&table, RowValues::new(config, key, &content).as_slice())?;
