@@ -3,7 +3,7 @@
 use crate::Finding;
 
 /// The folders that a path in backticks may start with.
-const ROOTS: &[&str] = &["crates/", "docs/", "scripts/", ".ci/"];
+const ROOTS: &[&str] = &["crates/", "docs/", "peers/", "scripts/", ".ci/"];
 
 /// The paths of `text` for which `exists` says no: targets of relative links, and paths in backticks.
 pub fn missing_paths(text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
