@@ -14,13 +14,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
 
 
+# Where cargo builds, for every package.
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+
+
 class Bench:
     """Runs the binary."""
 
-    def __init__(self, options):
+    def __init__(self, options, name="osier"):
         self.options = options
-        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
-        self.binary = options.binary or ROOT / target / "release" / "osier"
+        self.binary = options.binary or TARGET / "release" / name
 
     def run(self, line):
         command = [str(self.binary), *line.split(), "--json", "-"]
@@ -39,12 +42,14 @@ def median(values):
 
 
 def k(number):
-    return f"{number / 1e6:.2f} M" if number >= 1e6 else f"{number / 1e3:.1f} k"
+    if number >= 1e6:
+        return f"{number / 1e6:.2f} M"
+    return f"{number / 1e3:.1f} k" if number >= 1e3 else f"{number:.0f}"
 
 
-def describe(bench, length=True):
-    """What was measured, on what and how often; with `length`, how long each run took."""
-    run = bench.run("bench ycsb --records 1000 --transactions 1000")
+def describe(bench, length=True, run=None):
+    """What was measured, on what and how often; with `length`, how long each run took. `run` is any run of the binary."""
+    run = run or bench.run("bench ycsb --records 1000 --transactions 1000")
     machine = run["machine"]
     text = (f"Commit {run['git_commit']}, {machine['build']} build; {machine['cpu']}, {machine['cores']} cores, "
             f"{machine['memory_bytes'] / 2**30:.0f} GiB, Linux {machine['kernel']}. Medians of "
@@ -107,8 +112,8 @@ def ticks_up_to(top, low, logarithmic):
     return [step * tick for tick in range(int(top / step) + 1)]
 
 
-def options(doc, add=lambda parser: None):
-    """The options of a script, and a bench for them."""
+def parse(doc, add=lambda parser: None):
+    """The options of a script."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10)
@@ -119,10 +124,16 @@ def options(doc, add=lambda parser: None):
     add(parser)
     chosen = parser.parse_args()
     chosen.dir = chosen.dir.resolve()
+    if chosen.binary is not None:
+        chosen.binary = chosen.binary.resolve()
+    return chosen
+
+
+def options(doc, add=lambda parser: None):
+    """The options of a script, and a bench for them."""
+    chosen = parse(doc, add)
     if chosen.binary is None:
         subprocess.run(["cargo", "build", "--release", "-p", "osier-server"], cwd=ROOT, check=True)
-    else:
-        chosen.binary = chosen.binary.resolve()
     return chosen, Bench(chosen)
 
 
