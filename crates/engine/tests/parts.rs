@@ -324,7 +324,6 @@ fn a_process_that_is_killed_between_parts_leaves_whole_transactions() {
     println!("{in_flight} of 12 transactions in flight had committed");
 }
 
-/// With the settings that ship: a row of 64 MB, and one that is beyond the limit.
 /// Changes of its rows come to recovery before their bases do, from several threads and generations.
 #[test]
 fn many_changes_of_one_row_wait_for_a_transaction_in_parts() {
@@ -371,6 +370,7 @@ fn parts_do_not_wait_for_group_commits() {
     assert_eq!(waiting.recv_timeout(patience), Ok(true), "a second for each of 70 MiB");
 }
 
+/// With the settings that ship: a row of 64 MB, and one that is beyond the limit.
 #[test]
 fn a_row_of_64_megabytes_is_kept_with_default_settings() {
     let home = directory("row");

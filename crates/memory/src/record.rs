@@ -202,7 +202,8 @@ impl Record {
         Some(unsafe { Version::from_raw(version.cast()) })
     }
 
-    /// The word, if there is a row, without a look at that: what has the word's stamp and is not locked was there.
+    /// The word, if there is a row, without a look at the row. The word may be older than the row; then the record is locked, or
+    /// has a later stamp by the time that its lock is free.
     #[inline]
     pub fn existing(&self) -> Option<Word> {
         // Acquire, and first: the pointer read next is at least as new as the one this word's writer installed. If it is newer

@@ -230,7 +230,8 @@ settings! {
     /// Sets how many threads scan and replay the log in a recovery. 0 takes one per core.
     recovery_threads: usize, "recovery_threads", number("threads", 0, 1024), default (0);
 
-    /// Sets how much scanned log recovery keeps in memory between scan and replay. It reads what is beyond twice.
+    /// Sets how much scanned log recovery keeps in memory between scan and replay. It reads what is beyond twice. Where as much
+    /// waits for earlier log, one thread alone goes on.
     recovery_buffer_bytes: u64, "recovery_buffer_bytes", bytes(0 bytes, 16 TiB), default (4 GiB);
 
     /// Sets which state a checkpoint holds: one that the database was in, or (protocol `poplar` only) a fuzzy one that the log

@@ -104,8 +104,9 @@ impl<M: ReplayMachine> SegmentReader<M> {
         SegmentReader { scan: scan.clone(), buffer: Vec::new(), tallies, deferred: Vec::new(), machine }
     }
 
-    /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation.
-    pub(super) fn replay<R: RecoveryRule>(&mut self, chunk: &Chunk) -> Result<(), RecoveryError> {
+    /// Checks the records of a chunk and replays what certainly lives, by the rule `R` of its generation. The thread is at work
+    /// on what comes after `at_work`.
+    pub(super) fn replay<R: RecoveryRule>(&mut self, chunk: &Chunk, at_work: Stamp) -> Result<(), RecoveryError> {
         let segment = chunk.segment;
         let begins = |first: &ReadBatch| first.header.offset == chunk.begin;
         assert!(chunk.batches.first().is_none_or(begins), "bytes before the first batch of a chunk");
@@ -122,6 +123,7 @@ impl<M: ReplayMachine> SegmentReader<M> {
                 certain: generation.certain::<R>(),
                 tally: &mut self.tallies[segment.generation],
                 machine: self.machine.batch(),
+                at_work,
                 stamp: batch.before,
                 is_undecided: false,
             };
@@ -145,16 +147,17 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        if self.machine.is_ahead() && self.scan.gives_way() {
+        let scan = self.scan.clone();
+        let Some(segment) = scan.claim() else { return Ok(false) };
+        let before = scan.stamp_before(segment);
+        if self.machine.is_ahead() && scan.gives_way(before.next()) {
             return Ok(true);
         }
-        let scan = self.scan.clone();
-        let _at_work = scan.work();
-        let Some(segment) = scan.claim() else { return Ok(false) };
+        let at_work = scan.work(before);
         if let Some(chunk) = scan.read(segment, std::mem::take(&mut self.buffer))? {
             yield_at(Point::Read);
             let protocol = scan.generations[segment.generation].layout.protocol;
-            with_rule!(protocol, Rule => self.replay::<Rule>(&chunk))?;
+            with_rule!(protocol, Rule => self.replay::<Rule>(&chunk, at_work.stamp))?;
             self.buffer = chunk.bytes;
         }
         Ok(true)
@@ -173,6 +176,7 @@ struct BatchReplay<'s, R: RecoveryRule, B> {
     certain: R::Cut,
     tally: &'s mut Tally,
     machine: B,
+    at_work: Stamp,
     /// Of the last record or part.
     stamp: Stamp,
     /// Whether there is a record whose fate the cut decides.
@@ -218,7 +222,8 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             }
         } else if lives {
             self.tally.replay(&order, record.len() as u64);
-            parts::replay(self.scan, (self.segment, offset), record, &mut self.machine)?;
+            let place = (self.segment, offset);
+            parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
         } else {
             is_undecided = !is_dead;
         }

@@ -13,10 +13,10 @@
 //! disk (freeze.rs).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use osier_memory::sync::lock;
+use osier_memory::sync::{Mutex, lock};
 
 use super::RecoveryPhase;
 use super::base::Base;
@@ -26,7 +26,7 @@ use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, Stre
 use super::report::ProgressReporter;
 use crate::config::Config;
 use crate::error::RecoveryError;
-use crate::ids::{LogOffset, WallTime};
+use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Clock};
 use crate::log::format::batch::BatchHeader;
 use crate::log::format::segment::Segment;
@@ -47,8 +47,8 @@ pub(crate) struct LogScan {
     pub(crate) time: WallTime,
     /// How many more bytes may be kept for the second pass.
     keep_bytes: AtomicU64,
-    /// How many threads read or replay just now.
-    at_work: AtomicUsize,
+    /// Of each thread that reads or replays just now the stamp that its stream was read up to before.
+    at_work: Mutex<Vec<Stamp>>,
     clock: Arc<dyn Clock>,
     done_bytes: AtomicU64,
     total_bytes: u64,
@@ -56,11 +56,16 @@ pub(crate) struct LogScan {
 }
 
 /// A thread that reads or replays.
-pub(crate) struct AtWork<'s>(&'s AtomicUsize);
+pub(crate) struct AtWork<'s> {
+    scan: &'s LogScan,
+    pub(crate) stamp: Stamp,
+}
 
 impl Drop for AtWork<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut at_work = lock(&self.scan.at_work);
+        let own = at_work.iter().position(|stamp| *stamp == self.stamp);
+        at_work.swap_remove(own.expect("a thread is at work until it has ended"));
     }
 }
 
@@ -96,7 +101,7 @@ impl LogScan {
             held,
             time,
             keep_bytes: AtomicU64::new(memory_limit::log_kept_bytes(config)),
-            at_work: AtomicUsize::new(0),
+            at_work: Mutex::default(),
             clock: config.environment.clock.clone(),
             done_bytes: AtomicU64::new(0),
             total_bytes,
@@ -125,24 +130,28 @@ impl LogScan {
         RecoveryError::Damaged { path: segment.path.clone(), position: segment.header.position(offset), offset, what }
     }
 
-    /// Waits a moment, if another thread is at work; returns whether it did.
-    pub(crate) fn gives_way(&self) -> bool {
-        let gives_way = self.at_work.load(Ordering::Acquire) > 0;
+    /// Waits a moment, if a thread is at work on what comes before `stamp`; returns whether it did.
+    pub(crate) fn gives_way(&self, stamp: Stamp) -> bool {
+        let gives_way = lock(&self.at_work).iter().any(|other| *other < stamp);
         if gives_way {
             self.clock.sleep(WAY_PAUSE);
         }
         gives_way
     }
 
-    /// A thread is at work for as long as the answer lives.
-    pub(crate) fn work(&self) -> AtWork<'_> {
-        self.at_work.fetch_add(1, Ordering::AcqRel);
-        AtWork(&self.at_work)
+    /// A thread is at work on what comes after `stamp` for as long as the answer lives.
+    pub(crate) fn work(&self, stamp: Stamp) -> AtWork<'_> {
+        lock(&self.at_work).push(stamp);
+        AtWork { scan: self, stamp }
     }
 
-    /// Returns the segment to read from next: of all streams that which was read up to the least stamp, where nobody reads
-    /// from it
-    /// just now.
+    /// Returns the stamp up to which the segment was read.
+    pub(crate) fn stamp_before(&self, id: SegmentId) -> Stamp {
+        Stamp(self.stream(id).segments[id.index].stamp.load(Ordering::Acquire))
+    }
+
+    /// Returns the segment to read from next: of the streams of the oldest generation that is not read, that which was read up
+    /// to the least stamp, and rather one from which nobody reads just now.
     pub(crate) fn claim(&self) -> Option<SegmentId> {
         let mut first: Option<((bool, u64), SegmentId)> = None;
         for (generation, scan) in self.generations.iter().enumerate() {

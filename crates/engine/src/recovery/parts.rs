@@ -12,19 +12,21 @@ use super::generation_scan::SegmentId;
 use super::log_scan::LogScan;
 use super::replay::machine::ReplayBatch;
 use crate::error::RecoveryError;
-use crate::ids::LogOffset;
+use crate::ids::{LogOffset, Stamp};
 use crate::log::format::LogIdentity;
 use crate::log::format::dependency::Dependency;
 use crate::log::format::parts_reader::{self, PartSource, RecordInParts};
 use crate::log::format::payload::PayloadReader;
 use crate::log::format::record::RecordReader;
 
-/// Replays a record that lives and begins at this place.
+/// Replays a record that lives and begins at this place, and gives way meanwhile, where too much waits, to threads at work on
+/// what comes before `at_work`.
 pub(super) fn replay<D: Dependency>(
     scan: &LogScan,
     (segment, offset): (SegmentId, LogOffset),
     record: &RecordReader<'_, D>,
     machine: &mut impl ReplayBatch,
+    at_work: Stamp,
 ) -> Result<(), RecoveryError> {
     let PayloadReader::InParts(named) = record.payload() else {
         machine.replay(record);
@@ -36,7 +38,12 @@ pub(super) fn replay<D: Dependency>(
     }
     let record = RecordInParts { offset, stamp: header.stamp, writes: header.write_count, named };
     let source = ScannedStream { scan, segment, offset };
-    parts_reader::for_each_write(&source, &record, |write| machine.replay_write(record.stamp, write))
+    parts_reader::for_each_write(&source, &record, |write| {
+        while machine.is_ahead() && scan.gives_way(at_work) {
+            machine.renew();
+        }
+        machine.replay_write(record.stamp, write);
+    })
 }
 
 /// The stream of a record, and where that is.

@@ -20,6 +20,7 @@ use super::tally::Tally;
 use super::workers::{self, Work};
 use crate::config::Config;
 use crate::error::RecoveryError;
+use crate::ids::Stamp;
 use crate::log::format::record::Entry;
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
@@ -129,7 +130,7 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
             if counts && !lives(&certain) && lives(&self.pass.cut) {
                 self.tally.replay(&order, record.len() as u64);
                 self.tally.note_closed(order.epoch, header.closed, scan.time);
-                parts::replay(scan, (deferred.segment, offset), &record, &mut machine)?;
+                parts::replay(scan, (deferred.segment, offset), &record, &mut machine, Stamp::ZERO)?;
             }
         }
         assert_eq!(records.sound_bytes(), bytes.len(), "both passes find the same records");

@@ -119,6 +119,8 @@ struct ShelfState {
     /// Obsolete segments, oldest first, and how many of them are worth keeping.
     superseded: VecDeque<PathBuf>,
     spares_max: usize,
+    /// The obsolete segment that is being removed.
+    removed: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for SegmentPool {
@@ -269,21 +271,15 @@ struct Tending {
     number: u64,
     /// When the next piece is due, where nothing hurries.
     next_piece_at: Duration,
-    /// The superseded segment that is being removed, and when the next piece may be.
-    removed: Option<PathBuf>,
+    /// When the next piece of an obsolete segment may be removed.
     next_removal_at: Duration,
 }
 
 impl Preparer {
     /// Makes the preparers of `log`, one for each directory of the database.
     pub(crate) fn all(log: &Arc<Log>) -> Vec<Preparer> {
-        let tending = |shelf| Tending {
-            shelf,
-            number: 1,
-            next_piece_at: Duration::ZERO,
-            removed: None,
-            next_removal_at: Duration::ZERO,
-        };
+        let tending =
+            |shelf| Tending { shelf, number: 1, next_piece_at: Duration::ZERO, next_removal_at: Duration::ZERO };
         let shelves = &log.pool.shelves;
         let of = |number| {
             let own = (0..shelves.len()).filter(|&shelf| shelves[shelf].preparer == number);
@@ -391,26 +387,29 @@ impl Preparer {
     fn trim(&mut self, index: usize) -> Result<Step, LogFailure> {
         let (log, stream) = (&self.log, &mut self.streams[index]);
         let shelf = &log.pool.shelves[stream.shelf];
-        if stream.removed.is_none() {
+        let removed = {
             let state = &mut *lock(&shelf.state);
-            let is_surplus = state.superseded.len() > state.spares_max;
-            stream.removed = if is_surplus { state.superseded.pop_front() } else { None };
-        }
-        let Some(path) = &stream.removed else { return Ok(Step::Idle(None)) };
+            if state.removed.is_none() && state.superseded.len() > state.spares_max {
+                state.removed = state.superseded.pop_front();
+            }
+            state.removed.clone()
+        };
+        let Some(path) = &removed else { return Ok(Step::Idle(None)) };
         let now = log.environment.clock.now();
         let pause = stream.next_removal_at.saturating_sub(now);
         if !pause.is_zero() {
             return Ok(Step::Idle(Some(pause)));
         }
         let removed = match log.environment.disk.remove_piece(path, removed_piece_bytes()) {
-            // It was removed by hand.
+            // It was removed by hand, or another preparer needed the space.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             removed => removed,
         };
         match removed {
             Ok(is_gone) => {
-                lock(&shelf.state).is_full = false;
-                stream.removed = if is_gone { None } else { stream.removed.take() };
+                let state = &mut *lock(&shelf.state);
+                state.is_full = false;
+                state.removed.take_if(|_| is_gone);
                 stream.next_removal_at = now + REMOVAL_PAUSE;
                 Ok(Step::Again)
             }
@@ -509,15 +508,17 @@ impl Preparer {
         Ok(false)
     }
 
-    /// Takes a superseded segment, one that is being removed first, one of another preparer last: its directory may be on the
-    /// same device.
-    fn take_spare(&mut self) -> Option<PathBuf> {
-        let begun = self.streams.iter_mut().find_map(|stream| stream.removed.take());
+    /// Takes a superseded segment, one that is being removed first. One of another preparer is the last choice: its directory may
+    /// be on the same device.
+    fn take_spare(&self) -> Option<PathBuf> {
         let of = |is_own| {
             let mut shelves = self.log.pool.shelves.iter().filter(|shelf| (shelf.preparer == self.number) == is_own);
-            shelves.find_map(|shelf| lock(&shelf.state).superseded.pop_front())
+            shelves.find_map(|shelf| {
+                let state = &mut *lock(&shelf.state);
+                state.removed.take().or_else(|| state.superseded.pop_front())
+            })
         };
-        begun.or_else(|| of(true)).or_else(|| of(false))
+        of(true).or_else(|| of(false))
     }
 
     fn shelve(&self, index: usize, blank: Blank) {

@@ -31,7 +31,7 @@ pub(crate) trait ReplayMachine: Send + 'static {
     /// Begins a batch.
     fn batch(&mut self) -> Self::Batch<'_>;
 
-    /// Whether so much waits for what is yet to be replayed that only one machine of the store is to go on.
+    /// Whether so much waits for what is yet to be replayed that only who replays what comes first is to go on.
     fn is_ahead(&self) -> bool;
 
     /// Takes one bounded step of the merge; returns whether there is more to do.
@@ -47,6 +47,12 @@ pub(crate) trait ReplayBatch {
 
     /// Replays one write of a record that lives and has this stamp.
     fn replay_write(&mut self, stamp: Stamp, write: LoggedWrite<'_>);
+
+    /// As [`ReplayMachine::is_ahead`].
+    fn is_ahead(&self) -> bool;
+
+    /// Lets go of what it holds for the others to free.
+    fn renew(&mut self);
 }
 
 /// Checks that the records of a protocol may be fed to a machine in any order.
@@ -82,4 +88,10 @@ impl ReplayBatch for NullMachine {
 
     #[inline(always)]
     fn replay_write(&mut self, _stamp: Stamp, _write: LoggedWrite<'_>) {}
+
+    fn is_ahead(&self) -> bool {
+        false
+    }
+
+    fn renew(&mut self) {}
 }

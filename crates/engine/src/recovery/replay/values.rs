@@ -101,7 +101,8 @@ impl ReplayMachine for ValueMachine {
     fn batch(&mut self) -> ValueBatch<'_> {
         assert!(!self.is_merging, "no machine replays when the merge has begun");
         let ValueMachine { waiting, memory, participant, trees, tombstones, handled_bytes, waiting_max, .. } = self;
-        ValueBatch { waiting, memory, pin: participant.pin(), trees, tombstones, handled_bytes, waiting_max }
+        let (pin, waiting_bytes_max) = (participant.pin(), self.waiting_bytes_max);
+        ValueBatch { waiting, waiting_bytes_max, memory, pin, trees, tombstones, handled_bytes, waiting_max }
     }
 
     fn merge(&mut self) -> bool {
@@ -120,6 +121,7 @@ impl ReplayMachine for ValueMachine {
 /// A machine for values that is pinned for one batch.
 pub(crate) struct ValueBatch<'m> {
     waiting: &'m WaitingDeltas,
+    waiting_bytes_max: u64,
     memory: &'m MemoryLimit,
     pin: Pin<'m>,
     trees: &'m mut Trees,
@@ -142,6 +144,14 @@ impl ReplayBatch for ValueBatch<'_> {
 
     fn replay_write(&mut self, stamp: Stamp, write: LoggedWrite<'_>) {
         self.write(stamp, write);
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.waiting.memory_bytes() > self.waiting_bytes_max
+    }
+
+    fn renew(&mut self) {
+        self.pin.renew();
     }
 }
 

@@ -5,8 +5,8 @@
 //!   something waits for it. So a row for which nothing waits costs no look-up here.
 //! - What waits for a row is newer than the row. Of what waits the oldest is looked at and nothing else: many changes of one row
 //!   may wait.
-//! - Memory: records are read in the order of their stamps, about. Where more waits than a bound, one thread alone goes on
-//!   (first_pass.rs).
+//! - Memory: records are read in the order of their stamps, about. Where more waits than a bound, only who replays what comes
+//!   first goes on (first_pass.rs, parts.rs).
 //!
 //! Absent: the law (machine.rs).
 
@@ -31,11 +31,14 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// What it takes of memory, about.
+    /// What it takes of memory, about, beside other ones of its row.
     fn memory_bytes(&self) -> u64 {
         (2 * size_of::<(Stamp, Waiting)>() + self.body.len()) as u64
     }
 }
+
+/// What a row takes of memory, about, for which anything waits: its place in a map, and a leaf of a map of its own.
+const ROW_BYTES: usize = 512;
 
 /// All that waits for one record.
 struct Row {
@@ -89,7 +92,10 @@ impl WaitingDeltas {
     /// Lets a delta of a row of `table` wait for its record, whose lock the caller holds. It may wait there already.
     pub(crate) fn add(&self, table: TableId, (record, key): (Held<Record>, &[u8]), stamp: Stamp, delta: Delta<'_>) {
         let mut rows = lock(self.shard(record.address()));
-        let row = || Row { table, key: key.into(), waiting: BTreeMap::new() };
+        let row = || {
+            self.bytes.fetch_add((ROW_BYTES + key.len()) as u64, Ordering::Relaxed);
+            Row { table, key: key.into(), waiting: BTreeMap::new() }
+        };
         if let Entry::Vacant(place) = rows.entry(record.address()).or_insert_with(row).waiting.entry(stamp) {
             let waiting = place.insert(Waiting { base: delta.base, body: delta.body.into() });
             self.bytes.fetch_add(waiting.memory_bytes(), Ordering::Relaxed);
@@ -118,6 +124,7 @@ impl WaitingDeltas {
         }
         let is_waited_for = !row.waiting.is_empty();
         if !is_waited_for {
+            self.bytes.fetch_sub((ROW_BYTES + row.key.len()) as u64, Ordering::Relaxed);
             rows.remove(&record.address());
         }
         Settled { version, stamp, is_waited_for }

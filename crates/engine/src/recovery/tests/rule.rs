@@ -147,7 +147,7 @@ fn a_vector_decides_in_both_passes_what_a_scalar_would_decide_otherwise() {
         SegmentReader::new(&scan, ValueMachine::new(&store, config, &Arc::new(WaitingDeltas::new())).unwrap());
     while let Some(segment) = scan.claim() {
         while let Some(chunk) = scan.read(segment, Vec::new()).unwrap() {
-            reader.replay::<VectorRule>(&chunk).unwrap();
+            reader.replay::<VectorRule>(&chunk, Stamp::ZERO).unwrap();
         }
     }
     assert_eq!((reader.tallies[0].records, reader.tallies[0].replayed), (5, 1), "only the blind write is certain");
