@@ -63,6 +63,7 @@ pub(super) fn run<M: ReplayMachine>(
     }
     let scan = LogScan::new(generations, (base, held), time, config);
     scan.foresee();
+    scan.choose_order();
     let readers = machines.into_iter().map(|machine| SegmentReader::new(&scan, machine)).collect();
     let finished = workers::run(&config.environment, readers)?;
     scan.assert_is_read();
@@ -148,6 +149,9 @@ impl<M: ReplayMachine> Work for SegmentReader<M> {
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         let scan = self.scan.clone();
+        if self.machine.is_waiting() {
+            scan.read_by_stamp();
+        }
         let Some(segment) = scan.claim() else { return Ok(false) };
         let before = scan.stamp_before(segment);
         if self.machine.is_ahead() && scan.gives_way(before.next()) {

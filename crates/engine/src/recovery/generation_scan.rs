@@ -52,7 +52,7 @@ pub(crate) struct GenerationScan {
 pub(crate) struct StreamScan {
     pub(crate) chain: Chain,
     pub(super) segments: Vec<SegmentScan>,
-    /// The first segment that was not read to its end.
+    /// All segments before it were read to their ends.
     pub(super) first_open: AtomicUsize,
     pub(super) torn: Mutex<Option<Torn>>,
 }

@@ -5,8 +5,10 @@
 //!   last of a generation that crashed (a torn write: the valid prefix of its records counts); anywhere else it is damage.
 //! - A segment is read in order, by one thread at a time; what was read is checked and replayed outside that lock, so
 //!   that one stream keeps several threads busy.
-//! - The streams are read in the order of their stamps, about: what changed in a row then mostly finds the version that it
-//!   changes, and waits for few others. No thread reads ahead in a stream or a generation.
+//! - A log that holds what changed in rows is read in the order of stamps, about: changes then mostly find the version that they
+//!   change, and few wait. No thread reads ahead in a stream or a generation.
+//! - Any other log is read with the newest segments first: older images then find a newer one in place and cost no copy. Where
+//!   more waits than is good all the same, the rest is read in the order of stamps.
 //! - What is certain to live is known before the first record is read ([`LogScan::foresee`]).
 //!
 //! Absent: the records (first_pass.rs), what was read (generation_scan.rs), the decision what lives (cut.rs), any change on
@@ -22,14 +24,19 @@ use super::RecoveryPhase;
 use super::base::Base;
 use super::chain::{Chain, Limit};
 use super::faults;
-use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, StreamScan, Torn};
+use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, SegmentScan, StreamScan, Torn};
 use super::report::ProgressReporter;
 use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Clock};
 use crate::log::format::batch::BatchHeader;
+use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::values::Change;
+use crate::log::format::record::Entry;
+use crate::log::format::records::Records;
 use crate::log::format::segment::Segment;
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::sizes::scanned_chunk_bytes;
 use crate::transaction::memory_limit;
 
@@ -50,6 +57,8 @@ pub(crate) struct LogScan {
     /// Of each thread that reads or replays just now the stamp that its stream was read up to before.
     at_work: Mutex<Vec<Stamp>>,
     clock: Arc<dyn Clock>,
+    /// Whether the log is read in the order of stamps, else the newest segments first.
+    is_by_stamp: AtomicBool,
     done_bytes: AtomicU64,
     total_bytes: u64,
     progress: Option<ProgressReporter>,
@@ -103,6 +112,7 @@ impl LogScan {
             keep_bytes: AtomicU64::new(memory_limit::log_kept_bytes(config)),
             at_work: Mutex::default(),
             clock: config.environment.clock.clone(),
+            is_by_stamp: AtomicBool::new(false),
             done_bytes: AtomicU64::new(0),
             total_bytes,
             progress: ProgressReporter::of(config),
@@ -150,14 +160,94 @@ impl LogScan {
         Stamp(self.stream(id).segments[id.index].stamp.load(Ordering::Acquire))
     }
 
-    /// Returns the segment to read from next: of the streams of the oldest generation that is not read, that which was read up
-    /// to the least stamp, and rather one from which nobody reads just now.
+    /// Returns the segment to read from next.
     pub(crate) fn claim(&self) -> Option<SegmentId> {
+        if self.is_by_stamp.load(Ordering::Relaxed) { self.claim_first() } else { self.claim_newest() }
+    }
+
+    /// From here on the log is read in the order of stamps.
+    pub(crate) fn read_by_stamp(&self) {
+        self.is_by_stamp.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the log read in the order of stamps if the newest segments hold what changed in rows, or what is in parts.
+    pub(crate) fn choose_order(&self) {
+        let newest = self.generations.iter().enumerate().rev().find_map(|(generation, scan)| {
+            let protocol = scan.layout.protocol;
+            let of_stream = |stream: usize| {
+                let segments = 0..scan.streams[stream].segments.len();
+                let probe = |index| {
+                    let id = SegmentId { generation, stream, index };
+                    with_rule!(protocol, Rule => self.holds_changes::<Rule>(id))
+                };
+                segments.rev().find_map(probe)
+            };
+            let found: Vec<bool> = (0..scan.streams.len()).filter_map(of_stream).collect();
+            (!found.is_empty()).then(|| found.contains(&true))
+        });
+        if newest.unwrap_or(false) {
+            self.read_by_stamp();
+        }
+    }
+
+    /// Whether the first batches of a segment hold anything but images and deletes; `None` where there are no records. What is
+    /// wrong with a batch is found when it is read.
+    fn holds_changes<R: RecoveryRule>(&self, id: SegmentId) -> Option<bool> {
+        let (limit, read_end) = (self.stream(id).chain.limit(id.index), ReadEnd::begin(self.segment(id)));
+        let mut bytes = vec![0; scanned_chunk_bytes().min(limit.end.0 - read_end.offset.0) as usize];
+        self.read_exactly(id, &mut bytes, read_end.offset).ok()?;
+        let (batches, _) = self.walk(id, &bytes, &read_end, limit).ok()?;
+        let mut holds_changes = None;
+        for ReadBatch { header, .. } in batches {
+            let begin = (header.offset.0 - read_end.offset.0) as usize;
+            let records = &bytes[begin..begin + header.record_bytes as usize];
+            for (_, entry) in Records::<R::Dependency>::new(&self.stream(id).chain.log, header.offset, records) {
+                let Ok(Entry::Record(record)) = entry else { continue };
+                let holds = match record.payload() {
+                    PayloadReader::Values(mut writes) => writes.any(|write| matches!(write.change, Change::Delta(_))),
+                    PayloadReader::InParts(_) => true,
+                };
+                holds_changes = Some(holds || holds_changes.unwrap_or(false));
+            }
+        }
+        holds_changes
+    }
+
+    /// Returns the newest segment that was not read to its end, rather one from which nobody reads just now.
+    fn claim_newest(&self) -> Option<SegmentId> {
+        let mut busy = None;
+        for (generation, scan) in self.generations.iter().enumerate().rev() {
+            let longest = scan.streams.iter().map(|stream| stream.segments.len()).max().unwrap_or(0);
+            for (index, stream) in
+                (0..longest).rev().flat_map(|index| (0..scan.streams.len()).map(move |stream| (index, stream)))
+            {
+                let Some(segment) = scan.streams[stream].segments.get(index) else { continue };
+                if segment.exhausted.load(Ordering::Acquire) {
+                    continue;
+                }
+                let id = SegmentId { generation, stream, index };
+                if !segment.is_busy.load(Ordering::Relaxed) {
+                    return Some(id);
+                }
+                busy.get_or_insert(id);
+            }
+        }
+        busy
+    }
+
+    /// Returns the segment that comes next in the order of stamps: of the streams of the oldest generation that is not read, that
+    /// which was read up to the least stamp, and rather one from which nobody reads just now.
+    fn claim_first(&self) -> Option<SegmentId> {
         let mut first: Option<((bool, u64), SegmentId)> = None;
         for (generation, scan) in self.generations.iter().enumerate() {
             for (stream, scan) in scan.streams.iter().enumerate() {
-                let begin = scan.first_open.load(Ordering::Acquire);
-                let Some(segment) = scan.segments.get(begin) else { continue };
+                let first_open = scan.first_open.load(Ordering::Acquire);
+                let is_open = |segment: &SegmentScan| !segment.exhausted.load(Ordering::Acquire);
+                let Some(begin) = (first_open..scan.segments.len()).find(|&at| is_open(&scan.segments[at])) else {
+                    continue;
+                };
+                scan.first_open.fetch_max(begin, Ordering::AcqRel);
+                let segment = &scan.segments[begin];
                 let at = (segment.is_busy.load(Ordering::Relaxed), segment.stamp.load(Ordering::Acquire));
                 if first.is_none_or(|(least, _)| at < least) {
                     first = Some((at, SegmentId { generation, stream, index: begin }));
@@ -236,7 +326,6 @@ impl LogScan {
         if faults::is_exhausted(is_exhausted) {
             self.expect_continuation(id, &read_end)?;
             scan.exhausted.store(true, Ordering::Release);
-            self.stream(id).first_open.fetch_max(id.index + 1, Ordering::AcqRel);
             done += limit.end.0 - read_end.offset.0;
         }
         self.report(done);

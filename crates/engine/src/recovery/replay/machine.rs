@@ -31,6 +31,9 @@ pub(crate) trait ReplayMachine: Send + 'static {
     /// Begins a batch.
     fn batch(&mut self) -> Self::Batch<'_>;
 
+    /// Whether anything worth mentioning waits for what is yet to be replayed, and comes before it in the order of stamps.
+    fn is_waiting(&self) -> bool;
+
     /// Whether so much waits for what is yet to be replayed that only who replays what comes first is to go on.
     fn is_ahead(&self) -> bool;
 
@@ -68,6 +71,10 @@ impl ReplayMachine for NullMachine {
     type Batch<'m> = NullMachine;
 
     const NEEDS: ReplayOrder = ReplayOrder::Unknown;
+
+    fn is_waiting(&self) -> bool {
+        false
+    }
 
     fn is_ahead(&self) -> bool {
         false

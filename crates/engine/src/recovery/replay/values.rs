@@ -34,6 +34,9 @@ use crate::table::store::{RecordTree, Store};
 use crate::transaction::critical;
 use crate::transaction::memory_limit::{MemoryLimit, log_kept_bytes};
 
+/// The log is read in the order of stamps from so small a share of what may wait on.
+const WAITING_ONE_IN: u64 = 16;
+
 /// A machine for values.
 pub(crate) struct ValueMachine {
     waiting: Arc<WaitingDeltas>,
@@ -93,6 +96,10 @@ impl ReplayMachine for ValueMachine {
 
     /// The last writer of a key wins.
     const NEEDS: ReplayOrder = ReplayOrder::PerKey;
+
+    fn is_waiting(&self) -> bool {
+        self.waiting.memory_bytes() > self.waiting_bytes_max / WAITING_ONE_IN
+    }
 
     fn is_ahead(&self) -> bool {
         self.waiting.memory_bytes() > self.waiting_bytes_max
