@@ -14,7 +14,7 @@ use crate::failpoint::locks_by_key;
 use crate::log::format::payload::delta::{self, Delta};
 use crate::sizes::{deltas_kept_bytes, linear_writes_max};
 
-/// A session keeps the memory of up to this many writes, and of what savepoints keep of as many, from one transaction to the next.
+/// A session keeps the memory of up to this many writes, and of what savepoints keep of as many, for the next transaction.
 const KEPT_CAPACITY: usize = 16 << 10;
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference

@@ -8,7 +8,7 @@
 //!
 //! Replay by last writer wins may come in any order, which is what makes this single pass possible: log bytes are replayed
 //! while they are in the cache, and only parts and batches around the cut are kept or read twice. Where too much waits for what
-//! comes later, one thread alone goes on, in the order of the log, until it does not.
+//! is yet to be read, only the thread goes on that reads what comes first, until less waits.
 
 use std::sync::Arc;
 

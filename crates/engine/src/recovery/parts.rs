@@ -1,11 +1,12 @@
 //! Replays a record that lives: what is in it, or in the parts that it names, which are read again and put together.
 //!
 //! Invariants:
-//! - A record in parts is judged as any other. Its parts are judged by nothing: those that no living record names are passed over.
+//! - A record in parts is judged as any other. Its parts are judged by nothing: those that no living record names are passed
+//!   over.
 //! - All parts of a record are there and fit, or recovery fails. That holds for records that the checkpoint does not hold; of the
 //!   others the first parts may be given up already.
-//! - Parts lie before their record in its stream, so they can be read when it has been. They are replayed at once: what changed in
-//!   their rows later waits for them.
+//! - Parts lie before their record in its stream, so they can be read when it has been. They are replayed at once: what changed
+//!   in their rows later waits for them.
 //! - One thread replays a transaction, and holds one part of it at a time.
 
 use super::generation_scan::SegmentId;
