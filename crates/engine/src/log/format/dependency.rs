@@ -28,7 +28,7 @@ pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + 
     /// written like that. Of each dependency there is one encoding.
     fn split(bytes: &[u8]) -> Option<(Self, &[u8])>;
 
-    /// As [`Dependency::split`], of a record of [`RecordLayout::Fixed`](super::record::RecordLayout::Fixed): only serial and
+    /// As [`Dependency::split`], of a record of [`RecordLayout::Fixed`](super::layout::RecordLayout::Fixed): only serial and
     /// Poplar wrote any.
     fn split_fixed(bytes: &[u8]) -> Option<(Self, &[u8])>;
 }
