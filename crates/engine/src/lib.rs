@@ -31,6 +31,7 @@ pub mod ids;
 pub mod io;
 pub mod log;
 mod operate;
+pub mod procedure;
 pub mod recovery;
 mod sizes;
 pub mod table;
@@ -42,7 +43,8 @@ pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::{Database, Metrics};
 pub use directory::DirectoryError;
 pub use error::{
-    BackupError, CheckpointError, Contended, Error, LogError, LogFailure, RecoveryError, SalvageError, TransactionError,
+    BackupError, CheckpointError, Contended, Error, LogError, LogFailure, ProcedureError, RecoveryError, SalvageError,
+    TransactionError,
 };
 pub use log::acknowledge::Receipt;
 pub use log::persist::{LogMetrics, StreamMetrics};

@@ -4,6 +4,7 @@
 mod backup;
 mod checkpoint;
 mod log;
+mod procedure;
 mod recovery;
 mod salvage;
 mod transaction;
@@ -11,6 +12,7 @@ mod transaction;
 pub use backup::BackupError;
 pub use checkpoint::CheckpointError;
 pub use log::{LogError, LogFailure};
+pub use procedure::ProcedureError;
 pub use recovery::RecoveryError;
 pub use salvage::SalvageError;
 pub use transaction::{Contended, TransactionError};
@@ -49,6 +51,9 @@ pub enum Error {
     /// Within a transaction.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
+    /// A procedure, or a call of one.
+    #[error(transparent)]
+    Procedure(#[from] ProcedureError),
     /// A background task could not be started.
     #[error("cannot start the thread `{task}`: {source}; raise the limit of threads or free memory")]
     Spawn {
@@ -74,7 +79,7 @@ impl Error {
     }
 
     /// The SQLSTATE that a server reports.
-    pub fn sqlstate(&self) -> &'static str {
+    pub fn sqlstate(&self) -> &str {
         match self {
             Error::Config(error) => error.sqlstate(),
             Error::Directory(error) => error.sqlstate(),
@@ -84,6 +89,7 @@ impl Error {
             Error::Salvage(error) => error.sqlstate(),
             Error::Schema(error) => error.sqlstate(),
             Error::Transaction(error) => error.sqlstate(),
+            Error::Procedure(error) => error.sqlstate(),
             Error::Spawn { .. } => "53000",
             Error::Log(error) => error.sqlstate(),
         }

@@ -32,6 +32,7 @@ pub const FLOORS: &[&str] = &[
     "log/protocol",
     "log",
     "concurrency",
+    "procedure",
     "catalog",
     "transaction",
     "checkpoint",

@@ -1,0 +1,105 @@
+//! What can go wrong with a procedure: its text, its meaning, a call of it.
+
+/// Why a procedure was not created or a call did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProcedureError {
+    /// A text is not a procedure.
+    #[error("line {line}, column {column}: {what}")]
+    Syntax {
+        /// The line, from 1.
+        line: u32,
+        /// The character in the line, from 1.
+        column: u32,
+        /// What was found and what could stand there.
+        what: String,
+    },
+    /// A procedure makes no sense with the tables, sequences and procedures that there are.
+    #[error("procedure `{procedure}`, {place}: {what}")]
+    Invalid {
+        /// The procedure.
+        procedure: String,
+        /// Which statement, or part of the head.
+        place: String,
+        /// What is wrong, and the cure.
+        what: String,
+    },
+    /// There is no such procedure.
+    #[error("procedure `{procedure}` does not exist; check the name, or create it")]
+    Unknown {
+        /// As given.
+        procedure: String,
+    },
+    /// There is a procedure of this name.
+    #[error("procedure `{procedure}` exists already; replace it, or choose another name")]
+    Exists {
+        /// The procedure.
+        procedure: String,
+    },
+    /// The arguments do not fit the parameters. Nothing was executed.
+    #[error("procedure `{procedure}`: {what}; it takes ({signature})")]
+    Arguments {
+        /// The procedure.
+        procedure: String,
+        /// Which argument, and why not.
+        what: String,
+        /// The parameters.
+        signature: String,
+    },
+    /// The procedure gave up: by `abort`, or because a statement failed and nothing caught it.
+    #[error("{message} (SQLSTATE {sqlstate}, procedure `{procedure}`, {place})")]
+    Aborted {
+        /// The procedure.
+        procedure: String,
+        /// Which statement.
+        place: String,
+        /// Five digits or capital letters.
+        sqlstate: String,
+        /// What the procedure said, or what failed.
+        message: String,
+    },
+    /// A call executed more statements than it may.
+    #[error(
+        "procedure `{procedure}`, {place}: the call has executed {steps} steps, the limit procedure_steps_max; look for a loop \
+         without an end, or raise the limit"
+    )]
+    Steps {
+        /// The procedure.
+        procedure: String,
+        /// Where it was.
+        place: String,
+        /// The limit.
+        steps: u64,
+    },
+    /// The values of a call take more memory than they may.
+    #[error(
+        "procedure `{procedure}`, {place}: the values of the call take {bytes} bytes, the limit procedure_bytes_max is {limit}; \
+         work in smaller pieces, or raise the limit"
+    )]
+    Memory {
+        /// The procedure.
+        procedure: String,
+        /// Where it was.
+        place: String,
+        /// What they take.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl ProcedureError {
+    /// The SQLSTATE that a server reports.
+    pub fn sqlstate(&self) -> &str {
+        match self {
+            ProcedureError::Syntax { .. } => "42601",
+            ProcedureError::Invalid { .. } => "42P13",
+            ProcedureError::Unknown { .. } => "42883",
+            ProcedureError::Exists { .. } => "42723",
+            ProcedureError::Arguments { .. } => "42883",
+            ProcedureError::Aborted { sqlstate, .. } => sqlstate,
+            ProcedureError::Steps { .. } => "54001",
+            ProcedureError::Memory { .. } => "53200",
+        }
+    }
+}

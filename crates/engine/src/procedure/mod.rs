@@ -1,0 +1,17 @@
+//! Stored procedures as programs: what they are, how they are built, printed and parsed, checked against the tables and compiled.
+//!
+//! ```text
+//! builder or text -> Program (names) -> check and compile, against the catalog -> Code (slots) -> call/
+//! ```
+//!
+//! Invariants:
+//! - A [`Program`] says everything about a procedure: its printed form is what the catalog stores, and parses back to it.
+//! - Nothing in a program depends on the order of a hash map, on a clock, on chance or on another session but through the
+//!   functions that draw ([`Function::is_drawn`](expression::Function::is_drawn)): what these give is part of the call. So a program that runs
+//!   again on the same rows with the same arguments and draws does the same.
+//! - Code has no names: a variable is a slot, a column a number, a table a handle.
+//!
+//! Absent: running ([`call`](crate::call)), and where definitions are kept ([`catalog`](crate::catalog)).
+
+pub mod expression;
+pub mod program;
