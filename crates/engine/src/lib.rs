@@ -17,6 +17,7 @@
 //!
 //! The life of a transaction, file by file, is in ARCHITECTURE.md.
 
+pub mod call;
 mod catalog;
 pub mod checkpoint;
 mod concurrency;

@@ -166,7 +166,7 @@ impl BackupError {
     }
 
     /// The SQLSTATE that a server reports.
-    pub fn sqlstate(&self) -> &'static str {
+    pub fn sqlstate(&self) -> &str {
         match self {
             BackupError::Io { source, .. } => io_sqlstate(source),
             BackupError::Foreign { .. }

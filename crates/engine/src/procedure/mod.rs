@@ -13,5 +13,9 @@
 //!
 //! Absent: running ([`call`](crate::call)), and where definitions are kept ([`catalog`](crate::catalog)).
 
+pub(crate) mod code;
+pub(crate) mod compile;
 pub mod expression;
+pub(crate) mod numeric;
 pub mod program;
+mod well_formed;

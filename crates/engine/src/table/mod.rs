@@ -4,7 +4,9 @@
 //! - A schema is immutable and checked when it is built or decoded; the codecs are derived from it once.
 //! - Everything that turns bytes from a disk into rows, keys or schemas is bounds-checked: corrupt bytes are an error.
 
+mod argument;
 mod bounds;
+mod datum;
 mod error;
 pub(crate) mod handle;
 mod key;
@@ -17,7 +19,9 @@ mod schema_codec;
 pub(crate) mod store;
 mod value;
 
+pub use argument::Argument;
 pub use bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+pub use datum::Datum;
 pub use error::SchemaError;
 pub use handle::Table;
 pub use key::{KeyCodec, KeyValues};

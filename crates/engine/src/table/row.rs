@@ -26,11 +26,38 @@ impl RowCodec {
     pub fn row<'a>(&'a self, bytes: impl Into<Cow<'a, [u8]>>) -> Row<'a> {
         Row::new(self, bytes.into())
     }
+
+    /// Returns the value of a column of encoded bytes, as [`Row::value`] does.
+    pub(crate) fn value<'b>(&self, bytes: &'b [u8], column: ColumnId) -> Value<'b> {
+        let Some(ty) = self.present(bytes, column) else {
+            return Value::Null;
+        };
+        let raw = &bytes[self.range(bytes, column)];
+        match ty {
+            Type::Bool => Value::Bool(raw[0] != 0),
+            Type::Int16 => Value::Int(i16::from_le_bytes(array(raw)).into()),
+            Type::Int32 => Value::Int(i32::from_le_bytes(array(raw)).into()),
+            Type::Int64 => Value::Int(i64::from_le_bytes(array(raw))),
+            Type::Float64 => Value::Float(f64::from_le_bytes(array(raw))),
+            Type::Numeric { .. } => Value::Numeric(i64::from_le_bytes(array(raw))),
+            Type::Timestamp => Value::Timestamp(i64::from_le_bytes(array(raw))),
+            Type::Bytes => Value::Bytes(raw),
+            Type::Text => match std::str::from_utf8(raw) {
+                Ok(text) => Value::Text(text),
+                Err(error) => panic!("{} of an unchecked row: {error}", describe(self.schema(), column)),
+            },
+        }
+    }
 }
 
 impl<'a> Row<'a> {
     pub(super) fn new(codec: &'a RowCodec, bytes: Cow<'a, [u8]>) -> Row<'a> {
         Row { codec, bytes }
+    }
+
+    /// Returns the codec and the encoded bytes.
+    pub(crate) fn into_parts(self) -> (&'a RowCodec, Cow<'a, [u8]>) {
+        (self.codec, self.bytes)
     }
 
     /// Returns the schema.
@@ -58,21 +85,7 @@ impl<'a> Row<'a> {
 
     /// Returns the value of any column.
     pub fn value(&self, column: ColumnId) -> Value<'_> {
-        let Some(ty) = self.codec.present(&self.bytes, column) else {
-            return Value::Null;
-        };
-        let raw = self.raw(column);
-        match ty {
-            Type::Bool => Value::Bool(raw[0] != 0),
-            Type::Int16 => Value::Int(i16::from_le_bytes(array(raw)).into()),
-            Type::Int32 => Value::Int(i32::from_le_bytes(array(raw)).into()),
-            Type::Int64 => Value::Int(i64::from_le_bytes(array(raw))),
-            Type::Float64 => Value::Float(f64::from_le_bytes(array(raw))),
-            Type::Numeric { .. } => Value::Numeric(i64::from_le_bytes(array(raw))),
-            Type::Timestamp => Value::Timestamp(i64::from_le_bytes(array(raw))),
-            Type::Bytes => Value::Bytes(raw),
-            Type::Text => Value::Text(self.checked_text(column, raw)),
-        }
+        self.codec.value(&self.bytes, column)
     }
 
     /// Returns all columns, in order.
@@ -145,22 +158,17 @@ impl<'a> Row<'a> {
         &self.bytes[self.codec.range(&self.bytes, column)]
     }
 
-    fn checked_text<'t>(&self, column: ColumnId, raw: &'t [u8]) -> &'t str {
-        match std::str::from_utf8(raw) {
-            Ok(text) => text,
-            Err(error) => panic!("{} of an unchecked row: {error}", self.name(column)),
-        }
-    }
-
-    fn name(&self, column: ColumnId) -> String {
-        format!("column {} of table {}", self.schema().column(column).name(), self.schema().name())
-    }
-
     #[cold]
     fn is_not(&self, column: ColumnId, wanted: &str, value: Value<'_>) -> ! {
         let ty = self.schema().column(column).ty();
-        panic!("{} was read as {wanted}; it is of type {ty} and holds {}", self.name(column), value.kind())
+        let column = describe(self.schema(), column);
+        panic!("{column} was read as {wanted}; it is of type {ty} and holds {}", value.kind())
     }
+}
+
+/// Returns how messages call a column.
+fn describe(schema: &Schema, column: ColumnId) -> String {
+    format!("column {} of table {}", schema.column(column).name(), schema.name())
 }
 
 /// Returns the bytes of a fixed column, whose width its type gives.

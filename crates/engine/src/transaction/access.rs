@@ -85,6 +85,23 @@ struct Existing {
     birth: Option<Stamp>,
 }
 
+/// A row that was read to be changed or removed: [`Transaction::change_row`], [`Transaction::delete_row`].
+pub(crate) struct RowForWrite<'t> {
+    tree_ref: TreeRef,
+    record: Held<Record>,
+    old: Content<'t>,
+}
+
+impl<'t> RowForWrite<'t> {
+    /// Returns the row, borrowed from the transaction where it is committed.
+    pub(crate) fn bytes(&self) -> Result<&'t [u8], &[u8]> {
+        match &self.old {
+            Content::Committed(version) => Ok(version.bytes()),
+            Content::Own { bytes, .. } => Err(bytes),
+        }
+    }
+}
+
 /// A record that was looked at, and the row in it.
 pub(super) type Looked<'a> = (Held<Record>, Option<Content<'a>>);
 
@@ -141,6 +158,17 @@ impl<'s> Transaction<'s> {
             keys.into_iter().map_while(|key| table.keys.of_key(key.as_ref()).map_err(|err| wrong = Some(err)).ok());
         self.expect_keys(&table.primary, keys);
         wrong.map_or(Ok(()), |wrong| Err(wrong.into()))
+    }
+
+    /// As [`Transaction::expect`], of keys that are encoded.
+    pub(crate) fn expect_encoded(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<(), Error> {
+        self.touch(&mut self.state(), table)?;
+        self.expect_keys(&table.primary, keys);
+        Ok(())
     }
 
     /// Asks for the memory of encoded keys' rows.
@@ -272,6 +300,35 @@ impl<'s> Transaction<'s> {
         let Some((tree_ref, record, old)) = look_up(&mut state)? else { return Ok(false) };
         self.change(&mut state, table, tree_ref, record, &old, &changes.values)?;
         Ok(true)
+    }
+
+    /// The row with this primary key, to be changed or removed before anything else is written.
+    pub(crate) fn row_for_write<'t>(
+        &'t self,
+        table: &'t Table,
+        key: &[Value<'_>],
+    ) -> Result<Option<RowForWrite<'t>>, Error> {
+        let state = &mut **self.state();
+        let tree_ref = self.writable(state, table)?;
+        let key = table.keys.of_key(key)?;
+        let looked = self.look_up(state, &table.primary, key.as_bytes())?;
+        Ok(looked.and_then(|(record, content)| content.map(|old| RowForWrite { tree_ref, record, old })))
+    }
+
+    /// Changes some columns of a row.
+    pub(crate) fn change_row(
+        &self,
+        table: &Table,
+        row: &RowForWrite<'_>,
+        changes: &[(ColumnId, Value<'_>)],
+    ) -> Result<(), Error> {
+        self.change(&mut self.state(), table, row.tree_ref, row.record, &row.old, changes)
+    }
+
+    /// Removes a row.
+    pub(crate) fn delete_row(&self, table: &Table, row: &RowForWrite<'_>) -> Result<(), Error> {
+        let write = Write { base: row.old.base(), ..Write::new(row.record, row.tree_ref, None) };
+        self.write(&mut self.state(), table, write, Some(row.old.bytes()))
     }
 
     fn change(

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use osier_memory::{LeafScan, Pin, Record};
 
 pub use access::Changes;
+pub(crate) use access::RowForWrite;
 use counters::SessionCounters;
 pub(crate) use counters::Totals;
 pub(crate) use definition::{duplicate_entry, index_entry};

@@ -35,6 +35,7 @@ pub const FLOORS: &[&str] = &[
     "procedure",
     "catalog",
     "transaction",
+    "call",
     "checkpoint",
     "recovery",
     "database",

@@ -1,0 +1,145 @@
+//! What a call draws: the time, random numbers, values of sequences.
+//!
+//! Invariants:
+//! - A call that runs again with the draws of another one gets the same ones, in the same order.
+//! - What was drawn is known when the call ends, so that it can be logged with its arguments.
+//!
+//! Random numbers are those of SplitMix64 (Steele, Lea, Flood: *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014) from
+//! one seed. They are a part of the log's format: a later version gives the same.
+
+use super::failure::Failure;
+use crate::ids::WallTime;
+use crate::io::Clock;
+
+/// What a call drew, or is to draw again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Drawn {
+    /// The time, in microseconds since 1970.
+    pub(crate) time: Option<i64>,
+    /// The seed of random numbers.
+    pub(crate) seed: Option<u64>,
+    /// The values of sequences, in order.
+    pub(crate) sequence_values: Vec<i64>,
+}
+
+/// Gives values of sequences.
+pub(super) trait SequenceSource {
+    /// Returns the next value of the sequence with this name.
+    fn next_value(&self, sequence: &str) -> Result<i64, Failure>;
+}
+
+/// The draws of a call in progress.
+pub(super) struct Draws<'a> {
+    source: Source<'a>,
+    drawn: Drawn,
+    /// The state of the generator.
+    random: u64,
+    sequences: &'a [String],
+}
+
+/// Where draws come from.
+pub(super) enum Source<'a> {
+    /// The world.
+    World { clock: &'a dyn Clock, values: &'a dyn SequenceSource },
+    /// An earlier run, which drew the same.
+    Earlier { drawn: &'a Drawn, taken: usize },
+}
+
+impl<'a> Draws<'a> {
+    pub(super) fn new(source: Source<'a>, sequences: &'a [String]) -> Draws<'a> {
+        Draws { source, drawn: Drawn::default(), random: 0, sequences }
+    }
+
+    /// Returns what was drawn.
+    pub(super) fn into_drawn(self) -> Drawn {
+        self.drawn
+    }
+
+    /// The time of the call: one for all of it.
+    pub(super) fn now(&mut self) -> i64 {
+        let source = &self.source;
+        *self.drawn.time.get_or_insert_with(|| match source {
+            Source::World { clock, .. } => i64::try_from(WallTime::now(*clock).0).unwrap_or(i64::MAX),
+            Source::Earlier { drawn, .. } => drawn.time.unwrap_or_default(),
+        })
+    }
+
+    fn next_random(&mut self) -> u64 {
+        if self.drawn.seed.is_none() {
+            let seed = match &self.source {
+                Source::World { .. } => fastrand::u64(..),
+                Source::Earlier { drawn, .. } => drawn.seed.unwrap_or_default(),
+            };
+            (self.drawn.seed, self.random) = (Some(seed), seed);
+        }
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A float from 0 up to 1, a multiple of 2^-53.
+    pub(super) fn random(&mut self) -> f64 {
+        (self.next_random() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A UUID of version 4.
+    pub(super) fn uuid(&mut self) -> [u8; 16] {
+        let (high, low) = (self.next_random(), self.next_random());
+        let mut bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        bytes
+    }
+
+    pub(super) fn next_value(&mut self, sequence: u16) -> Result<i64, Failure> {
+        let name = &self.sequences[usize::from(sequence)];
+        let value = match &mut self.source {
+            Source::World { values, .. } => values.next_value(name)?,
+            Source::Earlier { drawn, taken } => {
+                let value = drawn.sequence_values.get(*taken).copied();
+                *taken += 1;
+                value.ok_or_else(|| Failure::raised("XX001", "the call drew fewer values of sequences before"))?
+            }
+        };
+        self.drawn.sequence_values.push(value);
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoSequences;
+
+    impl SequenceSource for NoSequences {
+        fn next_value(&self, sequence: &str) -> Result<i64, Failure> {
+            Err(Failure::raised("42P01", sequence))
+        }
+    }
+
+    /// The first numbers from seed 1234567, as other implementations of SplitMix64 give them.
+    #[test]
+    fn random_numbers_are_those_of_the_format() {
+        let drawn = Drawn { seed: Some(1_234_567), ..Drawn::default() };
+        let mut draws = Draws::new(Source::Earlier { drawn: &drawn, taken: 0 }, &[]);
+        let numbers = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!([(); 3].map(|()| draws.next_random()), numbers);
+        assert_eq!(draws.into_drawn().seed, Some(1_234_567));
+    }
+
+    #[test]
+    fn what_was_drawn_can_be_drawn_again() {
+        let environment = crate::io::Environment::os();
+        let world = Source::World { clock: &*environment.clock, values: &NoSequences };
+        let mut first = Draws::new(world, &[]);
+        let seen = (first.now(), first.random().to_bits(), first.uuid(), first.now());
+        let drawn = first.into_drawn();
+        assert_eq!(seen.0, seen.3, "a call has one time");
+        let mut again = Draws::new(Source::Earlier { drawn: &drawn, taken: 0 }, &[]);
+        assert_eq!((again.now(), again.random().to_bits(), again.uuid(), again.now()), seen);
+        assert_eq!(again.into_drawn(), drawn);
+    }
+}

@@ -1,0 +1,315 @@
+//! Expressions: what a [`Scalar`] or an [`Array`] gives with the variables of a call.
+//!
+//! Invariants:
+//! - NULL in, NULL out, but where the expression says otherwise.
+//! - Values are of the kinds that the expression was compiled for; another one is a defect of the compiler.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::convert::convert;
+use super::draws::Draws;
+use super::failure::Failure;
+use super::functions;
+use super::memory::Arena;
+use crate::procedure::code::{Arithmetic, Array, ArraySlot, Comparison, ConstantValue, RowSlot, Scalar, Slot};
+use crate::procedure::numeric;
+use crate::procedure::numeric::Rounding;
+use crate::table::{RowCodec, Value};
+
+/// A row that a call has read.
+#[derive(Clone, Copy)]
+pub(super) struct RowView<'a> {
+    pub(super) codec: &'a RowCodec,
+    pub(super) bytes: &'a [u8],
+}
+
+/// An array; `None` is NULL.
+pub(super) type ArrayValue<'a> = Option<Cow<'a, [Value<'a>]>>;
+
+/// The variables of a call.
+pub(super) struct Variables<'a> {
+    pub(super) values: &'a mut [Value<'a>],
+    pub(super) rows: &'a mut [Option<RowView<'a>>],
+    pub(super) arrays: Vec<ArrayValue<'a>>,
+    pub(super) arena: &'a Arena,
+    pub(super) draws: Draws<'a>,
+}
+
+type Evaluated<'a> = Result<Value<'a>, Failure>;
+
+impl<'a> Variables<'a> {
+    pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
+        self.values[usize::from(slot.0)] = value;
+    }
+
+    pub(super) fn set_row(&mut self, slot: RowSlot, row: Option<RowView<'a>>) {
+        self.rows[usize::from(slot.0)] = row;
+    }
+
+    pub(super) fn array_at(&self, slot: ArraySlot) -> Option<&[Value<'a>]> {
+        self.arrays[usize::from(slot.0)].as_deref()
+    }
+
+    /// Evaluates an expression.
+    pub(super) fn scalar(&mut self, scalar: &'a Scalar) -> Evaluated<'a> {
+        Ok(match scalar {
+            Scalar::Constant(value) => constant(value),
+            Scalar::Slot(slot) => self.values[usize::from(slot.0)],
+            Scalar::Column(row, column) => match self.rows[usize::from(row.0)] {
+                Some(row) => row.codec.value(row.bytes, *column),
+                None => Value::Null,
+            },
+            Scalar::Exists(row) => Value::Bool(self.rows[usize::from(row.0)].is_some()),
+            Scalar::Not(operand) => match self.scalar(operand)? {
+                Value::Bool(value) => Value::Bool(!value),
+                _ => Value::Null,
+            },
+            Scalar::IsNull(operand) => Value::Bool(self.scalar(operand)?.is_null()),
+            Scalar::And(a, b) => self.both(a, b, false)?,
+            Scalar::Or(a, b) => self.both(a, b, true)?,
+            Scalar::Compare(comparison, a, b) => compare(*comparison, self.scalar(a)?, self.scalar(b)?),
+            Scalar::Int(operator, a, b) => int_arithmetic(*operator, self.scalar(a)?, self.scalar(b)?)?,
+            Scalar::Float(operator, a, b) => float_arithmetic(*operator, self.scalar(a)?, self.scalar(b)?)?,
+            Scalar::Numeric(operator, (a, of), (b, to)) => {
+                numeric_arithmetic(*operator, (self.scalar(a)?, *of), (self.scalar(b)?, *to))?
+            }
+            Scalar::Negate(operand) => negate(self.scalar(operand)?)?,
+            Scalar::Shift(operator, a, b) => shift(*operator, self.scalar(a)?, self.scalar(b)?)?,
+            Scalar::Concatenate(a, b) => {
+                let (a, b) = (self.scalar(a)?, self.scalar(b)?);
+                self.concatenated(a, b)?
+            }
+            Scalar::Case(branches, otherwise) => return self.case(branches, otherwise),
+            Scalar::Convert(conversion, operand) => {
+                let value = self.scalar(operand)?;
+                convert(self.arena, conversion, value)?
+            }
+            Scalar::Round(rounding, (from, to), operand) => match self.scalar(operand)? {
+                Value::Numeric(units) => numeric_result(numeric::round(units, *from, *to, *rounding))?,
+                _ => Value::Null,
+            },
+            Scalar::RoundFloat(rounding, operand) => match self.scalar(operand)? {
+                Value::Float(value) => Value::Float(round_float(*rounding, value)),
+                _ => Value::Null,
+            },
+            Scalar::Call(function, arguments) => return functions::call(self, *function, arguments),
+            Scalar::NextValue(sequence) => Value::Int(self.draws.next_value(*sequence)?),
+            Scalar::Cardinality(array) => match self.array(array)? {
+                Some(elements) => Value::Int(elements.len() as i64),
+                None => Value::Null,
+            },
+            Scalar::Contains(array, element) => self.contains(array, element)?,
+            Scalar::Element(array, number) => self.element(array, number)?,
+        })
+    }
+
+    /// Whether a condition holds; NULL does not.
+    pub(super) fn holds(&mut self, condition: &'a Scalar) -> Result<bool, Failure> {
+        Ok(matches!(self.scalar(condition)?, Value::Bool(true)))
+    }
+
+    /// Evaluates an integer that must not be NULL.
+    pub(super) fn int(&mut self, scalar: &'a Scalar, what: &str) -> Result<i64, Failure> {
+        match self.scalar(scalar)? {
+            Value::Int(value) => Ok(value),
+            _ => Err(Failure::raised("22004", format!("{what} is NULL"))),
+        }
+    }
+
+    /// AND, where `decided` is false, and OR, where it is true.
+    fn both(&mut self, a: &'a Scalar, b: &'a Scalar, decided: bool) -> Evaluated<'a> {
+        let a = self.scalar(a)?;
+        if a == Value::Bool(decided) {
+            return Ok(a);
+        }
+        let b = self.scalar(b)?;
+        Ok(if b == Value::Bool(decided) || !a.is_null() { b } else { Value::Null })
+    }
+
+    fn case(&mut self, branches: &'a [(Scalar, Scalar)], otherwise: &'a Scalar) -> Evaluated<'a> {
+        for (condition, value) in branches {
+            if self.holds(condition)? {
+                return self.scalar(value);
+            }
+        }
+        self.scalar(otherwise)
+    }
+
+    fn concatenated(&self, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
+        Ok(match (a, b) {
+            (Value::Text(a), Value::Text(b)) => Value::Text(self.arena.texts([a, b])?),
+            (Value::Bytes(a), Value::Bytes(b)) => Value::Bytes(self.arena.byte_strings([a, b])?),
+            _ => Value::Null,
+        })
+    }
+
+    /// Evaluates an expression of an array.
+    pub(super) fn array(&mut self, array: &'a Array) -> Result<ArrayValue<'a>, Failure> {
+        Ok(match array {
+            Array::Null => None,
+            Array::Slot(slot) => {
+                let elements = self.arrays[usize::from(slot.0)].clone();
+                if let Some(Cow::Owned(elements)) = &elements {
+                    self.arena.take(size_of_val(&**elements))?;
+                }
+                elements
+            }
+            Array::Elements(elements) => {
+                self.arena.take(elements.len() * size_of::<Value<'_>>())?;
+                Some(Cow::Owned(elements.iter().map(|element| self.scalar(element)).collect::<Result<_, _>>()?))
+            }
+            Array::Concatenate(a, b) => {
+                let (Some(a), Some(b)) = (self.array(a)?, self.array(b)?) else { return Ok(None) };
+                self.arena.take((a.len() + b.len()) * size_of::<Value<'_>>())?;
+                let mut whole = a.into_owned();
+                whole.extend_from_slice(&b);
+                Some(Cow::Owned(whole))
+            }
+            Array::Convert(conversion, array) => match self.array(array)? {
+                None => None,
+                Some(mut elements) => {
+                    self.arena.take(elements.len() * size_of::<Value<'_>>())?;
+                    for element in elements.to_mut() {
+                        *element = convert(self.arena, conversion, *element)?;
+                    }
+                    Some(elements)
+                }
+            },
+        })
+    }
+
+    fn contains(&mut self, array: &'a Array, element: &'a Scalar) -> Evaluated<'a> {
+        let (elements, element) = (self.array(array)?, self.scalar(element)?);
+        let (Some(elements), false) = (elements, element.is_null()) else { return Ok(Value::Null) };
+        Ok(match elements.contains(&element) {
+            true => Value::Bool(true),
+            // It may be equal to what is not known.
+            false if elements.iter().any(|element| element.is_null()) => Value::Null,
+            false => Value::Bool(false),
+        })
+    }
+
+    fn element(&mut self, array: &'a Array, number: &'a Scalar) -> Evaluated<'a> {
+        let Value::Int(number) = self.scalar(number)? else { return Ok(Value::Null) };
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        // Without a copy of an array of which one element is wanted.
+        let element = |elements: &[Value<'a>]| place.and_then(|place| elements.get(place).copied());
+        let found = match array {
+            Array::Slot(slot) => self.array_at(*slot).and_then(element),
+            array => self.array(array)?.as_deref().and_then(element),
+        };
+        Ok(found.unwrap_or(Value::Null))
+    }
+}
+
+pub(super) fn constant(value: &ConstantValue) -> Value<'_> {
+    match value {
+        ConstantValue::Null => Value::Null,
+        ConstantValue::Bool(value) => Value::Bool(*value),
+        ConstantValue::Int(value) => Value::Int(*value),
+        ConstantValue::Float(value) => Value::Float(*value),
+        ConstantValue::Numeric(units) => Value::Numeric(*units),
+        ConstantValue::Text(text) => Value::Text(text),
+        ConstantValue::Bytes(bytes) => Value::Bytes(bytes),
+        ConstantValue::Timestamp(micros) => Value::Timestamp(*micros),
+    }
+}
+
+#[inline]
+fn compare(comparison: Comparison, a: Value<'_>, b: Value<'_>) -> Value<'static> {
+    let holds = match (comparison, a.is_null() || b.is_null()) {
+        (Comparison::NotDistinct, _) => a == b,
+        (Comparison::Distinct, _) => a != b,
+        (_, true) => return Value::Null,
+        (Comparison::Equal, _) => a == b,
+        (Comparison::NotEqual, _) => a != b,
+        (Comparison::Less, _) => a.cmp(&b) == Ordering::Less,
+        (Comparison::LessOrEqual, _) => a.cmp(&b) != Ordering::Greater,
+        (Comparison::Greater, _) => a.cmp(&b) == Ordering::Greater,
+        (Comparison::GreaterOrEqual, _) => a.cmp(&b) != Ordering::Less,
+    };
+    Value::Bool(holds)
+}
+
+#[cold]
+fn division_by_zero() -> Failure {
+    Failure::raised("22012", "division by zero")
+}
+
+#[inline]
+fn int_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
+    let (Value::Int(a), Value::Int(b)) = (a, b) else { return Ok(Value::Null) };
+    let result = match operator {
+        Arithmetic::Add => a.checked_add(b),
+        Arithmetic::Subtract => a.checked_sub(b),
+        Arithmetic::Multiply => a.checked_mul(b),
+        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(division_by_zero()),
+        Arithmetic::Divide => a.checked_div(b),
+        // The rest of the smallest number by -1 is 0.
+        Arithmetic::Remainder => Some(a.wrapping_rem(b)),
+    };
+    result.map(Value::Int).ok_or_else(|| Failure::out_of_range("bigint"))
+}
+
+fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
+    let (Value::Float(a), Value::Float(b)) = (a, b) else { return Ok(Value::Null) };
+    let result = match operator {
+        Arithmetic::Add => a + b,
+        Arithmetic::Subtract => a - b,
+        Arithmetic::Multiply => a * b,
+        Arithmetic::Divide | Arithmetic::Remainder if b == 0.0 => return Err(division_by_zero()),
+        Arithmetic::Divide => a / b,
+        Arithmetic::Remainder => a % b,
+    };
+    match result.is_infinite() && a.is_finite() && b.is_finite() {
+        true => Err(Failure::out_of_range("double precision")),
+        false => Ok(Value::Float(result)),
+    }
+}
+
+fn numeric_arithmetic<'a>(operator: Arithmetic, (a, of): (Value<'a>, u8), (b, to): (Value<'a>, u8)) -> Evaluated<'a> {
+    let (Value::Numeric(a), Value::Numeric(b)) = (a, b) else { return Ok(Value::Null) };
+    numeric_result(match operator {
+        Arithmetic::Add => numeric::add(a, b),
+        Arithmetic::Subtract => numeric::add(a, -b),
+        Arithmetic::Multiply => numeric::multiply((a, of), (b, to)),
+        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(division_by_zero()),
+        Arithmetic::Divide => numeric::divide((a, of), (b, to)),
+        Arithmetic::Remainder => Some(a % b),
+    })
+}
+
+pub(super) fn numeric_result<'a>(units: Option<i64>) -> Evaluated<'a> {
+    units.map(Value::Numeric).ok_or_else(|| Failure::out_of_range("numeric of 18 digits"))
+}
+
+fn negate(value: Value<'_>) -> Evaluated<'_> {
+    Ok(match value {
+        Value::Int(value) => Value::Int(value.checked_neg().ok_or_else(|| Failure::out_of_range("bigint"))?),
+        Value::Numeric(units) => Value::Numeric(-units),
+        Value::Float(value) => Value::Float(-value),
+        _ => Value::Null,
+    })
+}
+
+fn shift<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
+    let out_of_range = || Failure::out_of_range("timestamp");
+    Ok(match (a, b) {
+        (Value::Timestamp(a), Value::Int(b)) => Value::Timestamp(
+            if operator == Arithmetic::Add { a.checked_add(b) } else { a.checked_sub(b) }.ok_or_else(out_of_range)?,
+        ),
+        (Value::Timestamp(a), Value::Timestamp(b)) => Value::Int(a.checked_sub(b).ok_or_else(out_of_range)?),
+        _ => Value::Null,
+    })
+}
+
+fn round_float(rounding: Rounding, value: f64) -> f64 {
+    match rounding {
+        // As PostgreSQL rounds floats.
+        Rounding::Nearest => value.round_ties_even(),
+        Rounding::Truncate => value.trunc(),
+        Rounding::Floor => value.floor(),
+        Rounding::Ceil => value.ceil(),
+    }
+}

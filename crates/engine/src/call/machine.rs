@@ -1,0 +1,446 @@
+//! Runs code within a transaction.
+//!
+//! Invariants:
+//! - Every instruction is a step, and steps are bounded; so is the memory of the call (memory.rs).
+//! - Between two instructions nothing of the transaction is borrowed but what the variables and scans hold, so a call can stop there
+//!   and another one can go on ([`interleave`](super::interleave)).
+//! - An error that a `try` statement catches leaves no write of its block behind.
+//!
+//! Absent: where the code comes from, retries and the log (session.rs).
+
+use super::evaluate::{RowView, Variables};
+use super::failure::Failure;
+use super::interleave;
+use super::output::Output;
+use crate::procedure::code::{Code, Each, ExpectedKeys, Handler, Instruction, RowRange, RowSlot, Scalar, TableSlot, Target};
+use crate::procedure::code::{ArraySlot, Slot};
+use crate::table::{ColumnId, KeyBuf, KeyRange, Row, Table, Value};
+use crate::transaction::{Savepoint, Scan, Transaction};
+
+/// A `try` statement that is being executed.
+struct Try<'a> {
+    handler: &'a Handler,
+    savepoint: Savepoint,
+}
+
+/// A scan that is being gone through.
+struct OpenScan<'a, 's> {
+    rows: Scan<'a, 's>,
+    table: &'a Table,
+    left: u64,
+}
+
+/// A call in progress.
+pub(super) struct Machine<'a, 's> {
+    code: &'a Code,
+    transaction: &'a Transaction<'s>,
+    pub(super) variables: Variables<'a>,
+    scans: Vec<OpenScan<'a, 's>>,
+    tries: Vec<Try<'a>>,
+    /// A key or a row that is being put together.
+    row: Vec<Value<'a>>,
+    changes: Vec<(ColumnId, Value<'a>)>,
+    pub(super) output: Output,
+    steps_left: u64,
+    steps_max: u64,
+    /// The instruction that is executed.
+    at: u32,
+}
+
+/// What comes after an instruction.
+enum Next {
+    Following,
+    At(Target),
+    Over,
+}
+
+impl<'a, 's> Machine<'a, 's> {
+    pub(super) fn new(
+        code: &'a Code,
+        transaction: &'a Transaction<'s>,
+        variables: Variables<'a>,
+        steps_max: u64,
+    ) -> Machine<'a, 's> {
+        Machine {
+            code,
+            transaction,
+            variables,
+            scans: Vec::new(),
+            tries: Vec::new(),
+            row: Vec::new(),
+            changes: Vec::new(),
+            output: Output::new(code.program.results.clone()),
+            steps_left: steps_max,
+            steps_max,
+            at: 0,
+        }
+    }
+
+    /// Returns the statement that is executed, for messages.
+    pub(super) fn place(&self) -> &'a str {
+        &self.code.places[usize::from(self.code.statements[self.at as usize])]
+    }
+
+    /// Runs to the end. An interleaved call stops at each access whose memory it has asked for.
+    pub(super) async fn run<const INTERLEAVED: bool>(&mut self) -> Result<(), Failure> {
+        let instructions = &self.code.instructions;
+        loop {
+            let instruction = &instructions[self.at as usize];
+            if self.steps_left == 0 {
+                return Err(Failure::steps(self.steps_max));
+            }
+            self.steps_left -= 1;
+            if INTERLEAVED && self.ask_ahead(instruction) {
+                interleave::stop().await;
+            }
+            self.at = match self.step(instruction) {
+                Ok(Next::Following) => self.at + 1,
+                Ok(Next::At(target)) => target.0,
+                Ok(Next::Over) => return Ok(()),
+                Err(failure) => self.catch(failure)?.0,
+            };
+        }
+    }
+
+    fn table(&self, table: TableSlot) -> &'a Table {
+        &self.code.tables[usize::from(table.0)]
+    }
+
+    fn step(&mut self, instruction: &'a Instruction) -> Result<Next, Failure> {
+        match instruction {
+            Instruction::Evaluate { to, value } => {
+                let value = self.variables.scalar(value)?;
+                self.variables.set(*to, value);
+            }
+            Instruction::Unless { condition, to } => {
+                if !self.variables.holds(condition)? {
+                    return Ok(Next::At(*to));
+                }
+            }
+            Instruction::Jump { to } => return Ok(Next::At(*to)),
+            Instruction::NextEach { index, each, end } => return self.next_each(*index, each, *end),
+            Instruction::Get { table, key, row, missing } => return self.get(*table, key, *row, *missing),
+            Instruction::Update { table, key, row, changes, missing } => {
+                return self.update((*table, key), *row, changes, *missing);
+            }
+            Instruction::Insert { table, values } => {
+                self.evaluate_row(values)?;
+                self.transaction.insert(self.table(*table), &self.row)?;
+            }
+            Instruction::Upsert { table, values } => {
+                self.evaluate_row(values)?;
+                self.transaction.upsert(self.table(*table), &self.row)?;
+            }
+            Instruction::Replace { table, values, missing } => {
+                self.evaluate_row(values)?;
+                if !self.transaction.replace(self.table(*table), &self.row)? {
+                    return Ok(Next::At(*missing));
+                }
+            }
+            Instruction::Delete { table, key, row, missing } => return self.delete(*table, key, *row, *missing),
+            Instruction::DeleteAll { range, count } => self.delete_all(range, *count)?,
+            Instruction::First { range, row, missing } => return self.first(range, *row, *missing),
+            Instruction::OpenRows { range, .. } => {
+                let scan = self.open(range)?;
+                self.scans.push(scan);
+            }
+            Instruction::NextRow { row, end, .. } => return self.next_row(*row, *end),
+            Instruction::CloseRows { scan } => self.scans.truncate(scan.0.into()),
+            _ => return self.other(instruction),
+        }
+        Ok(Next::Following)
+    }
+
+    /// What is rare, or long.
+    fn other(&mut self, instruction: &'a Instruction) -> Result<Next, Failure> {
+        match instruction {
+            Instruction::Expect(keys) => self.expect(keys)?,
+            Instruction::EvaluateArray { to, value } => {
+                let value = self.variables.array(value)?;
+                self.variables.arrays[usize::from(to.0)] = value;
+            }
+            Instruction::Append { to, value } => {
+                let value = self.variables.scalar(value)?;
+                self.append(*to, value)?;
+            }
+            Instruction::BeginFor { variable, last, end } => {
+                let (first, last) = (self.number(*variable)?, self.number(*last)?);
+                if first > last {
+                    return Ok(Next::At(*end));
+                }
+            }
+            Instruction::NextFor { variable, last, body } => {
+                let (at, last) = (self.number(*variable)?, self.number(*last)?);
+                if at < last {
+                    self.variables.set(*variable, Value::Int(at + 1));
+                    return Ok(Next::At(*body));
+                }
+            }
+            Instruction::BeginTry { handler } => {
+                let (handler, savepoint) = (&self.code.handlers[usize::from(*handler)], self.transaction.savepoint());
+                self.tries.push(Try { handler, savepoint });
+            }
+            Instruction::EndTry => drop(self.tries.pop()),
+            Instruction::LeaveTry { count } => self.tries.truncate(self.tries.len() - usize::from(*count)),
+            Instruction::Return { values } => {
+                self.output.put(&mut self.variables, values)?;
+                return Ok(Next::Over);
+            }
+            Instruction::Emit { values } => self.output.put(&mut self.variables, values)?,
+            Instruction::Collect { values, to } => {
+                for (value, to) in values.iter().zip(to) {
+                    let value = self.variables.scalar(value)?;
+                    self.append(*to, value)?;
+                }
+            }
+            Instruction::Abort { sqlstate, message } => {
+                let message = match self.variables.scalar(message)? {
+                    Value::Text(message) => message,
+                    _ => "",
+                };
+                return Err(Failure::raised(String::from_utf8_lossy(sqlstate), message));
+            }
+            Instruction::End => return Ok(Next::Over),
+            _ => unreachable!("`step` executes all others"),
+        }
+        Ok(Next::Following)
+    }
+
+    /// The innermost `try` statement that catches an error goes on.
+    #[cold]
+    fn catch(&mut self, failure: Failure) -> Result<Target, Failure> {
+        let Some((sqlstate, message)) = failure.caught() else { return Err(failure) };
+        while let Some(Try { handler, savepoint }) = self.tries.pop() {
+            let Some(catch) = handler.catches.iter().find(|catch| sqlstate.starts_with(&*catch.sqlstate)) else {
+                continue;
+            };
+            self.scans.truncate(handler.scans.0.into());
+            self.transaction.rollback_to(savepoint)?;
+            if let Some((to_sqlstate, to_message)) = catch.error {
+                let (sqlstate, message) = (self.variables.arena.text(sqlstate)?, self.variables.arena.text(message)?);
+                self.variables.set(to_sqlstate, Value::Text(sqlstate));
+                self.variables.set(to_message, Value::Text(message));
+            }
+            return Ok(catch.body);
+        }
+        Err(failure)
+    }
+
+    fn number(&self, slot: Slot) -> Result<i64, Failure> {
+        match self.variables.values[usize::from(slot.0)] {
+            Value::Int(number) => Ok(number),
+            _ => Err(Failure::raised("22004", "the bound of a loop is NULL")),
+        }
+    }
+
+    fn append(&mut self, to: ArraySlot, value: Value<'a>) -> Result<(), Failure> {
+        // Vectors double, so that this is about what they take.
+        self.variables.arena.take(2 * size_of::<Value<'_>>())?;
+        let array = &mut self.variables.arrays[usize::from(to.0)];
+        array.get_or_insert_default().to_mut().push(value);
+        Ok(())
+    }
+
+    /// Evaluates a key or a row.
+    fn evaluate_row(&mut self, values: &'a [Scalar]) -> Result<(), Failure> {
+        self.row.clear();
+        for value in values {
+            self.row.push(self.variables.scalar(value)?);
+        }
+        Ok(())
+    }
+
+    fn view(&self, row: Row<'a>) -> Result<RowView<'a>, Failure> {
+        let (codec, bytes) = row.into_parts();
+        let bytes = match bytes {
+            std::borrow::Cow::Borrowed(bytes) => bytes,
+            std::borrow::Cow::Owned(bytes) => self.variables.arena.bytes(&bytes)?,
+        };
+        Ok(RowView { codec, bytes })
+    }
+
+    fn get(&mut self, table: TableSlot, key: &'a [Scalar], row: RowSlot, missing: Target) -> Result<Next, Failure> {
+        self.evaluate_row(key)?;
+        let found = self.transaction.get(self.table(table), &self.row)?;
+        let view = found.map(|row| self.view(row)).transpose()?;
+        self.variables.set_row(row, view);
+        Ok(if view.is_some() { Next::Following } else { Next::At(missing) })
+    }
+
+    fn update(
+        &mut self,
+        (table, key): (TableSlot, &'a [Scalar]),
+        row: RowSlot,
+        changes: &'a [(ColumnId, Scalar)],
+        missing: Target,
+    ) -> Result<Next, Failure> {
+        self.evaluate_row(key)?;
+        let table = self.table(table);
+        let Some(found) = self.transaction.row_for_write(table, &self.row)? else {
+            self.variables.set_row(row, None);
+            return Ok(Next::At(missing));
+        };
+        let bytes = found.bytes().or_else(|own| self.variables.arena.bytes(own))?;
+        self.variables.set_row(row, Some(RowView { codec: &table.rows, bytes }));
+        self.changes.clear();
+        for (column, value) in changes {
+            self.changes.push((*column, self.variables.scalar(value)?));
+        }
+        self.transaction.change_row(table, &found, &self.changes)?;
+        Ok(Next::Following)
+    }
+
+    fn delete(&mut self, table: TableSlot, key: &'a [Scalar], row: RowSlot, missing: Target) -> Result<Next, Failure> {
+        self.evaluate_row(key)?;
+        let table = self.table(table);
+        let Some(found) = self.transaction.row_for_write(table, &self.row)? else {
+            self.variables.set_row(row, None);
+            return Ok(Next::At(missing));
+        };
+        let bytes = found.bytes().or_else(|own| self.variables.arena.bytes(own))?;
+        self.variables.set_row(row, Some(RowView { codec: &table.rows, bytes }));
+        self.transaction.delete_row(table, &found)?;
+        Ok(Next::Following)
+    }
+
+    fn delete_all(&mut self, range: &'a RowRange, count: Slot) -> Result<(), Failure> {
+        let table = self.table(range.table);
+        let mut scan = self.open(range)?;
+        let mut rows = Vec::new();
+        while scan.left > 0 {
+            let Some(row) = scan.rows.next() else { break };
+            scan.left -= 1;
+            self.variables.arena.take(size_of::<RowView<'_>>())?;
+            self.steps_left = self.steps_left.checked_sub(1).ok_or_else(|| Failure::steps(self.steps_max))?;
+            rows.push(self.view(row?)?);
+        }
+        drop(scan);
+        for row in &rows {
+            self.row.clear();
+            self.row.extend(table.schema().primary_key().iter().map(|column| row.codec.value(row.bytes, *column)));
+            self.transaction.delete(table, &self.row)?;
+        }
+        self.variables.set(count, Value::Int(rows.len() as i64));
+        Ok(())
+    }
+
+    fn open(&mut self, range: &'a RowRange) -> Result<OpenScan<'a, 's>, Failure> {
+        let left = match &range.limit {
+            None => u64::MAX,
+            Some(limit) => match self.variables.int(limit, "the limit of a range")?.try_into() {
+                Ok(limit) => limit,
+                Err(_) => return Err(Failure::raised("2201W", "the limit of a range is negative")),
+            },
+        };
+        self.evaluate_row(&range.prefix)?;
+        let of_prefix = self.row.len();
+        let bounds = [&range.low, &range.high].map(|bound| bound.as_ref());
+        for value in bounds.into_iter().flatten().flat_map(|bound| &bound.values) {
+            let value = self.variables.scalar(value)?;
+            self.row.push(value);
+        }
+        let (prefix, rest) = self.row.split_at(of_prefix);
+        let (low, high) = rest.split_at(bounds[0].map_or(0, |bound| bound.values.len()));
+        let mut keys = KeyRange::prefix(prefix);
+        if let Some(bound) = bounds[0] {
+            keys = if bound.is_included { keys.from_included(low) } else { keys.from_excluded(low) };
+        }
+        if let Some(bound) = bounds[1] {
+            keys = if bound.is_included { keys.to_included(high) } else { keys.to_excluded(high) };
+        }
+        let keys = if range.is_descending { keys.reverse() } else { keys };
+        let table = self.table(range.table);
+        let rows = match &range.index {
+            None => self.transaction.scan(table, keys)?,
+            Some(index) => self.transaction.scan_index(table, index, keys)?,
+        };
+        Ok(OpenScan { rows, table, left })
+    }
+
+    fn first(&mut self, range: &'a RowRange, row: RowSlot, missing: Target) -> Result<Next, Failure> {
+        let found = self.open(range)?.rows.next().transpose()?;
+        let view = found.map(|row| self.view(row)).transpose()?;
+        self.variables.set_row(row, view);
+        Ok(if view.is_some() { Next::Following } else { Next::At(missing) })
+    }
+
+    fn next_row(&mut self, row: RowSlot, end: Target) -> Result<Next, Failure> {
+        let scan = self.scans.last_mut().expect("the scan of a loop is open");
+        let found = if scan.left == 0 { None } else { scan.rows.next().transpose()? };
+        scan.left = scan.left.saturating_sub(1);
+        let view = found.map(|row| self.view(row)).transpose()?;
+        self.variables.set_row(row, view);
+        Ok(if view.is_some() { Next::Following } else { Next::At(end) })
+    }
+
+    fn next_each(&mut self, index: Slot, each: &'a Each, end: Target) -> Result<Next, Failure> {
+        let Value::Int(at) = self.variables.values[usize::from(index.0)] else { unreachable!("the loop counts") };
+        let is_over = self.element_of_each(each, at as usize)?;
+        self.variables.set(index, Value::Int(at + 1));
+        Ok(if is_over { Next::At(end) } else { Next::Following })
+    }
+
+    /// Gives the variables of a loop over arrays the elements at a place; returns whether there are no more.
+    fn element_of_each(&mut self, each: &'a Each, at: usize) -> Result<bool, Failure> {
+        let length = |array: &ArraySlot| self.variables.array_at(*array).map(<[_]>::len);
+        let first = length(&each.arrays[0]);
+        let Some(first) = first.filter(|_| each.arrays.iter().all(|array| length(array) == first)) else {
+            let is_null = each.arrays.iter().any(|array| length(array).is_none());
+            return Err(match is_null {
+                true => Failure::raised("22004", "an array that is gone through is NULL"),
+                false => Failure::raised("2202E", "arrays that are gone through side by side have different lengths"),
+            });
+        };
+        if at >= first {
+            return Ok(true);
+        }
+        for (array, to) in each.arrays.iter().zip(&each.variables) {
+            let element = self.variables.array_at(*array).map_or(Value::Null, |elements| elements[at]);
+            self.variables.set(*to, element);
+        }
+        Ok(false)
+    }
+
+    /// Asks for the memory of rows whose keys are known beforehand. Keys that make no sense are told when they are used.
+    fn expect(&mut self, expected: &'a [ExpectedKeys]) -> Result<(), Failure> {
+        let mut keys: Vec<KeyBuf> = Vec::new();
+        for ExpectedKeys { table, key, each } in expected {
+            keys.clear();
+            let table = self.table(*table);
+            let rounds = match each {
+                None => 1,
+                Some(each) => self.variables.array_at(each.arrays[0]).map_or(0, <[_]>::len),
+            };
+            for at in 0..rounds {
+                if let Some(each) = each
+                    && !matches!(self.element_of_each(each, at), Ok(false))
+                {
+                    break;
+                }
+                self.evaluate_row(key)?;
+                keys.extend(table.keys.of_key(&self.row).ok());
+            }
+            self.transaction.expect_encoded(table, &keys)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the memory of the row that an instruction will use; `false` where it uses none, or its key is not at hand.
+    fn ask_ahead(&mut self, instruction: &'a Instruction) -> bool {
+        let (table, key) = match instruction {
+            Instruction::Get { table, key, .. }
+            | Instruction::Update { table, key, .. }
+            | Instruction::Delete { table, key, .. } => (*table, key),
+            Instruction::Expect(_) => return false,
+            _ => return false,
+        };
+        // What is computed is computed once: it may draw.
+        let is_at_hand = |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
+        if !key.iter().all(is_at_hand) || self.evaluate_row(key).is_err() {
+            return false;
+        }
+        let table = self.table(table);
+        let Ok(key) = table.keys.of_key(&self.row) else { return false };
+        self.transaction.expect_encoded(table, [&key]).is_ok()
+    }
+}

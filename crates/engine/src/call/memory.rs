@@ -1,0 +1,65 @@
+//! The memory of one call: texts that it computes, its variables, what it returns.
+//!
+//! Invariant: what a call takes is counted, and ends it at a bound.
+
+use std::cell::Cell;
+
+use bumpalo::Bump;
+
+use super::failure::Failure;
+
+/// Where a call keeps what it computes. All of it is given up together.
+pub(super) struct Arena {
+    bump: Bump,
+    used: Cell<usize>,
+    limit: usize,
+}
+
+impl Arena {
+    pub(super) fn new(limit: usize) -> Arena {
+        Arena { bump: Bump::new(), used: Cell::new(0), limit }
+    }
+
+    /// Gives everything up, for the next call.
+    pub(super) fn clear(&mut self) {
+        self.bump.reset();
+        self.used.set(0);
+    }
+
+    /// Counts bytes that are taken here or elsewhere.
+    pub(super) fn take(&self, bytes: usize) -> Result<(), Failure> {
+        let used = self.used.get().saturating_add(bytes);
+        self.used.set(used);
+        if used > self.limit { Err(Failure::memory(used, self.limit)) } else { Ok(()) }
+    }
+
+    pub(super) fn text(&self, text: &str) -> Result<&str, Failure> {
+        self.take(text.len())?;
+        Ok(self.bump.alloc_str(text))
+    }
+
+    pub(super) fn bytes(&self, bytes: &[u8]) -> Result<&[u8], Failure> {
+        self.take(bytes.len())?;
+        Ok(self.bump.alloc_slice_copy(bytes))
+    }
+
+    pub(super) fn texts(&self, parts: [&str; 2]) -> Result<&str, Failure> {
+        self.take(parts[0].len() + parts[1].len())?;
+        let mut whole = bumpalo::collections::String::with_capacity_in(parts[0].len() + parts[1].len(), &self.bump);
+        parts.iter().for_each(|part| whole.push_str(part));
+        Ok(whole.into_bump_str())
+    }
+
+    pub(super) fn byte_strings(&self, parts: [&[u8]; 2]) -> Result<&[u8], Failure> {
+        self.take(parts[0].len() + parts[1].len())?;
+        let mut whole = bumpalo::collections::Vec::with_capacity_in(parts[0].len() + parts[1].len(), &self.bump);
+        parts.iter().for_each(|part| whole.extend_from_slice(part));
+        Ok(whole.into_bump_slice())
+    }
+
+    /// Returns slots that all hold `value`. They are a part of every call, and not counted.
+    #[expect(clippy::mut_from_ref, reason = "each call returns other memory")]
+    pub(super) fn slots<T: Copy>(&self, count: u16, value: T) -> &mut [T] {
+        self.bump.alloc_slice_fill_copy(count.into(), value)
+    }
+}
