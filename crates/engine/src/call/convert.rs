@@ -77,7 +77,9 @@ fn show(text: &mut String, kind: Kind, value: Value<'_>) -> fmt::Result {
             bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}"))
         }
         (_, Value::Timestamp(micros)) => match u64::try_from(micros) {
-            Ok(micros) => text.write_str(WallTime(micros).to_string().trim_end_matches('Z').replacen('T', " ", 1).as_str()),
+            Ok(micros) => {
+                text.write_str(WallTime(micros).to_string().trim_end_matches('Z').replacen('T', " ", 1).as_str())
+            }
             Err(_) => write!(text, "{micros}"),
         },
         (_, value) => write!(text, "{value}"),

@@ -166,6 +166,15 @@ impl<'a> Variables<'a> {
                 whole.extend_from_slice(&b);
                 Some(Cow::Owned(whole))
             }
+            Array::Sorted(array) => match self.array(array)? {
+                None => None,
+                Some(elements) => {
+                    self.arena.take(size_of_val(&*elements))?;
+                    let mut sorted = elements.into_owned();
+                    sorted.sort_by(|a, b| (a.is_null(), a).cmp(&(b.is_null(), b)));
+                    Some(Cow::Owned(sorted))
+                }
+            },
             Array::Convert(conversion, array) => match self.array(array)? {
                 None => None,
                 Some(mut elements) => {

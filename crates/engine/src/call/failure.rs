@@ -9,11 +9,17 @@ pub(super) struct Failure(Box<Kind>);
 #[derive(Debug)]
 enum Kind {
     /// A `try` statement may catch it: it follows from the data and the program alone.
-    Raised { sqlstate: String, message: String },
+    Raised {
+        sqlstate: String,
+        message: String,
+    },
     /// It ends the call: a conflict, a limit of the database, an error of the log.
     Fatal(Error),
     Steps(u64),
-    Memory { bytes: usize, limit: usize },
+    Memory {
+        bytes: usize,
+        limit: usize,
+    },
 }
 
 impl Failure {
@@ -47,7 +53,9 @@ impl Failure {
     pub(super) fn into_error(self, procedure: &str, place: &str) -> Error {
         let (procedure, place) = (procedure.to_owned(), place.to_owned());
         match *self.0 {
-            Kind::Raised { sqlstate, message } => ProcedureError::Aborted { procedure, place, sqlstate, message }.into(),
+            Kind::Raised { sqlstate, message } => {
+                ProcedureError::Aborted { procedure, place, sqlstate, message }.into()
+            }
             Kind::Steps(steps) => ProcedureError::Steps { procedure, place, steps }.into(),
             Kind::Memory { bytes, limit } => ProcedureError::Memory { procedure, place, bytes, limit }.into(),
             Kind::Fatal(error) => error,

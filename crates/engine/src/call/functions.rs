@@ -147,12 +147,7 @@ fn characters(text: &str, skipped: i64, count: i64) -> &str {
     &rest[..place(rest, count)]
 }
 
-fn padded<'a>(
-    variables: &Variables<'a>,
-    text: &'a str,
-    length: i64,
-    fill: &str,
-) -> Result<Cow<'a, str>, Failure> {
+fn padded<'a>(variables: &Variables<'a>, text: &'a str, length: i64, fill: &str) -> Result<Cow<'a, str>, Failure> {
     let has = text.chars().count() as i64;
     if length <= has || fill.is_empty() {
         return Ok(Cow::Borrowed(characters(text, 0, length.min(has))));

@@ -12,10 +12,15 @@ use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
 use super::interleave;
 use super::output::Output;
-use crate::procedure::code::{Code, Each, ExpectedKeys, Handler, Instruction, RowRange, RowSlot, Scalar, TableSlot, Target};
 use crate::procedure::code::{ArraySlot, Slot};
+use crate::procedure::code::{
+    Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, TableSlot, Target,
+};
 use crate::table::{ColumnId, KeyBuf, KeyRange, Row, Table, Value};
 use crate::transaction::{Savepoint, Scan, Transaction};
+
+/// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
+const ROUNDS_MAX: usize = 64;
 
 /// A `try` statement that is being executed.
 struct Try<'a> {
@@ -404,24 +409,35 @@ impl<'a, 's> Machine<'a, 's> {
     /// Asks for the memory of rows whose keys are known beforehand. Keys that make no sense are told when they are used.
     fn expect(&mut self, expected: &'a [ExpectedKeys]) -> Result<(), Failure> {
         let mut keys: Vec<KeyBuf> = Vec::new();
-        for ExpectedKeys { table, key, each } in expected {
+        for ExpectedKeys { table, key, rounds } in expected {
             keys.clear();
             let table = self.table(*table);
-            let rounds = match each {
-                None => 1,
-                Some(each) => self.variables.array_at(each.arrays[0]).map_or(0, <[_]>::len),
-            };
-            for at in 0..rounds {
-                if let Some(each) = each
-                    && !matches!(self.element_of_each(each, at), Ok(false))
-                {
-                    break;
+            match rounds {
+                None => self.expect_key(table, key, &mut keys)?,
+                Some(Rounds::Arrays(each)) => {
+                    let mut at = 0;
+                    while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
+                        self.expect_key(table, key, &mut keys)?;
+                        at += 1;
+                    }
                 }
-                self.evaluate_row(key)?;
-                keys.extend(table.keys.of_key(&self.row).ok());
+                Some(Rounds::Numbers { variable, last }) => {
+                    let (first, last) = (self.number(*variable)?, self.number(*last)?);
+                    for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
+                        self.variables.set(*variable, Value::Int(number));
+                        self.expect_key(table, key, &mut keys)?;
+                    }
+                    self.variables.set(*variable, Value::Int(first));
+                }
             }
             self.transaction.expect_encoded(table, &keys)?;
         }
+        Ok(())
+    }
+
+    fn expect_key(&mut self, table: &Table, key: &'a [Scalar], keys: &mut Vec<KeyBuf>) -> Result<(), Failure> {
+        self.evaluate_row(key)?;
+        keys.extend(table.keys.of_key(&self.row).ok());
         Ok(())
     }
 
@@ -431,7 +447,6 @@ impl<'a, 's> Machine<'a, 's> {
             Instruction::Get { table, key, .. }
             | Instruction::Update { table, key, .. }
             | Instruction::Delete { table, key, .. } => (*table, key),
-            Instruction::Expect(_) => return false,
             _ => return false,
         };
         // What is computed is computed once: it may draw.

@@ -42,11 +42,7 @@ impl Output {
     }
 
     /// Adds a row.
-    pub(super) fn put<'a>(
-        &mut self,
-        variables: &mut Variables<'a>,
-        values: &'a [code::Output],
-    ) -> Result<(), Failure> {
+    pub(super) fn put<'a>(&mut self, variables: &mut Variables<'a>, values: &'a [code::Output]) -> Result<(), Failure> {
         if values.is_empty() {
             return Ok(());
         }

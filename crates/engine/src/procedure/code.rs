@@ -192,6 +192,8 @@ pub(crate) enum Array {
     Concatenate(Box<Array>, Box<Array>),
     /// Each element converted.
     Convert(Conversion, Box<Array>),
+    /// The elements in order.
+    Sorted(Box<Array>),
 }
 
 /// Rows of a table.
@@ -214,13 +216,22 @@ pub(crate) struct RangeEnd {
     pub(crate) is_included: bool,
 }
 
-/// Keys that a call will use, by its arguments alone: their memory is asked for before the first one is.
+/// Keys that a call will use: their memory is asked for before the first one is.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedKeys {
     pub(crate) table: TableSlot,
     pub(crate) key: Box<[Scalar]>,
-    /// The key is one for each round of a `foreach` over parameters.
-    pub(crate) each: Option<Each>,
+    /// There is a key for each round of a loop.
+    pub(crate) rounds: Option<Rounds>,
+}
+
+/// The rounds of a loop that has not begun.
+#[derive(Clone, Debug)]
+pub(crate) enum Rounds {
+    /// Over the elements of arrays.
+    Arrays(Each),
+    /// From one number to another one, which the slots hold.
+    Numbers { variable: Slot, last: Slot },
 }
 
 /// A loop over arrays.
@@ -234,42 +245,124 @@ pub(crate) struct Each {
 #[derive(Clone, Debug)]
 pub(crate) enum Instruction {
     Expect(Box<[ExpectedKeys]>),
-    Evaluate { to: Slot, value: Scalar },
-    EvaluateArray { to: ArraySlot, value: Array },
-    Append { to: ArraySlot, value: Scalar },
-    Get { table: TableSlot, key: Box<[Scalar]>, row: RowSlot, missing: Target },
-    First { range: RowRange, row: RowSlot, missing: Target },
+    Evaluate {
+        to: Slot,
+        value: Scalar,
+    },
+    EvaluateArray {
+        to: ArraySlot,
+        value: Array,
+    },
+    Append {
+        to: ArraySlot,
+        value: Scalar,
+    },
+    Get {
+        table: TableSlot,
+        key: Box<[Scalar]>,
+        row: RowSlot,
+        missing: Target,
+    },
+    First {
+        range: RowRange,
+        row: RowSlot,
+        missing: Target,
+    },
     /// All columns of the table.
-    Insert { table: TableSlot, values: Box<[Scalar]> },
-    Upsert { table: TableSlot, values: Box<[Scalar]> },
-    Replace { table: TableSlot, values: Box<[Scalar]>, missing: Target },
-    Update { table: TableSlot, key: Box<[Scalar]>, row: RowSlot, changes: Box<[(ColumnId, Scalar)]>, missing: Target },
-    Delete { table: TableSlot, key: Box<[Scalar]>, row: RowSlot, missing: Target },
-    DeleteAll { range: RowRange, count: Slot },
-    Jump { to: Target },
+    Insert {
+        table: TableSlot,
+        values: Box<[Scalar]>,
+    },
+    Upsert {
+        table: TableSlot,
+        values: Box<[Scalar]>,
+    },
+    Replace {
+        table: TableSlot,
+        values: Box<[Scalar]>,
+        missing: Target,
+    },
+    Update {
+        table: TableSlot,
+        key: Box<[Scalar]>,
+        row: RowSlot,
+        changes: Box<[(ColumnId, Scalar)]>,
+        missing: Target,
+    },
+    Delete {
+        table: TableSlot,
+        key: Box<[Scalar]>,
+        row: RowSlot,
+        missing: Target,
+    },
+    DeleteAll {
+        range: RowRange,
+        count: Slot,
+    },
+    Jump {
+        to: Target,
+    },
     /// Goes on where the condition holds.
-    Unless { condition: Scalar, to: Target },
+    Unless {
+        condition: Scalar,
+        to: Target,
+    },
     /// Begins to count: the last number is the second slot's.
-    BeginFor { variable: Slot, last: Slot, end: Target },
+    BeginFor {
+        variable: Slot,
+        last: Slot,
+        end: Target,
+    },
     /// Goes on to the next number and to the body, or falls through.
-    NextFor { variable: Slot, last: Slot, body: Target },
+    NextFor {
+        variable: Slot,
+        last: Slot,
+        body: Target,
+    },
     /// Takes the next element of each array, by their number in `index`; they are of one length.
-    NextEach { index: Slot, each: Each, end: Target },
-    OpenRows { scan: ScanSlot, range: RowRange },
+    NextEach {
+        index: Slot,
+        each: Each,
+        end: Target,
+    },
+    OpenRows {
+        scan: ScanSlot,
+        range: RowRange,
+    },
     /// Takes the next row; where there is none, the scan is over.
-    NextRow { scan: ScanSlot, row: RowSlot, end: Target },
+    NextRow {
+        scan: ScanSlot,
+        row: RowSlot,
+        end: Target,
+    },
     /// Ends scans from this one on.
-    CloseRows { scan: ScanSlot },
+    CloseRows {
+        scan: ScanSlot,
+    },
     /// What follows is caught by the handler, until as many `EndTry` as `BeginTry` have been passed.
-    BeginTry { handler: u16 },
+    BeginTry {
+        handler: u16,
+    },
     EndTry,
     /// Leaves so many `try` statements.
-    LeaveTry { count: u16 },
-    Return { values: Box<[Output]> },
-    Emit { values: Box<[Output]> },
+    LeaveTry {
+        count: u16,
+    },
+    Return {
+        values: Box<[Output]>,
+    },
+    Emit {
+        values: Box<[Output]>,
+    },
     /// Adds a row to the set of a procedure that was called: one array for each field.
-    Collect { values: Box<[Scalar]>, to: Box<[ArraySlot]> },
-    Abort { sqlstate: [u8; 5], message: Scalar },
+    Collect {
+        values: Box<[Scalar]>,
+        to: Box<[ArraySlot]>,
+    },
+    Abort {
+        sqlstate: [u8; 5],
+        message: Scalar,
+    },
     End,
 }
 

@@ -146,6 +146,8 @@ pub enum Function {
     Cardinality,
     /// `contains(a, b)`: whether the array a has the element b
     Contains,
+    /// `sorted(a)`: the elements of an array in order, NULLs last
+    Sorted,
     /// `now()`: when the call began, a timestamp
     Now,
     /// `random()`: a float from 0 up to 1
@@ -182,6 +184,7 @@ impl Function {
         (Function::Replace, "replace", 3, 3),
         (Function::Cardinality, "cardinality", 1, 1),
         (Function::Contains, "contains", 2, 2),
+        (Function::Sorted, "sorted", 1, 1),
         (Function::Now, "now", 0, 0),
         (Function::Random, "random", 0, 0),
         (Function::Uuid, "uuid", 0, 0),

@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn texts_are_read_exactly() {
-        let cases = [("1.5", Some(150)), ("-.005", Some(-1)), ("+2", Some(200)), ("", None), ("1e3", None), ("1.2.3", None)];
+        let cases =
+            [("1.5", Some(150)), ("-.005", Some(-1)), ("+2", Some(200)), ("", None), ("1e3", None), ("1.2.3", None)];
         cases.into_iter().for_each(|(text, units)| assert_eq!(parse(text, 2), units, "{text}"));
         assert_eq!(parse("9999999999999999999", 0), None);
     }

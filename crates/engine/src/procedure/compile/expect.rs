@@ -1,27 +1,58 @@
-//! Which rows a call will use by its arguments alone, so that their memory is asked for side by side before the first is used.
+//! Which rows a call will use by what is known before it uses the first of them, so that their memory is asked for side by side:
+//! at the beginning by the arguments alone, and where a loop begins by what the loop does not change.
 //!
-//! Invariant: it changes no result. Keys are taken only where they are computed from parameters, or from the elements of arrays that
-//! are parameters, and where the statement is executed in every call that goes well.
+//! Invariant: it changes no result. Keys are taken only where they are put together from variables and constants, which cannot
+//! fail, and where the statement is executed in every call, or every round, that goes well.
 
-use super::Compiler;
-use crate::procedure::code::{Each, ExpectedKeys, Instruction, ParameterSlot, Scalar, Slot, TableSlot, Target};
+use super::{Compiled, Compiler};
+use crate::procedure::code::{ExpectedKeys, Instruction, ParameterSlot, Rounds, RowSlot, Scalar, Slot, TableSlot};
 
-/// The most keys that are asked for together, but for those of arrays: what comes later drives out what came first.
+/// The most keys outside of loops that are asked for together: what comes later drives out what came first.
 const KEYS_MAX: usize = 24;
 
-/// Keys of an access, before it is known which slots are parameters.
-pub(super) struct Candidate {
+/// Keys of an access that is compiled.
+struct Candidate {
     table: TableSlot,
     key: Box<[Scalar]>,
-    each: Option<Each>,
+    /// The innermost loop around it, from 0, in which it is executed in every round.
+    inner: Option<usize>,
+    /// Whether it is executed in every call, or in every round of a loop that is.
+    is_certain: bool,
+}
+
+/// A loop that is being compiled.
+struct OpenLoop {
+    rounds: Option<Rounds>,
+    /// Where its keys are asked for.
+    place: usize,
+    /// The number of conditions around its body.
+    conditions: u32,
+    is_certain: bool,
+}
+
+/// What is known so far of the keys of a procedure.
+#[derive(Default)]
+pub(super) struct Expected {
+    candidates: Vec<Candidate>,
+    loops: Vec<OpenLoop>,
+    /// Of loops over parameters, for the beginning.
+    of_loops: Vec<ExpectedKeys>,
 }
 
 impl Compiler<'_> {
     /// An access by a key is compiled.
     pub(super) fn expect_key(&mut self, table: TableSlot, key: &[Scalar]) {
-        if self.conditions == 0 && self.procedures.len() == 1 && key.iter().all(is_plain) {
-            self.expected.push(Candidate { table, key: key.into(), each: self.each.clone() });
+        let is_plain = |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
+        if !key.iter().all(is_plain) {
+            return;
         }
+        let (conditions, loops) = (self.conditions, &self.expected.loops);
+        let inner = loops.last().filter(|open| open.conditions == conditions).map(|_| loops.len() - 1);
+        let is_certain = match loops.last() {
+            None => conditions == 0,
+            Some(open) => inner.is_some() && open.is_certain,
+        };
+        self.expected.candidates.push(Candidate { table, key: key.into(), inner, is_certain });
     }
 
     /// A write of a whole row that is there is compiled.
@@ -31,93 +62,112 @@ impl Compiler<'_> {
         self.expect_key(table, &key);
     }
 
-    /// A loop over arrays begins; returns whether its keys count as those of every call.
-    pub(super) fn begin_expected_each(&mut self, each: &Each) -> bool {
-        let counts = self.conditions == 0 && self.each.is_none();
-        if counts {
-            self.each = Some(each.clone());
-        }
-        counts
-    }
-
-    pub(super) fn end_expected_each(&mut self, counted: bool) {
-        if counted {
-            self.each = None;
-        }
-    }
-
-    /// Puts what is known beforehand of the keys before the first instruction.
-    pub(super) fn prepend_expected(&mut self, parameters: &[ParameterSlot]) {
-        let values = |slot: &Slot| parameters.iter().any(|of| matches!(of, ParameterSlot::Scalar(at, _) if at == slot));
-        let is_known = |candidate: &Candidate| {
-            let each = candidate.each.as_ref();
-            let is_array = |slot: &_| parameters.iter().any(|of| matches!(of, ParameterSlot::Array(at, _) if at == slot));
-            each.is_none_or(|each| each.arrays.iter().all(is_array))
-                && candidate.key.iter().all(|part| {
-                    uses(part, &|slot| values(&slot) || each.is_some_and(|each| each.variables.contains(&slot)))
-                })
+    /// A loop begins: the next instruction asks for what its rounds use. Without `rounds` it is not known how many there are.
+    pub(super) fn begin_loop_keys(&mut self, rounds: Option<Rounds>) -> Compiled<()> {
+        let place = match &rounds {
+            Some(_) => self.emit(Instruction::Expect(Box::default()))?,
+            None => 0,
         };
-        let candidates = std::mem::take(&mut self.expected);
-        let mut known: Vec<_> = candidates.into_iter().filter(is_known).collect();
-        // A key in a loop that does not change is one.
-        for candidate in &mut known {
-            let each = candidate.each.take();
-            candidate.each = each.filter(|_| !candidate.key.iter().all(|part| uses(part, &|slot| values(&slot))));
+        let is_certain = self.conditions == 0 && self.expected.loops.is_empty() && rounds.is_some();
+        // The body is a condition of its own.
+        self.expected.loops.push(OpenLoop { rounds, place, conditions: self.conditions + 1, is_certain });
+        Ok(())
+    }
+
+    /// The body of the loop is compiled.
+    pub(super) fn end_loop_keys(&mut self, parameters: &[ParameterSlot]) {
+        let ended = self.expected.loops.pop().expect("the loop has begun");
+        let at = self.expected.loops.len();
+        let candidates = std::mem::take(&mut self.expected.candidates);
+        let (own, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|candidate| candidate.inner == Some(at));
+        self.expected.candidates = others;
+        let Some(rounds) = ended.rounds else { return };
+        let body = &self.instructions[ended.place + 1..];
+        let is_kept = |part: &Scalar| match part {
+            Scalar::Slot(slot) => rounds.gives(*slot) || !body.iter().any(|instruction| instruction.writes(*slot)),
+            Scalar::Column(row, _) => !body.iter().any(|instruction| instruction.writes_row(*row)),
+            _ => true,
+        };
+        let varies = |key: &[Scalar]| key.iter().any(|part| matches!(part, Scalar::Slot(slot) if rounds.gives(*slot)));
+        let (mut begin, mut here) = (Vec::new(), Vec::new());
+        for Candidate { table, key, is_certain, .. } in own {
+            if !key.iter().all(is_kept) || !varies(&key) {
+                continue;
+            }
+            let is_given = |part: &Scalar| match part {
+                Scalar::Slot(slot) => rounds.gives(*slot) || is_parameter(parameters, *slot),
+                Scalar::Column(..) => false,
+                _ => true,
+            };
+            let of_arguments = is_certain && rounds.is_over(parameters) && key.iter().all(is_given);
+            let keys = ExpectedKeys { table, key, rounds: Some(rounds.clone()) };
+            if of_arguments { begin.push(keys) } else { here.push(keys) }
         }
-        let mut single = 0;
-        known.retain(|candidate| {
-            single += usize::from(candidate.each.is_none());
-            candidate.each.is_some() || single <= KEYS_MAX
-        });
-        if known.len() > 1 || known.iter().any(|candidate| candidate.each.is_some()) {
-            let keys = known.into_iter().map(|Candidate { table, key, each }| ExpectedKeys { table, key, each }).collect();
-            self.instructions.insert(0, Instruction::Expect(keys));
-            self.statements.insert(0, 0);
-            self.shift_targets();
+        self.instructions[ended.place] = Instruction::Expect(here.into());
+        self.expected.of_loops.extend(begin);
+    }
+
+    /// The procedure is compiled: its first instruction asks for what the arguments alone give.
+    pub(super) fn expect_arguments(&mut self, parameters: &[ParameterSlot]) {
+        let is_given = |part: &Scalar| match part {
+            Scalar::Slot(slot) => is_parameter(parameters, *slot),
+            Scalar::Column(..) => false,
+            _ => true,
+        };
+        let Expected { candidates, of_loops, .. } = std::mem::take(&mut self.expected);
+        let single = candidates.into_iter().filter(|key| key.is_certain && key.inner.is_none());
+        let single = single.filter(|candidate| candidate.key.iter().all(is_given));
+        let single = single.map(|Candidate { table, key, .. }| ExpectedKeys { table, key, rounds: None });
+        let mut keys: Vec<_> = single.take(KEYS_MAX).chain(of_loops).collect();
+        // One row alone is asked for when it is read.
+        if keys.len() == 1 && keys[0].rounds.is_none() {
+            keys.clear();
+        }
+        self.instructions[0] = Instruction::Expect(keys.into());
+    }
+}
+
+fn is_parameter(parameters: &[ParameterSlot], slot: Slot) -> bool {
+    parameters.iter().any(|of| matches!(of, ParameterSlot::Scalar(at, _) if *at == slot))
+}
+
+impl Rounds {
+    /// Whether a variable gets another value in each round.
+    fn gives(&self, slot: Slot) -> bool {
+        match self {
+            Rounds::Arrays(each) => each.variables.contains(&slot),
+            Rounds::Numbers { variable, .. } => *variable == slot,
         }
     }
 
-    /// Every instruction has moved by one.
-    fn shift_targets(&mut self) {
-        let shift = |target: &mut Target| target.0 += 1;
-        for at in 1..self.instructions.len() {
-            self.instructions[at].targets(shift);
-        }
-        let catches = self.handlers.iter_mut().flat_map(|handler| handler.catches.iter_mut());
-        catches.for_each(|catch| shift(&mut catch.body));
+    /// Whether the rounds are known from the arguments.
+    fn is_over(&self, parameters: &[ParameterSlot]) -> bool {
+        let is_array = |slot: &_| parameters.iter().any(|of| matches!(of, ParameterSlot::Array(at, _) if at == slot));
+        matches!(self, Rounds::Arrays(each) if each.arrays.iter().all(is_array))
     }
 }
 
 impl Instruction {
-    /// Gives each target to `change`.
-    fn targets(&mut self, mut change: impl FnMut(&mut Target)) {
+    /// Whether it gives a variable another value.
+    fn writes(&self, slot: Slot) -> bool {
         match self {
-            Instruction::Jump { to }
-            | Instruction::Unless { to, .. }
-            | Instruction::Get { missing: to, .. }
-            | Instruction::First { missing: to, .. }
-            | Instruction::Replace { missing: to, .. }
-            | Instruction::Update { missing: to, .. }
-            | Instruction::Delete { missing: to, .. }
-            | Instruction::BeginFor { end: to, .. }
-            | Instruction::NextFor { body: to, .. }
-            | Instruction::NextEach { end: to, .. }
-            | Instruction::NextRow { end: to, .. } => change(to),
-            _ => {}
+            Instruction::Evaluate { to, .. }
+            | Instruction::DeleteAll { count: to, .. }
+            | Instruction::NextFor { variable: to, .. } => *to == slot,
+            Instruction::NextEach { index, each, .. } => *index == slot || each.variables.contains(&slot),
+            _ => false,
+        }
+    }
+
+    /// Whether it reads another row into a variable.
+    fn writes_row(&self, slot: RowSlot) -> bool {
+        match self {
+            Instruction::Get { row, .. }
+            | Instruction::First { row, .. }
+            | Instruction::Update { row, .. }
+            | Instruction::Delete { row, .. }
+            | Instruction::NextRow { row, .. } => *row == slot,
+            _ => false,
         }
     }
 }
-
-/// Whether a part of a key is as cheap as a variable or a constant, and cannot fail.
-fn is_plain(part: &Scalar) -> bool {
-    matches!(part, Scalar::Slot(_) | Scalar::Constant(_))
-}
-
-/// Whether a plain part of a key uses only slots that `is_known`.
-fn uses(part: &Scalar, is_known: &dyn Fn(Slot) -> bool) -> bool {
-    match part {
-        Scalar::Slot(slot) => is_known(*slot),
-        part => is_plain(part),
-    }
-}
-

@@ -7,7 +7,7 @@ use super::rows::column;
 use super::scope::Variable;
 use super::{Compiled, Compiler, fits_as_it_is, wrong};
 use crate::procedure::code::{Arithmetic, Array, Comparison, ConstantValue, Conversion, Kind, Output, Scalar};
-use crate::procedure::expression::{Binary, Constant, Expression, Unary};
+use crate::procedure::expression::{Binary, Constant, Expression, Function, Unary};
 use crate::procedure::numeric;
 use crate::procedure::program::DataType;
 use crate::table::Type;
@@ -35,6 +35,10 @@ impl Compiler<'_> {
             Expression::Binary(operator, a, b) => self.binary(*operator, a, b).map(scalar),
             Expression::Case(branches, otherwise) => self.case(branches, otherwise.as_deref()).map(scalar),
             Expression::Cast(value, ty) => self.cast(value, *ty),
+            Expression::Call(Function::Sorted, arguments) if arguments.len() == 1 => {
+                let (array, kind) = self.array(&arguments[0])?;
+                Ok(Typed::Array(Array::Sorted(Box::new(array)), kind))
+            }
             Expression::Call(function, arguments) => self.function(*function, arguments).map(scalar),
             Expression::Array(elements) => self.elements(elements),
             Expression::Element(array, number) => {
@@ -320,7 +324,9 @@ pub(super) fn convert(step: Conversion, scalar: Scalar) -> Scalar {
 
 fn negated(operand: Scalar) -> Scalar {
     match operand {
-        Scalar::Constant(ConstantValue::Int(value)) if value != i64::MIN => Scalar::Constant(ConstantValue::Int(-value)),
+        Scalar::Constant(ConstantValue::Int(value)) if value != i64::MIN => {
+            Scalar::Constant(ConstantValue::Int(-value))
+        }
         Scalar::Constant(ConstantValue::Numeric(units)) => Scalar::Constant(ConstantValue::Numeric(-units)),
         Scalar::Constant(ConstantValue::Float(value)) => Scalar::Constant(ConstantValue::Float(-value)),
         operand => Scalar::Negate(Box::new(operand)),

@@ -76,9 +76,7 @@ impl Compiler<'_> {
             Kind::Float if digits == 0 => (Scalar::RoundFloat(rounding, Box::new(value)), kind),
             Kind::Float => return wrong("a float is rounded to whole numbers only; cast it to numeric"),
             Kind::Numeric(scale) if scale <= digits => (value, kind),
-            Kind::Numeric(scale) => {
-                (Scalar::Round(rounding, (scale, digits), Box::new(value)), Kind::Numeric(digits))
-            }
+            Kind::Numeric(scale) => (Scalar::Round(rounding, (scale, digits), Box::new(value)), Kind::Numeric(digits)),
             kind => return wrong(format!("a {kind} cannot be rounded")),
         })
     }

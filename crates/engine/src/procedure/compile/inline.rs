@@ -6,7 +6,7 @@
 use super::scope::Variable;
 use super::statements::UNKNOWN;
 use super::{CALLS_MAX, Caller, Compiled, Compiler, Outputs, wrong};
-use crate::procedure::code::{Array, ArraySlot, ConstantValue, Each, Instruction, Output, Scalar, ScanSlot};
+use crate::procedure::code::{Array, ArraySlot, ConstantValue, Each, Instruction, Output, Rounds, Scalar, ScanSlot};
 use crate::procedure::expression::Expression;
 use crate::procedure::program::{Field, Program, Results, Statement};
 
@@ -26,7 +26,9 @@ impl Compiler<'_> {
         }
         match (&program.results, body) {
             (Results::Set(_), None) if !into.is_empty() => {
-                return wrong(format!("procedure `{name}` returns a set; go through it: `for ... in call {name}(...)`"));
+                return wrong(format!(
+                    "procedure `{name}` returns a set; go through it: `for ... in call {name}(...)`"
+                ));
             }
             (Results::Nothing | Results::Values(_), Some(_)) => {
                 return wrong(format!("procedure `{name}` returns no set; write `call {name}(...) into ...`"));
@@ -51,7 +53,10 @@ impl Compiler<'_> {
     fn callee(&mut self, name: &str) -> Compiled<std::sync::Arc<Program>> {
         let callers: Vec<_> = self.procedures.iter().map(|procedure| procedure.name.as_str()).collect();
         if callers.contains(&name) {
-            return wrong(format!("procedure `{name}` would call itself ({} -> {name}); use a loop", callers.join(" -> ")));
+            return wrong(format!(
+                "procedure `{name}` would call itself ({} -> {name}); use a loop",
+                callers.join(" -> ")
+            ));
         }
         if callers.len() > CALLS_MAX {
             return wrong(format!("procedures call each other more than {CALLS_MAX} deep ({})", callers.join(" -> ")));
@@ -145,10 +150,13 @@ impl Compiler<'_> {
         body: &[Statement],
     ) -> Compiled<()> {
         let begin = self.scope.begin_block();
-        let arrays: Box<[ArraySlot]> = results.iter().map(|result| match result {
-            Variable::Array { slot, .. } => *slot,
-            _ => unreachable!("a set has an array for each field"),
-        }).collect();
+        let arrays: Box<[ArraySlot]> = results
+            .iter()
+            .map(|result| match result {
+                Variable::Array { slot, .. } => *slot,
+                _ => unreachable!("a set has an array for each field"),
+            })
+            .collect();
         let mut variables = Vec::new();
         for (field, name) in fields.iter().zip(names) {
             let field = Field { name: name.clone(), ty: field.ty };
@@ -159,10 +167,11 @@ impl Compiler<'_> {
         }
         let index = self.slot()?;
         self.emit(Instruction::Evaluate { to: index, value: Scalar::Constant(ConstantValue::Int(0)) })?;
-        let next = self.here();
         let each = Each { variables: variables.into(), arrays };
+        self.begin_loop_keys(Some(Rounds::Arrays(each.clone())))?;
+        let next = self.here();
         let take = self.emit(Instruction::NextEach { index, each, end: UNKNOWN })?;
-        self.looped(next, |compiler| compiler.conditional(body))?;
+        self.looped(next, body)?;
         self.patch_here(take);
         self.scope.end_block(begin);
         Ok(())

@@ -21,8 +21,8 @@ mod statements;
 
 use std::sync::Arc;
 
-use super::code::{Code, Each, Handler, Instruction, Kind, Output, ParameterSlot, Sizes, Target};
 use super::code::{ArraySlot, RowSlot, ScanSlot, Slot, TableSlot};
+use super::code::{Code, Handler, Instruction, Kind, Output, ParameterSlot, Sizes, Target};
 use super::program::{Field, Program, Results};
 use crate::error::{Error, ProcedureError};
 use crate::table::Table;
@@ -89,9 +89,8 @@ pub(crate) fn compile(program: Arc<Program>, definitions: &dyn Definitions) -> R
     let mut compiler = Compiler::new(definitions);
     compiler.begin_procedure(&program, None);
     let compiled = compiler.whole(&program);
-    let parameters = compiled.map_err(|problem| compiler.invalid(problem))?;
-    compiler.prepend_expected(&parameters);
-    Ok(compiler.finish(program, parameters))
+    compiled.map_err(|problem| compiler.invalid(problem))?;
+    Ok(compiler.finish(program))
 }
 
 /// A procedure that is being compiled: the outermost one, or one that is called.
@@ -141,9 +140,8 @@ struct Compiler<'d> {
     scans: u16,
     /// How many conditions decide whether it is executed.
     conditions: u32,
-    expected: Vec<expect::Candidate>,
-    /// The loop over arrays that is being compiled, if it is one of every call.
-    each: Option<Each>,
+    expected: expect::Expected,
+    parameters: Vec<ParameterSlot>,
     writes: bool,
 }
 
@@ -165,8 +163,8 @@ impl<'d> Compiler<'d> {
             tries: 0,
             scans: 0,
             conditions: 0,
-            expected: Vec::new(),
-            each: None,
+            expected: expect::Expected::default(),
+            parameters: Vec::new(),
             writes: false,
         }
     }
@@ -179,11 +177,13 @@ impl<'d> Compiler<'d> {
     }
 
     /// Compiles the outermost procedure.
-    fn whole(&mut self, program: &Program) -> Compiled<Vec<ParameterSlot>> {
-        let parameters = program.parameters.iter().map(|field| self.parameter(field)).collect::<Compiled<_>>()?;
+    fn whole(&mut self, program: &Program) -> Compiled<()> {
+        self.parameters = program.parameters.iter().map(|field| self.parameter(field)).collect::<Compiled<_>>()?;
+        self.emit(Instruction::Expect(Box::default()))?;
         self.block(&program.body)?;
         self.emit(Instruction::End)?;
-        Ok(parameters)
+        self.expect_arguments(&self.parameters.clone());
+        Ok(())
     }
 
     fn parameter(&mut self, field: &Field) -> Compiled<ParameterSlot> {
@@ -208,7 +208,9 @@ impl<'d> Compiler<'d> {
 
     fn emit(&mut self, instruction: Instruction) -> Compiled<usize> {
         if self.instructions.len() >= INSTRUCTIONS_MAX {
-            return wrong(format!("the procedure, with what it calls, has more than {INSTRUCTIONS_MAX} instructions; split it"));
+            return wrong(format!(
+                "the procedure, with what it calls, has more than {INSTRUCTIONS_MAX} instructions; split it"
+            ));
         }
         self.instructions.push(instruction);
         let place = u16::try_from(self.place).map_err(|_| "it has too many statements; split it".to_owned())?;
@@ -301,11 +303,11 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    fn finish(self, program: Arc<Program>, parameters: Vec<ParameterSlot>) -> Code {
+    fn finish(self, program: Arc<Program>) -> Code {
         let returns_set = matches!(program.results, Results::Set(_));
         Code {
             program,
-            parameters: parameters.into(),
+            parameters: self.parameters.into(),
             instructions: self.instructions.into(),
             statements: self.statements.into(),
             places: self.places.into(),
@@ -323,7 +325,9 @@ impl<'d> Compiler<'d> {
 fn next(count: &mut u16) -> Compiled<u16> {
     let slot = *count;
     if usize::from(slot) >= SLOTS_MAX {
-        return wrong(format!("the procedure has more than {SLOTS_MAX} variables, those that it calls included; split it"));
+        return wrong(format!(
+            "the procedure has more than {SLOTS_MAX} variables, those that it calls included; split it"
+        ));
     }
     *count += 1;
     Ok(slot)

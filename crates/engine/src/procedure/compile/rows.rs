@@ -199,12 +199,14 @@ impl Compiler<'_> {
     pub(super) fn range(&mut self, range: &Range) -> Compiled<RowRange> {
         let table = self.table(&range.table)?;
         let schema = self.schema(table);
-        let index = range.index.as_ref().map(|name| schema.index(name).map_err(|error| error.to_string())).transpose()?;
+        let index =
+            range.index.as_ref().map(|name| schema.index(name).map_err(|error| error.to_string())).transpose()?;
         let mut columns = index.map_or_else(Vec::new, |index| index.columns().to_vec());
         if index.is_none_or(|index| !index.is_unique()) {
             columns.extend_from_slice(schema.primary_key());
         }
-        let longest = [&range.low, &range.high].into_iter().flatten().map(|bound| bound.values.len()).max().unwrap_or(0);
+        let longest =
+            [&range.low, &range.high].into_iter().flatten().map(|bound| bound.values.len()).max().unwrap_or(0);
         let given = range.prefix.len() + longest;
         if given > columns.len() {
             let (key, name) = (names(&schema, &columns), schema.name());

@@ -9,11 +9,25 @@ use crate::table::Type;
 /// What a name stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Variable {
-    Scalar { slot: Slot, ty: Type, is_settable: bool },
-    Array { slot: ArraySlot, ty: Type, is_settable: bool },
-    Row { slot: RowSlot, table: TableSlot },
+    Scalar {
+        slot: Slot,
+        ty: Type,
+        is_settable: bool,
+    },
+    Array {
+        slot: ArraySlot,
+        ty: Type,
+        is_settable: bool,
+    },
+    Row {
+        slot: RowSlot,
+        table: TableSlot,
+    },
     /// A caught error.
-    Error { sqlstate: Slot, message: Slot },
+    Error {
+        sqlstate: Slot,
+        message: Slot,
+    },
 }
 
 impl Variable {

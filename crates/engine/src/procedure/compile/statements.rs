@@ -2,8 +2,9 @@
 
 use super::scope::Variable;
 use super::{Compiled, Compiler, Loop, Outputs, wrong};
-use crate::procedure::code::{CatchCode, Each, Handler, Instruction, Kind, Output, Scalar, ScanSlot, Target};
-use crate::procedure::code::ConstantValue;
+use crate::procedure::code::{
+    Array, CatchCode, ConstantValue, Each, Handler, Instruction, Kind, Output, Rounds, Scalar, ScanSlot, Slot, Target,
+};
 use crate::procedure::expression::Expression;
 use crate::procedure::program::{Catch, DataType, Field, Range, Results, Statement, StatementKind};
 use crate::procedure::well_formed::place;
@@ -75,7 +76,7 @@ impl Compiler<'_> {
         let value = value.map(|value| self.assigned(value, ty)).transpose()?;
         let declared = self.declare(&Field { name: variable.to_owned(), ty }, true)?;
         let null = || match ty.is_array {
-            true => Output::Array(crate::procedure::code::Array::Null),
+            true => Output::Array(Array::Null),
             false => Output::Scalar(Scalar::Constant(ConstantValue::Null)),
         };
         self.store(declared, value.unwrap_or_else(null))
@@ -97,7 +98,9 @@ impl Compiler<'_> {
             Variable::Scalar { ty, is_settable: true, .. } => ty.into(),
             Variable::Array { ty, is_settable: true, .. } => DataType::array(ty),
             Variable::Scalar { .. } | Variable::Array { .. } => {
-                return wrong(format!("`{name}` is a parameter or the variable of a loop, which cannot be set; use `let`"));
+                return wrong(format!(
+                    "`{name}` is a parameter or the variable of a loop, which cannot be set; use `let`"
+                ));
             }
             other => return wrong(format!("`{name}` is {}, which cannot be set", other.what())),
         };
@@ -131,15 +134,17 @@ impl Compiler<'_> {
         let begin = self.here();
         let condition = self.condition(condition)?;
         let unless = self.emit(Instruction::Unless { condition, to: UNKNOWN })?;
-        self.looped(begin, |compiler| compiler.conditional(body))?;
+        self.begin_loop_keys(None)?;
+        self.looped(begin, body)?;
         self.patch_here(unless);
         Ok(())
     }
 
     /// Compiles the body of a loop, the jump back to `next`, and what `break` needs.
-    pub(super) fn looped(&mut self, next: Target, body: impl FnOnce(&mut Self) -> Compiled<()>) -> Compiled<()> {
+    pub(super) fn looped(&mut self, next: Target, body: &[Statement]) -> Compiled<()> {
         self.loops.push(Loop { next, breaks: Vec::new(), tries: self.tries });
-        body(self)?;
+        self.conditional(body)?;
+        self.end_loop_keys(&self.parameters.clone());
         self.emit(Instruction::Jump { to: next })?;
         let ended = self.loops.pop().expect("the loop is being compiled");
         ended.breaks.into_iter().for_each(|at| self.patch_here(at));
@@ -171,6 +176,7 @@ impl Compiler<'_> {
         self.store(number, from)?;
         self.store(Variable::Scalar { slot: last, ty: Type::Int64, is_settable: false }, to)?;
         let begin_for = self.emit(Instruction::BeginFor { variable: slot, last, end: UNKNOWN })?;
+        self.begin_loop_keys(Some(Rounds::Numbers { variable: slot, last }))?;
         // `continue` goes to the instruction that counts, which stands before the body.
         let skip = self.emit(Instruction::Jump { to: UNKNOWN })?;
         let next = self.here();
@@ -179,7 +185,7 @@ impl Compiler<'_> {
         let over = self.emit(Instruction::Jump { to: UNKNOWN })?;
         self.patch_here(skip);
         assert_eq!(self.here(), body_begins, "the body follows");
-        self.looped(next, |compiler| compiler.conditional(body))?;
+        self.looped(next, body)?;
         self.patch_here(begin_for);
         self.patch_here(over);
         self.scope.end_block(begin);
@@ -196,7 +202,7 @@ impl Compiler<'_> {
             }
             let Output::Array(array) = self.assigned(array, ty)? else { unreachable!("it is an array") };
             slots.push(match array {
-                crate::procedure::code::Array::Slot(slot) => slot,
+                Array::Slot(slot) => slot,
                 value => {
                     let to = self.array_slot()?;
                     self.emit(Instruction::EvaluateArray { to, value })?;
@@ -214,14 +220,10 @@ impl Compiler<'_> {
         let index = self.slot()?;
         self.emit(Instruction::Evaluate { to: index, value: Scalar::Constant(ConstantValue::Int(0)) })?;
         let each = Each { variables: elements.into(), arrays: slots.into() };
-        let is_expected = self.begin_expected_each(&each);
+        self.begin_loop_keys(Some(Rounds::Arrays(each.clone())))?;
         let next = self.here();
         let take = self.emit(Instruction::NextEach { index, each, end: UNKNOWN })?;
-        self.looped(next, |compiler| match is_expected {
-            true => compiler.block(body),
-            false => compiler.conditional(body),
-        })?;
-        self.end_expected_each(is_expected);
+        self.looped(next, body)?;
         self.patch_here(take);
         self.scope.end_block(begin);
         Ok(())
@@ -236,7 +238,8 @@ impl Compiler<'_> {
         self.scope.declare(row, Variable::Row { slot, table })?;
         let next = self.here();
         let take = self.emit(Instruction::NextRow { scan, row: slot, end: UNKNOWN })?;
-        self.looped(next, |compiler| compiler.conditional(body))?;
+        self.begin_loop_keys(None)?;
+        self.looped(next, body)?;
         self.patch_here(take);
         self.emit(Instruction::CloseRows { scan })?;
         self.scans -= 1;
@@ -306,7 +309,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn declare_error(&mut self, name: &str) -> Compiled<(crate::procedure::code::Slot, crate::procedure::code::Slot)> {
+    fn declare_error(&mut self, name: &str) -> Compiled<(Slot, Slot)> {
         let (sqlstate, message) = (self.slot()?, self.slot()?);
         self.scope.declare(name, Variable::Error { sqlstate, message })?;
         Ok((sqlstate, message))
@@ -316,7 +319,9 @@ impl Compiler<'_> {
     pub(super) fn type_of(&mut self, value: &Expression) -> Compiled<DataType> {
         let (kind, is_array) = self.kind_of(value)?;
         let ty = match kind {
-            Kind::Null => return wrong("the value is NULL or an empty array, which has no type; give the variable one"),
+            Kind::Null => {
+                return wrong("the value is NULL or an empty array, which has no type; give the variable one");
+            }
             Kind::Bool => Type::Bool,
             Kind::Int => Type::Int64,
             Kind::Float => Type::Float64,

@@ -1,0 +1,150 @@
+//! Procedures as sessions keep them: compiled once per version and state of the catalog.
+//!
+//! Invariant: what is kept is used only by transactions for which every definition that went into it is the current one. A procedure
+//! and those that it calls are asked for here; a table is asked for by the access to it, which fails where it has changed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use super::opaque::{OpaqueProcedure, Procedures};
+use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
+use crate::error::{Error, ProcedureError};
+use crate::procedure::code::Code;
+use crate::procedure::compile::{Definitions, compile};
+use crate::procedure::program::Program;
+use crate::procedure::stored;
+use crate::table::Table;
+use crate::transaction::Transaction;
+
+/// A procedure that can be run.
+pub(super) struct Compiled {
+    pub(super) handle: Procedure,
+    pub(super) body: Body,
+}
+
+/// What a procedure does.
+pub(super) enum Body {
+    /// A program, with the procedures that it calls.
+    Declared { code: Code, callees: Vec<Procedure> },
+    /// A function of the program that has opened the database.
+    Opaque(Arc<OpaqueProcedure>),
+}
+
+/// What a session keeps from one call to the next.
+#[derive(Default)]
+pub(super) struct Workspace {
+    pub(super) memory: Bump,
+    compiled: HashMap<String, Arc<Compiled>>,
+    /// Calls that were logged as commands.
+    pub(super) commands: u64,
+}
+
+impl Workspace {
+    /// Returns the current version of a procedure, as a transaction sees it.
+    pub(super) fn compiled(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Compiled>, Error> {
+        if let Some(kept) = self.compiled.get(name) {
+            if kept.is_current(transaction)? {
+                return Ok(kept.clone());
+            }
+            self.compiled.remove(name);
+        }
+        let compiled = Arc::new(Compiled::of(transaction, name)?);
+        self.compiled.insert(name.to_owned(), compiled.clone());
+        Ok(compiled)
+    }
+
+    /// Forgets a procedure, because a table that it uses has changed.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.compiled.remove(name);
+    }
+}
+
+impl Compiled {
+    /// Compiles the current version of a procedure.
+    fn of(transaction: &Transaction<'_>, name: &str) -> Result<Compiled, Error> {
+        let Some((handle, definition)) = transaction.procedure_definition(name)? else {
+            return Err(ProcedureError::Unknown { procedure: name.to_owned() }.into());
+        };
+        let body = Body::of(transaction, name, &handle, &definition)?;
+        Ok(Compiled { handle, body })
+    }
+
+    fn is_current(&self, transaction: &Transaction<'_>) -> Result<bool, Error> {
+        if !transaction.use_definition(&self.handle)? {
+            return Ok(false);
+        }
+        match &self.body {
+            Body::Opaque(_) => Ok(true),
+            Body::Declared { callees, .. } => {
+                for callee in callees {
+                    if !transaction.use_definition(callee)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+}
+
+impl Body {
+    /// Compiles a definition.
+    pub(super) fn of(
+        transaction: &Transaction<'_>,
+        name: &str,
+        handle: &Procedure,
+        definition: &ProcedureDefinition,
+    ) -> Result<Body, Error> {
+        match definition.kind {
+            ProcedureKind::Declared => {
+                let lookup = Lookup::new(transaction);
+                let code = compile(Arc::new(stored::decode(name, &definition.definition)?), &lookup)?;
+                Ok(Body::Declared { code, callees: lookup.callees.into_inner() })
+            }
+            ProcedureKind::Opaque => {
+                let version = handle.version().version;
+                let registered = Procedures::of(transaction).find(name, version);
+                registered.map(Body::Opaque).ok_or_else(|| {
+                    let (procedure, version) = (name.to_owned(), version.0);
+                    ProcedureError::NotRegistered { procedure, version }.into()
+                })
+            }
+        }
+    }
+}
+
+/// What names mean to a transaction.
+pub(super) struct Lookup<'t, 's> {
+    transaction: &'t Transaction<'s>,
+    callees: RefCell<Vec<Procedure>>,
+}
+
+impl<'t, 's> Lookup<'t, 's> {
+    pub(super) fn new(transaction: &'t Transaction<'s>) -> Lookup<'t, 's> {
+        Lookup { transaction, callees: RefCell::default() }
+    }
+}
+
+impl Definitions for Lookup<'_, '_> {
+    fn table(&self, name: &str) -> Result<Table, Error> {
+        self.transaction.table(name)
+    }
+
+    fn procedure(&self, name: &str) -> Result<Arc<Program>, Error> {
+        let Some((handle, definition)) = self.transaction.procedure_definition(name)? else {
+            return Err(ProcedureError::Unknown { procedure: name.to_owned() }.into());
+        };
+        if definition.kind == ProcedureKind::Opaque {
+            return Err(ProcedureError::Opaque { procedure: name.to_owned() }.into());
+        }
+        self.callees.borrow_mut().push(handle);
+        Ok(Arc::new(stored::decode(name, &definition.definition)?))
+    }
+
+    fn sequence(&self, name: &str) -> Result<(), Error> {
+        self.transaction.sequence(name).map(|_| ())
+    }
+}

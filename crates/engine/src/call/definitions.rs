@@ -1,0 +1,95 @@
+//! Creating, replacing and dropping procedures: ordinary writes of the catalog.
+
+use std::sync::Arc;
+
+use super::compiled::Lookup;
+use super::opaque::{OpaqueProcedure, Procedures};
+use crate::catalog::procedure::ProcedureKind;
+use crate::error::{Error, ProcedureError};
+use crate::ids::ProcedureVersion;
+use crate::procedure::compile::compile;
+use crate::procedure::program::Program;
+use crate::procedure::stored;
+use crate::transaction::Transaction;
+
+impl Transaction<'_> {
+    /// Creates a procedure. It can be called at once, by this transaction.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Exists`]; [`ProcedureError::Invalid`] where it makes no sense with the tables, sequences and procedures
+    /// that there are.
+    pub fn create_procedure(&self, program: &Program) -> Result<(), Error> {
+        if self.procedure_definition(&program.name)?.is_some() {
+            return Err(ProcedureError::Exists { procedure: program.name.clone() }.into());
+        }
+        self.replace_procedure(program)
+    }
+
+    /// Creates a procedure, or puts it in place of the one with its name. Calls that began before finish with what they began
+    /// with, or run again with the new one.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`].
+    pub fn replace_procedure(&self, program: &Program) -> Result<(), Error> {
+        compile(Arc::new(program.clone()), &Lookup::new(self))?;
+        self.define_procedure(&program.name, ProcedureKind::Declared, &stored::encode(program), None)
+    }
+
+    /// Removes a procedure. Procedures that call it cannot be called any more.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Unknown`].
+    pub fn drop_procedure(&self, name: &str) -> Result<(), Error> {
+        match self.erase_procedure(name)? {
+            true => Ok(()),
+            false => Err(ProcedureError::Unknown { procedure: name.to_owned() }.into()),
+        }
+    }
+
+    /// Returns the program of a declared procedure.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Unknown`]; [`ProcedureError::Opaque`] where it has no program.
+    pub fn procedure(&self, name: &str) -> Result<Program, Error> {
+        match self.procedure_definition(name)? {
+            None => Err(ProcedureError::Unknown { procedure: name.to_owned() }.into()),
+            Some((_, definition)) if definition.kind == ProcedureKind::Opaque => {
+                Err(ProcedureError::Opaque { procedure: name.to_owned() }.into())
+            }
+            Some((_, definition)) => stored::decode(name, &definition.definition),
+        }
+    }
+
+    /// Makes the newest version of each registered function that of the catalog.
+    pub(crate) fn define_registered(&self, registered: &Procedures) -> Result<(), Error> {
+        for procedure in registered.newest() {
+            let OpaqueProcedure { name, version, .. } = &*procedure;
+            match self.procedure_definition(name)? {
+                Some((_, definition)) if definition.kind == ProcedureKind::Declared => {
+                    return Err(ProcedureError::Exists { procedure: name.clone() }.into());
+                }
+                Some((handle, _)) if handle.version().1 == *version => {}
+                Some((handle, _)) if handle.version().1 > *version => {
+                    let (procedure, version) = (name.clone(), handle.version().1.0);
+                    return Err(ProcedureError::NotRegistered { procedure, version }.into());
+                }
+                _ => self.define_procedure(name, ProcedureKind::Opaque, &[], Some(*version))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn define_procedure(
+        &self,
+        name: &str,
+        kind: ProcedureKind,
+        definition: &[u8],
+        version: Option<ProcedureVersion>,
+    ) -> Result<(), Error> {
+        let (id, next) = match self.procedure_definition(name)? {
+            Some((handle, _)) => (handle.version().0, ProcedureVersion(handle.version().1.0 + 1)),
+            None => (self.next_procedure_id(), ProcedureVersion(1)),
+        };
+        self.write_procedure(name, (id, version.unwrap_or(next)), kind, definition).map(|_| ())
+    }
+}

@@ -1,0 +1,177 @@
+//! One call within a transaction: arguments in, results and draws out.
+
+use std::cell::RefCell;
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use super::compiled::{Body, Compiled};
+use super::convert;
+use super::draws::{Draws, Drawn, SequenceSource, Source};
+use super::evaluate::Variables;
+use super::failure::Failure;
+use super::machine::Machine;
+use super::memory::Arena;
+use super::opaque::{OpaqueCall, OpaqueProcedure};
+use super::output::Output;
+use crate::config::Config;
+use crate::error::{Error, ProcedureError};
+use crate::procedure::code::{Code, Conversion, Kind, ParameterSlot};
+use crate::procedure::program::Field;
+use crate::table::{Argument, Type, Value};
+use crate::transaction::Transaction;
+
+impl SequenceSource for Transaction<'_> {
+    fn next_value(&self, sequence: &str) -> Result<i64, Failure> {
+        Ok(Transaction::next_value(self, sequence)?)
+    }
+}
+
+/// Runs a call to its end.
+pub(super) fn run<'a>(
+    transaction: &'a Transaction<'_>,
+    compiled: &'a Compiled,
+    arguments: &'a [Argument<'a>],
+    arena: &'a Arena,
+    source: Source<'a>,
+) -> Result<(Output, Drawn), Error> {
+    match &compiled.body {
+        Body::Opaque(procedure) => run_opaque(transaction, procedure, arguments, source),
+        Body::Declared { code, .. } => {
+            let call = pin!(declared::<false>(transaction, code, arguments, arena, source));
+            match call.poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(ended) => ended,
+                Poll::Pending => unreachable!("a call that is not interleaved stops nowhere"),
+            }
+        }
+    }
+}
+
+/// Runs code; an interleaved call stops where its memory is on the way.
+pub(super) async fn declared<'a, const INTERLEAVED: bool>(
+    transaction: &'a Transaction<'_>,
+    code: &'a Code,
+    arguments: &'a [Argument<'a>],
+    arena: &'a Arena,
+    source: Source<'a>,
+) -> Result<(Output, Drawn), Error> {
+    let sizes = code.sizes;
+    let mut variables = Variables {
+        values: arena.slots(sizes.values, Value::Null),
+        rows: arena.slots(sizes.rows, None),
+        arrays: vec![None; sizes.arrays.into()],
+        arena,
+        draws: Draws::new(source, &code.sequences),
+    };
+    for (argument, parameter) in arguments.iter().zip(&code.parameters) {
+        match (argument, parameter) {
+            (Argument::Scalar(value), ParameterSlot::Scalar(slot, _)) => variables.set(*slot, *value),
+            (Argument::Array(elements), ParameterSlot::Array(slot, _)) => {
+                variables.arrays[usize::from(slot.0)] = Some(Cow::Borrowed(&**elements));
+            }
+            (Argument::Scalar(Value::Null), ParameterSlot::Array(..)) => {}
+            _ => unreachable!("the arguments were checked"),
+        }
+    }
+    let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
+    match machine.run::<INTERLEAVED>().await {
+        Ok(()) => Ok((machine.output, machine.variables.draws.into_drawn())),
+        Err(failure) => Err(failure.into_error(&code.program.name, machine.place())),
+    }
+}
+
+fn run_opaque<'a>(
+    transaction: &'a Transaction<'_>,
+    procedure: &'a OpaqueProcedure,
+    arguments: &'a [Argument<'a>],
+    source: Source<'a>,
+) -> Result<(Output, Drawn), Error> {
+    let draws = RefCell::new(Draws::new(source, &[]));
+    let call = OpaqueCall { transaction, arguments, draws, name: &procedure.name };
+    let values = (procedure.function)(&call)?;
+    let (found, expected) = (values.len(), procedure.results.fields().len());
+    if found != expected {
+        let what = format!("its function returned {found} values for {expected} results");
+        let (procedure, place) = (procedure.name.clone(), "its function".to_owned());
+        return Err(ProcedureError::Invalid { procedure, place, what }.into());
+    }
+    let output = Output::of(procedure.results.clone(), values);
+    Ok((output, call.draws.into_inner().into_drawn()))
+}
+
+/// Returns the arguments as values of the types of the parameters.
+///
+/// # Errors
+/// [`ProcedureError::Arguments`].
+pub(super) fn checked<'a>(
+    compiled: &Compiled,
+    arguments: &'a [Argument<'a>],
+    arena: &'a Arena,
+) -> Result<Cow<'a, [Argument<'a>]>, Error> {
+    let (name, parameters) = match &compiled.body {
+        Body::Declared { code, .. } => (&code.program.name, &code.program.parameters),
+        Body::Opaque(procedure) => (&procedure.name, &procedure.parameters),
+    };
+    let refused = |what| {
+        let signature: Vec<_> = parameters.iter().map(|field| format!("{} {}", field.name, field.ty)).collect();
+        Error::from(ProcedureError::Arguments { procedure: name.clone(), what, signature: signature.join(", ") })
+    };
+    if arguments.len() != parameters.len() {
+        return Err(refused(format!("{} arguments are given for {} parameters", arguments.len(), parameters.len())));
+    }
+    let fits = |(field, argument): (&Field, &Argument<'_>)| is_of(field, argument);
+    if parameters.iter().zip(arguments).all(fits) {
+        return Ok(Cow::Borrowed(arguments));
+    }
+    let mut converted = Vec::with_capacity(arguments.len());
+    for (at, (field, argument)) in parameters.iter().zip(arguments).enumerate() {
+        let wrong = |what| refused(format!("argument {} `{}` {what}", at + 1, field.name));
+        converted.push(as_parameter(field, argument, arena).map_err(wrong)?);
+    }
+    Ok(Cow::Owned(converted))
+}
+
+/// Whether an argument is of the type of a parameter as it is.
+fn is_of(field: &Field, argument: &Argument<'_>) -> bool {
+    let fits = |value: &Value<'_>| value.is_null() || field.ty.ty.takes(*value);
+    match argument {
+        Argument::Scalar(value) => fits(value) && (!field.ty.is_array || value.is_null()),
+        Argument::Array(elements) => field.ty.is_array && elements.iter().all(fits),
+    }
+}
+
+fn as_parameter<'a>(field: &Field, argument: &'a Argument<'a>, arena: &'a Arena) -> Result<Argument<'a>, String> {
+    match (argument, field.ty.is_array) {
+        (Argument::Scalar(Value::Null), _) => Ok(Argument::Scalar(Value::Null)),
+        (Argument::Scalar(value), false) => as_type(field.ty.ty, *value, arena).map(Argument::Scalar),
+        (Argument::Array(elements), true) => {
+            let elements = elements.iter().map(|element| as_type(field.ty.ty, *element, arena));
+            elements.collect::<Result<_, _>>().map(|elements| Argument::Array(Cow::Owned(elements)))
+        }
+        (Argument::Scalar(_), true) => Err(format!("is a value, and the parameter is {}", field.ty)),
+        (Argument::Array(_), false) => Err(format!("is an array, and the parameter is {}", field.ty)),
+    }
+}
+
+/// Integers are taken for numerics and floats, too.
+fn as_type<'a>(ty: Type, value: Value<'a>, arena: &'a Arena) -> Result<Value<'a>, String> {
+    let conversion = match (Kind::of(ty), value) {
+        (Kind::Numeric(scale), Value::Int(_)) => Some(Conversion::IntToNumeric(scale)),
+        (Kind::Float, Value::Int(_)) => Some(Conversion::IntToFloat),
+        _ => None,
+    };
+    let value = match conversion {
+        Some(conversion) => convert::convert(arena, &conversion, value).map_err(|_| format!("is out of range for {ty}"))?,
+        None => value,
+    };
+    if value.is_null() || ty.takes(value) {
+        return Ok(value);
+    }
+    Err(format!("is {} {value}, which {ty} does not take", value.kind()))
+}
+
+/// Returns the memory of a call, as the configuration bounds it.
+pub(super) fn arena(memory: bumpalo::Bump, config: &Config) -> Arena {
+    Arena::new(memory, config.procedure_bytes_max)
+}

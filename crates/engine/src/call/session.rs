@@ -1,0 +1,118 @@
+//! Calls of procedures: as transactions of their own, which are retried and logged as commands where the database logs those, or
+//! within a transaction, which then logs what it wrote.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::compiled::{Compiled, Workspace};
+use super::draws::{Drawn, Source};
+use super::memory::Arena;
+use super::output::Output;
+use super::run::{checked, run};
+use crate::error::{Error, TransactionError};
+use crate::log::acknowledge::Receipt;
+use crate::log::format::payload::command::Command;
+use crate::table::Argument;
+use crate::transaction::{Session, Transaction, TransactionOptions};
+
+impl Session {
+    /// Calls a procedure as a transaction of its own, again after a conflict, as [`Session::run`] does. Where the database logs
+    /// commands, the log gets the call and not what it wrote.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Unknown`](crate::ProcedureError::Unknown), or
+    /// [`ProcedureError::Arguments`](crate::ProcedureError::Arguments) where they do not fit the parameters.
+    /// [`ProcedureError::Aborted`](crate::ProcedureError::Aborted) where the procedure gives up, or a statement fails that
+    /// nothing catches; as with [`Session::run`] nothing took effect, and what the error tells of is durable.
+    pub fn call(&mut self, procedure: &str, arguments: &[Argument<'_>]) -> Result<(Output, Receipt), Error> {
+        self.call_with(TransactionOptions::default(), procedure, arguments)
+    }
+
+    /// [`Session::call`] with options.
+    ///
+    /// # Errors
+    /// Those of [`Session::call`].
+    pub fn call_with(
+        &mut self,
+        options: TransactionOptions,
+        procedure: &str,
+        arguments: &[Argument<'_>],
+    ) -> Result<(Output, Receipt), Error> {
+        let mut workspace = self.take_workspace::<Workspace>();
+        let called = self.attempts(options, |transaction| workspace.attempt(transaction, procedure, arguments));
+        self.keep_workspace(workspace);
+        called
+    }
+}
+
+impl Transaction<'_> {
+    /// Calls a procedure as a part of this transaction. What it writes is logged as rows, with what else the transaction writes.
+    /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
+    ///
+    /// # Errors
+    /// Those of [`Session::call`].
+    pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
+        let mut workspace = self.take_workspace::<Workspace>();
+        let arena = workspace.arena(self);
+        let called = workspace.call(self, &arena, procedure, arguments).map(|called| called.output);
+        workspace.keep(arena);
+        self.keep_workspace(workspace);
+        called
+    }
+}
+
+/// A call that has been run.
+struct Called<'a> {
+    compiled: Arc<Compiled>,
+    arguments: Cow<'a, [Argument<'a>]>,
+    output: Output,
+    drawn: Drawn,
+}
+
+impl Workspace {
+    /// Calls a procedure, and commits or gives the transaction up.
+    fn attempt(
+        &mut self,
+        transaction: Transaction<'_>,
+        procedure: &str,
+        arguments: &[Argument<'_>],
+    ) -> Result<Result<(Output, Receipt), Error>, Error> {
+        let arena = self.arena(&transaction);
+        let ended = match self.call(&transaction, &arena, procedure, arguments) {
+            Ok(called) => self.commit(transaction, called).map(Ok),
+            // A table has changed since the procedure was compiled: the next attempt compiles it anew.
+            Err(Error::Transaction(TransactionError::TableChanged { .. })) => {
+                self.forget(procedure);
+                transaction.give_up().and_then(|()| Err(TransactionError::ROW_CONFLICT.into()))
+            }
+            Err(error) => transaction.give_up().map(|()| Err(error)),
+        };
+        self.keep(arena);
+        ended
+    }
+
+    fn call<'a>(
+        &mut self,
+        transaction: &Transaction<'_>,
+        arena: &'a Arena,
+        procedure: &str,
+        arguments: &'a [Argument<'a>],
+    ) -> Result<Called<'a>, Error> {
+        let compiled = self.compiled(transaction, procedure)?;
+        let arguments = checked(&compiled, arguments, arena)?;
+        let source = Source::World { clock: transaction.clock(), values: transaction };
+        let (output, drawn) = run(transaction, &compiled, &arguments, arena, source)?;
+        Ok(Called { compiled, arguments, output, drawn })
+    }
+
+    fn commit(&mut self, transaction: Transaction<'_>, called: Called<'_>) -> Result<(Output, Receipt), Error> {
+        let Called { compiled, arguments, output, drawn } = called;
+        let is_hashed = self.is_hashed(transaction.config());
+        let (procedure, version) = compiled.handle.version();
+        let Drawn { time, seed, sequence_values } = drawn;
+        let sequence_values = Cow::Owned(sequence_values);
+        let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };
+        let receipt = transaction.commit_command(command, is_hashed)?;
+        Ok((output, receipt))
+    }
+}
