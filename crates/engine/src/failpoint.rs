@@ -127,6 +127,8 @@ pub enum Mutation {
     TableIdReused,
     /// Whoever commits does not ask whether the definitions it relies on still hold.
     DefinitionUnchecked,
+    /// Whoever uses a value of a sequence does not depend on its reservation.
+    ReservationIgnored,
     /// A tail gets its name before that of the tail before it is durable.
     TailNamedFirst,
     /// Identities do not tell copies of a database apart.

@@ -39,6 +39,7 @@ pub mod table;
 mod transaction;
 mod units;
 
+pub use catalog::sequence::Sequence;
 pub use checkpoint::CheckpointReport;
 pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::{Database, Metrics};
@@ -57,4 +58,6 @@ pub use osier_memory::MemoryUse;
 pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::memory_limit::MemoryMetrics;
-pub use transaction::{Changes, Durability, Savepoint, Scan, Session, Transaction, TransactionOptions};
+pub use transaction::{
+    Changes, Durability, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,
+};

@@ -1,30 +1,31 @@
-//! The catalog: which tables there are. Its rows live in the table `osier_tables`, an ordinary table of the engine:
-//! definitions are ordinary writes, logged and recovered like all others.
-//!
-//! ```text
-//! osier_tables (name text primary key, id bigint, definition bytes)
-//! ```
+//! The catalog: which tables, sequences and procedures there are. Its rows live in the system tables ([`system`]), ordinary
+//! tables of the engine: definitions are ordinary writes, logged and recovered like all others.
 //!
 //! Invariants:
-//! - `osier_tables` itself has a fixed id and schema and no row.
-//! - The handle of a committed definition is in `handles` shortly after its row is visible; a handle is good only together
-//!   with the stamp of the row it was made from.
+//! - The system tables have no rows of their own.
+//! - The handle of a committed definition is published shortly after its row is visible ([`handles`]); a handle is good only
+//!   together with the row it was made from.
+//! - One version covers all definitions; what a sequence has left is no part of its definition.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+pub(crate) mod handles;
+pub(crate) mod procedure;
+pub(crate) mod sequence;
+mod system;
 
-use crate::ids::{Stamp, TableId};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use crate::ids::TableId;
 use crate::table::store::Store;
-use crate::table::{Schema, SchemaError, Table, Type, Value};
+use crate::table::{SchemaError, Table, Value};
+use handles::{DefinitionHandle, Published};
+use procedure::Procedure;
+use sequence::Sequence;
+pub(crate) use system::{RESERVED_PREFIX, SystemTables, TABLES};
 
-/// The table of tables.
-pub(crate) const TABLES: TableId = TableId(1);
-
-/// One row of the catalog.
+/// One row of `osier_tables`.
 pub(crate) struct TableRow {
     pub(crate) id: TableId,
-    /// An encoded [`Schema`] (docs/row-format.md).
+    /// An encoded [`Schema`](crate::Schema) (docs/row-format.md).
     pub(crate) definition: Vec<u8>,
 }
 
@@ -35,13 +36,17 @@ impl TableRow {
     }
 }
 
-/// The tables of a database.
+/// The definitions of a database.
 pub(crate) struct Catalog {
-    tables: Table,
-    handles: RwLock<HashMap<String, Table>>,
+    pub(crate) system: SystemTables,
+    pub(crate) open_tables: Published<Table>,
+    pub(crate) open_sequences: Published<Sequence>,
+    pub(crate) open_procedures: Published<Procedure>,
     /// How many transactions have changed definitions, `<< CHANGING_BITS`, and how many are about to.
     clock: AtomicU64,
     next_table_id: AtomicU32,
+    next_sequence_id: AtomicI64,
+    next_procedure_id: AtomicI64,
 }
 
 impl Catalog {
@@ -49,24 +54,21 @@ impl Catalog {
 
     /// The catalog of an empty database.
     pub(crate) fn new(store: &Store) -> Result<Catalog, SchemaError> {
-        let schema = Schema::builder("osier_tables")
-            .column("name", Type::Text)
-            .column("id", Type::Int64)
-            .column("definition", Type::Bytes)
-            .primary_key(["name"])
-            .build()?;
-        let tables = Table::new(TABLES, schema, store.tree(TABLES), |_| store.new_tree(), Some(Stamp::ZERO))?;
         Ok(Catalog {
-            tables,
-            handles: RwLock::default(),
+            system: SystemTables::new(store)?,
+            open_tables: Published::default(),
+            open_sequences: Published::default(),
+            open_procedures: Published::default(),
             clock: AtomicU64::new(1 << Catalog::CHANGING_BITS),
             next_table_id: AtomicU32::new(TableId::FIRST_USER.0),
+            next_sequence_id: AtomicI64::new(1),
+            next_procedure_id: AtomicI64::new(1),
         })
     }
 
     /// The table `osier_tables`.
     pub(crate) fn tables(&self) -> &Table {
-        &self.tables
+        &self.system.tables
     }
 
     /// Changes with every transaction that changes definitions.
@@ -94,13 +96,24 @@ impl Catalog {
         self.clock.load(Ordering::Acquire) == version << Catalog::CHANGING_BITS | own
     }
 
+    /// Whether no transaction but `own` ones is changing definitions; asked as [`Catalog::is_unchanged`].
+    fn is_quiet(&self, own: u64) -> bool {
+        self.clock.load(Ordering::Acquire) & ((1 << Catalog::CHANGING_BITS) - 1) == own
+    }
+
     /// Whether no other transaction is changing definitions and `table` is still what its name means; asked as
     /// [`Catalog::is_unchanged`].
     pub(crate) fn is_current(&self, table: &Table, own: u64) -> bool {
-        let changing = self.clock.load(Ordering::Acquire) & ((1 << Catalog::CHANGING_BITS) - 1);
-        changing == own
-            && (table.is_same(&self.tables)
-                || self.handles_read().get(table.name()).is_some_and(|held| held.is_same(table)))
+        self.is_quiet(own) && (self.system.holds(table) || self.open_tables.holds(table))
+    }
+
+    /// As [`Catalog::is_current`], of a definition other than a table's.
+    pub(crate) fn is_current_definition(&self, handle: &DefinitionHandle, own: u64) -> bool {
+        self.is_quiet(own)
+            && match handle {
+                DefinitionHandle::Sequence(sequence) => self.open_sequences.holds(sequence),
+                DefinitionHandle::Procedure(procedure) => self.open_procedures.holds(procedure),
+            }
     }
 
     /// An id that no table of this database has or had. Ids of definitions that do not commit are lost.
@@ -110,32 +123,35 @@ impl Catalog {
         TableId(id)
     }
 
+    /// An id that no sequence has, and none had since the database was opened: nothing that remembers one outlives that.
+    pub(crate) fn next_sequence_id(&self) -> i64 {
+        next(&self.next_sequence_id)
+    }
+
+    /// An id that no procedure of this database has or had.
+    pub(crate) fn next_procedure_id(&self) -> i64 {
+        next(&self.next_procedure_id)
+    }
+
     /// No table gets one of these ids any more.
     pub(crate) fn take_ids(&self, taken: impl Iterator<Item = TableId>) {
         let next = taken.map(|id| id.0 + 1).fold(TableId::FIRST_USER.0, u32::max);
         self.next_table_id.store(next, Ordering::Relaxed);
     }
 
-    /// The handle made from the catalog row with this stamp, once it is published.
-    pub(crate) fn handle(&self, name: &str, stamp: Stamp) -> Option<Table> {
-        self.handles_read().get(name).filter(|table| table.is_made_from(stamp)).cloned()
+    /// No sequence gets this id any more.
+    pub(crate) fn take_sequence_id(&self, taken: i64) {
+        self.next_sequence_id.fetch_max(taken.saturating_add(1), Ordering::Relaxed);
     }
 
-    fn handles_read(&self) -> RwLockReadGuard<'_, HashMap<String, Table>> {
-        self.handles.read().unwrap_or_else(PoisonError::into_inner)
+    /// No procedure gets this id any more.
+    pub(crate) fn take_procedure_id(&self, taken: i64) {
+        self.next_procedure_id.fetch_max(taken.saturating_add(1), Ordering::Relaxed);
     }
+}
 
-    /// A definition has committed.
-    pub(crate) fn publish(&self, table: Table) {
-        let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
-        handles.insert(table.name().to_owned(), table);
-    }
-
-    /// A table has been dropped. Its name may be another table's by now.
-    pub(crate) fn withdraw(&self, table: &Table) {
-        let mut handles = self.handles.write().unwrap_or_else(PoisonError::into_inner);
-        if handles.get(table.name()).is_some_and(|held| held.id == table.id) {
-            handles.remove(table.name());
-        }
-    }
+fn next(ids: &AtomicI64) -> i64 {
+    let id = ids.fetch_add(1, Ordering::Relaxed);
+    assert!(id > 0 && id < i64::MAX, "ids are exhausted");
+    id
 }

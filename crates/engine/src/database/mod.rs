@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use osier_memory::sync::{Mutex, lock};
 
+use crate::catalog::sequence::Sequence;
 use crate::checkpoint::retention::Retention;
 use crate::checkpoint::{CheckpointReport, Checkpoints};
 use crate::config::Config;
@@ -28,7 +29,7 @@ use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
-use crate::transaction::{Session, Totals, Transaction};
+use crate::transaction::{SequenceOptions, Session, Totals, Transaction};
 
 /// A database. Clones share it; the last one dropped closes it.
 #[derive(Clone)]
@@ -118,6 +119,20 @@ impl Database {
         let (table, receipt) = self.run(|tx| tx.table(name))?;
         receipt.wait()?;
         Ok(table)
+    }
+
+    /// Creates a sequence, durably.
+    pub fn create_sequence(&self, options: &SequenceOptions) -> Result<Sequence, Error> {
+        let (sequence, receipt) = self.run(|tx| tx.create_sequence(options))?;
+        receipt.wait()?;
+        Ok(sequence)
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Result<Sequence, Error> {
+        let (sequence, receipt) = self.run(|tx| tx.sequence(name))?;
+        receipt.wait()?;
+        Ok(sequence)
     }
 
     /// What was done since the database was opened.

@@ -37,6 +37,56 @@ pub enum TransactionError {
         /// The table.
         table: String,
     },
+    /// A write to a table of the catalog.
+    #[error(
+        "table `{table}` holds definitions and is written by those only; create, change or drop what it names instead"
+    )]
+    SystemTable {
+        /// The table.
+        table: String,
+    },
+    /// A name that begins as the names of the catalog's tables do.
+    #[error("the name `{name}` begins with osier_, which is reserved for the catalog; choose another name")]
+    ReservedName {
+        /// The name.
+        name: String,
+    },
+    /// There is no such sequence, or no more.
+    #[error("sequence `{sequence}` does not exist; check the name, or create the sequence")]
+    UnknownSequence {
+        /// As given.
+        sequence: String,
+    },
+    /// There is a sequence of this name.
+    #[error("sequence `{sequence}` exists already; look it up instead of creating it, or choose another name")]
+    SequenceExists {
+        /// The sequence.
+        sequence: String,
+    },
+    /// A sequence that cannot be declared, or restarted, so.
+    #[error("sequence `{sequence}`: {what}")]
+    InvalidSequence {
+        /// The sequence.
+        sequence: String,
+        /// What does not fit, and what would.
+        what: String,
+    },
+    /// A sequence that does not cycle has no value left.
+    #[error(
+        "sequence `{sequence}` has reached {bound}, its last value; restart it, or create one that cycles or has other bounds"
+    )]
+    SequenceExhausted {
+        /// The sequence.
+        sequence: String,
+        /// The bound that it ended at.
+        bound: i64,
+    },
+    /// A value of a sequence was drawn in a transaction that was begun read-only.
+    #[error("sequence `{sequence}` gives no values to a read-only transaction; begin one without read_only")]
+    ReadOnlySequence {
+        /// The sequence.
+        sequence: String,
+    },
     /// There is no such table.
     #[error("table `{table}` does not exist; check the name, or create the table")]
     UnknownTable {
@@ -159,9 +209,13 @@ impl TransactionError {
         match self {
             TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
             TransactionError::DuplicateKey { .. } => "23505",
-            TransactionError::ReadOnly { .. } => "25006",
-            TransactionError::UnknownTable { .. } => "42P01",
-            TransactionError::TableExists { .. } => "42P07",
+            TransactionError::ReadOnly { .. } | TransactionError::ReadOnlySequence { .. } => "25006",
+            TransactionError::SystemTable { .. } => "42501",
+            TransactionError::ReservedName { .. } => "42939",
+            TransactionError::UnknownTable { .. } | TransactionError::UnknownSequence { .. } => "42P01",
+            TransactionError::TableExists { .. } | TransactionError::SequenceExists { .. } => "42P07",
+            TransactionError::InvalidSequence { .. } => "22023",
+            TransactionError::SequenceExhausted { .. } => "2200H",
             TransactionError::TableChanged { .. } => "0A000",
             TransactionError::KeyTooLarge { .. }
             | TransactionError::RowTooLarge { .. }

@@ -124,10 +124,10 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
     }
 }
 
-/// Returns how many participants the epochs have: one for each session, for each replaying thread, for each thread of a
-/// checkpoint, and for opening the catalog or later the checkpointer.
+/// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, one for each
+/// replaying thread, for each thread of a checkpoint, and for opening the catalog or later the checkpointer.
 fn participants(config: &Config) -> usize {
-    config.sessions_max + config.effective_recovery_threads() + config.checkpoint_threads + 1
+    2 * config.sessions_max + config.effective_recovery_threads() + config.checkpoint_threads + 1
 }
 
 /// Replays what is there, or creates a database where nothing is; returns the manifest that counts from now on, which is stored.

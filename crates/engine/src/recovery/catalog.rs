@@ -1,55 +1,103 @@
 //! Opening the catalog after recovery: handles from rows, then secondary indexes from the rows of their tables.
 //!
 //! Invariants:
-//! - Every table with a catalog row is opened, or the open fails; rows of tables without one belonged to dropped tables
-//!   and are let go.
+//! - Every table, sequence and procedure with a catalog row is opened, or the open fails; rows of tables without one belonged to
+//!   dropped tables and are let go.
 //! - A table is published when its indexes are complete.
-//! - The ids of all tables that there are, and of all that have a row in the log, stay taken.
+//! - The ids of all tables that there are, and of all that have a row in the log, stay taken; so do those of all procedures that
+//!   have or had a version.
 
-use osier_memory::{LeafScan, Observed, Pin, ScanFrom};
+use osier_memory::{LeafScan, Observed, Pin, ScanFrom, Version};
 
 use super::{faults, indexes, workers};
-use crate::catalog::{Catalog, TABLES};
+use crate::catalog::Catalog;
+use crate::catalog::procedure::{Procedure, ProcedureVersion};
+use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::TableId;
 use crate::table::store::Store;
-use crate::table::{Schema, Table};
+use crate::table::{Row, Schema, SchemaError, Table};
 
 impl Catalog {
-    /// Opens every table that the recovered catalog names and fills its secondary indexes. Returns how many rows the tables
-    /// with indexes have.
+    /// Opens everything that the recovered catalog names and fills the secondary indexes of tables. Returns how many rows the
+    /// tables with indexes have.
     pub(crate) fn load(&self, config: &Config, store: &Store) -> Result<u64, Error> {
         let ids = store.table_ids();
-        let tables = self.open_all(store, &workers::register(store)?.pin())?;
+        let mut participant = workers::register(store)?;
+        let pin = participant.pin();
+        let tables = self.open_all(store, &pin)?;
+        self.open_all_sequences(&pin)?;
+        self.open_all_procedures(&pin)?;
+        drop(pin);
+        drop(participant);
         // A table without a row has left nothing behind but its row of the catalog; one that is gone, nothing but rows.
         let taken = tables.iter().map(|table| table.id).chain(faults::with_rows(&ids).iter().copied());
         self.take_ids(taken);
-        let is_open = |id: &TableId| *id == TABLES || tables.iter().any(|table| table.id == *id);
+        let is_open = |id: &TableId| *id < TableId::FIRST_USER || tables.iter().any(|table| table.id == *id);
         ids.into_iter().filter(|id| !is_open(id)).for_each(|id| store.discard(id));
         let rows = indexes::build(config, store, &tables)?;
-        tables.into_iter().for_each(|table| self.publish(table));
+        tables.into_iter().for_each(|table| self.open_tables.publish(table));
         Ok(rows)
     }
 
-    /// Returns a handle for each row of the catalog, which nobody else writes.
+    /// Returns a handle for each row of `osier_tables`, which nobody else writes.
     pub(crate) fn open_all(&self, store: &Store, pin: &Pin<'_>) -> Result<Vec<Table>, Error> {
         let catalog = self.tables();
         let (id, definition) = (catalog.column("id")?, catalog.column("definition")?);
         let mut opened = Vec::new();
-        let mut leaf = LeafScan::new();
-        catalog.primary.scan_leaf(pin, ScanFrom::AtLeast(&[]), &mut leaf);
-        loop {
-            for record in &leaf.entries {
-                let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
-                catalog.rows.check(version.bytes())?;
-                let row = catalog.rows.row(version.bytes());
-                let (id, schema) = (TableId(row.int(id) as u32), Schema::decode(row.bytes(definition))?);
-                opened.push(Table::new(id, schema, store.tree(id), |_| store.new_tree(), Some(version.stamp()))?);
+        for_each_row(catalog, pin, |row, version| {
+            let (id, schema) = (TableId(row.int(id) as u32), Schema::decode(row.bytes(definition))?);
+            opened.push(Table::new(id, schema, store.tree(id), |_| store.new_tree(), Some(version.stamp()))?);
+            Ok(())
+        })?;
+        Ok(opened)
+    }
+
+    fn open_all_sequences(&self, pin: &Pin<'_>) -> Result<(), Error> {
+        let catalog = &self.system.sequences;
+        for_each_row(catalog, pin, |row, version| {
+            let (name, sequence) = (SequenceRow::name(row), SequenceRow::of(row));
+            if !sequence.is_sound() {
+                let reason = format!("sequence `{name}` cannot be declared so");
+                return Err(SchemaError::CorruptRow { table: catalog.name().to_owned(), reason });
             }
-            if !catalog.primary.scan_next(pin, &mut leaf) {
-                return Ok(opened);
-            }
+            self.take_sequence_id(sequence.id);
+            self.open_sequences.publish(Sequence::new(name, sequence.id, Some(version.stamp())));
+            Ok(())
+        })
+    }
+
+    fn open_all_procedures(&self, pin: &Pin<'_>) -> Result<(), Error> {
+        for_each_row(&self.system.procedures, pin, |row, version| {
+            let (name, current) = ProcedureVersion::of_current(row);
+            self.take_procedure_id(current.id);
+            self.open_procedures.publish(Procedure::new(name, current, Some(version.stamp())));
+            Ok(())
+        })?;
+        for_each_row(&self.system.procedure_versions, pin, |row, _| {
+            self.take_procedure_id(ProcedureVersion::of_version(row).id);
+            Ok(())
+        })
+    }
+}
+
+/// Gives every row of a system table to `take`, once it is known to be one.
+fn for_each_row(
+    table: &Table,
+    pin: &Pin<'_>,
+    mut take: impl FnMut(&Row<'_>, &Version) -> Result<(), SchemaError>,
+) -> Result<(), Error> {
+    let mut leaf = LeafScan::new();
+    table.primary.scan_leaf(pin, ScanFrom::AtLeast(&[]), &mut leaf);
+    loop {
+        for record in &leaf.entries {
+            let Observed::Present(version) = pin.get(*record).read(pin) else { continue };
+            table.rows.check(version.bytes())?;
+            take(&table.rows.row(version.bytes()), version)?;
+        }
+        if !table.primary.scan_next(pin, &mut leaf) {
+            return Ok(());
         }
     }
 }

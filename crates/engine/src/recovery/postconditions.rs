@@ -12,6 +12,7 @@ use crate::catalog::Catalog;
 use crate::directory::manifest::{Manifest, ManifestError};
 use crate::error::RecoveryError;
 use crate::io::Disk;
+use crate::table::Table;
 use crate::table::store::Store;
 
 /// Checks that nothing waits for a version of a row that never came. Of tables that were dropped a checkpoint may have no
@@ -35,7 +36,7 @@ pub(super) fn expect_bases(store: &Store, waiting: &WaitingDeltas) -> Result<(),
         let (row, hex) = (&left[0], left[0].key.iter().map(|byte| format!("{byte:02x}")).collect());
         return missing(row, row.table.0.to_string(), hex);
     };
-    tables.push(catalog.tables().clone());
+    tables.extend(catalog.system.all().map(Table::clone));
     for row in &left {
         if let Some(table) = tables.iter().find(|table| table.id == row.table) {
             return missing(row, table.name().to_owned(), table.keys.describe(&row.key));

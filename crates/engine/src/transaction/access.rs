@@ -64,7 +64,7 @@ impl<'a> Content<'a> {
     }
 
     /// The committed version whose content this is, for a write that takes its place; [`Stamp::ZERO`]: of this transaction.
-    fn base(&self) -> Stamp {
+    pub(super) fn base(&self) -> Stamp {
         match self {
             Content::Committed(version) => version.stamp(),
             Content::Own { .. } => Stamp::ZERO,
@@ -80,8 +80,8 @@ impl<'a> Content<'a> {
 }
 
 /// A record with a row, and when that came to exist at the latest; `None`: within this transaction.
-struct Existing {
-    record: Held<Record>,
+pub(super) struct Existing {
+    pub(super) record: Held<Record>,
     birth: Option<Stamp>,
 }
 
@@ -331,7 +331,7 @@ impl<'s> Transaction<'s> {
         self.write(&mut self.state(), table, write, Some(row.old.bytes()))
     }
 
-    fn change(
+    pub(super) fn change(
         &self,
         state: &mut TransactionState,
         table: &Table,
@@ -473,7 +473,7 @@ impl<'s> Transaction<'s> {
     }
 
     /// As [`Transaction::look_up`], noting no more of a committed row than that it exists.
-    fn look_up_existence(
+    pub(super) fn look_up_existence(
         &self,
         state: &mut TransactionState,
         tree: &RecordTree,

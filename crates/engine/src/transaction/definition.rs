@@ -1,8 +1,8 @@
-//! Definitions of tables and indexes, as part of transactions.
+//! Definitions of tables and indexes, as part of transactions, and what all definitions share.
 //!
-//! The catalog is a table; its rows are written like any others, logged and recovered like any others. Besides the row a
-//! definition has an effect in memory, its trees: they are made at once, private to the transaction, and published or
-//! discarded when it ends.
+//! The catalog is tables; its rows are written like any others, logged and recovered like any others. Besides the row a
+//! definition has an effect in memory, a handle, and of a table its trees: they are made at once, private to the transaction, and
+//! published or discarded when it ends.
 //!
 //! Invariants:
 //! - A handle made here is usable by no other transaction before the commit gives it the stamp of its catalog row.
@@ -13,9 +13,14 @@ use osier_memory::sync::Backoff;
 use osier_memory::{Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
-use super::{Transaction, TransactionState};
-use crate::catalog::TableRow;
+use super::sequence::OwnSequence;
+use super::{Transaction, TransactionState, UsedDefinition};
+use crate::catalog::handles::DefinitionHandle;
+use crate::catalog::procedure::Procedure;
+use crate::catalog::sequence::Sequence;
+use crate::catalog::{RESERVED_PREFIX, TableRow};
 use crate::concurrency::write_set::TreeRef;
+use crate::concurrency::{ConcurrencyControl, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::TableId;
 use crate::table::handle::OpenIndex;
@@ -30,12 +35,41 @@ pub(super) enum Definition {
     Alter(Table),
     /// A table that is gone.
     Drop(Table),
+    /// A sequence that was created or restarted, and what is left of it.
+    Sequence(OwnSequence),
+    /// A sequence that is gone.
+    DropSequence(Sequence),
+    /// A new version of a procedure.
+    Procedure(Procedure),
+    /// A procedure that is gone.
+    DropProcedure(Procedure),
+}
+
+/// What a definition is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Table(TableId),
+    Sequence(i64),
+    Procedure(i64),
 }
 
 impl Definition {
-    fn table(&self) -> &Table {
-        let (Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table)) = self;
-        table
+    fn table(&self) -> Option<&Table> {
+        match self {
+            Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        match self {
+            Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table) => Subject::Table(table.id),
+            Definition::Sequence(own) => Subject::Sequence(own.sequence.id()),
+            Definition::DropSequence(sequence) => Subject::Sequence(sequence.id()),
+            Definition::Procedure(procedure) | Definition::DropProcedure(procedure) => {
+                Subject::Procedure(procedure.version().id)
+            }
+        }
     }
 }
 
@@ -45,23 +79,23 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::UnknownTable`].
     pub fn table(&self, name: &str) -> Result<Table, Error> {
-        let catalog = self.shared.catalog.tables();
-        if name == catalog.name() {
-            return Ok(catalog.clone());
+        if let Some(system) = self.shared.catalog.system.named(name) {
+            return Ok(system.clone());
         }
         let unknown = || TransactionError::UnknownTable { table: name.to_owned() };
         let state = &mut **self.state();
-        if let Some(own) = state.definitions.iter().rev().find(|own| own.table().name() == name) {
+        let is_named = |own: &&Definition| own.table().is_some_and(|table| table.name() == name);
+        if let Some(own) = state.definitions.iter().rev().find(is_named) {
             return match own {
                 Definition::Create(table) | Definition::Alter(table) => Ok(table.clone()),
-                Definition::Drop(_) => Err(unknown().into()),
+                _ => Err(unknown().into()),
             };
         }
         // Where the definition was committed this very moment its handle is about to be published.
         let mut backoff = Backoff::new();
         loop {
-            let stamp = self.definition_stamp(state, name)?.ok_or_else(unknown)?;
-            match self.shared.catalog.handle(name, stamp) {
+            let stamp = self.definition_stamp(state, self.shared.catalog.tables(), name)?.ok_or_else(unknown)?;
+            match self.shared.catalog.open_tables.find(name, |table| table.is_made_from(stamp)) {
                 Some(table) => return Ok(table),
                 None => backoff.wait(),
             }
@@ -71,13 +105,14 @@ impl Transaction<'_> {
     /// Creates a table. It can be used at once, by this transaction.
     ///
     /// # Errors
-    /// [`TransactionError::TableExists`].
+    /// [`TransactionError::TableExists`]; [`TransactionError::ReservedName`] for a name that begins as those of system tables.
     pub fn create_table(&self, schema: Schema) -> Result<Table, Error> {
+        refuse_reserved(schema.name())?;
         let (shared, catalog) = (self.shared, self.shared.catalog.tables());
         let id = shared.catalog.next_table_id();
         assert!(id >= TableId::FIRST_USER, "{id:?} is one of the catalog's");
         let row = TableRow { id, definition: schema.encode() };
-        self.write_catalog(schema.name(), |state, tree_ref| {
+        self.write_catalog(catalog, |state, tree_ref| {
             let values = row.values(schema.name());
             let key = catalog.keys.of_values(&values)?;
             let version = self.encode(catalog, &values)?;
@@ -97,8 +132,8 @@ impl Transaction<'_> {
     pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
-        self.write_catalog(table.name(), |state, tree_ref| {
-            let catalog = self.shared.catalog.tables();
+        let catalog = self.shared.catalog.tables();
+        self.write_catalog(catalog, |state, tree_ref| {
             let key = catalog.keys.of_key(&[Value::Text(table.name())])?;
             self.delete_encoded(state, catalog, tree_ref, &key).map(|_| ())
         })?;
@@ -151,7 +186,7 @@ impl Transaction<'_> {
 
     fn define_alter(&self, altered: &Table) -> Result<(), Error> {
         let catalog = self.shared.catalog.tables();
-        self.write_catalog(altered.name(), |state, tree_ref| {
+        self.write_catalog(catalog, |state, tree_ref| {
             let row = TableRow { id: altered.id, definition: altered.schema.encode() };
             let values = row.values(altered.name());
             let key = catalog.keys.of_values(&values)?;
@@ -168,40 +203,52 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn write_catalog(
+    /// Writes to a system table, as a part of a definition.
+    pub(super) fn write_catalog<T>(
         &self,
-        name: &str,
-        write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let catalog = self.shared.catalog.tables();
+        system: &Table,
+        write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if self.options.read_only {
-            return Err(TransactionError::ReadOnly { table: name.to_owned() }.into());
-        }
-        if name == catalog.name() {
-            return Err(TransactionError::TableExists { table: name.to_owned() }.into());
+            return Err(TransactionError::ReadOnly { table: system.name().to_owned() }.into());
         }
         let state = &mut **self.state();
-        let tree_ref = self.touch(state, catalog)?;
+        let tree_ref = self.touch(state, system)?;
         write(state, tree_ref)
     }
 
-    /// The catalog's own table is written by definitions only.
+    /// Adds a row to a system table as it was in another database; nothing is published.
+    pub(crate) fn copy_system_row(&self, system: &Table, row: &[Value<'_>]) -> Result<(), Error> {
+        assert!(self.shared.catalog.system.holds(system), "the other tables are written as any");
+        self.write_catalog(system, |state, tree_ref| {
+            let key = system.keys.of_values(row)?;
+            let version = self.encode(system, row)?;
+            self.insert_encoded(state, system, tree_ref, &key, version)
+        })
+    }
+
+    /// The system tables are written by definitions only.
     pub(super) fn refuse_catalog(&self, table: &Table) -> Result<(), TransactionError> {
-        match table.is_same(self.shared.catalog.tables()) {
-            true => Err(TransactionError::ReadOnly { table: table.name().to_owned() }),
+        match table.id < TableId::FIRST_USER {
+            true => Err(TransactionError::SystemTable { table: table.name().to_owned() }),
             false => Ok(()),
         }
     }
 
     /// Whether `table` is what its name means to this transaction.
     pub(super) fn check_definition(&self, state: &mut TransactionState, table: &Table) -> Result<(), Error> {
-        if table.is_same(self.shared.catalog.tables()) {
+        let catalog = &self.shared.catalog;
+        if catalog.system.holds(table) {
             return Ok(());
         }
-        let is_current = match state.definitions.iter().rev().find(|own| own.table().id == table.id) {
+        let is_own = |own: &&Definition| own.table().is_some_and(|own| own.id == table.id);
+        let is_current = match state.definitions.iter().rev().find(is_own) {
             Some(Definition::Create(own) | Definition::Alter(own)) => own.is_same(table),
-            Some(Definition::Drop(_)) => false,
-            None => self.definition_stamp(state, table.name())?.is_some_and(|stamp| table.is_made_from(stamp)),
+            Some(_) => false,
+            None => {
+                let stamp = self.definition_stamp(state, catalog.tables(), table.name())?;
+                stamp.is_some_and(|stamp| table.is_made_from(stamp))
+            }
         };
         if !is_current {
             return Err(TransactionError::TableChanged { table: table.name().to_owned() }.into());
@@ -209,9 +256,53 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The stamp of a committed catalog row, noted as read.
-    fn definition_stamp(&self, state: &mut TransactionState, name: &str) -> Result<Option<Stamp>, Error> {
-        let catalog = self.shared.catalog.tables();
+    /// Notes the use of a definition other than a table's, as [`Transaction::touch`] does of a table's; `false`: it is not what
+    /// its name means to this transaction.
+    pub(super) fn touch_definition(
+        &self,
+        state: &mut TransactionState,
+        handle: &DefinitionHandle,
+    ) -> Result<bool, Error> {
+        let at = match state.used.iter().position(|used| used.handle.is_same(handle)) {
+            Some(at) => at,
+            None => {
+                let handle = handle.clone();
+                state.used.push(UsedDefinition { handle, sequence: 0, is_known: false, relied_on_in: 0 });
+                state.used.len() - 1
+            }
+        };
+        if state.used[at].sequence == state.sequence {
+            return Ok(true);
+        }
+        let is_committed = state.definitions.is_empty();
+        match handle.stamp() {
+            Some(stamp) if is_committed && state.used[at].is_known => {
+                with_scheme!(&mut state.scheme, control => control.depend(stamp));
+                state.relies_on_version = true;
+                state.used[at].relied_on_in = state.sequence;
+            }
+            _ => {
+                let is_current = match handle {
+                    DefinitionHandle::Sequence(sequence) => self.is_current_sequence(state, sequence)?,
+                    DefinitionHandle::Procedure(procedure) => self.is_current_procedure(state, procedure)?,
+                };
+                if !is_current {
+                    return Ok(false);
+                }
+                state.used[at].is_known = is_committed;
+            }
+        }
+        state.used[at].sequence = state.sequence;
+        Ok(true)
+    }
+
+    /// The stamp of the committed row of `name` in a system table, noted as read.
+    pub(super) fn definition_stamp(
+        &self,
+        state: &mut TransactionState,
+        catalog: &Table,
+        name: &str,
+    ) -> Result<Option<Stamp>, Error> {
         let key = catalog.keys.of_key(&[Value::Text(name)])?;
         Ok(match self.look_up(state, &catalog.primary, key.as_bytes())? {
             Some((_, Some(Content::Committed(version)))) => Some(version.stamp()),
@@ -221,9 +312,10 @@ impl Transaction<'_> {
 }
 
 impl TransactionState {
-    /// Makes the next use of each table check its definition again.
+    /// Makes the next use of each definition check it again.
     pub(super) fn forget_checks(&mut self) {
         self.tables.iter_mut().for_each(|touched| touched.sequence = 0);
+        self.used.iter_mut().for_each(|used| used.sequence = 0);
     }
 
     /// Undoes the definitions after the first `keep`.
@@ -244,23 +336,38 @@ impl TransactionState {
         assert!(stamp > Stamp::ZERO, "a definition is a write of the catalog");
         let mut settled = Vec::new();
         for definition in self.definitions.drain(..).rev() {
-            let id = definition.table().id;
-            if settled.contains(&id) {
+            let subject = definition.subject();
+            if settled.contains(&subject) {
                 continue;
             }
-            settled.push(id);
+            settled.push(subject);
             match definition {
                 Definition::Create(table) | Definition::Alter(table) => {
                     table.committed(stamp);
-                    shared.catalog.publish(table);
+                    shared.catalog.open_tables.publish(table);
                 }
                 Definition::Drop(table) => {
-                    shared.catalog.withdraw(&table);
+                    shared.catalog.open_tables.withdraw(&table);
                     shared.store.discard(table.id);
                 }
+                Definition::Sequence(own) => own.publish(&shared.catalog, stamp),
+                Definition::DropSequence(sequence) => shared.catalog.open_sequences.withdraw(&sequence),
+                Definition::Procedure(procedure) => {
+                    procedure.committed(stamp);
+                    shared.catalog.open_procedures.publish(procedure);
+                }
+                Definition::DropProcedure(procedure) => shared.catalog.open_procedures.withdraw(&procedure),
             }
         }
         shared.catalog.end_change(true);
+    }
+}
+
+/// Names that begin as those of system tables are theirs.
+pub(super) fn refuse_reserved(name: &str) -> Result<(), TransactionError> {
+    match name.starts_with(RESERVED_PREFIX) {
+        true => Err(TransactionError::ReservedName { name: name.to_owned() }),
+        false => Ok(()),
     }
 }
 

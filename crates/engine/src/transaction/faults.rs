@@ -47,6 +47,12 @@ pub(super) fn logged(id: TableId) -> Option<TableId> {
     (id >= TableId::FIRST_USER || !has(Mutation::CatalogUnlogged)).then_some(id)
 }
 
+/// The stamp of the reservation of a value that a transaction uses ([`Mutation::ReservationIgnored`]).
+#[inline(always)]
+pub(super) fn reservation(stamp: Stamp) -> Stamp {
+    if has(Mutation::ReservationIgnored) { Stamp::ZERO } else { stamp }
+}
+
 /// Observes a leaf to which a scan goes on ([`Mutation::LaterLeavesUnobserved`]).
 #[inline(always)]
 pub(super) fn observe_later_leaf<E>(observe: impl FnOnce() -> Result<(), E>) -> Result<(), E> {

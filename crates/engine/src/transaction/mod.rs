@@ -20,9 +20,15 @@ pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
 mod parts;
 mod payload;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the procedures, which are not there yet"))]
+mod procedure;
+#[cfg(test)]
+mod procedure_tests;
 mod purge;
+mod reservation;
 mod savepoint;
 mod scan;
+mod sequence;
 mod session;
 pub(crate) mod shared;
 pub(crate) mod ticker;
@@ -41,9 +47,11 @@ pub(crate) use definition::{duplicate_entry, index_entry};
 pub(crate) use purge::Purge;
 pub use savepoint::Savepoint;
 pub use scan::Scan;
+pub use sequence::SequenceOptions;
 pub use session::Session;
 
 use crate::catalog::Catalog;
+use crate::catalog::handles::DefinitionHandle;
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
 use crate::error::{Error, LogError, TransactionError};
@@ -57,6 +65,7 @@ use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
 use lifecycle::{Admitted, Commit};
 use payload::{Payload, Values};
+use reservation::Reservations;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,11 +106,13 @@ pub(crate) struct TransactionState {
     conflict: Option<TransactionError>,
     writes: WriteSet,
     tables: Vec<TouchedTable>,
-    /// Version of the catalog that `tables` was filled under.
+    used: Vec<UsedDefinition>,
+    /// Version of the catalog that `tables` and `used` were filled under.
     catalog_version: u64,
     /// Whether the transaction relies on the catalog's not having changed since.
     relies_on_version: bool,
     definitions: Vec<definition::Definition>,
+    reservations: Reservations,
     savepoints: Vec<savepoint::Active>,
     savepoints_made: u64,
     /// Everything up to it is durable on every stream, by the last look.
@@ -122,6 +133,14 @@ struct TouchedTable {
     /// Whether a transaction found its catalog row committed, under the session's version of the catalog.
     is_known: bool,
     /// The last transaction that took the session's word for it.
+    relied_on_in: u64,
+}
+
+/// A definition other than a table's that this session knows; see [`TouchedTable`].
+struct UsedDefinition {
+    handle: DefinitionHandle,
+    sequence: u64,
+    is_known: bool,
     relied_on_in: u64,
 }
 
@@ -157,6 +176,7 @@ impl<'s> Transaction<'s> {
         let catalog_version = shared.catalog.version();
         if state.catalog_version != catalog_version {
             state.tables.clear();
+            state.used.clear();
             state.catalog_version = catalog_version;
         }
         purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
@@ -213,12 +233,22 @@ impl<'s> Transaction<'s> {
 
     /// Commits the writes, or validates what was observed where there are none.
     fn finish(&self) -> Result<Receipt, Error> {
+        let outcome = self.conclude()?;
+        Ok(match self.options.durability {
+            Durability::Durable => self.receipts.durable(outcome),
+            Durability::Relaxed => self.receipts.relaxed(outcome),
+        })
+    }
+
+    /// As [`Transaction::finish`], for who asks for no receipt.
+    fn conclude(&self) -> Result<Outcome, Error> {
         let (state, shared) = (&mut **self.state(), self.shared);
         assert!(!self.options.read_only || state.writes.is_clear(), "a transaction that may not write has written");
         if shared.is_closed() {
             return Err(LogError::Closed.into());
         }
 
+        self.write_drawn(state)?;
         let commit = Commit {
             pin: &self.pin,
             stream: self.stream,
@@ -228,11 +258,7 @@ impl<'s> Transaction<'s> {
         };
         let outcome = state.commit(&commit, &shared.log, &shared.catalog)?;
         state.settle(shared, &self.pin, outcome.stamp);
-
-        Ok(match self.options.durability {
-            Durability::Durable => self.receipts.durable(outcome),
-            Durability::Relaxed => self.receipts.relaxed(outcome),
-        })
+        Ok(outcome)
     }
 
     fn roll_back(&self) {
@@ -267,6 +293,7 @@ impl TransactionState {
         let used = UsedDefinitions {
             catalog,
             tables: &self.tables,
+            others: &self.used,
             version: self.catalog_version,
             relies_on_version: self.relies_on_version,
             sequence: self.sequence,
@@ -332,9 +359,11 @@ impl TransactionState {
             conflict: None,
             writes: WriteSet::default(),
             tables: Vec::new(),
+            used: Vec::new(),
             catalog_version: 0,
             relies_on_version: false,
             definitions: Vec::new(),
+            reservations: Reservations::default(),
             savepoints: Vec::new(),
             savepoints_made: 0,
             known_durable: Stamp::ZERO,
@@ -345,8 +374,11 @@ impl TransactionState {
         }
     }
 
-    fn take_purges(&mut self) -> VecDeque<Purge> {
-        std::mem::take(&mut self.purges)
+    /// The session ends.
+    fn end(&mut self, shared: &Shared) {
+        self.reservations.end(shared);
+        shared.adopt_purges(self.purges.drain(..));
+        shared.counters.end(&self.counters);
     }
 }
 
@@ -378,6 +410,7 @@ impl Commit<'_, '_> {
 struct UsedDefinitions<'s> {
     catalog: &'s Catalog,
     tables: &'s [TouchedTable],
+    others: &'s [UsedDefinition],
     /// Of the catalog when the session looked at it.
     version: u64,
     relies_on_version: bool,
@@ -390,11 +423,16 @@ impl<'s> UsedDefinitions<'s> {
     /// Checks that the definitions are as they were.
     fn hold(&self) -> Result<(), TransactionError> {
         let own = u64::from(self.changes_own);
-        let relied_on = |touched: &&TouchedTable| touched.relied_on_in == self.sequence;
-        let is_current = |touched: &TouchedTable| self.catalog.is_current(&touched.table, own);
-        let hold = !self.relies_on_version
-            || self.catalog.is_unchanged(self.version, own)
-            || self.tables.iter().filter(relied_on).all(is_current);
+        let tables_hold = || {
+            let mut relied_on = self.tables.iter().filter(|touched| touched.relied_on_in == self.sequence);
+            relied_on.all(|touched| self.catalog.is_current(&touched.table, own))
+        };
+        let others_hold = || {
+            let mut relied_on = self.others.iter().filter(|used| used.relied_on_in == self.sequence);
+            relied_on.all(|used| self.catalog.is_current_definition(&used.handle, own))
+        };
+        let hold =
+            !self.relies_on_version || self.catalog.is_unchanged(self.version, own) || tables_hold() && others_hold();
         if faults::definitions_hold(hold) { Ok(()) } else { Err(TransactionError::ROW_CONFLICT) }
     }
 

@@ -90,7 +90,7 @@ impl Session {
     ) -> Result<(T, Receipt), E> {
         let attempts = self.shared.config.conflict_retries_max.saturating_add(1);
         for attempt in 0..attempts {
-            self.pause(attempt);
+            pause(&self.shared, attempt);
             let transaction = self.begin_with(options);
             let outcome = match body(&transaction) {
                 Ok(value) => transaction.commit().map(|receipt| Ok((value, receipt))),
@@ -106,19 +106,18 @@ impl Session {
         }
         Err(Error::from(TransactionError::RetriesExhausted { attempts }).into())
     }
+}
 
-    /// Lets the others finish: nothing at first, then randomly up to 1 us doubled with each attempt, at most 1 ms.
-    fn pause(&self, attempt: u32) {
-        if attempt >= 2 {
-            let limit_ns = 1000_u64 << attempt.min(10);
-            self.shared.config.environment.clock.sleep(Duration::from_nanos(fastrand::u64(..limit_ns)));
-        }
+/// Lets the others finish: nothing at first, then randomly up to 1 us doubled with each attempt, at most 1 ms.
+pub(super) fn pause(shared: &Shared, attempt: u32) {
+    if attempt >= 2 {
+        let limit_ns = 1000_u64 << attempt.min(10);
+        shared.config.environment.clock.sleep(Duration::from_nanos(fastrand::u64(..limit_ns)));
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.adopt_purges(self.state.take_purges());
-        self.shared.counters.end(&self.state.counters);
+        self.state.end(&self.shared);
     }
 }

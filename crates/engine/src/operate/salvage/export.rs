@@ -7,7 +7,7 @@
 use osier_memory::{LeafScan, Observed, Pin, ScanFrom};
 
 use super::report::{SalvageReport, SalvagedTable};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, TABLES};
 use crate::config::Config;
 use crate::database::Database;
 use crate::directory::{self, Claim};
@@ -33,14 +33,21 @@ pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -
     let mut participant = workers::register(store)?;
     let pin = participant.pin();
     let catalog = Catalog::new(store)?;
-    let mut known = vec![catalog.tables().id];
-    report.name_rows(catalog.tables());
+    let system = catalog.system.all();
+    let mut known: Vec<_> = system.iter().map(|table| table.id).collect();
+    system.into_iter().for_each(|table| report.name_rows(table));
     for table in catalog.open_all(store, &pin)? {
         known.push(table.id);
         report.name_rows(&table);
-        report.tables.push(copy(&db, &table, &pin)?);
+        let to = db.create_table((*table.schema).clone())?;
+        report.tables.push(copy(&db, &table, &to, &pin)?);
     }
-    assert_eq!(known.len(), report.tables.len() + 1, "every table that has a definition, and the catalog");
+    assert_eq!(known.len(), report.tables.len() + system.len(), "every table that has a definition, and the catalog");
+    // The rows of tables were written with the tables.
+    for from in system.into_iter().filter(|from| from.id != TABLES) {
+        let copied = copy(&db, from, &db.table(from.name())?, &pin)?;
+        report.tables.extend((copied.rows + copied.refused > 0).then_some(copied));
+    }
     for id in store.table_ids().into_iter().filter(|id| !known.contains(id)) {
         report.nameless_rows += count(store, id, &pin);
     }
@@ -78,8 +85,8 @@ fn count(store: &Store, table: TableId, pin: &Pin<'_>) -> u64 {
     rows
 }
 
-fn copy(db: &Database, from: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Error> {
-    let to = db.create_table((*from.schema).clone())?;
+/// Copies the rows of a table, those of a system table as they are: a sequence goes on where it was.
+fn copy(db: &Database, from: &Table, to: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Error> {
     let mut saved = SalvagedTable { name: from.name().to_owned(), rows: 0, refused: 0 };
     let (mut batch, mut found) = (Vec::with_capacity(ROWS_PER_TRANSACTION), 0);
     for_each_row(&from.primary, pin, |row| {
@@ -90,11 +97,11 @@ fn copy(db: &Database, from: &Table, pin: &Pin<'_>) -> Result<SalvagedTable, Err
         }
         batch.push(row.to_vec());
         if batch.len() == ROWS_PER_TRANSACTION {
-            insert(db, &to, &std::mem::take(&mut batch), &mut saved)?;
+            insert(db, to, &std::mem::take(&mut batch), &mut saved)?;
         }
         Ok(())
     })?;
-    insert(db, &to, &batch, &mut saved)?;
+    insert(db, to, &batch, &mut saved)?;
     assert_eq!(saved.rows + saved.refused, found, "a row is written or counted as refused");
     Ok(saved)
 }
@@ -104,7 +111,11 @@ fn insert(db: &Database, table: &Table, rows: &[Vec<u8>], saved: &mut SalvagedTa
     let inserted = db.run(|tx| -> Result<(), Error> {
         for row in rows {
             let row = table.rows.row(&row[..]);
-            tx.insert(table, &row.values().collect::<Vec<Value<'_>>>())?;
+            let values = row.values().collect::<Vec<Value<'_>>>();
+            match table.id < TableId::FIRST_USER {
+                true => tx.copy_system_row(table, &values)?,
+                false => tx.insert(table, &values)?,
+            }
         }
         Ok(())
     });
