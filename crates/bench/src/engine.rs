@@ -105,6 +105,7 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         (RecoveryPhase::Persist, report.persist_seconds),
         (RecoveryPhase::Replay, report.replay_seconds),
         (RecoveryPhase::Index, report.index_seconds),
+        (RecoveryPhase::Order, report.ordered_seconds),
         (RecoveryPhase::Check, report.check_seconds),
     ];
     RecoveryFigures {

@@ -92,6 +92,7 @@ pub fn phase_name(phase: RecoveryPhase) -> &'static str {
         RecoveryPhase::Persist => "persist",
         RecoveryPhase::Replay => "replay",
         RecoveryPhase::Index => "index",
+        RecoveryPhase::Order => "order",
         RecoveryPhase::Check => "check",
     }
 }

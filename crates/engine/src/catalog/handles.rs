@@ -57,6 +57,16 @@ impl<H: Handle> Published<H> {
         self.read().get(name).filter(|handle| is_sought(handle)).cloned()
     }
 
+    /// Returns a handle that the caller looks for, whatever its name.
+    pub(crate) fn find_by(&self, is_sought: impl Fn(&H) -> bool) -> Option<H> {
+        self.read().values().find(|handle| is_sought(handle)).cloned()
+    }
+
+    /// Forgets all handles, while nobody uses any.
+    pub(crate) fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Whether `handle` is the current one of its name.
     pub(crate) fn holds(&self, handle: &H) -> bool {
         self.read().get(handle.name()).is_some_and(|held| held.is_same(handle))

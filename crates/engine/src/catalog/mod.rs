@@ -20,7 +20,7 @@ use crate::table::{SchemaError, Table, Value};
 use handles::{DefinitionHandle, Published};
 use procedure::Procedure;
 use sequence::Sequence;
-pub(crate) use system::{RESERVED_PREFIX, SystemTables, TABLES};
+pub(crate) use system::{PROCEDURES, RESERVED_PREFIX, SystemTables, TABLES};
 
 /// One row of `osier_tables`.
 pub(crate) struct TableRow {
@@ -30,6 +30,14 @@ pub(crate) struct TableRow {
 }
 
 impl TableRow {
+    /// The row that is encoded in `bytes`, which may come from a disk; `catalog` is the table of tables.
+    pub(crate) fn of(catalog: &Table, bytes: &[u8]) -> Result<TableRow, SchemaError> {
+        let (id, definition) = (catalog.column("id")?, catalog.column("definition")?);
+        catalog.rows.check(bytes)?;
+        let row = catalog.rows.row(bytes);
+        Ok(TableRow { id: TableId(row.int(id) as u32), definition: row.bytes(definition).to_vec() })
+    }
+
     /// The row of the table named `name`.
     pub(crate) fn values<'r>(&'r self, name: &'r str) -> [Value<'r>; 3] {
         [Value::Text(name), Value::Int(i64::from(self.id.0)), Value::Bytes(&self.definition)]
@@ -147,6 +155,17 @@ impl Catalog {
     /// No procedure gets this id any more.
     pub(crate) fn take_procedure_id(&self, taken: i64) {
         self.next_procedure_id.fetch_max(taken.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// No table gets this id any more.
+    pub(crate) fn take_id(&self, taken: TableId) {
+        self.next_table_id.fetch_max(taken.0 + 1, Ordering::Relaxed);
+    }
+
+    /// The handle of the table with this id, once it is published; `None` where it was dropped.
+    pub(crate) fn table(&self, id: TableId) -> Option<Table> {
+        let system = self.system.all().into_iter().find(|table| table.id == id);
+        system.cloned().or_else(|| self.open_tables.find_by(|table| table.id == id))
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) const TABLES: TableId = TableId(1);
 /// The table of sequences.
 const SEQUENCES: TableId = TableId(2);
 /// The table of the current definitions of procedures.
-const PROCEDURES: TableId = TableId(3);
+pub(crate) const PROCEDURES: TableId = TableId(3);
 /// The table of all versions of procedures.
 const PROCEDURE_VERSIONS: TableId = TableId(4);
 

@@ -59,6 +59,7 @@ macro_rules! with_pair {
             (Scheme::Optimistic($control), ActiveProtocol::None($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Serial($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Poplar($protocol)) => $body,
+            (Scheme::Optimistic($control), ActiveProtocol::Replayed($protocol)) => $body,
         }
     }};
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A stage of recovery, in order. [`Checkpoint`](RecoveryPhase::Checkpoint), [`Scan`](RecoveryPhase::Scan),
-/// [`Replay`](RecoveryPhase::Replay) and [`Index`](RecoveryPhase::Index) are reported to the callback. The report at the end has
+/// [`Replay`](RecoveryPhase::Replay), [`Index`](RecoveryPhase::Index) and [`Order`](RecoveryPhase::Order) are reported to the callback. The report at the end has
 /// the time that each took, where that of [`Cut`](RecoveryPhase::Cut) is a part of [`Persist`](RecoveryPhase::Persist).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecoveryPhase {
@@ -23,6 +23,8 @@ pub enum RecoveryPhase {
     Check,
     /// Building secondary indexes.
     Index,
+    /// Running transactions again, one after the other, where commands are logged.
+    Order,
 }
 
 /// How far recovery has come.
@@ -30,7 +32,7 @@ pub enum RecoveryPhase {
 pub struct Progress {
     /// The present stage.
     pub phase: RecoveryPhase,
-    /// What is done of it, in bytes (scan, replay), rows (checkpoint), or rows and their entries (index).
+    /// What is done of it, in bytes (scan, replay), rows (checkpoint), rows and their entries (index), or transactions (order).
     pub done: u64,
     /// What there is to do in it.
     pub total: u64,

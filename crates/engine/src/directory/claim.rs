@@ -124,7 +124,8 @@ impl Claim {
     /// Creates a database in the directories, which are empty; returns its manifest, which is stored.
     pub(crate) fn create(&mut self, config: &Config) -> Result<Manifest, DirectoryError> {
         assert_eq!(self.incarnation, Incarnation::NONE, "there is a database already");
-        let manifest = Manifest::new(self.database, config.protocol, config.streams, &config.dirs);
+        let mut manifest = Manifest::new(self.database, config.protocol, config.streams, &config.dirs);
+        manifest.current.logged = config.logged;
         self.store(&manifest)?;
         Ok(manifest)
     }

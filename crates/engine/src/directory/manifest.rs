@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::taken_back::TakenBack;
-use crate::config::{CheckpointKind, Protocol};
+use crate::config::{CheckpointKind, Logged, Protocol};
 use crate::directory::faults;
 use crate::ids::{DatabaseId, Epoch, Generation, Incarnation, LogOffset, Stamp, StreamId};
 use crate::io::error::{cause, io_cure, io_sqlstate, is_device_failure};
@@ -132,6 +132,9 @@ pub struct Layout {
     pub generation: Generation,
     /// How it orders its log.
     pub protocol: Protocol,
+    /// What its records hold. Where that is commands, there may be values as well: of transactions that changed definitions, or
+    /// that no procedure ran.
+    pub logged: Logged,
     /// Every earlier stamp is at or below this, every one of this generation above.
     pub floor: Stamp,
     /// Every earlier epoch is at or below this.
@@ -281,6 +284,7 @@ impl Manifest {
             incarnation: Incarnation(fastrand::u64(1..)),
             generation: Generation(1),
             protocol,
+            logged: Logged::Values,
             floor: Stamp::ZERO,
             epoch_floor: Epoch(0),
             streams: Vec::new(),

@@ -116,12 +116,15 @@ fn earlier_formats_are_read() {
         });
         assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(manifest));
     };
-    let added = 2 * 8 + 1 + manifest.directories.len();
+    let added = 2 * 8 + 1 + manifest.directories.len() + manifest.layouts().count();
     manifest.frozen[0].layout.incarnation = Incarnation(7);
+    (manifest.frozen[0].layout.logged, manifest.current.logged) = (Logged::Commands, Logged::Values);
     put(&manifest, &disk);
     assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(&manifest));
+    manifest.frozen[0].layout.logged = Logged::Values;
+    reads(5, 2, &manifest);
     manifest.records_begin = false;
-    reads(4, 0, &manifest);
+    reads(4, 2, &manifest);
     manifest.frozen[0].layout.incarnation = Incarnation::NONE;
     (manifest.current.incarnation, manifest.records_newest) = (Incarnation::NONE, false);
     reads(3, added, &manifest);

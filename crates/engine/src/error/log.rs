@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::ids::Stamp;
 use crate::io::error::{cause, is_full};
 use crate::io::in_place::Displaced;
 
@@ -34,6 +35,14 @@ pub enum LogError {
         bytes: usize,
         /// What is allowed.
         limit: usize,
+    },
+    /// A transaction that recovery runs again rests on what came after it.
+    #[error("transaction {stamp} rests on a row of transaction {base}, which came after it")]
+    OutOfOrder {
+        /// Of the transaction.
+        stamp: Stamp,
+        /// The greatest stamp that it read or overwrites.
+        base: Stamp,
     },
 }
 
@@ -131,6 +140,7 @@ impl LogError {
             LogError::Failed(failure) => failure.sqlstate(),
             LogError::Closed => "57P01",
             LogError::RecordTooLarge { .. } => "54000",
+            LogError::OutOfOrder { .. } => "XX001",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::config::Until;
 use crate::directory::DirectoryError;
 use crate::directory::manifest::ManifestError;
 use crate::error::CheckpointError;
-use crate::ids::{Generation, LogOffset, Stamp, StreamId};
+use crate::ids::{Generation, LogOffset, ProcedureId, ProcedureVersion, Stamp, StreamId};
 use crate::io::error::{cause, io_cure, io_sqlstate};
 use crate::log::format::newest;
 use crate::log::format::segment::SegmentError;
@@ -162,6 +162,50 @@ pub enum RecoveryError {
         /// Why not, and what to ask for instead.
         what: String,
     },
+    /// A command was run again and did something else than before.
+    #[error(
+        "transaction {stamp} cannot be run again as it was: procedure {procedure} version {version} ({arguments}): {what}; \
+         restore a backup, or make a new database of what is left with osier salvage; if the procedure looks at nothing but its \
+         arguments and tables, this is a defect, please report it"
+    )]
+    Diverged {
+        /// Of the transaction.
+        stamp: Stamp,
+        /// What it ran.
+        procedure: ProcedureId,
+        /// Which definition of that.
+        version: ProcedureVersion,
+        /// Its arguments, the long ones shortened.
+        arguments: String,
+        /// What was different.
+        what: String,
+    },
+    /// There is no such procedure.
+    #[error(
+        "transaction {stamp} cannot be run again: there is no procedure {procedure} with version {version}, and {commands} \
+         transactions of the log ran it; open the database with a program that has it"
+    )]
+    MissingProcedure {
+        /// Of the first transaction that ran it.
+        stamp: Stamp,
+        /// The procedure.
+        procedure: ProcedureId,
+        /// The definition that is asked for.
+        version: ProcedureVersion,
+        /// How many transactions that are yet to be run again ran that definition, this one included.
+        commands: u64,
+    },
+    /// The rows that a transaction wrote do not fit what those before it left.
+    #[error(
+        "the rows that transaction {stamp} wrote do not fit what the transactions before it left: {what}; restore a backup, or \
+         make a new database of what is left with osier salvage"
+    )]
+    Unfit {
+        /// Of the transaction.
+        stamp: Stamp,
+        /// Why not.
+        what: String,
+    },
     /// A thread of recovery could not be started or died.
     #[error("recovery could not go on: {what}")]
     Thread {
@@ -197,6 +241,7 @@ impl RecoveryError {
             RecoveryError::Until { .. } => "22023",
             RecoveryError::Thread { .. } => "53000",
             RecoveryError::NewestVersion { .. } => "0A000",
+            RecoveryError::MissingProcedure { .. } => "42883",
             _ => "XX001",
         }
     }

@@ -6,11 +6,12 @@ use super::disk::{HOME, ReadOnly};
 use super::{DATABASE, put_sum};
 use crate::config::Protocol;
 use crate::directory::manifest::Manifest;
-use crate::ids::{Epoch, Generation, LogOffset, Stamp, StreamId, TableId, WallTime};
+use crate::ids::{Epoch, Generation, LogOffset, ProcedureId, ProcedureVersion, Stamp, StreamId, TableId, WallTime};
 use crate::log::format::batch::{self, BatchHeader, Certificate};
 use crate::log::format::bytes::{u16_at, u32_at};
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::part::{self, CHECKSUM_OF_PARTS, PART, PartHeader};
+use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::in_parts::{self, InParts};
 use crate::log::format::payload::values::{self, Change, LoggedWrite, ValuesWriter};
@@ -19,6 +20,7 @@ use crate::log::format::record::{self, Entry, RecordHeader, RecordReader};
 use crate::log::format::segment::{self, SegmentHeader};
 use crate::log::format::{LogIdentity, Seal};
 use crate::operate::inspect::{self, Detail};
+use crate::table::{Argument, Value};
 
 const OFFSET: LogOffset = LogOffset(0);
 
@@ -45,6 +47,41 @@ fn encode_in_parts(header: RecordHeader, named: &InParts, seal: Seal) -> Vec<u8>
     let mut bytes = vec![0; record::encoded_len(&header, in_parts::ENCODED_BYTES)];
     record::encode(&mut bytes, &header, PayloadKind::InParts, seal, |payload| named.encode(payload));
     bytes
+}
+
+fn encode_command(header: RecordHeader, command: &Command<'_>, seal: Seal) -> Vec<u8> {
+    let mut bytes = vec![0; record::encoded_len(&header, command.encoded_len())];
+    record::encode(&mut bytes, &header, PayloadKind::Command, seal, |payload| command.encode(payload));
+    bytes
+}
+
+/// A command with an argument of each kind, and arrays of one kind and of several.
+fn command() -> Vec<u8> {
+    let scalars = [
+        Value::Null,
+        Value::Bool(true),
+        Value::Int(-5),
+        Value::Float(0.5),
+        Value::Numeric(150),
+        Value::Text("straße"),
+        Value::Bytes(&[0, 255]),
+        Value::Timestamp(12),
+    ];
+    let alike = [Value::Bool(true), Value::Bool(false)];
+    let arrays = [&scalars[..], &alike[..], &scalars[2..3], &[]].map(|elements| Argument::Array(elements.into()));
+    let arguments: Vec<_> = scalars.map(Argument::Scalar).into_iter().chain(arrays).collect();
+    let write_count = arguments.len() as u32;
+    let command = Command {
+        procedure: ProcedureId(3),
+        version: ProcedureVersion(1),
+        time: Some(1_700_000_000_000_000),
+        seed: Some(7),
+        sequence_values: (&[9, 10, -4]).into(),
+        hash: Some(0xfeed),
+        arguments: arguments.into(),
+    };
+    let header = RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count };
+    encode_command(header, &command, record_seal())
 }
 
 fn encode_part(header: &PartHeader, content: &[u8], seal: Seal) -> Vec<u8> {
@@ -79,7 +116,8 @@ pub(super) fn records() -> Vec<Vec<u8>> {
     let in_parts = encode_in_parts(header, &InParts { first, last, bytes: 90, parts: 2, checksum: 7 }, record_seal());
     let header = PartHeader { stamp: Stamp(9), first, previous: last, position: 9, bytes: 5 };
     let part = encode_part(&header, &[7; 5], record_seal());
-    [0, 1, 3, 20].map(|rows| record(9, rows, record_seal())).into_iter().chain([skip, in_parts, part]).collect()
+    let records = [0, 1, 3, 20].map(|rows| record(9, rows, record_seal()));
+    records.into_iter().chain([skip, in_parts, part, command()]).collect()
 }
 
 fn seal_one_record(bytes: &mut [u8], seal: Seal) {
@@ -113,6 +151,7 @@ fn assert_same_record(record: &RecordReader<'_>, bytes: &[u8], seal: Seal) {
             encode_record(record.header(), &writes, seal)
         }
         PayloadReader::InParts(named) => encode_in_parts(record.header(), &named, seal),
+        PayloadReader::Command(command) => encode_command(record.header(), &command.command(), seal),
     };
     assert_eq!(again, bytes, "a record is what is encoded again");
 }

@@ -47,6 +47,14 @@ number!(
     /// A secondary index of one table, never reused there.
     IndexId(u16)
 );
+number!(
+    /// A stored procedure, never reused.
+    ProcedureId(u32)
+);
+number!(
+    /// One definition of a stored procedure: its replacement has the next version.
+    ProcedureVersion(u32)
+);
 /// A database, drawn at random when it is created, so that files of two databases never mix. It is written in hexadecimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseId(pub u128);

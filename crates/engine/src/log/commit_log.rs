@@ -15,6 +15,7 @@ use crate::log::persist::{LogLayout, LogMetrics, RunningLog};
 use crate::log::protocol::faults::{Built, BuiltFrontier, build};
 use crate::log::protocol::none::Unlogged;
 use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
+use crate::log::protocol::replayed::{Replayed, ReplayedStamp};
 use crate::log::protocol::serial::{Serial, SerialFrontier};
 
 /// The protocol of an open database, erased; `with_pair` (concurrency/scheme.rs) gives it its type again.
@@ -22,6 +23,8 @@ pub(crate) enum ActiveProtocol {
     None(Built<Unlogged>),
     Serial(Built<Serial>),
     Poplar(Built<Poplar>),
+    /// Of a recovery that runs transactions again.
+    Replayed(Built<Replayed>),
 }
 
 /// Evaluates `$body` with `$protocol` bound to whichever [`LogProtocol`](super::protocol::LogProtocol) there is: for tests of the
@@ -33,6 +36,7 @@ macro_rules! with_protocol {
             $crate::log::ActiveProtocol::None($protocol) => $body,
             $crate::log::ActiveProtocol::Serial($protocol) => $body,
             $crate::log::ActiveProtocol::Poplar($protocol) => $body,
+            $crate::log::ActiveProtocol::Replayed($protocol) => $body,
         }
     };
 }
@@ -44,12 +48,20 @@ pub(crate) struct CommitLog {
     protocol: ActiveProtocol,
     /// `None` where nothing is logged.
     running: Option<RunningLog>,
+    /// Of a recovery that runs transactions again: the stamp of the one that is run.
+    replayed: Option<Arc<ReplayedStamp>>,
 }
 
 impl CommitLog {
     /// Returns the log of a database that logs nothing.
     pub(crate) fn unlogged() -> CommitLog {
-        CommitLog { protocol: ActiveProtocol::None(build(Unlogged)), running: None }
+        CommitLog { protocol: ActiveProtocol::None(build(Unlogged)), running: None, replayed: None }
+    }
+
+    /// Returns the log of a recovery that runs transactions again, each under the stamp that is set.
+    pub(crate) fn replaying(stamp: &Arc<ReplayedStamp>) -> CommitLog {
+        let protocol = ActiveProtocol::Replayed(build(Replayed::new(stamp.clone())));
+        CommitLog { protocol, running: None, replayed: Some(stamp.clone()) }
     }
 
     /// Starts a generation with the protocol of `config`.
@@ -63,10 +75,10 @@ impl CommitLog {
         let log = Arc::clone(running.log());
         let protocol = match config.protocol {
             Protocol::None => unreachable!("it has no log"),
-            Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor))),
+            Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor, config.logged))),
             Protocol::Poplar => ActiveProtocol::Poplar(build(Poplar::new(log))),
         };
-        Ok(CommitLog { protocol, running: Some(running) })
+        Ok(CommitLog { protocol, running: Some(running), replayed: None })
     }
 
     /// Returns the protocol.
@@ -92,9 +104,14 @@ impl CommitLog {
     }
 
     /// Returns CSN: everything up to this stamp is durable on every stream, and every later stamp is above it. Without a log it
-    /// is the greatest stamp, because nothing waits for what is never durable.
+    /// is the greatest stamp, because nothing waits for what is never durable. While transactions are run again everything before
+    /// the present one is durable.
     pub(crate) fn csn(&self) -> Stamp {
-        self.running.as_ref().map_or(Stamp::MAX, RunningLog::csn)
+        match (&self.running, &self.replayed) {
+            (Some(running), _) => running.csn(),
+            (None, Some(replayed)) => replayed.before(),
+            (None, None) => Stamp::MAX,
+        }
     }
 
     /// Returns the greatest stamp drawn so far, at least that of every transaction that is known to have ended; zero without

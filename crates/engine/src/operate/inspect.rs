@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::checkpoint::files;
 use crate::checkpoint::loader::{PartReader, Totals};
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Logged, Protocol};
 use crate::directory;
 use crate::directory::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
 use crate::error::RecoveryError;
@@ -22,10 +22,10 @@ use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::part::PartHeader;
-use crate::log::format::payload::PayloadReader;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::in_parts::InParts;
 use crate::log::format::payload::values::Change;
+use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::Segment;
@@ -150,11 +150,12 @@ impl Dump<'_> {
     }
 
     fn layout(&mut self, state: &str, layout: &Layout) -> io::Result<()> {
-        let Layout { generation, protocol, floor, epoch_floor, streams, .. } = layout;
+        let Layout { generation, protocol, logged, floor, epoch_floor, streams, .. } = layout;
         let streams = count(streams.len() as u64, "stream");
+        let logs = if *logged == Logged::Commands { ", commands" } else { "" };
         writeln!(
             self.out,
-            "{state} generation {generation}: {protocol:?}, {streams}, floor {floor}, epoch floor {epoch_floor}"
+            "{state} generation {generation}: {protocol:?}{logs}, {streams}, floor {floor}, epoch floor {epoch_floor}"
         )
     }
 
@@ -312,7 +313,10 @@ impl Dump<'_> {
             order.stamp,
             order.raw_dep,
             order.epoch,
-            count(order.write_count, "write")
+            match record.kind() {
+                PayloadKind::Values | PayloadKind::InParts => count(order.write_count, "write"),
+                PayloadKind::Command => count(order.write_count, "argument"),
+            }
         )?;
         let writes = match record.payload() {
             PayloadReader::Values(writes) => writes,
@@ -320,6 +324,7 @@ impl Dump<'_> {
                 let parts = count(parts, "part");
                 return writeln!(self.out, "          {bytes} bytes in {parts} from {first} to {last}");
             }
+            PayloadReader::Command(command) => return writeln!(self.out, "          {}", command.command()),
         };
         for write in writes {
             let (TableId(table), key) = (write.table, Bytes(write.key));

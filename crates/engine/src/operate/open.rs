@@ -1,7 +1,7 @@
 //! Opening a database, from its directories to the socket at which it answers.
 //!
 //! ```text
-//! claim the directories -> manifest -> recover or create -> catalog -> log -> epoch ticker -> checkpoints -> control socket
+//! claim the directories -> manifest -> recover or create, catalog -> log -> epoch ticker -> checkpoints -> control socket
 //! ```
 //!
 //! A restore and a salvage claim and fill directories themselves, and enter after the claim ([`Database::open_claimed`]).
@@ -27,7 +27,7 @@ use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, RecoveryReport};
+use crate::recovery::{self, CommandReplayer, NoProcedures, Recovered, RecoveryReport};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -43,9 +43,14 @@ impl Database {
     /// database, cannot be used, or are in use by another process. [`Error::Recovery`] where the database in them is damaged.
     /// [`Error::Log`] where the log cannot be written.
     pub fn open(config: Config) -> Result<Database, Error> {
+        Database::open_replaying(config, &mut NoProcedures)
+    }
+
+    /// As [`Database::open`], with what runs the procedures again that a recovery comes to.
+    pub(crate) fn open_replaying(config: Config, replayer: &mut dyn CommandReplayer) -> Result<Database, Error> {
         config.check()?;
         let claimed = claim(&config)?;
-        let database = Database::open_claimed(config, claimed)?;
+        let database = Database::open_claimed_replaying(config, claimed, replayer)?;
         if database.config().control_socket {
             database.listen()?;
         }
@@ -55,6 +60,15 @@ impl Database {
     /// Opens the database in directories that are claimed, or creates one there; without a claim, one of which nothing is
     /// written yet. `config` is checked.
     pub(crate) fn open_claimed(config: Config, claimed: Option<Claimed>) -> Result<Database, Error> {
+        Database::open_claimed_replaying(config, claimed, &mut NoProcedures)
+    }
+
+    /// As [`Database::open_claimed`], and as [`Database::open_replaying`].
+    fn open_claimed_replaying(
+        config: Config,
+        claimed: Option<Claimed>,
+        replayer: &mut dyn CommandReplayer,
+    ) -> Result<Database, Error> {
         let given = directory::anchored(config)?;
         let mut config = given.clone();
         if let Some((claim, _)) = &claimed {
@@ -63,17 +77,23 @@ impl Database {
 
         let store = Store::new(Epochs::new(participants(&config)));
         let catalog = Catalog::new(&store)?;
-        let (log, files, report) = match claimed {
-            None => (CommitLog::unlogged(), None, None),
+        let (catalog, log, files, report) = match claimed {
+            None => (catalog, CommitLog::unlogged(), None, None),
             Some((mut claim, found)) => {
-                let (manifest, mut report) = recover_or_create(&config, &mut claim, found, &store)?;
-                store.epochs().resume_at(faults::first_epoch(manifest.current.epoch_floor));
-                if let Some(report) = &mut report {
-                    open_catalog(&config, &store, &catalog, report)?;
-                }
+                let (catalog, manifest, report) = match found {
+                    None => {
+                        let manifest = claim.create(&config)?;
+                        store.epochs().resume_at(faults::first_epoch(manifest.current.epoch_floor));
+                        (catalog, manifest, None)
+                    }
+                    Some(found) => {
+                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
+                        (catalog, recovered.manifest, Some(recovered.report))
+                    }
+                };
                 let layout = LogLayout::of(&config, &manifest);
                 let files = OpenFiles::new(&config, claim, manifest).map_err(Arc::new)?;
-                (CommitLog::start(&config, layout)?, Some(files), report)
+                (catalog, CommitLog::start(&config, layout)?, Some(files), report)
             }
         };
 
@@ -130,26 +150,19 @@ fn participants(config: &Config) -> usize {
     2 * config.sessions_max + config.effective_recovery_threads() + config.checkpoint_threads + 1
 }
 
-/// Replays what is there, or creates a database where nothing is; returns the manifest that counts from now on, which is stored.
-fn recover_or_create(
+/// Recovers the database that is there: its manifest is that which counts from now on, and stored.
+fn recover(
     config: &Config,
     claim: &mut Claim,
-    found: Option<Manifest>,
+    found: Manifest,
     store: &Store,
-) -> Result<(Manifest, Option<RecoveryReport>), Error> {
-    let Some(found) = found else { return Ok((claim.create(config)?, None)) };
-    let recovered = recovery::run(config, claim, found, store)?;
-    Ok((recovered.manifest, Some(recovered.report)))
-}
-
-/// Opens the tables of a database that was recovered, and makes their indexes.
-fn open_catalog(config: &Config, store: &Store, catalog: &Catalog, report: &mut RecoveryReport) -> Result<(), Error> {
-    let clock = &config.environment.clock;
-    let begun = clock.now();
-    report.indexed = catalog.load(config, store)?;
-    report.index_seconds = (clock.now() - begun).as_secs_f64();
-    report.seconds += report.index_seconds;
-    Ok(())
+    catalog: Catalog,
+    replayer: &mut dyn CommandReplayer,
+) -> Result<(Catalog, Recovered), Error> {
+    let mut recovered = recovery::run(config, claim, found, store)?;
+    store.epochs().resume_at(faults::first_epoch(recovered.manifest.current.epoch_floor));
+    let catalog = recovery::open_tables(config, store, catalog, &mut recovered, replayer)?;
+    Ok((catalog, recovered))
 }
 
 /// Returns what recovery leaves to checkpoints.

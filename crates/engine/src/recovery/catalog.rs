@@ -54,6 +54,12 @@ impl Catalog {
         Ok(opened)
     }
 
+    /// Opens the sequences that there are now, and forgets all others.
+    pub(super) fn reopen_sequences(&self, store: &Store) -> Result<(), Error> {
+        self.open_sequences.clear();
+        self.open_all_sequences(&workers::register(store)?.pin())
+    }
+
     fn open_all_sequences(&self, pin: &Pin<'_>) -> Result<(), Error> {
         let catalog = &self.system.sequences;
         for_each_row(catalog, pin, |row, version| {

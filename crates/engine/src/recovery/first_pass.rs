@@ -5,6 +5,7 @@
 //! - A record is replayed here only if it lives under [`GenerationScan::certain`]: it lives whatever the cut turns out to be.
 //!   The others wait for the cut ([`Deferred`]), those of a frozen generation are dropped.
 //! - Nothing behind an unsound record of a batch is used.
+//! - Of generations that are replayed in order ([`ordered`](super::ordered)) records are checked and counted, and none is replayed.
 //!
 //! Replay by last writer wins may come in any order, which is what makes this single pass possible: log bytes are replayed
 //! while they are in the cache, and only parts and batches around the cut are kept or read twice. Where too much waits for what
@@ -21,13 +22,15 @@ use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine, expect_ord
 use super::second_pass::Deferred;
 use super::tally::Tally;
 use super::workers::{self, Work};
-use crate::config::Config;
+use crate::config::{Config, Logged};
 use crate::error::RecoveryError;
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, WallTime};
+use crate::log::format::payload::PayloadKind;
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
+use crate::log::protocol::replay_order::ReplayOrder;
 
 /// What the first pass read.
 pub(super) struct ScannedLog {
@@ -211,6 +214,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
     fn take(&mut self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
         let order = record.header();
         self.pass(order.stamp, offset)?;
+        self.expect_kind(record, offset)?;
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
         let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);
@@ -225,9 +229,11 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
                 false => self.tally.after += 1,
             }
         } else if lives {
-            self.tally.replay(&order, record.len() as u64);
-            let place = (self.segment, offset);
-            parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
+            self.tally.replay(record);
+            if !self.scan.is_ordered(self.segment.generation) {
+                let place = (self.segment, offset);
+                parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
+            }
         } else {
             is_undecided = !is_dead;
         }
@@ -235,6 +241,16 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             self.tally.note_closed(order.epoch, self.batch.header.closed, self.scan.time);
         }
         self.is_undecided |= is_undecided;
+        Ok(())
+    }
+
+    /// Checks that a command stands where there may be some.
+    fn expect_kind(&self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
+        let is_command = record.kind() == PayloadKind::Command;
+        if is_command && (self.generation.layout.logged != Logged::Commands || R::ORDER < ReplayOrder::Total) {
+            let what = "it holds a command, and its generation none by the manifest".to_owned();
+            return Err(self.scan.damaged(self.segment, offset, what));
+        }
         Ok(())
     }
 

@@ -125,6 +125,7 @@ pub(crate) fn next_manifest(
         incarnation: Incarnation(fastrand::u64(1..)),
         generation: Generation(manifest.current.generation.0 + 1),
         protocol: config.protocol,
+        logged: config.logged,
         floor,
         epoch_floor,
         streams,

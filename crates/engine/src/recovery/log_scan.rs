@@ -14,6 +14,7 @@
 //! Absent: the records (first_pass.rs), what was read (generation_scan.rs), the decision what lives (cut.rs), any change on
 //! disk (freeze.rs).
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,7 +27,7 @@ use super::chain::{Chain, Limit};
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, SegmentScan, StreamScan, Torn};
 use super::report::ProgressReporter;
-use crate::config::Config;
+use crate::config::{Config, Logged};
 use crate::error::RecoveryError;
 use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Clock};
@@ -46,6 +47,8 @@ const WAY_PAUSE: Duration = Duration::from_micros(100);
 /// The scan of all generations, shared by its threads.
 pub(crate) struct LogScan {
     pub(crate) generations: Vec<GenerationScan>,
+    /// The first generation that may hold commands; the number of generations where there is none.
+    ordered_from: usize,
     /// Records that it covers are checked and not replayed.
     pub(crate) base: Base,
     /// What the checkpoint holds, whatever is replayed: the log may be given up to behind the parts of that.
@@ -104,8 +107,11 @@ impl LogScan {
         let of_stream =
             |scan: &StreamScan| (0..scan.segments.len()).map(|index| length(&scan.chain, index)).sum::<u64>();
         let total_bytes = generations.iter().flat_map(|generation| &generation.streams).map(of_stream).sum();
+        let holds_commands = |scan: &GenerationScan| scan.layout.logged == Logged::Commands;
+        let ordered_from = generations.iter().position(holds_commands).unwrap_or(generations.len());
         Arc::new(LogScan {
             generations,
+            ordered_from,
             base,
             held,
             time,
@@ -122,6 +128,16 @@ impl LogScan {
     /// Returns how many segments there are.
     pub(crate) fn segments(&self) -> usize {
         self.generations.iter().flat_map(|generation| &generation.streams).map(|stream| stream.segments.len()).sum()
+    }
+
+    /// Whether the generation of this index is replayed in the order of its transactions, when everything before it is.
+    pub(crate) fn is_ordered(&self, generation: usize) -> bool {
+        generation >= self.ordered_from
+    }
+
+    /// Returns the generations that are.
+    pub(crate) fn ordered(&self) -> Range<usize> {
+        self.ordered_from..self.generations.len()
     }
 
     /// Returns the stream of a segment.
@@ -172,7 +188,8 @@ impl LogScan {
 
     /// Has the log read in the order of stamps if the newest segments hold what changed in rows, or what is in parts.
     pub(crate) fn choose_order(&self) {
-        let newest = self.generations.iter().enumerate().rev().find_map(|(generation, scan)| {
+        let machines_replay = self.generations[..self.ordered_from].iter().enumerate();
+        let newest = machines_replay.rev().find_map(|(generation, scan)| {
             let protocol = scan.layout.protocol;
             let of_stream = |stream: usize| {
                 let segments = 0..scan.streams[stream].segments.len();
@@ -206,6 +223,8 @@ impl LogScan {
                 let holds = match record.payload() {
                     PayloadReader::Values(mut writes) => writes.any(|write| matches!(write.change, Change::Delta(_))),
                     PayloadReader::InParts(_) => true,
+                    // Whatever the order in which it is read: it is replayed later.
+                    PayloadReader::Command(_) => false,
                 };
                 holds_changes = Some(holds || holds_changes.unwrap_or(false));
             }
@@ -333,7 +352,7 @@ impl LogScan {
     }
 
     /// Returns the headers in `bytes`, which begin at `read_end`, and why there are no more.
-    fn walk(
+    pub(super) fn walk(
         &self,
         id: SegmentId,
         bytes: &[u8],
@@ -472,7 +491,7 @@ impl Drop for Busy<'_> {
 }
 
 /// Why a walk over batch headers ended.
-enum WalkEnd {
+pub(super) enum WalkEnd {
     /// The buffer is used up.
     Limit,
     /// The next batch is longer than what is left of the buffer.

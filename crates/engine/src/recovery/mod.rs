@@ -16,15 +16,20 @@
 //!    machines merge.
 //! 6. **Check** the result ([`postconditions`]). To [`verify`] a database is another thing: to read all of it, for people.
 //!
+//! [`open_tables`] goes on where epochs go on above all that was seen:
+//!
+//! 7. **Open** the catalog, and build secondary indexes from the rows ([`indexes`]).
+//! 8. **Order**: from the first generation on that logs commands nothing was replayed so far. Its transactions are run again
+//!    now, one after the other ([`ordered`]).
+//!
 //! Invariants:
 //! - Nothing that is durable is changed or removed before step 4 is durable; a crash at any moment leaves files from
 //!   which the next recovery decides the same, or more precisely: anything acknowledged before lives, anything dead stays
-//!   dead. Steps 1 to 3, 5 and 6 write nothing.
-//! - The store is used only if `run` succeeds.
+//!   dead. All other steps write nothing.
+//! - The store is used only if all steps succeed.
 //! - The next generation begins above the greatest stamp seen, discarded records included.
 //!
-//! Absent: secondary indexes ([`Catalog::load`](crate::catalog::Catalog::load) builds them from the rows), creation of a
-//! database ([`Claim::create`]).
+//! Absent: creation of a database ([`Claim::create`]), what runs stored procedures ([`CommandReplayer`]).
 
 mod base;
 mod catalog;
@@ -38,6 +43,7 @@ mod freeze;
 mod generation_scan;
 pub(crate) mod indexes;
 mod log_scan;
+mod ordered;
 mod parts;
 mod postconditions;
 pub(crate) mod replay;
@@ -53,14 +59,19 @@ pub(crate) mod workers;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg_attr(not(test), expect(unused_imports, reason = "stored procedures make it"))]
+pub(crate) use ordered::CommandError;
+pub(crate) use ordered::{CommandReplayer, NoProcedures};
+
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
 pub use report::RecoveryReport;
 
+use crate::catalog::Catalog;
 use crate::config::{Config, Protocol};
 pub use crate::config::{Progress, RecoveryPhase, Until};
 use crate::directory::Claim;
 use crate::directory::manifest::{self, FrozenGeneration, Layout, Manifest, NEVER};
-use crate::error::RecoveryError;
+use crate::error::{Error, RecoveryError};
 use crate::ids::{Epoch, Generation, WallTime};
 use crate::io::Disk;
 use crate::table::store::Store;
@@ -69,19 +80,21 @@ use chain::Chain;
 use cut::Verdict;
 use first_pass::ScannedLog;
 use generation_scan::GenerationScan;
+use ordered::OrderedLog;
 use replay::values::ValueMachine;
 use replay::waiting::WaitingDeltas;
 use report::Stopwatch;
 use tally::Tally;
 
-/// What recovery ends with. The tables are in the store.
-#[derive(Clone, Debug)]
+/// What recovery ends with. The rows are in the store, but for those of what is to be replayed in order.
 pub(crate) struct Recovered {
     /// The manifest as it is on disk now. Its current generation is the next one, to be begun by the log; the floors of
     /// that are at or above every stamp and epoch ever seen.
     pub(crate) manifest: Manifest,
     /// For people.
     pub(crate) report: RecoveryReport,
+    /// What is to be replayed in order, when the tables are open.
+    ordered: Option<OrderedLog>,
 }
 
 /// Recovers the database of `manifest`, in the directories of `claim`, into an empty `store`. The configuration also says how the
@@ -108,6 +121,7 @@ pub(crate) fn run(
         (report.checkpoint, report.checkpoint_rows) = (checkpoint.number, checkpoint.rows);
     }
 
+    ordered::expect_base(&base, &generations, home)?;
     let waiting = Arc::new(WaitingDeltas::new());
     let machines = ValueMachine::for_threads(store, config, &waiting)?;
     let bases = (base.clone(), base);
@@ -134,12 +148,53 @@ pub(crate) fn run(
     postconditions::check(disk, home, &next, &report, &scanned.total())?;
     report.check_seconds = watch.lap();
     report.seconds = watch.total();
-    Ok(Recovered { manifest: next, report })
+    let ordered = ordered(&scanned, &verdicts, &second);
+    Ok(Recovered { manifest: next, report, ordered })
+}
+
+/// Opens the tables of a database that was recovered, makes their indexes, and replays what is to be replayed in order, by
+/// `replayer`; returns the catalog. Epochs are above all that were seen.
+pub(crate) fn open_tables(
+    config: &Config,
+    store: &Store,
+    catalog: Catalog,
+    recovered: &mut Recovered,
+    replayer: &mut dyn CommandReplayer,
+) -> Result<Catalog, Error> {
+    let Recovered { report, ordered, .. } = recovered;
+    let mut watch = Stopwatch::start(&*config.environment.clock);
+    report.indexed = catalog.load(config, store)?;
+    report.index_seconds = watch.lap();
+    let catalog = match ordered.take() {
+        None => catalog,
+        Some(log) => {
+            let (catalog, replayed) = ordered::replay(config, store, catalog, &log, replayer)?;
+            assert_eq!(replayed.commands, report.commands, "every command that lives is run again");
+            (report.ordered, report.ordered_seconds) = (replayed.transactions, watch.lap());
+            catalog
+        }
+    };
+    report.seconds += watch.total();
+    Ok(catalog)
+}
+
+/// Returns what is to be replayed in order of a log that was read, of which `second` is what the second pass counted.
+fn ordered(scanned: &ScannedLog, verdicts: &[Verdict], second: &Tally) -> Option<OrderedLog> {
+    let generations = scanned.scan.ordered();
+    let second = if generations.is_empty() { 0 } else { second.replayed };
+    let first: u64 = scanned.tallies[generations].iter().map(|tally| tally.replayed).sum();
+    OrderedLog::of(&scanned.scan, verdicts, first + second)
 }
 
 /// Loads into an empty `store` what counts of the frozen generations of `manifest`, each as far as its chains are sound, which
-/// reach the frozen ends. They may have lost what their batches promise. Nothing is decided and nothing written.
-pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Result<RecoveryReport, RecoveryError> {
+/// reach the frozen ends. They may have lost what their batches promise. Nothing is decided and nothing written. What is to be
+/// replayed in order `replayer` runs again.
+pub(crate) fn load(
+    config: &Config,
+    manifest: &Manifest,
+    store: &Store,
+    replayer: &mut dyn CommandReplayer,
+) -> Result<RecoveryReport, Error> {
     let (disk, home) = (&*config.environment.disk, config.dirs[0].as_path());
     expect_streams(home, manifest)?;
     let generation = |frozen: &FrozenGeneration| {
@@ -150,20 +205,26 @@ pub(crate) fn load(config: &Config, manifest: &Manifest, store: &Store) -> Resul
         scan.is_salvaged = true;
         scan
     };
-    let generations = manifest.frozen.iter().map(generation).collect();
+    let generations: Vec<_> = manifest.frozen.iter().map(generation).collect();
     let base = Base::of(manifest);
+    ordered::expect_base(&base, &generations, home)?;
     base.load(config, manifest, store)?;
     let waiting = Arc::new(WaitingDeltas::new());
     let machines = ValueMachine::for_threads(store, config, &waiting)?;
     let bases = (base.clone(), base);
     let (scanned, machines) = first_pass::run(config, generations, bases, WallTime(u64::MAX), machines)?;
-    judge_all(&scanned)?;
+    let verdicts = judge_all(&scanned)?;
     assert!(scanned.deferred.is_empty(), "only a generation that crashed defers");
     let mut report = RecoveryReport::default();
     describe(&mut report, config, &scanned, &Tally::default());
     second_pass::merge(config, machines)?;
     postconditions::expect_bases(store, &waiting)?;
     store.epochs().advance();
+    if let Some(log) = ordered(&scanned, &verdicts, &Tally::default()) {
+        let catalog = Catalog::new(store)?;
+        catalog.load(config, store)?;
+        ordered::replay(config, store, catalog, &log, replayer)?;
+    }
     Ok(report)
 }
 
@@ -212,6 +273,7 @@ fn describe(report: &mut RecoveryReport, config: &Config, scanned: &ScannedLog, 
     report.batches = total.batches;
     report.records = total.records;
     report.replayed = total.replayed;
+    report.commands = total.commands;
     report.covered = total.covered;
     report.discarded = total.beyond_cut() + total.after + total.given_up;
     report.after = total.after;

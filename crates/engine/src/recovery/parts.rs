@@ -18,6 +18,7 @@ use crate::log::format::LogIdentity;
 use crate::log::format::dependency::Dependency;
 use crate::log::format::parts_reader::{self, PartSource, RecordInParts};
 use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::values::LoggedWrite;
 use crate::log::format::record::RecordReader;
 
 /// Replays a record that lives and begins at this place, and gives way meanwhile, where too much waits, to threads at work on
@@ -38,13 +39,23 @@ pub(super) fn replay<D: Dependency>(
         return Ok(());
     }
     let record = RecordInParts { offset, stamp: header.stamp, writes: header.write_count, named };
-    let source = ScannedStream { scan, segment, offset };
-    parts_reader::for_each_write(&source, &record, |write| {
+    for_each_write(scan, segment, &record, |write| {
         while machine.is_ahead() && scan.gives_way(at_work) {
             machine.renew();
         }
         machine.replay_write(record.stamp, write);
     })
+}
+
+/// Gives the writes of a record in parts, in this segment, to `each`.
+pub(super) fn for_each_write(
+    scan: &LogScan,
+    segment: SegmentId,
+    record: &RecordInParts,
+    each: impl FnMut(LoggedWrite<'_>),
+) -> Result<(), RecoveryError> {
+    let source = ScannedStream { scan, segment, offset: record.offset };
+    parts_reader::for_each_write(&source, record, each)
 }
 
 /// The stream of a record, and where that is.

@@ -50,6 +50,8 @@ pub struct RecoveryReport {
     pub check_seconds: f64,
     /// Opening the tables and building their secondary indexes, in seconds.
     pub index_seconds: f64,
+    /// Running transactions again in their order, in seconds.
+    pub ordered_seconds: f64,
     /// Rows that secondary indexes were built from.
     pub indexed: u64,
     /// The number of the checkpoint that was loaded; 0: there was none.
@@ -64,6 +66,11 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Transactions that count as committed and were replayed.
     pub replayed: u64,
+    /// Of these, how many were run again one after the other, in their order: those of the first generation that logs commands and
+    /// of all that follow it.
+    pub ordered: u64,
+    /// Of these, how many are logged as commands.
+    pub commands: u64,
     /// Transactions whose effects the checkpoint holds: read and not replayed.
     pub covered: u64,
     /// Transactions beyond the cut, which were never acknowledged, and those of later epochs than the one that the
@@ -73,7 +80,7 @@ pub struct RecoveryReport {
     pub after: u64,
     /// The epoch that the database was taken back to by this recovery.
     pub until: Option<Epoch>,
-    /// Row images and deletes in the replayed transactions.
+    /// Row images, changes of rows and deletes in the replayed transactions; what commands wrote is not counted.
     pub writes: u64,
     /// Streams that were read, of all generations together.
     pub streams: u32,
@@ -100,6 +107,11 @@ impl RecoveryReport {
     /// Transactions per second of the whole.
     pub fn records_per_second(&self) -> f64 {
         self.records as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Transactions per second of those that were run again in their order.
+    pub fn ordered_per_second(&self) -> f64 {
+        self.ordered as f64 / self.ordered_seconds.max(1e-9)
     }
 }
 
@@ -132,6 +144,16 @@ impl fmt::Display for RecoveryReport {
             self.covered,
             self.discarded,
         )?;
+        if self.ordered > 0 {
+            writeln!(
+                f,
+                "  order    {} run again one after the other in {:.3} s ({:.0}/s), {} of them by command",
+                count(self.ordered, "transaction"),
+                self.ordered_seconds,
+                self.ordered_per_second(),
+                self.commands,
+            )?;
+        }
         if let Some(until) = self.until {
             writeln!(
                 f,

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A record is replayed in one of the passes, never in neither: here are exactly those that live under the cut and were
-//!   not certain when they were read.
+//!   not certain when they were read. Those of generations that are replayed in order are counted only.
 //! - Machines merge when every one of them has replayed its last record, one stage later.
 
 use std::sync::Arc;
@@ -128,9 +128,11 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
                 && !scan.base.covers(order.stamp, order.epoch);
             let lives = |cut| R::lives(order.stamp, &order.raw_dep, cut);
             if counts && !lives(&certain) && lives(&self.pass.cut) {
-                self.tally.replay(&order, record.len() as u64);
+                self.tally.replay(&record);
                 self.tally.note_closed(order.epoch, header.closed, scan.time);
-                parts::replay(scan, (deferred.segment, offset), &record, &mut machine, Stamp::ZERO)?;
+                if !scan.is_ordered(deferred.segment.generation) {
+                    parts::replay(scan, (deferred.segment, offset), &record, &mut machine, Stamp::ZERO)?;
+                }
             }
         }
         assert_eq!(records.sound_bytes(), bytes.len(), "both passes find the same records");

@@ -2,7 +2,9 @@
 
 use crate::directory::manifest::NEVER;
 use crate::ids::{Epoch, Stamp, WallTime};
-use crate::log::format::record::RecordHeader;
+use crate::log::format::dependency::Dependency;
+use crate::log::format::payload::PayloadKind;
+use crate::log::format::record::RecordReader;
 
 /// What was read of one generation.
 #[derive(Clone, Copy, Debug)]
@@ -11,13 +13,15 @@ pub(crate) struct Tally {
     pub(crate) batches: u64,
     pub(crate) records: u64,
     pub(crate) replayed: u64,
+    /// Of these, how many are commands.
+    pub(crate) commands: u64,
     /// In the checkpoint already.
     pub(crate) covered: u64,
     /// After the epoch that the database is taken back to now.
     pub(crate) after: u64,
     /// After an epoch that it was taken back to before.
     pub(crate) given_up: u64,
-    /// In the replayed records.
+    /// In the replayed records; what commands wrote is not in them.
     pub(crate) writes: u64,
     pub(crate) replayed_bytes: u64,
     pub(crate) max_stamp: Stamp,
@@ -41,6 +45,7 @@ impl Default for Tally {
             batches: 0,
             records: 0,
             replayed: 0,
+            commands: 0,
             covered: 0,
             after: 0,
             given_up: 0,
@@ -58,11 +63,14 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a record that is replayed, of so many bytes.
-    pub(super) fn replay<D>(&mut self, record: &RecordHeader<D>, bytes: u64) {
+    /// Counts a record that is replayed.
+    pub(super) fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>) {
         self.replayed += 1;
-        self.writes += u64::from(record.write_count);
-        self.replayed_bytes += bytes;
+        self.replayed_bytes += record.len() as u64;
+        match record.kind() {
+            PayloadKind::Values | PayloadKind::InParts => self.writes += u64::from(record.header().write_count),
+            PayloadKind::Command => self.commands += 1,
+        }
     }
 
     /// Notes the epoch of a record.
@@ -93,6 +101,7 @@ impl Tally {
         self.batches += other.batches;
         self.records += other.records;
         self.replayed += other.replayed;
+        self.commands += other.commands;
         self.covered += other.covered;
         self.after += other.after;
         self.given_up += other.given_up;

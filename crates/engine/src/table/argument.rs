@@ -1,27 +1,55 @@
-//! A value or an array of values, as calls of procedures take them.
+//! Arguments of stored procedures: values, and arrays of values.
+//!
+//! Invariant: an array holds values and no arrays. Its elements may be of different kinds; what a procedure takes is its
+//! own business.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::value::Value;
+use super::Value;
 
-/// An argument of a procedure.
+/// One argument of a stored procedure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument<'a> {
-    /// A value.
+    /// One value.
     Scalar(Value<'a>),
-    /// An array.
+    /// Any number of values, in their order.
     Array(Cow<'a, [Value<'a>]>),
 }
 
+impl<'a> Argument<'a> {
+    /// Returns the value; `None` where it is an array.
+    pub fn scalar(&self) -> Option<Value<'a>> {
+        match self {
+            Argument::Scalar(value) => Some(*value),
+            Argument::Array(_) => None,
+        }
+    }
+
+    /// Returns the elements; `None` where it is no array.
+    pub fn array(&self) -> Option<&[Value<'a>]> {
+        match self {
+            Argument::Scalar(_) => None,
+            Argument::Array(elements) => Some(elements),
+        }
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<T> for Argument<'a> {
+    fn from(value: T) -> Argument<'a> {
+        Argument::Scalar(value.into())
+    }
+}
+
+/// Shows an array as `{1, 2}`.
 impl fmt::Display for Argument<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Argument::Scalar(value) => value.fmt(f),
+            Argument::Scalar(value) => write!(f, "{value}"),
             Argument::Array(elements) => {
                 f.write_str("{")?;
                 for (at, element) in elements.iter().enumerate() {
-                    write!(f, "{}{element}", if at == 0 { "" } else { ", " })?;
+                    write!(f, "{}{element}", if at > 0 { ", " } else { "" })?;
                 }
                 f.write_str("}")
             }
@@ -29,14 +57,17 @@ impl fmt::Display for Argument<'_> {
     }
 }
 
-impl<'a, V: Into<Value<'a>>> From<V> for Argument<'a> {
-    fn from(value: V) -> Argument<'a> {
-        Argument::Scalar(value.into())
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl<'a> From<&'a [Value<'a>]> for Argument<'a> {
-    fn from(elements: &'a [Value<'a>]) -> Argument<'a> {
-        Argument::Array(Cow::Borrowed(elements))
+    #[test]
+    fn arguments_are_shown_as_sql_shows_them() {
+        let elements = [Value::Int(1), Value::Null, Value::Text("it's")];
+        let argument = Argument::Array(Cow::Borrowed(&elements));
+        assert_eq!(argument.to_string(), "{1, NULL, 'it''s'}");
+        assert_eq!(Argument::Array(Cow::Borrowed(&[])).to_string(), "{}");
+        assert_eq!(Argument::from(true).to_string(), "true");
+        assert_eq!((argument.array().map(<[_]>::len), argument.scalar()), (Some(3), None));
     }
 }

@@ -56,7 +56,7 @@ impl<'a> Content<'a> {
     }
 
     /// When the row came to exist; `None`: within this transaction.
-    fn birth(&self) -> Option<Stamp> {
+    pub(super) fn birth(&self) -> Option<Stamp> {
         match self {
             Content::Committed(version) => Some(version.birth()),
             Content::Own { birth, .. } => *birth,

@@ -54,7 +54,7 @@ enum Subject {
 }
 
 impl Definition {
-    fn table(&self) -> Option<&Table> {
+    pub(super) fn table(&self) -> Option<&Table> {
         match self {
             Definition::Create(table) | Definition::Alter(table) | Definition::Drop(table) => Some(table),
             _ => None,
@@ -152,20 +152,25 @@ impl Transaction<'_> {
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
         let altered = self.alter(table, table.schema.with_index(name, columns, is_unique)?.0)?;
-        let index = altered.open_index(name)?;
+        self.fill_index(table, &altered, altered.open_index(name)?)?;
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
+    /// Fills `index`, which is empty, of `altered` with entries of the rows of `table`, which is the same with other indexes.
+    pub(super) fn fill_index(&self, table: &Table, altered: &Table, index: &OpenIndex) -> Result<(), Error> {
         for row in self.scan(table, KeyRange::all())? {
             let row = row?;
             self.shared.memory.admit_more()?;
             let row = altered.rows.row(row.as_bytes());
             let (primary_key, key) = (altered.keys.of_row(&row), index.codec.of_row(&row));
-            self.check_key(&altered, &key)?;
+            self.check_key(altered, &key)?;
             let new_entry = |_: Stamp| index_entry(primary_key.as_bytes(), key.as_bytes());
             if index.tree.insert_or_get(&self.pin, key.as_bytes(), new_entry).change.is_none() {
-                return Err(duplicate_entry(&altered, index, key.as_bytes()).into());
+                return Err(duplicate_entry(altered, index, key.as_bytes()).into());
             }
         }
-        self.define_alter(&altered)?;
-        Ok(altered)
+        Ok(())
     }
 
     /// Removes a secondary index. The handle given is out of date afterwards; use the one that is returned.
@@ -178,7 +183,7 @@ impl Transaction<'_> {
     }
 
     /// A handle with another schema that keeps the trees of the indexes that both have.
-    fn alter(&self, table: &Table, schema: Schema) -> Result<Table, Error> {
+    pub(super) fn alter(&self, table: &Table, schema: Schema) -> Result<Table, Error> {
         let kept = |id| table.indexes.iter().find(|index| index.id == id && schema.index(&index.name).is_ok());
         let tree = |id| kept(id).map_or_else(|| self.shared.store.new_tree(), |index| index.tree.clone());
         Ok(Table::new(table.id, schema.clone(), table.primary.clone(), tree, None)?)

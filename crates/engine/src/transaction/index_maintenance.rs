@@ -44,7 +44,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn remove_entry(
+    pub(super) fn remove_entry(
         &self,
         state: &mut TransactionState,
         index: &OpenIndex,
@@ -58,7 +58,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn add_entry(
+    pub(super) fn add_entry(
         &self,
         state: &mut TransactionState,
         table: &Table,

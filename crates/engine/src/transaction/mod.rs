@@ -25,6 +25,7 @@ mod procedure;
 #[cfg(test)]
 mod procedure_tests;
 mod purge;
+pub(crate) mod replayed;
 mod reservation;
 mod savepoint;
 mod scan;
@@ -54,17 +55,19 @@ use crate::catalog::Catalog;
 use crate::catalog::handles::DefinitionHandle;
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
+use crate::config::Logged;
 use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
+use crate::log::format::payload::command::Command;
 use crate::log::protocol::{Committed, LogProtocol};
 use crate::table::Table;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
 use lifecycle::{Admitted, Commit};
-use payload::{Payload, Values};
+use payload::{Called, Payload, Values};
 use reservation::Reservations;
 
 /// When a commit is acknowledged.
@@ -194,7 +197,27 @@ impl<'s> Transaction<'s> {
     /// that was valid and, unless the transaction is relaxed, is durable.
     /// Any error of the log, once the database is closed or poisoned.
     pub fn commit(self) -> Result<Receipt, Error> {
-        match self.finish() {
+        self.commit_as(None)
+    }
+
+    /// As [`Transaction::commit`], of what a stored procedure did. Where the database logs commands, the log gets `command` in place
+    /// of what was written, together with the hash of that, if it is to be `with_hash`. Where the transaction has changed
+    /// definitions, and where the command would not fit in one record, it gets what was written.
+    #[cfg_attr(not(test), expect(dead_code, reason = "stored procedures commit by it"))]
+    pub(crate) fn commit_command(self, command: Command<'_>, with_hash: bool) -> Result<Receipt, Error> {
+        let hash = with_hash.then(|| self.write_hash());
+        self.commit_as(Some(&Command { hash, ..command }))
+    }
+
+    /// Returns the hash of the rows that the transaction has written so far.
+    pub(crate) fn write_hash(&self) -> u32 {
+        let state = &**self.state();
+        payload::write_hash(&self.pin, &state.writes, |tree_ref| logged_table(&state.tables, tree_ref))
+    }
+
+    /// Commits; the log gets `command`, if there is one and it can.
+    fn commit_as(self, command: Option<&Command<'_>>) -> Result<Receipt, Error> {
+        match self.finish(command) {
             Err(refusal) if refusal.is_refusal() => self.refuse(refusal),
             outcome => self.counted(outcome),
         }
@@ -209,13 +232,13 @@ impl<'s> Transaction<'s> {
     pub fn abort(self) -> Result<Receipt, Error> {
         self.roll_back();
         self.state().counters.aborted();
-        self.finish()
+        self.finish(None)
     }
 
     /// Gives the transaction up because its writes are beyond a limit, which may follow from what it read.
     fn refuse(self, refusal: Error) -> Result<Receipt, Error> {
         self.roll_back();
-        let observed = self.finish();
+        let observed = self.finish(None);
         self.state().counters.aborted();
         // The wait is for a device: no memory waits for this pin meanwhile.
         drop(self);
@@ -232,8 +255,8 @@ impl<'s> Transaction<'s> {
     }
 
     /// Commits the writes, or validates what was observed where there are none.
-    fn finish(&self) -> Result<Receipt, Error> {
-        let outcome = self.conclude()?;
+    fn finish(&self, command: Option<&Command<'_>>) -> Result<Receipt, Error> {
+        let outcome = self.conclude(command)?;
         Ok(match self.options.durability {
             Durability::Durable => self.receipts.durable(outcome),
             Durability::Relaxed => self.receipts.relaxed(outcome),
@@ -241,7 +264,7 @@ impl<'s> Transaction<'s> {
     }
 
     /// As [`Transaction::finish`], for who asks for no receipt.
-    fn conclude(&self) -> Result<Outcome, Error> {
+    fn conclude(&self, command: Option<&Command<'_>>) -> Result<Outcome, Error> {
         let (state, shared) = (&mut **self.state(), self.shared);
         assert!(!self.options.read_only || state.writes.is_clear(), "a transaction that may not write has written");
         if shared.is_closed() {
@@ -256,7 +279,8 @@ impl<'s> Transaction<'s> {
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
         };
-        let outcome = state.commit(&commit, &shared.log, &shared.catalog)?;
+        let command = command.filter(|_| shared.config.logged == Logged::Commands);
+        let outcome = state.commit(&commit, &shared.log, &shared.catalog, command)?;
         state.settle(shared, &self.pin, outcome.stamp);
         Ok(outcome)
     }
@@ -285,8 +309,14 @@ impl Drop for Transaction<'_> {
 }
 
 impl TransactionState {
-    /// Runs the spine on this transaction, again where the log had no room.
-    fn commit(&mut self, commit: &Commit<'_, '_>, log: &CommitLog, catalog: &Catalog) -> Result<Outcome, Error> {
+    /// Runs the spine on this transaction, again where the log had no room. Logs `command` in place of the writes, if that can be.
+    fn commit(
+        &mut self,
+        commit: &Commit<'_, '_>,
+        log: &CommitLog,
+        catalog: &Catalog,
+        command: Option<&Command<'_>>,
+    ) -> Result<Outcome, Error> {
         if let Some(conflict) = &self.conflict {
             return Err(conflict.clone().into());
         }
@@ -300,10 +330,19 @@ impl TransactionState {
             changes_own: !self.definitions.is_empty(),
         };
         let payload = Values { table_id: |tree_ref| logged_table(used.tables, tree_ref) };
+        let called = command.filter(|_| !used.changes_own).map(|command| Called { command });
         let writes = &mut self.writes;
         with_pair!(&mut self.scheme, log, (control, protocol) => {
             if writes.is_empty() {
                 return Ok(commit.observe(control, writes, || used.hold())?.outcome(protocol));
+            }
+            if let Some(called) = &called {
+                let admitted = commit.admit(control, protocol, writes, called)?;
+                if commit.is_whole(admitted.record_bytes_max) {
+                    let record = (called, admitted);
+                    let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
+                    return Ok(committed.outcome(protocol));
+                }
             }
             let admitted = commit.admit(control, protocol, writes, &payload)?;
             if !commit.is_whole(admitted.record_bytes_max) {

@@ -1,12 +1,16 @@
 //! What the record of a transaction holds (log/format/payload), as the spine sees it.
 //!
 //! The seam is orthogonal to concurrency control and protocol: a payload knows how long it is and how to write itself.
+//!
+//! A command is logged in place of what it wrote. Whoever runs it again compares the hash of that ([`write_hash`]).
 
 use osier_memory::{Pin, VersionBox};
 
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
+use crate::log::format::mix;
 use crate::log::format::payload::PayloadKind;
+use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 
@@ -95,4 +99,50 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Values<F> {
         }
         Ok(())
     }
+}
+
+/// How a transaction was called.
+pub(crate) struct Called<'c, 'a> {
+    pub(crate) command: &'c Command<'a>,
+}
+
+impl Payload for Called<'_, '_> {
+    const KIND: PayloadKind = PayloadKind::Command;
+
+    fn prepare(&self, _pin: &Pin<'_>, _writes: &mut WriteSet) -> Prepared {
+        let arguments = u32::try_from(self.command.arguments.len()).expect("a procedure has few parameters");
+        Prepared { bytes: self.command.encoded_len(), write_count: arguments }
+    }
+
+    fn encode(&self, _pin: &Pin<'_>, _writes: &WriteSet, buffer: &mut [u8]) -> usize {
+        self.command.encode(buffer)
+    }
+
+    fn pieces<E>(
+        &self,
+        _pin: &Pin<'_>,
+        _writes: &WriteSet,
+        _take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        unreachable!("a command is in one piece, or the rows that it wrote are logged")
+    }
+}
+
+/// Returns the hash of the rows that a transaction wrote, whatever their order (docs/log-format.md). `table_id` is that of
+/// [`Values`].
+pub(crate) fn write_hash(pin: &Pin<'_>, writes: &WriteSet, table_id: impl Fn(TreeRef) -> Option<TableId>) -> u32 {
+    let mut sum = 0_u64;
+    for write in writes.iter() {
+        let Some(table) = table_id(write.tree_ref) else { continue };
+        let (key, row) = (pin.get(write.record).key(), write.pending.as_ref().map(VersionBox::bytes));
+        let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
+        digest.update(&table.0.to_le_bytes());
+        digest.update(&(key.len() as u32).to_le_bytes());
+        digest.update(key);
+        digest.update(&[u8::from(row.is_some())]);
+        digest.update(row.unwrap_or_default());
+        // Mixed, because a checksum is linear: the sum of two would not tell which of them changed.
+        sum = sum.wrapping_add(mix(digest.finalize()));
+    }
+    (sum ^ sum >> 32) as u32
 }

@@ -87,6 +87,12 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     }
 }
 
+/// Works off the whole queue, and what other sessions left behind: every later stamp is above those of all that is in it.
+pub(crate) fn purge_all(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
+    queue.extend(shared.take_orphans());
+    queue.drain(..).for_each(|purge| purge.run(pin, &shared.snapshots));
+}
+
 /// Notes every record that a finished transaction left without a row.
 pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
     let TransactionState { writes, tables, purges, purges_noted: noted, .. } = state;

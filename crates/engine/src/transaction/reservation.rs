@@ -145,7 +145,7 @@ impl Transaction<'_> {
                 }
                 Ok((old.base(), row.bound(), reserved))
             })?;
-        let outcome = self.conclude()?;
+        let outcome = self.conclude(None)?;
         Ok(match reserved {
             Some(reserved) => Ok((reserved, outcome.stamp)),
             None => Err(Exhausted { bound, observed }),

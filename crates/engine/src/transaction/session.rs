@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use osier_memory::Participant;
 
+use super::purge::purge_all;
 use super::{Transaction, TransactionOptions, TransactionState, wait_until_durable};
 use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
@@ -105,6 +106,12 @@ impl Session {
             }
         }
         Err(Error::from(TransactionError::RetriesExhausted { attempts }).into())
+    }
+
+    /// Removes every key that has no row any more. Nothing else may be at work, and nothing may depend on an earlier stamp than
+    /// those of the keys.
+    pub(crate) fn purge_all(&mut self) {
+        purge_all(&self.participant.pin(), &self.shared, &mut self.state.purges);
     }
 }
 

@@ -8,14 +8,14 @@ use super::{
     CheckpointEntry, CheckpointPart, DirectoryEntry, FrozenGeneration, FrozenStream, Layout, Manifest, NEVER,
     StreamBegin,
 };
-use crate::config::{CheckpointKind, Protocol};
+use crate::config::{CheckpointKind, Logged, Protocol};
 use crate::ids::{DatabaseId, Epoch, Generation, Incarnation, LogOffset, Stamp};
 use crate::log::format::batch::STREAMS_MAX;
 use crate::log::format::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// The first format, which had no checkpoints.
 const VERSION_1: u32 = 1;
 /// The second one, which knew no epochs to go back to.
@@ -24,6 +24,8 @@ const VERSION_2: u32 = 2;
 const VERSION_3: u32 = 3;
 /// The fourth one, in which the streams of a generation did not record that it begins.
 const VERSION_4: u32 = 4;
+/// The fifth one, in which every generation logged values.
+const VERSION_5: u32 = 5;
 /// Whether the streams of the newest generation record their newest segments, and did so from its begin on.
 const RECORDS_NEWEST: u8 = 1;
 const RECORDS_BEGIN: u8 = 2;
@@ -79,6 +81,7 @@ pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     out.push(flag(manifest.records_newest, RECORDS_NEWEST) | flag(manifest.records_begin, RECORDS_BEGIN));
     out.extend(manifest.directories.iter().map(|directory| u8::from(directory.is_retired)));
+    out.extend(manifest.layouts().map(|layout| logged_tag(layout.logged)));
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     Ok(out)
@@ -133,6 +136,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
         }
         for directory in &mut directories {
             directory.is_retired = input.flag()?;
+        }
+    }
+    if version > VERSION_5 {
+        let layouts = frozen.iter_mut().map(|frozen| &mut frozen.layout).chain([&mut current]);
+        for layout in layouts {
+            layout.logged = input.logged()?;
         }
     }
     if !input.rest.is_empty() {
@@ -201,6 +210,13 @@ fn protocol_tag(protocol: Protocol) -> u8 {
     }
 }
 
+fn logged_tag(logged: Logged) -> u8 {
+    match logged {
+        Logged::Values => 0,
+        Logged::Commands => 1,
+    }
+}
+
 struct Input<'a> {
     rest: &'a [u8],
 }
@@ -263,6 +279,14 @@ impl<'a> Input<'a> {
         }
     }
 
+    fn logged(&mut self) -> Result<Logged, Error> {
+        match self.u8()? {
+            0 => Ok(Logged::Values),
+            1 => Ok(Logged::Commands),
+            tag => damaged(format!("{tag} is nothing that records hold")),
+        }
+    }
+
     fn layout(&mut self, directories: usize) -> Result<Layout, Error> {
         let generation = Generation(self.u64()?);
         let protocol = match self.u8()? {
@@ -280,8 +304,8 @@ impl<'a> Input<'a> {
         if streams.iter().any(|directory| *directory as usize >= directories) {
             return damaged("a stream lies in a directory that is not listed");
         }
-        let incarnation = Incarnation::NONE;
-        Ok(Layout { incarnation, generation, protocol, floor, epoch_floor, streams })
+        let (incarnation, logged) = (Incarnation::NONE, Logged::Values);
+        Ok(Layout { incarnation, generation, protocol, logged, floor, epoch_floor, streams })
     }
 
     fn frozen(&mut self, directories: usize) -> Result<FrozenGeneration, Error> {

@@ -21,4 +21,5 @@ mod seal;
 pub mod segment;
 pub(crate) mod varint;
 
+pub(crate) use seal::mix;
 pub use seal::{LogIdentity, Seal};

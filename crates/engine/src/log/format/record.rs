@@ -44,7 +44,7 @@ pub struct RecordHeader<D = Stamp> {
     pub raw_dep: D,
     /// The epoch at the serialization point.
     pub epoch: Epoch,
-    /// The number that a payload has in the header: of values, how many writes there are.
+    /// The number that a payload has in the header: of values, how many writes there are; of a command, how many arguments.
     pub write_count: u32,
 }
 
@@ -253,6 +253,12 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
         self.bytes.len()
     }
 
+    /// Returns the kind of the payload.
+    pub fn kind(&self) -> PayloadKind {
+        let (_, tag, _) = self.decode().expect("parse checked the header");
+        PayloadKind::of(tag).expect("parse checked the kind of the payload")
+    }
+
     /// Returns the payload.
     pub fn payload(&self) -> PayloadReader<'a> {
         let (header, tag, payload) = self.decode().expect("parse checked the header");
@@ -293,7 +299,9 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
         if header.raw_dep.greatest() >= header.stamp {
             return malformed("it depends on what came after it");
         }
-        let kind = PayloadKind::of(tag).ok_or(RecordError::PayloadKind { tag })?;
+        // Of the earlier layout there is one kind.
+        let is_known = |kind: &PayloadKind| self.layout == RecordLayout::Compact || *kind == PayloadKind::Values;
+        let kind = PayloadKind::of(tag).filter(is_known).ok_or(RecordError::PayloadKind { tag })?;
         let padding = &payload[kind.check(payload, header.write_count, self.layout)?..];
         if padding.len() >= ALIGNMENT {
             return malformed("it is longer than its payload");

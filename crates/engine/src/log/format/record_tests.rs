@@ -64,6 +64,7 @@ fn writes<'a>(record: &RecordReader<'a>) -> Writes<'a> {
     match record.payload() {
         PayloadReader::Values(writes) => writes,
         PayloadReader::InParts(named) => panic!("{named:?}"),
+        PayloadReader::Command(command) => panic!("{}", command.command()),
     }
 }
 

@@ -61,9 +61,28 @@ fn split_long(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
+/// Returns the integer that stands for a signed one: small ones, of either sign, are small.
+#[inline]
+pub(crate) fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+/// Returns the inverse of [`zigzag`].
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signed_integers_of_either_sign_are_small() {
+        for (value, stands_for) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)] {
+            assert_eq!((zigzag(value), unzigzag(stands_for)), (stands_for, value));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -10,6 +10,9 @@
 //! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
 //! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).
 //!
+//! Beside them [`replayed`] is that of a recovery which runs transactions again: it orders them as they were ordered, and logs
+//! nothing.
+//!
 //! Invariant: a protocol decides order, durability and what a crash leaves, and nothing else. Rings, files and waiting are the
 //! same for all ([`CommitLog`](super::CommitLog)), and so is recovery.
 
@@ -18,6 +21,7 @@ pub(crate) mod none;
 pub(crate) mod poplar;
 pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
+pub(crate) mod replayed;
 pub(crate) mod serial;
 
 use crate::error::LogError;
@@ -34,11 +38,7 @@ pub(crate) enum StampOrder {
     AfterValidation,
     /// Before it validates. Where all numbers are of one order, its number is then above that of what it overwrites *and* below
     /// that of what overwrites its reads.
-    /// Where validation fails, a skip takes the place of the record.
-    #[cfg_attr(
-        not(feature = "mutations"),
-        expect(dead_code, reason = "logged values need no more than the other order; the simulation runs both")
-    )]
+    /// Where validation fails, a skip takes the place of the record. Commands need that; values do not.
     BeforeValidation,
 }
 

@@ -5,7 +5,7 @@
 //! ([`ReplayMachine::NEEDS`](crate::recovery::replay::machine::ReplayMachine::NEEDS)), and recovery feeds no machine that needs
 //! more than the protocol gives.
 //!
-//! Absent: a serial order, for logged commands.
+//! Commands need the whole order of their transactions, and are replayed in it (recovery/ordered/).
 
 /// What the stamps of records say of the order of their transactions. Each says what those before it say, and more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +14,9 @@ pub(crate) enum ReplayOrder {
     Unknown,
     /// Which of the writes of a key is the last: that of the greatest stamp, over all streams and generations.
     PerKey,
+    /// Which of any two transactions comes first in a serial order of all, where stamps are drawn before validation
+    /// ([`StampOrder::BeforeValidation`](super::StampOrder)), as they are where commands are logged.
+    Total,
 }
 
 /// Commits to one key over the streams of `log` draw stamps in the order of the commits.

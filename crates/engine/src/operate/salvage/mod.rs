@@ -41,6 +41,7 @@ use crate::directory::DirectoryError;
 use crate::directory::manifest::Manifest;
 use crate::error::{Error, SalvageError};
 use crate::ids::Stamp;
+use crate::recovery::NoProcedures;
 use crate::recovery::verify::verify_locked;
 use crate::table::store::Store;
 use crate::{directory, recovery};
@@ -73,7 +74,7 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
         rows::read(damaged, &store, &mut report)?;
     } else {
         let manifest = provable(damaged, &mut report)?;
-        let recovered = recovery::load(damaged, &manifest, &store)?;
+        let recovered = recovery::load(damaged, &manifest, &store, &mut NoProcedures)?;
         (report.records, report.replayed) = (recovered.records, recovered.replayed);
         report.checkpoint = manifest.checkpoints.last().map(|entry| entry.number);
     }

@@ -38,6 +38,9 @@ pub struct SalvageReport {
     /// Transactions of the log that can be read and are not in the new database; those that cannot be read are not counted. After
     /// a crash also those that were never acknowledged.
     pub left_out: u64,
+    /// Transactions that are logged as commands and that no checkpoint holds, where rows are salvaged: what they wrote is not in
+    /// the log.
+    pub commands: u64,
     /// Generations that are left out because they follow one that is damaged.
     pub skipped_generations: Vec<u64>,
     /// The checkpoint that was loaded.
@@ -131,6 +134,7 @@ impl SalvageReport {
             cut: None,
             reach: None,
             left_out: 0,
+            commands: 0,
             skipped_generations: Vec::new(),
             checkpoint: None,
             superseded_files: 0,
@@ -198,6 +202,10 @@ impl fmt::Display for SalvageReport {
                 false => "they follow what is damaged, or may rest on it, or nobody was told that they are durable",
             };
             writeln!(f, "  left out {} of the log that can be read: {why}", count(self.left_out, "transaction"))?;
+        }
+        if self.commands > 0 {
+            let commands = count(self.commands, "transaction");
+            writeln!(f, "  left out {commands} logged as commands: the log does not hold the rows that they wrote")?;
         }
         for generation in &self.skipped_generations {
             writeln!(f, "  skipped  generation {generation}, which may rest on what is lost")?;

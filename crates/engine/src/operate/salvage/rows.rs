@@ -27,8 +27,8 @@ use crate::error::{Error, RecoveryError, SalvageError};
 use crate::ids::{DatabaseId, Generation, LogOffset, Stamp};
 use crate::io::{Disk, OpenMode};
 use crate::log::format::parts_reader::RecordInParts;
-use crate::log::format::payload::PayloadReader;
 use crate::log::format::payload::values::{Change, LoggedWrite};
+use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{Entry, RecordHeader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment};
@@ -131,6 +131,12 @@ fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Gene
     let mut directories = (0..manifest.directories.len() as u32).map(|index| manifest.directory(home, index));
     let known = directories.find(|known| absolute(known) == absolute(directory));
     known.is_some_and(|known| !manifest.needs(home, &known.join(stream), generation, sequence))
+}
+
+/// Whether the newest checkpoint, whose rows were all read, holds what a record did.
+fn is_covered(manifest: Option<(&Manifest, &Path)>, record: &RecordHeader<Stamp>) -> bool {
+    let checkpoint = manifest.and_then(|(manifest, _)| manifest.checkpoints.last());
+    checkpoint.is_some_and(|checkpoint| checkpoint.covers(record.stamp, record.epoch))
 }
 
 /// Whether a record counts as committed: what a frozen generation gave up does not, of others nobody knows.
@@ -256,12 +262,15 @@ impl Reader<'_> {
                         continue;
                     }
                     if let PayloadReader::InParts(named) = record.payload() {
-                        let RecordHeader { stamp, epoch, write_count: writes, .. } = record.header();
+                        let RecordHeader { stamp, write_count: writes, .. } = record.header();
                         // Its first parts may be given up, and every row that it left was read.
-                        let of = self.manifest.and_then(|(manifest, _)| manifest.checkpoints.last());
-                        if of.is_none_or(|checkpoint| !checkpoint.covers(stamp, epoch)) {
+                        if !is_covered(self.manifest, &record.header()) {
                             self.in_parts.note(RecordInParts { offset, stamp, writes, named });
                         }
+                        continue;
+                    }
+                    if record.kind() == PayloadKind::Command {
+                        self.report.commands += u64::from(!is_covered(self.manifest, &record.header()));
                         continue;
                     }
                     self.report.replayed += 1;

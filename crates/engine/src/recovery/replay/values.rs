@@ -146,6 +146,7 @@ impl ReplayBatch for ValueBatch<'_> {
                 writes.for_each(|write| self.write(stamp, write));
             }
             PayloadReader::InParts(_) => unreachable!("the parts of a record are replayed, not what names them"),
+            PayloadReader::Command(_) => unreachable!("commands are replayed in their order, by transactions"),
         }
     }
 

@@ -2,12 +2,14 @@
 //!
 //! Invariant: whoever writes, checks or reads a payload matches its kind here, so that a kind that is added is missed by nobody.
 
+pub mod command;
 pub mod delta;
 mod fixed;
 pub mod in_parts;
 pub mod values;
 mod write;
 
+use command::CommandReader;
 use in_parts::InParts;
 use values::Writes;
 
@@ -21,6 +23,8 @@ pub enum PayloadKind {
     Values,
     /// The same, in parts that lie before the record ([`in_parts`]).
     InParts,
+    /// How the transaction was called ([`command`]).
+    Command,
 }
 
 impl PayloadKind {
@@ -29,12 +33,13 @@ impl PayloadKind {
         match self {
             PayloadKind::Values => 0,
             PayloadKind::InParts => 1,
+            PayloadKind::Command => 2,
         }
     }
 
     /// Returns the kind that `tag` stands for.
     pub fn of(tag: u8) -> Option<PayloadKind> {
-        [PayloadKind::Values, PayloadKind::InParts].into_iter().find(|kind| kind.tag() == tag)
+        [PayloadKind::Values, PayloadKind::InParts, PayloadKind::Command].into_iter().find(|kind| kind.tag() == tag)
     }
 
     /// Checks that `bytes` begin with a payload of this kind and returns how many of them it takes; `count` is the number in the
@@ -48,6 +53,7 @@ impl PayloadKind {
         match self {
             PayloadKind::Values => values::check(bytes, count, layout),
             PayloadKind::InParts => in_parts::check(bytes),
+            PayloadKind::Command => command::check(bytes, count),
         }
     }
 }
@@ -59,6 +65,8 @@ pub enum PayloadReader<'a> {
     Values(Writes<'a>),
     /// Where they are.
     InParts(InParts),
+    /// How the transaction was called.
+    Command(CommandReader<'a>),
 }
 
 impl<'a> PayloadReader<'a> {
@@ -72,6 +80,7 @@ impl<'a> PayloadReader<'a> {
         match kind {
             PayloadKind::Values => PayloadReader::Values(Writes::new(bytes, count, layout)),
             PayloadKind::InParts => PayloadReader::InParts(InParts::decode(bytes).expect("the payload was checked")),
+            PayloadKind::Command => PayloadReader::Command(CommandReader::new(bytes, count)),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The order of replay of a serial log: that of the log would do, and none is needed.
 //!
-//! LSNs rise in the order of all commits, so also per key. Records are replayed as threads read them, segment by segment.
+//! LSNs rise in the order of all commits, so also per key. Records of values are replayed as threads read them, segment by segment.
+//! A transaction that logs a command has drawn its LSN before it validated: above those of all that it read or overwrites, and below
+//! those of all that overwrite what it read.
 
 use crate::log::protocol::replay_order::ReplayOrder;
 
-/// The last writer of a key has its greatest LSN.
-pub(super) const ORDER: ReplayOrder = ReplayOrder::PerKey;
+/// The last writer of a key has its greatest LSN, and of two commands the one that came first has the smaller one.
+pub(super) const ORDER: ReplayOrder = ReplayOrder::Total;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,48 @@
+//! The protocol of a recovery that runs transactions again, one after the other in the order of their stamps: each installs its
+//! writes under the stamp of its record, and logs nothing.
+//!
+//! There is neither a frontier nor a cut: what is run again is durable, and the protocol that wrote it has decided that it lives.
+//!
+//! Invariants:
+//! - One session commits, so that nothing lies between the look at a stamp and its use.
+//! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the one
+//!   that was logged, or its log is not in order: the commit fails, and nothing of it takes effect.
+
+mod stamp;
+
+pub(crate) use stamp::ReplayedStamp;
+
+use std::sync::Arc;
+
+use crate::error::LogError;
+use crate::ids::{Stamp, StreamId};
+use crate::log::acknowledge::Requirement;
+use crate::log::persist::Slot;
+use crate::log::protocol::none::Unlogged;
+use crate::log::protocol::{Committed, LogProtocol};
+
+/// The protocol of transactions that are run again.
+pub(crate) struct Replayed {
+    stamp: Arc<ReplayedStamp>,
+}
+
+impl Replayed {
+    /// Commits transactions under `stamp` as it is set.
+    pub(crate) fn new(stamp: Arc<ReplayedStamp>) -> Replayed {
+        Replayed { stamp }
+    }
+}
+
+impl LogProtocol for Replayed {
+    type Dependency = Stamp;
+    type Rule = <Unlogged as LogProtocol>::Rule;
+    const IS_LOGGED: bool = false;
+
+    fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
+        self.stamp.draw(base).map(Some)
+    }
+
+    fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
+        Requirement::none(committed.stream)
+    }
+}

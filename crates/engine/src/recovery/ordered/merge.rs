@@ -1,0 +1,278 @@
+//! Reads the streams of generations again, and gives the records that live in the order of their stamps.
+//!
+//! Invariants:
+//! - Generations come one after the other: every stamp of a later one is greater.
+//! - Of a stream what was read before is read again and nothing else: as far as its batches are sound, and of a torn one as far as
+//!   its records are.
+//! - In memory is one chunk of each stream of one generation.
+//!
+//! Absent: damage, which the passes before have found; bytes that changed since are damage, too.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use osier_memory::sync::lock;
+
+use crate::error::RecoveryError;
+use crate::ids::{LogOffset, ProcedureId, ProcedureVersion, Stamp};
+use crate::log::format::layout::RecordLayout;
+use crate::log::format::payload::PayloadReader;
+use crate::log::format::record::{self, Entry, RecordReader};
+use crate::log::format::records::Records;
+use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
+use crate::recovery::chain::Limit;
+use crate::recovery::cut::Verdict;
+use crate::recovery::faults;
+use crate::recovery::generation_scan::{ReadBatch, ReadEnd, SegmentId};
+use crate::recovery::log_scan::{LogScan, WalkEnd};
+use crate::sizes::scanned_chunk_bytes;
+
+/// A record that lives.
+pub(super) struct LiveRecord<'m> {
+    pub(super) segment: SegmentId,
+    pub(super) offset: LogOffset,
+    pub(super) stamp: Stamp,
+    /// The number in its header.
+    pub(super) writes: u32,
+    pub(super) payload: PayloadReader<'m>,
+}
+
+/// The records that live, in order.
+pub(super) struct Merge<'v> {
+    scan: Arc<LogScan>,
+    /// By generation.
+    verdicts: &'v [Verdict],
+    generation: usize,
+    /// Of the generation's streams.
+    cursors: Vec<Cursor>,
+    /// The stamp of the first record of each stream that has one, and the stream.
+    firsts: BinaryHeap<Reverse<(Stamp, usize)>>,
+    last: Stamp,
+}
+
+impl<'v> Merge<'v> {
+    /// Begins before the first record of the generations that `scan` says are replayed in order.
+    pub(super) fn new(scan: Arc<LogScan>, verdicts: &'v [Verdict]) -> Merge<'v> {
+        assert_eq!(verdicts.len(), scan.generations.len(), "every generation was judged");
+        let generation = scan.ordered().start;
+        let (cursors, firsts) = Default::default();
+        Merge { scan, verdicts, generation, cursors, firsts, last: Stamp::ZERO }
+    }
+
+    /// Returns the next record; `None` behind the last one.
+    pub(super) fn next(&mut self) -> Result<Option<LiveRecord<'_>>, RecoveryError> {
+        while self.firsts.is_empty() {
+            if self.generation == self.scan.ordered().end {
+                return Ok(None);
+            }
+            self.begin_generation()?;
+        }
+        let Reverse((stamp, stream)) = self.firsts.pop().expect("there is a record");
+        assert!(stamp >= self.last, "transaction {stamp} follows {}", self.last);
+        self.last = stamp;
+        let cursor = &mut self.cursors[stream];
+        cursor.take();
+        // What follows in the stream is found before its present record is given: the buffer has the bytes of both, or the record
+        // is the last one in it.
+        if let Some(next) = cursor.first() {
+            self.firsts.push(Reverse((next.stamp, stream)));
+            return self.cursors[stream].record(&self.scan).map(Some);
+        }
+        self.refill(stream)?;
+        self.cursors[stream].record(&self.scan).map(Some)
+    }
+
+    /// Counts the records to come that run this version of a procedure.
+    pub(super) fn count_commands(
+        &mut self,
+        procedure: ProcedureId,
+        version: ProcedureVersion,
+    ) -> Result<u64, RecoveryError> {
+        let mut count = 0;
+        while let Some(record) = self.next()? {
+            if let PayloadReader::Command(command) = record.payload {
+                let command = command.command();
+                count += u64::from((command.procedure, command.version) == (procedure, version));
+            }
+        }
+        Ok(count)
+    }
+
+    /// Begins the next generation that there is.
+    fn begin_generation(&mut self) -> Result<(), RecoveryError> {
+        let generation = self.generation;
+        let streams = 0..self.scan.generations[generation].streams.len();
+        self.cursors = streams.clone().map(|stream| Cursor::new(generation, stream)).collect();
+        streams.clone().try_for_each(|stream| self.refill(stream))?;
+        self.generation += 1;
+        Ok(())
+    }
+
+    /// Reads on in a stream of which all records were taken.
+    fn refill(&mut self, stream: usize) -> Result<(), RecoveryError> {
+        let cursor = &mut self.cursors[stream];
+        cursor.fill(&self.scan, &self.verdicts[cursor.generation])?;
+        self.firsts.extend(cursor.first().map(|first| Reverse((first.stamp, stream))));
+        Ok(())
+    }
+}
+
+/// A record that lives, in the buffer of a cursor.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    stamp: Stamp,
+    offset: LogOffset,
+    at: usize,
+    length: usize,
+    layout: RecordLayout,
+}
+
+/// A place in a stream.
+struct Cursor {
+    generation: usize,
+    stream: usize,
+    /// The segment that is read, and how far.
+    index: usize,
+    read_end: Option<ReadEnd>,
+    /// The bytes of `found` and of the record that was taken.
+    bytes: Vec<u8>,
+    /// Those of the chunk before, while its last record is given.
+    before: Vec<u8>,
+    found: VecDeque<Found>,
+    /// The record that was taken, and whether it is in `before`.
+    taken: Option<(SegmentId, Found, bool)>,
+    /// The segment of `found`.
+    segment: usize,
+}
+
+impl Cursor {
+    /// Returns the begin of a stream.
+    fn new(generation: usize, stream: usize) -> Cursor {
+        let (bytes, before, found) = Default::default();
+        Cursor { generation, stream, index: 0, read_end: None, bytes, before, found, taken: None, segment: 0 }
+    }
+
+    fn first(&self) -> Option<&Found> {
+        self.found.front()
+    }
+
+    /// Takes the first record.
+    fn take(&mut self) {
+        let found = self.found.pop_front().expect("the stream has a record");
+        self.taken = Some((self.id(self.segment), found, false));
+    }
+
+    fn id(&self, index: usize) -> SegmentId {
+        SegmentId { generation: self.generation, stream: self.stream, index }
+    }
+
+    /// Returns the record that was taken.
+    fn record(&self, scan: &LogScan) -> Result<LiveRecord<'_>, RecoveryError> {
+        let (segment, found, is_before) = self.taken.expect("a record was taken");
+        let bytes = if is_before { &self.before } else { &self.bytes };
+        let bytes = &bytes[found.at..found.at + found.length];
+        let protocol = scan.generations[self.generation].layout.protocol;
+        let seal = scan.stream(segment).chain.log.seal(found.offset);
+        with_rule!(protocol, Rule => {
+            match record::parse::<<Rule as RecoveryRule>::Dependency>(bytes, seal, found.layout) {
+                Ok(Entry::Record(record)) => Ok(LiveRecord {
+                    segment,
+                    offset: found.offset,
+                    stamp: found.stamp,
+                    writes: record.header().write_count,
+                    payload: record.payload(),
+                }),
+                Ok(Entry::Part(_) | Entry::Skip(_)) => unreachable!("a record was found there"),
+                Err(error) => Err(scan.damaged(segment, found.offset, error.to_string())),
+            }
+        })
+    }
+
+    /// Reads on until records are found, or the stream has ended.
+    fn fill(&mut self, scan: &LogScan, verdict: &Verdict) -> Result<(), RecoveryError> {
+        assert!(self.found.is_empty(), "records were not taken");
+        if let Some((_, _, is_before)) = &mut self.taken {
+            std::mem::swap(&mut self.bytes, &mut self.before);
+            *is_before = true;
+        }
+        while self.found.is_empty()
+            && self.index < scan.generations[self.generation].streams[self.stream].segments.len()
+        {
+            let id = self.id(self.index);
+            let end = lock(&scan.stream(id).segments[id.index].read_end).offset;
+            let read_end = self.read_end.unwrap_or_else(|| ReadEnd::begin(scan.segment(id)));
+            if read_end.offset == end {
+                (self.index, self.read_end) = (self.index + 1, None);
+                continue;
+            }
+            let (batches, begin) = (self.read(scan, id, read_end, end)?, read_end.offset);
+            let mut read_end = read_end;
+            read_end.pass(&batches);
+            (self.read_end, self.segment) = (Some(read_end), id.index);
+            let protocol = scan.generations[self.generation].layout.protocol;
+            for batch in batches {
+                with_rule!(protocol, Rule => self.find::<Rule>(scan, verdict, (id, begin), &batch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the next batches into the buffer.
+    fn read(
+        &mut self,
+        scan: &LogScan,
+        id: SegmentId,
+        read_end: ReadEnd,
+        end: LogOffset,
+    ) -> Result<Vec<ReadBatch>, RecoveryError> {
+        assert!(read_end.offset < end, "the segment goes on");
+        let mut want = scanned_chunk_bytes();
+        loop {
+            self.bytes.resize(want.min(end.0 - read_end.offset.0) as usize, 0);
+            scan.read_exactly(id, &mut self.bytes, read_end.offset)?;
+            let (batches, walked) = scan.walk(id, &self.bytes, &read_end, Limit { end, exact: true })?;
+            match walked {
+                WalkEnd::Beyond { length } if batches.is_empty() => want = length,
+                WalkEnd::Beyond { .. } | WalkEnd::Limit => return Ok(batches),
+                WalkEnd::Invalid { what } => unreachable!("what was sound is exact: {what}"),
+            }
+        }
+    }
+
+    /// Notes the records of a batch that live, by the rule `R` of their generation.
+    fn find<R: RecoveryRule>(
+        &mut self,
+        scan: &LogScan,
+        verdict: &Verdict,
+        (id, begin): (SegmentId, LogOffset),
+        batch: &ReadBatch,
+    ) -> Result<(), RecoveryError> {
+        let generation = &scan.generations[self.generation];
+        let stream = scan.stream(id);
+        let cut = match &generation.frozen {
+            Some(frozen) => R::frozen(frozen),
+            None => verdict.cut::<R>(generation.layout.floor),
+        };
+        let counts = |record: &RecordReader<'_, R::Dependency>| {
+            let order = record.header();
+            !scan.base.covers(order.stamp, order.epoch)
+                && !faults::is_after(order.epoch > generation.until)
+                && R::lives(order.stamp, &order.raw_dep, &cut)
+        };
+        let header = batch.header;
+        let torn = lock(&stream.torn).as_ref().filter(|torn| torn.batch == header.offset).map(|torn| torn.record_bytes);
+        let at = (header.offset.0 - begin.0) as usize;
+        let bytes = &self.bytes[at..at + torn.unwrap_or(header.record_bytes) as usize];
+        for (offset, entry) in Records::<R::Dependency>::new(&stream.chain.log, header.offset, bytes) {
+            let entry = entry.map_err(|error| scan.damaged(id, offset, error.to_string()))?;
+            let Entry::Record(record) = entry else { continue };
+            if counts(&record) {
+                let stamp = record.header().stamp;
+                let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), header.layout);
+                self.found.push_back(Found { stamp, offset, at, length, layout });
+            }
+        }
+        Ok(())
+    }
+}
