@@ -38,6 +38,8 @@ pub enum Protocol {
     /// Partially constrained logs on many streams, ordered by SSN (Poplar).
     #[default]
     Poplar,
+    /// Many streams in one total order of GSNs, which is a serialization order (NVM-D in Poplar, section 6).
+    Gsn,
 }
 
 impl fmt::Display for Protocol {
@@ -46,6 +48,7 @@ impl fmt::Display for Protocol {
             Protocol::None => "none",
             Protocol::Serial => "serial",
             Protocol::Poplar => "poplar",
+            Protocol::Gsn => "gsn",
         })
     }
 }
@@ -151,13 +154,13 @@ impl ConfigError {
 
 /// Checks that a triple is sound. The error says why it is not.
 ///
-/// Replaying commands needs an order that covers anti-dependencies. The LSN of a serial log is one if it is drawn before reads
-/// are validated; Poplar's SSN is none.
+/// Replaying commands needs an order that covers anti-dependencies. A GSN is one, and the LSN of a serial log if it is drawn before
+/// reads are validated; Poplar's SSN is none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     match (control, protocol, logged) {
         (ConcurrencyControlKind::Optimistic, _, Logged::Values)
-        | (ConcurrencyControlKind::Optimistic, Protocol::Serial, Logged::Commands) => Ok(()),
+        | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands) => Ok(()),
         (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands) => {
             refuse("nothing is logged without a log; use Values")
         }
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
 
     const CONTROLS: [ConcurrencyControlKind; 1] = [ConcurrencyControlKind::Optimistic];
-    const PROTOCOLS: [Protocol; 3] = [Protocol::None, Protocol::Serial, Protocol::Poplar];
+    const PROTOCOLS: [Protocol; 4] = [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn];
 
     /// Optimistic concurrency control logs values with every protocol, and commands where the stamps are one total order.
     #[test]
@@ -320,6 +323,13 @@ mod tests {
         assert!(error.to_string().contains("streams") && error.to_string().contains("from 1 to 64"), "{error}");
         let error = Config::new("x").set("protocol", "aries").expect_err("name");
         assert!(error.to_string().contains("poplar"), "{error}");
+        for protocol in PROTOCOLS {
+            let mut config = Config::new("x").protocol(protocol).streams(64);
+            assert_eq!(config.check().is_ok(), protocol != Protocol::Serial, "{protocol} with 64 streams");
+            config.streams = 1;
+            config.checkpoint_kind = CheckpointKind::Fuzzy;
+            assert_eq!(config.check().is_ok(), protocol == Protocol::Poplar, "{protocol} with fuzzy checkpoints");
+        }
         let error = Config::new("x").protocol(Protocol::Serial).streams(2).check().expect_err("serial");
         assert!(error.to_string().contains("exactly 1 stream"), "{error}");
     }

@@ -63,6 +63,18 @@ pub enum Mutation {
     EarlyScan,
     /// A transaction that drew its stamp before it validated, and did not validate, is logged.
     AbortedLogged,
+    /// A stamp says nothing of those who have read the rows that are overwritten.
+    ReadsUnordered,
+    /// Stamps of what is read are raised after the validation.
+    ReadsRaisedLate,
+    /// Stamps of rows that are read are raised, those of absences and ranges are not.
+    LeavesUnraised,
+    /// A stamp that covers anti-dependencies is drawn after the validation.
+    StampDrawnLate,
+    /// Who changes a definition draws a stamp that says nothing of those who have used the one before.
+    UsersUnordered,
+    /// A commit of a total order is acknowledged as one of Poplar: by its own stream, and by all streams up to what it read.
+    PrefixUnawaited,
     /// Versions of a snapshot that are overwritten are not kept for it.
     NotRetained,
     /// What an epoch overwrites is kept for the snapshot of the epoch before.

@@ -41,6 +41,8 @@ sizes! {
     linear_writes_max: usize = 16;
     /// Bytes of deltas for which a session keeps the memory from one transaction to the next.
     deltas_kept_bytes: usize = 64 << 10;
+    /// Slots of the stamps of reads, where the protocol orders a read before the write that follows it; a power of two.
+    read_stamp_slots: usize = 1 << 16;
     /// Keys that the begin of one transaction purges: more than a usual transaction leaves behind, few enough not to be felt.
     purges_per_begin: usize = 16;
     /// Leaves that a checkpoint reads under one pin: tombstones may make a block of rows a long way.

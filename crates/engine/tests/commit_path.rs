@@ -67,11 +67,12 @@ fn stamp_without_a_log(home: &Path) -> Stamp {
 
 #[test]
 fn stamps_without_a_log_outlive_it() {
-    let ways: [&[(Protocol, u32)]; 4] = [
+    let ways: [&[(Protocol, u32)]; 5] = [
         &[(Protocol::Serial, 1)],
         &[(Protocol::None, 1), (Protocol::Serial, 1), (Protocol::Poplar, 3)],
         &[(Protocol::Poplar, 3), (Protocol::Poplar, 1), (Protocol::Serial, 1)],
         &[(Protocol::None, 2), (Protocol::Poplar, 4), (Protocol::Poplar, 2)],
+        &[(Protocol::Gsn, 3), (Protocol::Poplar, 2), (Protocol::Gsn, 2), (Protocol::Serial, 1), (Protocol::Gsn, 1)],
     ];
     for (way, steps) in ways.iter().enumerate() {
         let home = directory(&format!("stamps-{way}"));
@@ -93,7 +94,7 @@ fn stamps_without_a_log_outlive_it() {
             db.close().expect("closed");
             if *protocol != Protocol::None {
                 let back = Database::open(config(&home, Protocol::None, 1)).map(drop).expect_err("it logs by now");
-                assert!(back.to_string().contains("protocol serial or poplar"), "{back}");
+                assert!(back.to_string().contains("protocol serial, poplar or gsn"), "{back}");
             }
         }
     }

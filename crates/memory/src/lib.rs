@@ -17,6 +17,7 @@ mod limbo;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 mod prefetch;
+mod read_stamps;
 mod record;
 mod recycle;
 mod retained;
@@ -36,6 +37,7 @@ pub use address_map::{AddressHasher, AddressMap};
 pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin};
 pub use ids::{Epoch, Stamp};
+pub use read_stamps::ReadStamps;
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
 pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};

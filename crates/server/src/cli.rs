@@ -573,7 +573,7 @@ mod tests {
             assert!(help.contains(&format!("\n{} [default: {default};", setting.name)), "{help}");
         }
         assert!(help.contains("\nlogged [default: values; one of: values]"), "{help}");
-        assert!(help.contains("\nprotocol [default: poplar; one of: none, serial, poplar]"), "{help}");
+        assert!(help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn]"), "{help}");
     }
 
     #[test]

@@ -32,6 +32,12 @@ fn poplar_survives() {
 }
 
 #[test]
+fn gsn_survives() {
+    let total = pass(0..seeds(), &Choices { protocol: Some(Protocol::Gsn), ..Choices::default() });
+    assert!(total.acknowledged > 0 && total.lost > 0 && total.failed_opens > 0, "the seeds are too tame: {total:?}");
+}
+
+#[test]
 fn none_survives_as_its_checkpoints() {
     let total = pass(0..seeds(), &Choices { protocol: Some(Protocol::None), ..Choices::default() });
     assert!(total.acknowledged > 0 && total.lost > 0 && total.compared > 0, "the seeds are too tame: {total:?}");
@@ -47,6 +53,7 @@ fn serial_survives() {
 fn checkpoints_survive() {
     for (protocol, kind) in [
         (Protocol::Serial, CheckpointKind::Epoch),
+        (Protocol::Gsn, CheckpointKind::Epoch),
         (Protocol::Poplar, CheckpointKind::Epoch),
         (Protocol::Poplar, CheckpointKind::Fuzzy),
     ] {

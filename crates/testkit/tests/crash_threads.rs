@@ -20,6 +20,19 @@ fn poplar_survives_with_threads() {
 }
 
 #[test]
+fn gsn_survives_with_threads() {
+    survive(Protocol::Gsn);
+}
+
+#[test]
+fn stamps_that_ignore_reads_are_caught_with_threads() {
+    for mutation in [Mutation::ReadsUnordered, Mutation::StampDrawnLate] {
+        let is_caught = |seed| run(seed, Protocol::Gsn, &[mutation]).is_err();
+        assert!((0..2 * SEEDS).any(is_caught), "{mutation:?}");
+    }
+}
+
+#[test]
 fn a_skipped_sync_is_caught_with_threads() {
     let is_caught = |seed| run(seed, Protocol::Poplar, &[Mutation::SkipLogSync]).is_err();
     assert!((0..SEEDS).any(is_caught));

@@ -2,9 +2,10 @@
 //!
 //! Absent: what ships. It has no such wrapper (scheme.rs).
 
+use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Version};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version};
 
 use crate::concurrency::optimistic::{Optimistic, RowRead, Seen, install, may_change};
 use crate::concurrency::write_set::{Write, WriteSet};
@@ -15,7 +16,10 @@ use crate::log::format::dependency::Dependency;
 
 /// A scheme with the faults that are built into the calling thread.
 #[derive(Default)]
-pub(crate) struct Built<C>(C);
+pub(crate) struct Built<C>(C, Judged);
+
+/// What a validation said that came too early ([`Mutation::ReadsRaisedLate`]).
+type Judged = Cell<Option<Result<(), TransactionError>>>;
 
 impl<D: Dependency> Built<Optimistic<D>> {
     /// Runs an access, and forgets what it depends on where `mutation` is built in.
@@ -100,6 +104,9 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
     }
 
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
+        if let Some(judged) = self.1.take() {
+            return judged;
+        }
         if writes.is_empty() && has(Mutation::AbortNotValidated) {
             return Ok(());
         }
@@ -119,8 +126,21 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         }
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
-        self.0.base(pin, writes)
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+        self.0.base(pin, writes, reads.filter(|_| !has(Mutation::ReadsUnordered)))
+    }
+
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+        if has(Mutation::ReadsRaisedLate) {
+            let judged = self.validate(pin, writes);
+            yield_at(Point::Validated);
+            self.1.set(Some(judged));
+        }
+        if has(Mutation::LeavesUnraised) {
+            let keys = self.0.reads.rows.iter().map(|read| pin.get(read.record).key());
+            return reads.raise(keys, stamp);
+        }
+        self.0.raise_reads(pin, writes, reads, stamp);
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

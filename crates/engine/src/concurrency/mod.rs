@@ -13,7 +13,7 @@ mod scheme;
 pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp, Version};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp, Version};
 
 pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
@@ -91,8 +91,13 @@ pub(crate) trait ConcurrencyControl {
     /// Checks, after the S-point, that everything observed is still so.
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError>;
 
-    /// Returns the largest stamp that the commit must exceed: of everything observed and overwritten. Locks are held.
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp;
+    /// Returns the largest stamp that the commit must exceed: of everything observed and overwritten, and where stamps cover
+    /// reads, of everybody who read what is overwritten. Locks are held.
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp;
+
+    /// Makes whoever overwrites anything of what was observed exceed `stamp`. Locks are held; what counts is what validation, which
+    /// follows and begins with a full fence, then finds unchanged.
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp);
 
     /// Undoes [`ConcurrencyControl::lock`], without a trace. What accesses locked stays locked. The transaction does not commit,
     /// and ends; or the log has no room, and it locks again when there is some.

@@ -30,9 +30,10 @@ impl Scheme {
     /// Returns the state of a first transaction, for one of the pairs of [`with_pair`].
     pub(crate) fn new(kind: ConcurrencyControlKind, protocol: Protocol) -> Scheme {
         match (kind, protocol) {
-            (ConcurrencyControlKind::Optimistic, Protocol::None | Protocol::Serial | Protocol::Poplar) => {
-                Scheme::Optimistic(Default::default())
-            }
+            (
+                ConcurrencyControlKind::Optimistic,
+                Protocol::None | Protocol::Serial | Protocol::Poplar | Protocol::Gsn,
+            ) => Scheme::Optimistic(Default::default()),
         }
     }
 }
@@ -59,6 +60,7 @@ macro_rules! with_pair {
             (Scheme::Optimistic($control), ActiveProtocol::None($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Serial($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Poplar($protocol)) => $body,
+            (Scheme::Optimistic($control), ActiveProtocol::Gsn($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Replayed($protocol)) => $body,
         }
     }};

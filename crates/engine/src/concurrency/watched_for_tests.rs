@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, Record, Stamp};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp};
 
 use super::write_set::WriteSet;
 use super::{ConcurrencyControl, Found};
@@ -149,9 +149,14 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.validate(pin, writes)
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
         assert!(self.is_locked, "what is overwritten is locked");
-        self.control.base(pin, writes)
+        self.control.base(pin, writes, reads)
+    }
+
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+        assert!(self.is_locked, "a stamp is drawn with locks held");
+        self.control.raise_reads(pin, writes, reads, stamp);
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

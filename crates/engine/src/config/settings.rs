@@ -174,7 +174,8 @@ macro_rules! settings {
 settings! {
     /// Sets how the log is ordered, and with it when a commit is durable.
     protocol: Protocol, "protocol",
-        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar), default (Protocol::Poplar);
+        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn),
+        default (Protocol::Poplar);
 
     /// Sets how transactions are isolated.
     concurrency_control: ConcurrencyControlKind, "cc",

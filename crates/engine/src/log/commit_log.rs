@@ -13,6 +13,7 @@ use crate::log::acknowledge::ReceiptSource;
 use crate::log::persist::parts::PartsHold;
 use crate::log::persist::{LogLayout, LogMetrics, RunningLog};
 use crate::log::protocol::faults::{Built, BuiltFrontier, build};
+use crate::log::protocol::gsn::{Gsn, GsnFrontier};
 use crate::log::protocol::none::Unlogged;
 use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
 use crate::log::protocol::replayed::{Replayed, ReplayedStamp};
@@ -23,6 +24,7 @@ pub(crate) enum ActiveProtocol {
     None(Built<Unlogged>),
     Serial(Built<Serial>),
     Poplar(Built<Poplar>),
+    Gsn(Built<Gsn>),
     /// Of a recovery that runs transactions again.
     Replayed(Built<Replayed>),
 }
@@ -36,6 +38,7 @@ macro_rules! with_protocol {
             $crate::log::ActiveProtocol::None($protocol) => $body,
             $crate::log::ActiveProtocol::Serial($protocol) => $body,
             $crate::log::ActiveProtocol::Poplar($protocol) => $body,
+            $crate::log::ActiveProtocol::Gsn($protocol) => $body,
             $crate::log::ActiveProtocol::Replayed($protocol) => $body,
         }
     };
@@ -71,12 +74,14 @@ impl CommitLog {
             Protocol::None => return Ok(CommitLog::unlogged()),
             Protocol::Serial => RunningLog::start::<BuiltFrontier<SerialFrontier>>(config, layout)?,
             Protocol::Poplar => RunningLog::start::<BuiltFrontier<PoplarFrontier>>(config, layout)?,
+            Protocol::Gsn => RunningLog::start::<BuiltFrontier<GsnFrontier>>(config, layout)?,
         };
         let log = Arc::clone(running.log());
         let protocol = match config.protocol {
             Protocol::None => unreachable!("it has no log"),
             Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor, config.logged))),
             Protocol::Poplar => ActiveProtocol::Poplar(build(Poplar::new(log))),
+            Protocol::Gsn => ActiveProtocol::Gsn(build(Gsn::new(log))),
         };
         Ok(CommitLog { protocol, running: Some(running), replayed: None })
     }

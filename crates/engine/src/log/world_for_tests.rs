@@ -378,6 +378,11 @@ impl World {
         CommitLog::start(&self.config, self.layout(1, streams, 0)).unwrap()
     }
 
+    pub(crate) fn gsn(&self, streams: u32) -> CommitLog {
+        let config = self.config.clone().protocol(Protocol::Gsn);
+        CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
+    }
+
     pub(crate) fn serial(&self, floor: u64) -> CommitLog {
         let config = self.config.clone().protocol(Protocol::Serial);
         CommitLog::start(&config, self.layout(1, 1, floor)).unwrap()

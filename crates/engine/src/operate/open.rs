@@ -135,7 +135,7 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
             name: "protocol",
             value: "none".to_owned(),
             expected: format!(
-                "{} holds a durable database; open it with protocol serial or poplar",
+                "{} holds a durable database; open it with protocol serial, poplar or gsn",
                 config.dirs[0].display()
             ),
         }

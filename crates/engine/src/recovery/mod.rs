@@ -253,7 +253,7 @@ fn expect_streams(home: &Path, manifest: &Manifest) -> Result<(), RecoveryError>
     let contradicts = |layout: &&Layout| match layout.protocol {
         Protocol::None => !layout.streams.is_empty(),
         Protocol::Serial => layout.streams.len() != 1,
-        Protocol::Poplar => layout.streams.is_empty(),
+        Protocol::Poplar | Protocol::Gsn => layout.streams.is_empty(),
     };
     match manifest.layouts().find(contradicts) {
         None => Ok(()),

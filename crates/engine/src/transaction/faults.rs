@@ -35,6 +35,12 @@ pub(super) fn wait_for_errors<E>(wait: impl FnOnce() -> Result<(), E>) -> Result
     unless(Mutation::ErrorToldAtOnce, wait)
 }
 
+/// The stamp up to which transactions may have used a definition that is changed ([`Mutation::UsersUnordered`]).
+#[inline(always)]
+pub(super) fn used_until(stamp: Stamp) -> Stamp {
+    if has(Mutation::UsersUnordered) { Stamp::ZERO } else { stamp }
+}
+
 /// Whether definitions hold ([`Mutation::DefinitionUnchecked`]).
 #[inline(always)]
 pub(super) fn definitions_hold(hold: bool) -> bool {
@@ -117,7 +123,7 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
     (header, record_bytes): (RecordHeader<C::Dependency>, usize),
 ) {
     if has(Mutation::AbortedLogged) && matches!(protocol.stamp_order(), StampOrder::BeforeValidation) {
-        let base = control.base(commit.pin, writes);
+        let base = control.base(commit.pin, writes, protocol.read_stamps());
         if let Ok(Some(slot)) = protocol.stamp(commit.stream, base, record_bytes) {
             commit.write_record(slot, header, writes, payload);
         }

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! lock -> S-point (epoch) -> validate, stamp + reserve -> fill -> install + unlock -> receipt
+//!                            (or: stamp + reserve, raise what was read, validate)
 //! ```
 //!
 //! The order is the correctness argument (docs/protocols.md):
 //! - The epoch is drawn after every write lock is held and before any read is validated, so that `{T : epoch <= E}` is
 //!   closed under all dependencies.
 //! - Whether validation or the stamp comes first is the protocol's choice ([`StampOrder`]). Where the stamp does, a skip takes
-//!   the place of the record of a transaction that does not commit.
+//!   the place of the record of a transaction that does not commit. Where stamps cover reads, what was read is raised to the stamp
+//!   in between: whoever overwrites it draws a greater one, or is seen by the validation.
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
 //!   locks ends the process ([`critical`](mod@super::critical)).
@@ -44,6 +46,7 @@ pub(crate) struct Commit<'c, 'p> {
     pub(crate) snapshots: Announced<'c>,
     pub(crate) transaction_log_bytes_max: usize,
     pub(crate) memory: &'c MemoryLimit,
+    pub(crate) changes_definitions: bool,
 }
 
 impl Commit<'_, '_> {
@@ -119,12 +122,21 @@ impl Commit<'_, '_> {
     ) -> Result<Option<Slot<'l>>, Error> {
         let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
         let stamp = || {
-            let base = control.base(self.pin, writes);
+            let reads = protocol.read_stamps();
+            let read_or_overwritten = control.base(self.pin, writes, reads);
+            // Whoever uses a definition looks whether one is changing after it has drawn its stamp, and reads no row of it.
+            let base = match self.changes_definitions {
+                true => read_or_overwritten.max(protocol.greatest()),
+                false => read_or_overwritten,
+            };
             let slot = protocol.stamp(self.stream, base, record_bytes)?;
             assert!(
                 slot.as_ref().is_none_or(|slot| slot.stamp() > base),
                 "a stamp follows all that was read or overwritten"
             );
+            if let (Some(reads), Some(slot)) = (reads, &slot) {
+                control.raise_reads(self.pin, writes, reads, slot.stamp());
+            }
             Ok::<_, Error>(slot)
         };
         match protocol.stamp_order() {

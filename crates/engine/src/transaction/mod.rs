@@ -37,6 +37,7 @@ pub(crate) mod ticker;
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use osier_memory::{LeafScan, Pin, Record};
 
@@ -278,6 +279,7 @@ impl<'s> Transaction<'s> {
             snapshots: faults::announced(&shared.snapshots, &self.pin),
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
+            changes_definitions: !state.definitions.is_empty(),
         };
         let command = command.filter(|_| shared.config.logged == Logged::Commands);
         let outcome = state.commit(&commit, &shared.log, &shared.catalog, command)?;
@@ -434,6 +436,9 @@ impl Commit<'_, '_> {
     ) -> Result<Committed<C::Dependency>, Error> {
         loop {
             let change = used.announce_change();
+            if protocol.read_stamps().is_some() {
+                used.follow_users(control, log);
+            }
             let run = || self.run(control, protocol, writes, payload, || used.hold(), admitted.prepared);
             if let Some(committed) = critical(run)? {
                 change.has_committed();
@@ -473,6 +478,16 @@ impl<'s> UsedDefinitions<'s> {
         let hold =
             !self.relies_on_version || self.catalog.is_unchanged(self.version, own) || tables_hold() && others_hold();
         if faults::definitions_hold(hold) { Ok(()) } else { Err(TransactionError::ROW_CONFLICT) }
+    }
+
+    /// Orders a change behind everybody who used the definitions before it. They read no row for that, so there is no read stamp
+    /// of theirs. Who uses a definition draws its stamp, fences and then looks for a change that is coming; who changes one
+    /// announces that, fences and then looks for the greatest stamp drawn so far. One of the two sees the other.
+    fn follow_users(&self, control: &mut impl ConcurrencyControl, log: &CommitLog) {
+        if self.changes_own {
+            fence(Ordering::SeqCst);
+            control.depend(faults::used_until(log.last_stamp()));
+        }
     }
 
     /// Before a commit: where it changes definitions, others that commit see that from now on.

@@ -9,6 +9,7 @@
 
 mod epochs;
 mod hints;
+mod reads;
 mod records;
 mod ring;
 

@@ -13,10 +13,10 @@ use crate::{Keyed, LeafRead, LeafScan, Lookup, Participant, Pin, ScanFrom, Stamp
 pub(super) type Model = Fixture<4>;
 
 /// Fills one leaf.
-const ONE_LEAF: &[u8] = &[10, 20, 30, 40];
+pub(super) const ONE_LEAF: &[u8] = &[10, 20, 30, 40];
 
 /// The last of them alone in a second leaf.
-const TWO_LEAVES: &[u8] = &[10, 20, 30, 40, 50];
+pub(super) const TWO_LEAVES: &[u8] = &[10, 20, 30, 40, 50];
 
 /// The stamp of what was removed before a scenario begins.
 const REMOVED: Stamp = Stamp(1);
@@ -38,7 +38,7 @@ pub(super) fn insert(model: &Model, pin: &Pin<'_>, key: u8) {
     assert!(model.insert(pin, &[key], u64::from(key)).change.is_some(), "{key} is new");
 }
 
-fn remove(model: &Model, pin: &Pin<'_>, key: u8, stamp: u64) {
+pub(super) fn remove(model: &Model, pin: &Pin<'_>, key: u8, stamp: u64) {
     assert!(model.remove(pin, &[key], stamp), "{key} is there");
 }
 
@@ -47,7 +47,7 @@ pub(super) fn assert_found(model: &Model, pin: &Pin<'_>, key: u8) {
 }
 
 /// The state of the leaf in which `key` is not.
-fn absence(model: &Model, pin: &Pin<'_>, key: u8) -> Option<LeafRead> {
+pub(super) fn absence(model: &Model, pin: &Pin<'_>, key: u8) -> Option<LeafRead<4>> {
     match model.tree.get(pin, &[key]) {
         Lookup::Found(_) => None,
         Lookup::Absent(read) => Some(read),

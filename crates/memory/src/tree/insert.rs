@@ -21,29 +21,29 @@ use super::lock::{Guard, Retry};
 use super::node::{AnyNode, Fences, LEAF_LEVEL, Leaf, Raw, Separator, key_of};
 use super::restructure::Replacement;
 use super::search::{head, shortest_near_middle, shortest_separator};
-use super::{LeafRead, Tree, hold};
+use super::{LEAF_SLOTS, LeafRead, Tree, hold};
 
 /// What [`Tree::get_or_insert`] did.
 #[derive(Debug)]
-pub struct Inserted<T: ?Sized> {
+pub struct Inserted<T: ?Sized, const L: usize = LEAF_SLOTS> {
     /// The entry of the key.
     pub entry: Held<T>,
     /// What became of the leaf; `None` where the key was there already.
-    pub change: Option<LeafChange>,
+    pub change: Option<LeafChange<L>>,
 }
 
 /// What an insertion did to the leaf that it hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeafChange {
+pub struct LeafChange<const L: usize = LEAF_SLOTS> {
     /// The leaf as the insertion found it.
-    pub before: LeafRead,
-    after: LeafRead,
-    after_split: Option<LeafRead>,
+    pub before: LeafRead<L>,
+    after: LeafRead<L>,
+    after_split: Option<LeafRead<L>>,
 }
 
-impl LeafChange {
+impl<const L: usize> LeafChange<L> {
     /// The one or two leaves that took the place of `before`, as the insertion left them.
-    pub fn after(&self) -> impl Iterator<Item = LeafRead> {
+    pub fn after(&self) -> impl Iterator<Item = LeafRead<L>> {
         std::iter::once(self.after).chain(self.after_split)
     }
 }
@@ -54,7 +54,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree, or the entry has another key.
-    pub fn get_or_insert(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
+    pub fn get_or_insert(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T, L> {
         self.check(pin);
         let spot = self.hints.spot(pin, key);
         match spot.and_then(|spot| spot.find::<T>(key)) {
@@ -67,7 +67,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// As for [`Tree::get_or_insert`].
-    pub fn insert_or_get(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T> {
+    pub fn insert_or_get(&self, pin: &Pin<'_>, key: &[u8], make: impl FnOnce(Stamp) -> T::Owned) -> Inserted<T, L> {
         self.check(pin);
         self.insert_at_leaf(pin, key, None, make)
     }
@@ -78,7 +78,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         key: &[u8],
         spot: Option<Spot<'_>>,
         make: impl FnOnce(Stamp) -> T::Owned,
-    ) -> Inserted<T> {
+    ) -> Inserted<T, L> {
         self.insert_raw(pin, (key, spot), |max_stamp| self.own(pin, key, make(max_stamp)))
     }
 
@@ -87,7 +87,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         pin: &Pin<'_>,
         place: (&[u8], Option<Spot<'_>>),
         make: impl FnOnce(Stamp) -> Raw,
-    ) -> Inserted<T> {
+    ) -> Inserted<T, L> {
         let mut make = Some(make);
         let mut backoff = Backoff::new();
         loop {
@@ -109,7 +109,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         pin: &Pin<'_>,
         (key, spot): (&[u8], Option<Spot<'_>>),
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
-    ) -> Result<Inserted<T>, Retry> {
+    ) -> Result<Inserted<T, L>, Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), LEAF_LEVEL)?;
         let leaf = as_leaf::<T, L>(pin, node);
         let slot = match leaf.find(key, word)? {
@@ -137,8 +137,8 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         guard: Guard<'_>,
         (slot, key): (usize, &[u8]),
         make: impl FnOnce(Stamp) -> Raw,
-    ) -> Inserted<T> {
-        let (before, max_stamp) = (guard.before(), leaf.max_stamp());
+    ) -> Inserted<T, L> {
+        let (before, max_stamp) = (guard.before(), leaf.max_stamp_locked());
         let entry = make(max_stamp);
         leaf.insert_at(slot, entry, head(key, leaf.header.prefix_len()));
         let change = LeafChange {
@@ -158,7 +158,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         parent: Option<Above<'_, I>>,
         (slot, key): (usize, &[u8]),
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
-    ) -> Result<Inserted<T>, Retry> {
+    ) -> Result<Inserted<T, L>, Retry> {
         let leaf = as_leaf::<T, L>(pin, node);
         let parent = parent.map(|above| above.lock()).transpose()?;
         let mut entries: Vec<Raw> = leaf.entries().collect();
@@ -177,7 +177,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let separator = separator.map(|key| Separator::allocate(key, pin.tally()));
         let version = guard.before();
-        let max_stamp = leaf.max_stamp();
+        let max_stamp = leaf.max_stamp_locked();
         let make = make.take().expect("an entry is made once");
         let entry = make(max_stamp);
         entries.insert(slot, entry);
@@ -206,7 +206,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
 }
 
 /// The state of a leaf that was just built and is not linked yet.
-fn first_read<T: Entry + ?Sized, const L: usize>(pin: &Pin<'_>, leaf: NonNull<Leaf<T, L>>) -> LeafRead {
+fn first_read<T: Entry + ?Sized, const L: usize>(pin: &Pin<'_>, leaf: NonNull<Leaf<T, L>>) -> LeafRead<L> {
     // SAFETY: the caller just built it.
     let leaf = unsafe { leaf.as_ref() };
     leaf.remember(pin, leaf.header.lock.load(), leaf.max_stamp())

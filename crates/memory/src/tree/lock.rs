@@ -68,7 +68,8 @@ impl VersionLock {
     /// Takes the lock if the word is still `word`.
     pub(super) fn try_lock(&self, word: u64) -> Result<Guard<'_>, Retry> {
         debug_assert!(word & (LOCKED | OBSOLETE) == 0, "only a stable word can be locked");
-        if self.0.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        // SeqCst beyond Acquire: what the holder then reads of a leaf's stamp is not older than its lock (node.rs).
+        if self.0.compare_exchange(word, word | LOCKED, Ordering::SeqCst, Ordering::Relaxed).is_err() {
             return Err(Retry);
         }
         fence(Ordering::Release);

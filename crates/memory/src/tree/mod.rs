@@ -7,6 +7,8 @@
 //!   was scanned, or a key that was looked for and not found, still holds what it held.
 //! - A leaf's `max_stamp` is at least the stamp of every removal from its range of keys: kept on split, the larger one on
 //!   merge, raised by [`Tree::remove_if`] (Poplar's stamp of an absent key; see docs/protocols.md).
+//! - It is at least every stamp to which a reader raised it ([`LeafRead::raise_max_stamp`]) that then found the leaf unchanged:
+//!   what is inserted into the leaf's range of keys afterwards is given that stamp or a greater one.
 //! - Readers write nothing but hints, where one is missing (`hints.rs`). Writers lock at most a parent and two of its
 //!   children, by trying; no lock is waited for.
 //! - What is unlinked is retired through the epochs, so a pinned reader never sees freed memory.
@@ -71,27 +73,42 @@ pub struct Tree<T: Entry + ?Sized, const L: usize = LEAF_SLOTS, const I: usize =
 
 /// What a search for one key found.
 #[derive(Debug)]
-pub enum Lookup<T: ?Sized> {
+pub enum Lookup<T: ?Sized, const L: usize = LEAF_SLOTS> {
     /// The entry.
     Found(Held<T>),
     /// There is none; the leaf in which it would be, for the proof that it stays away.
-    Absent(LeafRead),
+    Absent(LeafRead<L>),
 }
 
 /// One state of one leaf, as it was read.
 ///
 /// Two of them are equal iff they name the same state of the same leaf.
 #[derive(Clone, Copy, Debug)]
-pub struct LeafRead {
-    leaf: Held<Header>,
+pub struct LeafRead<const L: usize = LEAF_SLOTS> {
+    /// Whatever it holds: the kind of its entries is no part of a leaf's layout.
+    leaf: Held<Leaf<(), L>>,
     version: u64,
     max_stamp: Stamp,
 }
 
-impl LeafRead {
+impl<const L: usize> LeafRead<L> {
     /// No entry that was removed from this leaf's range of keys had a later stamp.
     pub fn max_stamp(&self) -> Stamp {
         self.max_stamp
+    }
+
+    /// Raises the leaf's `max_stamp`: whatever is inserted into its range of keys after the leaf was found unchanged is given
+    /// `stamp` or a greater one. For a reader that is about to decide, with a `SeqCst` fence in between, whether the leaf is
+    /// unchanged ([`Tree::is_unchanged`]); where it is not, the call may have no effect.
+    ///
+    /// Why that is enough: an inserter takes the leaf's lock and then reads the stamp, both sequentially consistent; the reader
+    /// raises the stamp, fences and then reads the lock. One of the two sees the other. A split, a join or a removal does the
+    /// same, so what it hands on, or writes over the stamp, holds every raise whose reader finds the leaf unchanged.
+    ///
+    /// # Panics
+    /// Where the read was made under another pin.
+    pub fn raise_max_stamp(&self, pin: &Pin<'_>, stamp: Stamp) {
+        pin.get(self.leaf).raise_max_stamp_unlocked(stamp);
     }
 
     /// Whether the leaf is still in this state; see [`Tree::is_unchanged`].
@@ -99,7 +116,7 @@ impl LeafRead {
     /// # Panics
     /// Where the read was made under another pin.
     pub fn is_unchanged(&self, pin: &Pin<'_>) -> bool {
-        pin.get(self.leaf).lock.load() == self.version
+        pin.get(self.leaf).header.lock.load() == self.version
     }
 
     /// The version of the leaf.
@@ -108,7 +125,7 @@ impl LeafRead {
     }
 
     /// Whether both were read from the same leaf, in whatever states.
-    pub fn is_same_leaf(&self, other: &LeafRead) -> bool {
+    pub fn is_same_leaf(&self, other: &Self) -> bool {
         self.leaf == other.leaf
     }
 
@@ -118,15 +135,15 @@ impl LeafRead {
     }
 }
 
-impl PartialEq for LeafRead {
+impl<const L: usize> PartialEq for LeafRead<L> {
     fn eq(&self, other: &Self) -> bool {
         self.leaf == other.leaf && self.version == other.version
     }
 }
 
-impl Eq for LeafRead {}
+impl<const L: usize> Eq for LeafRead<L> {}
 
-impl std::hash::Hash for LeafRead {
+impl<const L: usize> std::hash::Hash for LeafRead<L> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.address().hash(state);
         self.version.hash(state);
@@ -150,7 +167,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
-    pub fn get(&self, pin: &Pin<'_>, key: &[u8]) -> Lookup<T> {
+    pub fn get(&self, pin: &Pin<'_>, key: &[u8]) -> Lookup<T, L> {
         self.check(pin);
         let spot = self.hints.spot(pin, key);
         if let Some(entry) = spot.and_then(|spot| spot.find::<T>(key)) {
@@ -184,7 +201,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     ///
     /// # Panics
     /// Where the read was made under another pin.
-    pub fn is_unchanged(&self, pin: &Pin<'_>, read: &LeafRead) -> bool {
+    pub fn is_unchanged(&self, pin: &Pin<'_>, read: &LeafRead<L>) -> bool {
         self.check(pin);
         read.is_unchanged(pin)
     }
@@ -208,15 +225,15 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
 
 impl<T: Entry + ?Sized, const L: usize> Leaf<T, L> {
     /// What a reader remembers of this leaf, if it is still in the state of `version`.
-    fn read_at(&self, pin: &Pin<'_>, version: u64) -> Result<LeafRead, lock::Retry> {
+    fn read_at(&self, pin: &Pin<'_>, version: u64) -> Result<LeafRead<L>, lock::Retry> {
         let max_stamp = self.max_stamp();
         self.header.lock.validate(version)?;
         Ok(self.remember(pin, version, max_stamp))
     }
 
     /// The state `version` of this leaf; for the holder of the lock.
-    fn remember(&self, pin: &Pin<'_>, version: u64, max_stamp: Stamp) -> LeafRead {
-        // The header is the first field; the pointer is to the whole leaf.
+    fn remember(&self, pin: &Pin<'_>, version: u64, max_stamp: Stamp) -> LeafRead<L> {
+        // The same layout, whatever the entries are: they are pointers.
         LeafRead { leaf: hold(pin, NonNull::from(self).cast()), version, max_stamp }
     }
 }

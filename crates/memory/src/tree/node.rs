@@ -222,7 +222,7 @@ pub(super) struct Leaf<T: ?Sized, const N: usize> {
     pub(super) header: Header,
     heads: [AtomicU64; N],
     entries: [AtomicPtr<()>; N],
-    /// No entry that was removed from this range of keys had a later stamp.
+    /// No entry that was removed from this range of keys had a later stamp. Readers raise it without the lock.
     max_stamp: AtomicU64,
     /// The number of the table that got the hints of all entries, at some time.
     hinted_in: AtomicU32,
@@ -288,18 +288,6 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         &self.heads
     }
 
-    #[inline]
-    pub(super) fn max_stamp(&self) -> Stamp {
-        Stamp(self.max_stamp.load(Ordering::Relaxed))
-    }
-
-    /// Raises the stamp of the latest removal; for the holder of the lock.
-    pub(super) fn raise_max_stamp(&self, stamp: Stamp) {
-        if stamp > self.max_stamp() {
-            self.max_stamp.store(stamp.0, Ordering::Relaxed);
-        }
-    }
-
     pub(super) fn hinted_in(&self) -> u32 {
         self.hinted_in.load(Ordering::Relaxed)
     }
@@ -354,6 +342,38 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
         }
         self.heads[count - 1].store(UNUSED, Ordering::Relaxed);
         self.header.set_used(count - 1, &self.heads);
+    }
+}
+
+impl<T: ?Sized, const N: usize> Leaf<T, N> {
+    #[inline]
+    pub(super) fn max_stamp(&self) -> Stamp {
+        Stamp(self.max_stamp.load(Ordering::Relaxed))
+    }
+
+    /// The stamp, with every raise whose reader goes on to find the lock free; for the holder of the lock. Lock and stamp are read
+    /// sequentially consistently, which is free where the exchange that locks is a full barrier already.
+    pub(super) fn max_stamp_locked(&self) -> Stamp {
+        // Loom knows no sequentially consistent accesses, only fences.
+        #[cfg(loom)]
+        crate::sync::atomic::fence(Ordering::SeqCst);
+        Stamp(self.max_stamp.load(Ordering::SeqCst))
+    }
+
+    /// Raises the stamp of the latest removal; for the holder of the lock. A raise by a reader that comes in between is lost, and
+    /// its reader finds the leaf locked or changed.
+    pub(super) fn raise_max_stamp(&self, stamp: Stamp) {
+        if stamp > self.max_stamp_locked() {
+            self.max_stamp.store(stamp.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Raises the stamp; for a reader, see [`LeafRead::raise_max_stamp`](super::LeafRead::raise_max_stamp).
+    #[inline]
+    pub(super) fn raise_max_stamp_unlocked(&self, stamp: Stamp) {
+        if self.max_stamp() < stamp {
+            self.max_stamp.fetch_max(stamp.0, Ordering::Relaxed);
+        }
     }
 }
 

@@ -174,7 +174,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     fn join_leaves(&self, pin: &Pin<'_>, pair: &Neighbours<'_, I>) -> Result<Joining, Box<[u8]>> {
         let (left, right) = (as_leaf::<T, L>(pin, pair.left), as_leaf::<T, L>(pin, pair.right));
         let entries: Vec<Raw> = left.entries().chain(right.entries()).collect();
-        let max_stamp = left.max_stamp().max(right.max_stamp());
+        let max_stamp = left.max_stamp_locked().max(right.max_stamp_locked());
         let (low, high) = (left.header.low(), right.header.high());
         if entries.len() <= Self::joined_max(LEAF_LEVEL) {
             let joined = Leaf::<T, L>::build(Fences::new(low, high), &entries, max_stamp);

@@ -56,7 +56,7 @@ pub enum ScanFrom<'k> {
 pub struct LeafScan<T: ?Sized, const L: usize = LEAF_SLOTS, const I: usize = INNER_SLOTS> {
     /// The entries of the leaf beyond the bound, in the order of the scan; there may be none.
     pub entries: Vec<Held<T>>,
-    read: Option<LeafRead>,
+    read: Option<LeafRead<L>>,
     above: Option<Linked<I>>,
     is_forward: bool,
 }
@@ -85,13 +85,13 @@ impl<T: ?Sized, const L: usize, const I: usize> LeafScan<T, L, I> {
     ///
     /// # Panics
     /// Where nothing was scanned yet.
-    pub fn read(&self) -> LeafRead {
+    pub fn read(&self) -> LeafRead<L> {
         self.read.expect("a leaf was scanned")
     }
 
     /// The bound at which the next leaf begins: inclusive upwards, exclusive downwards; `None` after the last leaf.
     pub fn next<'p>(&self, pin: &'p Pin<'_>) -> Option<&'p [u8]> {
-        let header: &'p Header = pin.get(self.read?.leaf);
+        let header: &'p Header = &pin.get(self.read?.leaf).header;
         if self.is_forward { header.high() } else { Some(header.low()).filter(|low| !low.is_empty()) }
     }
 }

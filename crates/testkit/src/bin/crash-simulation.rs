@@ -60,6 +60,7 @@ enum LogProtocol {
     None,
     Serial,
     Poplar,
+    Gsn,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,6 +75,7 @@ impl Options {
             LogProtocol::None => Protocol::None,
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
+            LogProtocol::Gsn => Protocol::Gsn,
         });
         let is_named = |case: &&Case| self.mutation.contains(&case.name());
         let mutations: Vec<_> = CASES.iter().filter(is_named).map(|case| case.mutation).collect();

@@ -57,6 +57,16 @@ impl Graph {
         }
     }
 
+    /// A dependency whose transactions have places in the other order, or one place.
+    pub(super) fn misplaced<P: Ord + std::fmt::Debug>(&self, places: &BTreeMap<Id, P>) -> Option<Anomaly> {
+        let edges = self.after.values().flatten();
+        let placed = edges.filter_map(|edge| Some((edge, places.get(&edge.from)?, places.get(&edge.to)?)));
+        placed.into_iter().find(|(_, from, to)| from >= to).map(|(edge, from, to)| {
+            let what = format!("{} at {from:?} before {to:?}", describe(&[*edge]));
+            Anomaly { name: "an order against a dependency", what }
+        })
+    }
+
     /// The first anomaly in the order of their gravity.
     pub(super) fn cycle(&self) -> Option<Anomaly> {
         let components = self.components();

@@ -68,6 +68,20 @@ impl std::error::Error for Anomaly {}
 
 /// Judges a history; `registers` has the versions of each register, oldest first, that of the beginning included.
 pub fn check(history: &[Transaction], registers: &BTreeMap<Key, Vec<Version>>) -> Result<(), Anomaly> {
+    dependencies(history, registers)?.cycle().map_or(Ok(()), Err)
+}
+
+/// Judges that places in a total order follow all dependencies, anti-dependencies included, between the transactions that have one.
+pub fn check_places<P: Ord + fmt::Debug>(
+    history: &[Transaction],
+    registers: &BTreeMap<Key, Vec<Version>>,
+    places: &BTreeMap<Id, P>,
+) -> Result<(), Anomaly> {
+    dependencies(history, registers)?.misplaced(places).map_or(Ok(()), Err)
+}
+
+/// Who depends on whom.
+fn dependencies(history: &[Transaction], registers: &BTreeMap<Key, Vec<Version>>) -> Result<Graph, Anomaly> {
     let committed = || history.iter().filter(|transaction| !transaction.is_aborted);
     let finals = check_versions(history)?;
     let mut graph = Graph::default();
@@ -118,7 +132,7 @@ pub fn check(history: &[Transaction], registers: &BTreeMap<Key, Vec<Version>>) -
             }
         }
     }
-    graph.cycle().map_or(Ok(()), Err)
+    Ok(graph)
 }
 
 /// What each transaction left of each object, and who gave up.

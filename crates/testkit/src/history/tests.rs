@@ -43,6 +43,20 @@ fn rejected(history: &[Transaction], orders: &[(Key, &[Id])], name: &str) -> Str
     anomaly.what
 }
 
+/// T1 read what T2 replaced, T3 read what T2 wrote.
+#[test]
+fn places_follow_every_dependency() {
+    let history = [transaction(1).saw(1, 0).wrote(2), transaction(2).wrote(1), transaction(3).saw(1, 2).wrote(3)];
+    let registers = registers(&[(1, &[0, 2]), (2, &[0, 1]), (3, &[0, 3])]);
+    let judge = |places: &[(Id, u64)]| check_places(&history, &registers, &places.iter().copied().collect());
+    assert_eq!(judge(&[(1, 5), (2, 6), (3, 7)]), Ok(()));
+    assert_eq!(judge(&[(2, 6), (3, 7)]), Ok(()), "who has no place is nowhere");
+    for wrong in [[(1, 6), (2, 5), (3, 7)], [(1, 5), (2, 7), (3, 6)], [(1, 5), (2, 6), (3, 6)]] {
+        let anomaly = judge(&wrong).expect_err("a wrong order was accepted");
+        assert!(anomaly.name.starts_with("an order"), "{anomaly}");
+    }
+}
+
 #[test]
 fn right_histories_are_accepted() {
     let history = [

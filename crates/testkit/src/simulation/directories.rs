@@ -111,6 +111,7 @@ impl Simulation<'_> {
         let log = match self.moved.seed() % 4 {
             0 if !is_fuzzy => Some((Protocol::Serial, 1)),
             1 => Some((Protocol::Poplar, 1 + (self.moved.seed() % 5) as u32)),
+            2 if !is_fuzzy => Some((Protocol::Gsn, 1 + (self.moved.seed() % 5) as u32)),
             _ => None,
         };
         self.trace.line(|| format!("-- logs as {log:?}"));

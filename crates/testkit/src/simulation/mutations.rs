@@ -60,6 +60,10 @@ impl Case {
         Case { streams: Some(streams), ..self }.of(Protocol::Poplar)
     }
 
+    const fn gsn(self) -> Case {
+        self.of(Protocol::Gsn)
+    }
+
     const fn epoch(self) -> Case {
         Case { checkpoints: Some(CheckpointKind::Epoch), ..self }
     }
@@ -193,6 +197,22 @@ pub const CASES: &[Case] = &[
     case(Mutation::BirthIgnored, "`raw_dep` leaves out the birth of a replaced row", "P3 for existence")
         .profile(Profile::Absent),
     case(Mutation::EarlyPurge, "tombstones go, stamp and all, before they are stable", "P1 for absent keys"),
+    // A total order of stamps.
+    case(Mutation::ReadsUnordered, "stamps do not cover anti-dependencies", "P6: stamps are a serialization order")
+        .gsn(),
+    case(Mutation::ReadsRaisedLate, "read stamps are raised after the validation", "P6: a reader or a writer sees")
+        .gsn(),
+    case(Mutation::LeavesUnraised, "absences and ranges leave no read stamp", "P6 for absences").gsn(),
+    case(Mutation::StampDrawnLate, "stamps are drawn after the validation", "P6: the serialization point").gsn(),
+    case(Mutation::UsersUnordered, "a definition is stamped without regard to its users", "P6: DDL")
+        .gsn()
+        .profile(Profile::Defining),
+    case(
+        Mutation::PrefixUnawaited,
+        "a commit is acknowledged by Poplar's rule",
+        "what is acknowledged is in the prefix",
+    )
+    .gsn(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

@@ -8,6 +8,9 @@
 //! And of the epochs: those up to any one are closed under all dependencies, so that they can be executed before the rest;
 //! a checkpoint of one holds what they leave behind, exactly, and so does a database that was taken back to it.
 //!
+//! And of a protocol whose stamps are a serialization order: the transactions that have one, executed in the order of their stamps,
+//! see again what they saw and leave what they left.
+//!
 //! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
 
 use std::collections::BTreeSet;
@@ -41,6 +44,8 @@ pub struct Finished {
     pub order: u64,
     /// The epoch that its receipt names.
     pub epoch: u64,
+    /// Its place in the log, by which those of all streams are ordered: its stamp, zero where it wrote nothing, and its stream.
+    pub stamp: (u64, u32),
     /// Whether its receipt was acknowledged before the crash.
     pub acknowledged: bool,
     /// When its commit was called.
@@ -107,6 +112,13 @@ pub enum Violation {
         /// Which.
         id: TransactionId,
     },
+    /// Executed in the order of their stamps, transactions leave another state than they did.
+    Unordered {
+        /// In the true order.
+        left: Box<Model>,
+        /// In that of their stamps.
+        expected: Box<Model>,
+    },
     /// A backup that was whole is not, any more.
     Unrestorable {
         /// What is wrong with it.
@@ -128,6 +140,8 @@ pub enum Phase {
     Run,
     /// The same, in the order of their epochs.
     Epochs,
+    /// Those that wrote, in the order of their stamps.
+    Stamps,
     /// Those that were recovered, and acknowledged reads and aborts.
     Recovery,
 }
@@ -218,12 +232,27 @@ impl Oracle {
             return Ok(());
         }
         ordered.sort_by_key(|finished| finished.epoch);
-        self.execute_all(&ordered, Phase::Epochs)
+        self.execute_all(&ordered, Phase::Epochs).map(|_| ())
     }
 
-    fn execute_all(&self, ordered: &[&Finished], during: Phase) -> Result<(), Violation> {
+    /// Executes serially everything that wrote, in the order of the log's streams together: stamps are a serialization order.
+    /// Whoever only read has no place in it.
+    pub fn check_stamps(&self) -> Result<(), Violation> {
+        let left = self.execute_all(&self.in_order(), Phase::Run)?;
+        let mut ordered: Vec<_> = self.finished.iter().filter(|finished| finished.stamp.0 > 0).collect();
+        ordered.sort_by_key(|finished| finished.stamp);
+        let expected = self.execute_all(&ordered, Phase::Stamps)?;
+        match left == expected {
+            true => Ok(()),
+            false => Err(Violation::Unordered { left: Box::new(left), expected: Box::new(expected) }),
+        }
+    }
+
+    /// Returns the state that is left.
+    fn execute_all(&self, ordered: &[&Finished], during: Phase) -> Result<Model, Violation> {
         let mut model = self.base.clone();
-        ordered.iter().try_for_each(|finished| execute(&mut model, finished, during))
+        ordered.iter().try_for_each(|finished| execute(&mut model, finished, during))?;
+        Ok(model)
     }
 
     /// Judges what was opened of a `slice` of the disk that holds exactly the transactions up to `epoch`.
@@ -332,6 +361,7 @@ impl fmt::Display for Violation {
                 let of = match during {
                     Phase::Run => "those that ended",
                     Phase::Epochs => "those that ended, by their epochs,",
+                    Phase::Stamps => "those that wrote, by their stamps,",
                     Phase::Recovery => "those that were recovered",
                 };
                 write!(f, "{id} saw {seen:?} at {operation:?}; executing {of} serially it sees {expected:?}")
@@ -343,6 +373,9 @@ impl fmt::Display for Violation {
                 f,
                 "{slice} is not what epoch {epoch} left behind\n  found    {found:?}\n  expected {expected:?}"
             ),
+            Violation::Unordered { left, expected } => {
+                write!(f, "stamps are no serialization order\n  left     {left:?}\n  expected {expected:?}")
+            }
             Violation::Untimely { epoch, id } => {
                 write!(f, "going back to a time meant epoch {epoch}, and {id} says no")
             }

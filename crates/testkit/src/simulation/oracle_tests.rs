@@ -34,7 +34,7 @@ fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
 fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
     let (end, marked, acknowledged) = (End::Committed, true, false);
     let (since, by) = (Duration::ZERO, Duration::MAX);
-    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, acknowledged, since, by }
+    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, stamp: (id, 0), acknowledged, since, by }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {

@@ -205,9 +205,11 @@ impl Plan {
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
-        let logged = if rng.u8(0..4) == 0 { Protocol::Serial } else { Protocol::Poplar };
-        // From a number of its own, as below.
-        let is_unlogged = Rng::with_seed(rng.clone().u64(..).rotate_left(7)).u8(0..8) == 0;
+        // From numbers of their own, as below.
+        let one_in = |rotated, seeds| Rng::with_seed(rng.clone().u64(..).rotate_left(rotated)).u8(0..seeds) == 0;
+        let (is_unlogged, is_gsn) = (one_in(7, 8), one_in(37, 3));
+        let on_streams = if is_gsn { Protocol::Gsn } else { Protocol::Poplar };
+        let logged = if rng.u8(0..4) == 0 { Protocol::Serial } else { on_streams };
         let protocol = choices.protocol.unwrap_or(if is_unlogged { Protocol::None } else { logged });
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
         let operations_max = [1, 1, 2, 3, 6][rng.usize(0..5)];

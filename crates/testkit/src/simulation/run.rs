@@ -297,12 +297,27 @@ impl<'s> Simulation<'s> {
         if was_power || self.rng.borrow_mut().bool() { disk.survive(seed) } else { disk.kill(seed) }
     }
 
+    /// The protocol and the number of streams of this generation.
+    fn log(&self) -> (Protocol, u32) {
+        self.moved.log.get().unwrap_or((self.plan.protocol, self.plan.streams))
+    }
+
+    /// Whether stamps are a serialization order: drawn at the serialization point, and above those of all who have read what is
+    /// overwritten. In one stream each is above all before it.
+    fn stamps_are_serial(&self) -> bool {
+        match self.log().0 {
+            Protocol::Gsn => true,
+            Protocol::Serial => self.plan.variant.stamps_early,
+            _ => false,
+        }
+    }
+
     pub(super) fn config(&self, disk: &SimDisk, clock: &Arc<ManualClock>, spawn: &SimSpawn) -> Config {
         let plan = &self.plan;
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
-        let (protocol, streams) = self.moved.log.get().unwrap_or((plan.protocol, plan.streams));
+        let (protocol, streams) = self.log();
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams);
         config.ring_bytes = plan.ring_bytes;
         config.segment_bytes = plan.segment_bytes;
@@ -386,7 +401,11 @@ impl<'s> Simulation<'s> {
         }
         disk.crash();
         self.poll(&world);
-        Ok(self.oracle.borrow().check_run()?)
+        self.oracle.borrow().check_run()?;
+        if self.stamps_are_serial() {
+            self.oracle.borrow().check_stamps()?;
+        }
+        Ok(())
     }
 
     /// Notes what the power failed in, if it has failed by now, and a task that has died.

@@ -40,6 +40,8 @@ pub(super) struct World<'w> {
 /// A transaction that is being drawn.
 struct Draft {
     id: TransactionId,
+    /// Of its session.
+    stream: u32,
     options: TransactionOptions,
     steps: Vec<(Operation, Outcome)>,
     savepoints: Vec<Savepoint>,
@@ -80,7 +82,7 @@ pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure>
 }
 
 async fn transaction(world: &World<'_>, number: usize, session: &mut Session) -> Result<(), Failure> {
-    let mut draft = draft(world);
+    let mut draft = draft(world, session.stream().0);
     world.trace.line(|| format!("session {number} {} begins {:?}", draft.id, draft.options));
     let transaction = session.begin_with(draft.options);
     let operations = world.plan.operations(&mut world.rng.borrow_mut());
@@ -105,7 +107,7 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
     Ok(())
 }
 
-fn draft(world: &World<'_>) -> Draft {
+fn draft(world: &World<'_>, stream: u32) -> Draft {
     let id = TransactionId(world.ids.get());
     world.ids.set(id.0 + 1);
     let relaxed = world.chance(world.plan.shares.relaxed);
@@ -113,7 +115,7 @@ fn draft(world: &World<'_>) -> Draft {
         read_only: world.chance(world.plan.shares.read_only),
         durability: if relaxed { Durability::Relaxed } else { Durability::Durable },
     };
-    Draft { id, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
+    Draft { id, stream, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
 }
 
 /// Draws and does one operation.
@@ -152,8 +154,8 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
         Ok(receipt) => {
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
             let (steps, order, epoch) = (draft.steps, fiber::order(), receipt.epoch().0);
-            let by = Duration::MAX;
-            let finished = Finished { id, steps, end, marked, order, epoch, acknowledged: false, since, by };
+            let (stamp, by) = ((receipt.stamp().0, draft.stream), Duration::MAX);
+            let finished = Finished { id, steps, end, marked, order, epoch, stamp, acknowledged: false, since, by };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))

@@ -3,6 +3,7 @@
 //!
 //! - The run is serializable, and so are those that survived it with a reader of what they left ([`crate::history`]).
 //! - What was acknowledged is recovered, and whatever it or a survivor read is recovered too.
+//! - Where stamps are a serialization order: they follow every dependency between writers, anti-dependencies included.
 //! - Each key holds what the recovered writer with the greatest stamp wrote, each list what was appended to it.
 //!
 //! Deliberately absent: absent registers and ranges of them, whose writers cannot be named. The simulation by seed has them.
@@ -21,6 +22,8 @@ pub struct Committed {
     pub id: Id,
     /// Its order number; zero where it only read.
     pub stamp: u64,
+    /// The stream of its session.
+    pub stream: u32,
     /// Keys, and who had written what it read.
     pub reads: Vec<(i64, Id)>,
     /// Keys that it wrote its name to.
@@ -48,6 +51,14 @@ pub struct Survivors {
     pub writers: BTreeMap<i64, Id>,
     /// Who appended to each list, in order.
     pub lists: BTreeMap<i64, Vec<Id>>,
+}
+
+/// Judges the stamps of a run as a serialization order, over all streams; `base` is the state that it began with.
+pub fn check_stamps(history: &[Committed], base: &Survivors) -> Result<(), String> {
+    let (transactions, registers) = known(history.iter(), base, None)?;
+    let writers = history.iter().filter(|committed| committed.is_writer());
+    let places = writers.map(|committed| (committed.id, (committed.stamp, committed.stream))).collect();
+    history::check_places(&transactions, &registers, &places).map_err(|anomaly| anomaly.to_string())
 }
 
 /// Judges one generation: `base` is the state that it began with.
@@ -106,6 +117,19 @@ fn check_order<'c>(
     base: &Survivors,
     extra: Option<&Survivors>,
 ) -> Result<(), String> {
+    let (transactions, registers) = known(history, base, extra)?;
+    history::check(&transactions, &registers).map_err(|anomaly| anomaly.to_string())
+}
+
+/// Transactions, and the versions of each register in the order of their stamps.
+type Known = (Vec<Transaction>, BTreeMap<i64, Vec<Version>>);
+
+/// Puts reads and versions in order; `extra` saw what is there.
+fn known<'c>(
+    history: impl Iterator<Item = &'c Committed> + Clone,
+    base: &Survivors,
+    extra: Option<&Survivors>,
+) -> Result<Known, String> {
     let mut registers: BTreeMap<i64, Vec<Version>> = base.writers.keys().map(|&key| (key, vec![(0, 0)])).collect();
     let all: Vec<Committed> = history.clone().cloned().collect();
     for (key, versions) in versions(&all) {
@@ -139,7 +163,7 @@ fn check_order<'c>(
         let lists = found.lists.iter().map(|(key, seen)| list(key, seen)).collect::<Result<_, _>>()?;
         transactions.push(Transaction { id: Id::MAX, lists, ..Transaction::default() });
     }
-    history::check(&transactions, &registers).map_err(|anomaly| anomaly.to_string())
+    Ok((transactions, registers))
 }
 
 /// Every list holds what was appended to it by who lives, and nothing else.
@@ -205,6 +229,21 @@ mod tests {
         let older = [committed(1, &[], &[1]), committed(2, &[], &[1])];
         rejects(&older, found(&[1, 2], &[(1, 1), (2, 0)]), "expected");
         rejects(&[], found(&[7], &[(1, 0), (2, 0)]), "never committed");
+    }
+
+    /// T1 read what T2 replaced: both orders are serializable by themselves, and only one is that of the stamps.
+    #[test]
+    fn stamps_against_a_dependency_are_rejected() {
+        let placed = |stamp, stream, committed| Committed { stamp, stream, ..committed };
+        let run = |first: (u64, u32), second: (u64, u32)| {
+            let reader = placed(first.0, first.1, committed(1, &[(2, 0)], &[1]));
+            let history = [reader, placed(second.0, second.1, committed(2, &[], &[2]))];
+            assert_eq!(check(&history, &base(), &found(&[1, 2], &[(1, 1), (2, 2)])), Ok(()));
+            check_stamps(&history, &base())
+        };
+        assert_eq!(run((5, 1), (6, 0)), Ok(()));
+        assert!(run((6, 0), (5, 1)).is_err());
+        assert!(run((5, 1), (5, 0)).is_err(), "by their streams the second comes first");
     }
 
     #[test]

@@ -15,14 +15,14 @@ use std::{process, thread};
 
 use fastrand::Rng;
 use osier::config::CheckpointKind;
-use osier::failpoint::Mutation;
+use osier::failpoint::{Mutation, simulated};
 use osier::io::Environment;
 use osier::table::{ColumnId, KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Receipt, Session, Table};
 
 use crate::disk::{Faults, LogWrites, SimDisk};
 use faults::with_faults;
-use history::{Committed, Id, Survivors, check};
+use history::{Committed, Id, Survivors, check, check_stamps};
 
 const THREADS: usize = 4;
 const KEYS: i64 = 8;
@@ -73,13 +73,17 @@ fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<
     for _ in 0..GENERATIONS {
         let database = open(&disk)?;
         disk.set_faults(Faults { crash_at: Some(rng.u64(1..400)), ..Faults::default() });
-        let history = in_parallel(&database, &ids, &mut rng, checkpoints.is_some())?;
+        let history = in_parallel(&database, &ids, &mut rng, (checkpoints.is_some(), mutations))?;
         disk.crash();
         drop(database);
         disk = disk.survive(rng.u64(..));
         let database = open(&disk)?;
         let found = read_all(&database).map_err(|error| error.to_string())?;
-        check(&history, &base, &found).map_err(|error| format!("seed {seed}, {streams} streams: {error}"))?;
+        let failed = |error| format!("seed {seed}, {streams} streams: {error}");
+        check(&history, &base, &found).map_err(failed)?;
+        if protocol == Protocol::Gsn {
+            check_stamps(&history, &base).map_err(failed)?;
+        }
         acknowledged += history.iter().filter(|committed| committed.acknowledged).count();
         base = found;
         database.close().map_err(|error| error.to_string())?;
@@ -146,7 +150,7 @@ fn in_parallel(
     database: &Database,
     ids: &AtomicU64,
     rng: &mut Rng,
-    takes_checkpoints: bool,
+    (takes_checkpoints, mutations): (bool, &[Mutation]),
 ) -> Result<Vec<Committed>, String> {
     let find = |name| database.table(name).map_err(|error: Error| error.to_string());
     let tables =
@@ -155,7 +159,10 @@ fn in_parallel(
     thread::scope(|scope| {
         let spawn = |seed: &u64| {
             let (tables, rng) = (&tables, Rng::with_seed(*seed));
-            scope.spawn(move || Worker::new(database, tables, ids, rng)?.run())
+            scope.spawn(move || {
+                simulated::build_in(mutations);
+                Worker::new(database, tables, ids, rng)?.run()
+            })
         };
         let handles: Vec<_> = seeds.iter().map(spawn).collect();
         let mut history = Vec::new();
@@ -221,7 +228,8 @@ impl<'w> Worker<'w> {
         if *takes_checkpoints && self.rng.u64(..).is_multiple_of(TRANSACTIONS_PER_CHECKPOINT) {
             self.database.request_checkpoint();
         }
-        let (mut reads, mut committed) = (BTreeMap::new(), Committed { id, ..Committed::default() });
+        let (mut reads, mut committed) =
+            (BTreeMap::new(), Committed { id, stream: self.session.stream().0, ..Committed::default() });
         let tx = self.session.begin();
         for _ in 0..self.rng.usize(1..4) {
             let key = self.rng.i64(0..KEYS);

@@ -6,7 +6,7 @@
 //! - In a large set every leaf is found by its address, in the state that was added last. An earlier state of the same leaf
 //!   may be there too: then somebody else has changed it, and validation fails whatever becomes of the later one.
 
-use osier_memory::{AddressMap, LeafRead, Pin};
+use osier_memory::{AddressMap, LeafRead, Pin, Stamp};
 
 use crate::sizes::linear_writes_max;
 
@@ -75,6 +75,11 @@ impl LeafSet {
             *place = at;
         }
         true
+    }
+
+    /// Makes whatever comes into the leaves exceed `stamp`; where a leaf has changed, that may have no effect.
+    pub(super) fn raise(&self, pin: &Pin<'_>, stamp: Stamp) {
+        self.leaves.iter().for_each(|leaf| leaf.raise_max_stamp(pin, stamp));
     }
 
     /// Whether every leaf is as it was.

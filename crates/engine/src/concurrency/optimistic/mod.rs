@@ -10,6 +10,10 @@
 //! - Placeholders are indexed before the S-point: a scanner either sees the placeholder in its read set or finds its
 //!   leaf's version changed.
 //!
+//! - Where the protocol has stamps of reads: they are raised between the stamp and the validation, and a committer takes those of
+//!   its write set into its stamp after it has locked. Of a reader that validates and a writer of what it read one sees the other,
+//!   so the writer's stamp is the greater one (docs/protocols.md).
+//!
 //! Where this leaves Silo: the epoch is read at the S-point between two full fences, because the record words and the
 //! epoch form a Dekker pattern with other committers; a compiler barrier would do on x86 only.
 
@@ -18,7 +22,7 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, Record, Stamp, Version, Word};
+use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version, Word};
 
 pub(super) use read_set::{ReadSet, RowRead, Seen};
 
@@ -138,8 +142,19 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         Ok(())
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet) -> Stamp {
-        writes.iter().map(|write| pin.get(write.record).word().stamp()).fold(self.reads.raw_dep.greatest(), Stamp::max)
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+        let records = || writes.iter().map(|write| pin.get(write.record));
+        let base = records().map(|record| record.word().stamp()).fold(self.reads.raw_dep.greatest(), Stamp::max);
+        reads.map_or(base, |reads| base.max(reads.greatest(records().map(Record::key))))
+    }
+
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+        // Whoever overwrites what this transaction writes is above its stamp in any case.
+        let is_own =
+            |read: &RowRead| pin.get(read.record).word().is_locked() && writes.contains_sorted(pin, read.record);
+        let rows = self.reads.rows.iter().filter(|read| !is_own(read));
+        reads.raise(rows.map(|read| pin.get(read.record).key()), stamp);
+        self.reads.leaves.raise(pin, stamp);
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

@@ -207,6 +207,7 @@ fn protocol_tag(protocol: Protocol) -> u8 {
         Protocol::None => 0,
         Protocol::Serial => 1,
         Protocol::Poplar => 2,
+        Protocol::Gsn => 3,
     }
 }
 
@@ -293,6 +294,7 @@ impl<'a> Input<'a> {
             0 => Protocol::None,
             1 => Protocol::Serial,
             2 => Protocol::Poplar,
+            3 => Protocol::Gsn,
             tag => return damaged(format!("protocol {tag} is unknown")),
         };
         let (floor, epoch_floor) = (self.stamp()?, Epoch(self.u64()?));

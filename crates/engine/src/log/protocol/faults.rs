@@ -22,12 +22,15 @@ pub(crate) use wrapped::{Built, BuiltFrontier, build};
 mod wrapped {
     use std::marker::PhantomData;
 
+    use osier_memory::ReadStamps;
+
     use crate::error::LogError;
     use crate::failpoint::{Mutation, has, stamps_early};
     use crate::ids::{LogOffset, Stamp, StreamId};
     use crate::io::BLOCK_BYTES;
     use crate::log::acknowledge::Requirement;
     use crate::log::format::batch::Certificate;
+    use crate::log::format::dependency::Dependency;
     use crate::log::persist::frontier::{Frontier, Lag};
     use crate::log::persist::{Log, Slot};
     use crate::log::protocol::{Committed, LogProtocol, StampOrder};
@@ -47,7 +50,18 @@ mod wrapped {
 
         /// The simulation runs protocols in either order: the later one is what this one allows, not what it needs.
         fn stamp_order(&self) -> StampOrder {
+            if has(Mutation::StampDrawnLate) {
+                return StampOrder::AfterValidation;
+            }
             if stamps_early() { StampOrder::BeforeValidation } else { self.0.stamp_order() }
+        }
+
+        fn read_stamps(&self) -> Option<&ReadStamps> {
+            self.0.read_stamps()
+        }
+
+        fn greatest(&self) -> Stamp {
+            self.0.greatest()
         }
 
         fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
@@ -58,6 +72,9 @@ mod wrapped {
             let requirement = self.0.requirement(committed);
             if committed.stamp == Stamp::ZERO && has(Mutation::ReadersAtOnce) {
                 return Requirement::none(committed.stream);
+            }
+            if has(Mutation::PrefixUnawaited) {
+                return Requirement { csn: committed.raw_dep.greatest(), ..requirement };
             }
             match has(Mutation::NoCsnWait) {
                 true => Requirement { csn: Stamp::ZERO, ..requirement },

@@ -6,6 +6,7 @@
 //! | none | `raw_dep`, not recorded | `max(base) + 1` | everything, at once | no record | no record |
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
+//! | gsn | `raw_dep` | GSN: `max(base, readers, stream) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
 //!
 //! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
 //! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).
@@ -17,12 +18,15 @@
 //! same for all ([`CommitLog`](super::CommitLog)), and so is recovery.
 
 pub(crate) mod faults;
+pub(crate) mod gsn;
 pub(crate) mod none;
 pub(crate) mod poplar;
 pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
 pub(crate) mod replayed;
 pub(crate) mod serial;
+
+use osier_memory::ReadStamps;
 
 use crate::error::LogError;
 use crate::ids::{Epoch, Stamp, StreamId};
@@ -78,9 +82,23 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
         StampOrder::AfterValidation
     }
 
+    /// Returns the stamps up to which keys were read, where a commit's stamp is to be above those of everybody who read what it
+    /// overwrites. `None`: the stamps say nothing of that, and reads leave no trace.
+    #[inline]
+    fn read_stamps(&self) -> Option<&ReadStamps> {
+        None
+    }
+
+    /// Returns a stamp at or above that of everybody who has drawn one, where the stamps of different streams are of one order:
+    /// that of a changed definition follows it.
+    fn greatest(&self) -> Stamp {
+        Stamp::ZERO
+    }
+
     /// Draws the order number of a commit and the room for its record, as one step.
     ///
-    /// The caller holds every write lock; `base` is the greatest stamp of all that it read or overwrites. `None` where the
+    /// The caller holds every write lock; `base` is the greatest stamp of all that it read or overwrites, and of those who read
+    /// what it overwrites where there are [`LogProtocol::read_stamps`]. `None` where the
     /// ring is full: see [`CommitLog::wait_for_room`](super::CommitLog::wait_for_room). The slot must be filled or skipped.
     /// Fails where the log failed or is closed, with nothing drawn.
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError>;

@@ -88,6 +88,10 @@ macro_rules! with_rule {
                 type $Rule = <$crate::log::protocol::poplar::Poplar as $crate::log::protocol::LogProtocol>::Rule;
                 $body
             }
+            $crate::config::Protocol::Gsn => {
+                type $Rule = <$crate::log::protocol::gsn::Gsn as $crate::log::protocol::LogProtocol>::Rule;
+                $body
+            }
         }
     };
 }

@@ -26,7 +26,7 @@ use crate::table::{Schema, Type};
 /// One stream, begun by an earlier program: its last batch is torn, and is copied as it was laid out.
 #[test]
 fn a_log_of_fixed_width_is_recovered_for_ever() {
-    for protocol in [Protocol::Serial, Protocol::Poplar] {
+    for protocol in [Protocol::Serial, Protocol::Poplar, Protocol::Gsn] {
         let world = World::new(protocol, 1);
         let mut log = world.writer(0);
         log.layout = RecordLayout::Fixed;

@@ -95,7 +95,7 @@ impl<const N: usize> Fixture<N> {
         Fixture { tree: Tree::new(Arc::clone(&epochs)), epochs, alive: Arc::default() }
     }
 
-    pub(crate) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item> {
+    pub(crate) fn insert(&self, pin: &Pin<'_>, key: &[u8], value: u64) -> Inserted<Item, N> {
         let make = |_| ItemBox::new(key, value, &self.alive);
         match value % 2 {
             0 => self.tree.insert_or_get(pin, key, make),

@@ -22,14 +22,14 @@ use crate::usage::MemoryUse;
 type Model = BTreeMap<Vec<u8>, u64>;
 
 /// A leaf that was read: its range, what it held then, and how it was remembered.
-struct SeenLeaf {
+struct SeenLeaf<const N: usize> {
     low: Vec<u8>,
     high: Option<Vec<u8>>,
     keys: Vec<Vec<u8>>,
-    read: LeafRead,
+    read: LeafRead<N>,
 }
 
-impl SeenLeaf {
+impl<const N: usize> SeenLeaf<N> {
     fn covers(&self, key: &[u8]) -> bool {
         *key >= *self.low && self.high.as_ref().is_none_or(|high| *key < **high)
     }
@@ -62,7 +62,7 @@ fn a_bound<'k>(rng: &mut Rng, key: &'k [u8]) -> ScanFrom<'k> {
 }
 
 /// Reads every leaf.
-fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<SeenLeaf> {
+fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<SeenLeaf<N>> {
     let mut seen = Vec::new();
     let mut low = Vec::new();
     let mut leaf = LeafScan::new();
@@ -82,7 +82,7 @@ fn see_all<const N: usize>(fixture: &Fixture<N>, pin: &Pin<'_>) -> Vec<SeenLeaf>
 fn compare_seen<const N: usize>(
     fixture: &Fixture<N>,
     pin: &Pin<'_>,
-    seen: &[SeenLeaf],
+    seen: &[SeenLeaf<N>],
     touched: Option<&[u8]>,
     model: &Model,
 ) {
