@@ -13,9 +13,19 @@
 //!
 //! Absent: running ([`call`](crate::call)), and where definitions are kept ([`catalog`](crate::catalog)).
 
+pub mod builder;
 pub(crate) mod code;
 pub(crate) mod compile;
 pub mod expression;
+pub mod form;
+mod names;
 pub(crate) mod numeric;
+pub mod parse;
+mod print;
 pub mod program;
-mod well_formed;
+#[cfg(test)]
+pub(crate) mod programs_for_tests;
+pub(crate) mod stored;
+#[cfg(test)]
+mod text_tests;
+mod timestamps;

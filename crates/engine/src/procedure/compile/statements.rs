@@ -7,7 +7,7 @@ use crate::procedure::code::{
 };
 use crate::procedure::expression::Expression;
 use crate::procedure::program::{Catch, DataType, Field, Range, Results, Statement, StatementKind};
-use crate::procedure::well_formed::place;
+use crate::procedure::form::place;
 use crate::table::Type;
 
 /// A target that is not known yet.
