@@ -1,4 +1,5 @@
-//! Fuzzing on stable: every parser of bytes from disk, on valid bytes that are mutated by seed, for a short time.
+//! Fuzzing on stable: every parser of bytes from disk and that of procedures, on valid bytes that are mutated by seed, for a
+//! short time.
 //!
 //! The properties are those of `osier::fuzzing`; here memory is watched too: no length in the input makes a parser allocate
 //! what the input does not justify. `fuzz/` runs the same functions under cargo-fuzz, guided by coverage.

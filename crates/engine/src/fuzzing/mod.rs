@@ -1,10 +1,11 @@
-//! What fuzzing calls: for each parser of bytes from disk its name, valid bytes to begin with, and what must hold for any.
+//! What fuzzing calls: for each parser of bytes from disk, and for that of procedures, its name, valid bytes to begin with, and
+//! what must hold for any.
 //!
 //! Invariants, checked for every input as it is and again with its checksums made right, so that what lies behind them is
 //! reached:
 //! - Nothing panics, whatever the bytes.
-//! - What is accepted is what encoding gives again: no two byte strings mean the same, but for older formats and for padding
-//!   that nobody reads, where what was decoded is decoded again.
+//! - What is accepted is what encoding gives again: no two byte strings mean the same, but for older formats, for padding
+//!   that nobody reads and for texts, where what was decoded is decoded again.
 //! - Encoded keys are ordered as their values.
 //!
 //! Deliberately absent: where inputs come from (`fuzz/` with cargo-fuzz, `crates/testkit/tests/fuzz.rs` without), and limits
@@ -13,11 +14,12 @@
 mod disk;
 mod files;
 mod log;
+mod procedures;
 mod values;
 
 use crate::ids::DatabaseId;
 
-/// A parser of bytes from disk.
+/// A parser of bytes that may be damaged or made up.
 pub struct Parser {
     /// What it reads.
     pub name: &'static str,
@@ -53,6 +55,7 @@ pub const PARSERS: &[Parser] = &[
     Parser { name: "key", samples: values::keys, check: values::check_key },
     Parser { name: "row", samples: values::rows, check: values::check_row },
     Parser { name: "schema", samples: values::schemas, check: values::check_schema },
+    Parser { name: "procedure", samples: procedures::texts, check: procedures::check_text },
 ];
 
 /// Of the database that the samples are from.

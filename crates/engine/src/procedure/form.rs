@@ -18,10 +18,13 @@ pub const BLOCK_DEPTH_MAX: usize = 64;
 /// How deep expressions nest: a variable or a constant is one level, each operator over it one more.
 pub const EXPRESSION_DEPTH_MAX: usize = 128;
 
+/// Where the children of an expression are: in boxes, in a list and in pairs.
+type Children<'e> = ([Option<&'e Expression>; 2], &'e [Expression], &'e [(Expression, Expression)]);
+
 impl Expression {
     /// Returns what it is computed from, in the order of the text.
     pub fn children(&self) -> impl Iterator<Item = &Expression> {
-        let (boxed, list, pairs): ([Option<&Expression>; 2], &[Expression], &[(Expression, Expression)]) = match self {
+        let (boxed, list, pairs): Children<'_> = match self {
             Expression::Constant(_) | Expression::Variable(_) | Expression::Column(..) | Expression::Exists(_) => {
                 ([None, None], &[], &[])
             }

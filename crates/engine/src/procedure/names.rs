@@ -2,7 +2,7 @@
 //!
 //! Invariant: a printed name is read back as the same name, whatever characters it has.
 //!
-//! Absent: how long a name may be ([`well_formed`](super::well_formed)).
+//! Absent: how long a name may be ([`form`](super::form)).
 
 use std::fmt;
 

@@ -179,7 +179,9 @@ impl Line {
             Expression::Binary(operator, left, right) => {
                 let own = operator.level();
                 self.expression(left, if operator.is_associative() { own } else { own + 1 })?;
-                self.words(operator.sign())?;
+                // A line is broken before an operator.
+                self.space();
+                write!(self, "{} ", operator.sign())?;
                 self.expression(right, own + 1)
             }
             Expression::Case(branches, otherwise) => self.case(branches, otherwise.as_deref()),
