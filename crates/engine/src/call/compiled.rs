@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 
+use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
+use crate::catalog::sequence::Sequence;
+use crate::config::Config;
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::Code;
 use crate::procedure::compile::{Definitions, compile};
@@ -28,7 +31,7 @@ pub(super) struct Compiled {
 /// What a procedure does.
 pub(super) enum Body {
     /// A program, with the procedures that it calls.
-    Declared { code: Code, callees: Vec<Procedure> },
+    Declared { code: Code, callees: Vec<Procedure>, sequences: Vec<Sequence> },
     /// A function of the program that has opened the database.
     Opaque(Arc<OpaqueProcedure>),
 }
@@ -36,10 +39,10 @@ pub(super) enum Body {
 /// What a session keeps from one call to the next.
 #[derive(Default)]
 pub(super) struct Workspace {
-    pub(super) memory: Bump,
+    memory: Bump,
     compiled: HashMap<String, Arc<Compiled>>,
     /// Calls that were logged as commands.
-    pub(super) commands: u64,
+    commands: u64,
 }
 
 impl Workspace {
@@ -54,6 +57,22 @@ impl Workspace {
         let compiled = Arc::new(Compiled::of(transaction, name)?);
         self.compiled.insert(name.to_owned(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// Returns the memory of a call, as the configuration bounds it.
+    pub(super) fn arena(&mut self, config: &Config) -> Arena {
+        Arena::new(std::mem::take(&mut self.memory), config.procedure_bytes_max)
+    }
+
+    /// Takes the memory back.
+    pub(super) fn keep(&mut self, arena: Arena) {
+        self.memory = arena.into_memory();
+    }
+
+    /// Whether the next command is logged with the hash of what it wrote.
+    pub(super) fn is_hashed(&mut self, config: &Config) -> bool {
+        self.commands += 1;
+        config.command_hash_interval > 0 && self.commands % config.command_hash_interval == 0
     }
 
     /// Forgets a procedure, because a table that it uses has changed.
@@ -72,7 +91,7 @@ impl Compiled {
         Ok(Compiled { handle, body })
     }
 
-    fn is_current(&self, transaction: &Transaction<'_>) -> Result<bool, Error> {
+    pub(super) fn is_current(&self, transaction: &Transaction<'_>) -> Result<bool, Error> {
         if !transaction.use_definition(&self.handle)? {
             return Ok(false);
         }
@@ -102,7 +121,8 @@ impl Body {
             ProcedureKind::Declared => {
                 let lookup = Lookup::new(transaction);
                 let code = compile(Arc::new(stored::decode(name, &definition.definition)?), &lookup)?;
-                Ok(Body::Declared { code, callees: lookup.callees.into_inner() })
+                let (callees, sequences) = (lookup.callees.into_inner(), lookup.sequences.into_inner());
+                Ok(Body::Declared { code, callees, sequences })
             }
             ProcedureKind::Opaque => {
                 let version = handle.version().version;
@@ -120,11 +140,13 @@ impl Body {
 pub(super) struct Lookup<'t, 's> {
     transaction: &'t Transaction<'s>,
     callees: RefCell<Vec<Procedure>>,
+    /// In the order in which they were asked for, which is that of the code.
+    sequences: RefCell<Vec<Sequence>>,
 }
 
 impl<'t, 's> Lookup<'t, 's> {
     pub(super) fn new(transaction: &'t Transaction<'s>) -> Lookup<'t, 's> {
-        Lookup { transaction, callees: RefCell::default() }
+        Lookup { transaction, callees: RefCell::default(), sequences: RefCell::default() }
     }
 }
 
@@ -145,6 +167,7 @@ impl Definitions for Lookup<'_, '_> {
     }
 
     fn sequence(&self, name: &str) -> Result<(), Error> {
-        self.transaction.sequence(name).map(|_| ())
+        self.sequences.borrow_mut().push(self.transaction.sequence(name)?);
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compiled::Lookup;
 use super::opaque::{OpaqueProcedure, Procedures};
-use crate::catalog::procedure::ProcedureKind;
+use crate::catalog::procedure::{ProcedureKind, VersionKey};
 use crate::error::{Error, ProcedureError};
 use crate::ids::ProcedureVersion;
 use crate::procedure::compile::compile;
@@ -68,9 +68,9 @@ impl Transaction<'_> {
                 Some((_, definition)) if definition.kind == ProcedureKind::Declared => {
                     return Err(ProcedureError::Exists { procedure: name.clone() }.into());
                 }
-                Some((handle, _)) if handle.version().1 == *version => {}
-                Some((handle, _)) if handle.version().1 > *version => {
-                    let (procedure, version) = (name.clone(), handle.version().1.0);
+                Some((handle, _)) if handle.version().version == *version => {}
+                Some((handle, _)) if handle.version().version > *version => {
+                    let (procedure, version) = (name.clone(), handle.version().version.0);
                     return Err(ProcedureError::NotRegistered { procedure, version }.into());
                 }
                 _ => self.define_procedure(name, ProcedureKind::Opaque, &[], Some(*version))?,
@@ -86,10 +86,14 @@ impl Transaction<'_> {
         definition: &[u8],
         version: Option<ProcedureVersion>,
     ) -> Result<(), Error> {
-        let (id, next) = match self.procedure_definition(name)? {
-            Some((handle, _)) => (handle.version().0, ProcedureVersion(handle.version().1.0 + 1)),
-            None => (self.next_procedure_id(), ProcedureVersion(1)),
+        let of = match self.procedure_definition(name)? {
+            Some((handle, _)) => {
+                let VersionKey { id, version } = handle.version();
+                VersionKey { id, version: ProcedureVersion(version.0 + 1) }
+            }
+            None => VersionKey { id: self.next_procedure_id(), version: ProcedureVersion(1) },
         };
-        self.write_procedure(name, (id, version.unwrap_or(next)), kind, definition).map(|_| ())
+        let of = VersionKey { version: version.unwrap_or(of.version), ..of };
+        self.write_procedure(name, of, kind, definition).map(|_| ())
     }
 }

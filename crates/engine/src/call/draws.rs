@@ -8,8 +8,10 @@
 //! one seed. They are a part of the log's format: a later version gives the same.
 
 use super::failure::Failure;
+use crate::catalog::sequence::Sequence;
+use crate::error::Error;
 use crate::ids::WallTime;
-use crate::io::Clock;
+use crate::transaction::Transaction;
 
 /// What a call drew, or is to draw again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,10 +24,28 @@ pub(crate) struct Drawn {
     pub(crate) sequence_values: Vec<i64>,
 }
 
-/// Gives values of sequences.
-pub(super) trait SequenceSource {
+/// What can be drawn.
+pub(super) trait World {
+    /// Returns the time of day.
+    fn time(&self) -> WallTime;
+    /// Returns the next value of a sequence.
+    fn next_value(&self, sequence: &Sequence) -> Result<i64, Error>;
     /// Returns the next value of the sequence with this name.
-    fn next_value(&self, sequence: &str) -> Result<i64, Failure>;
+    fn next_value_of(&self, name: &str) -> Result<i64, Error>;
+}
+
+impl World for Transaction<'_> {
+    fn time(&self) -> WallTime {
+        WallTime::now(&*self.config().environment.clock)
+    }
+
+    fn next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
+        Transaction::next_value(self, sequence)
+    }
+
+    fn next_value_of(&self, name: &str) -> Result<i64, Error> {
+        Transaction::next_value(self, &self.sequence(name)?)
+    }
 }
 
 /// The draws of a call in progress.
@@ -34,19 +54,20 @@ pub(super) struct Draws<'a> {
     drawn: Drawn,
     /// The state of the generator.
     random: u64,
-    sequences: &'a [String],
+    /// Those of the code.
+    sequences: &'a [Sequence],
 }
 
 /// Where draws come from.
 pub(super) enum Source<'a> {
     /// The world.
-    World { clock: &'a dyn Clock, values: &'a dyn SequenceSource },
+    World(&'a dyn World),
     /// An earlier run, which drew the same.
     Earlier { drawn: &'a Drawn, taken: usize },
 }
 
 impl<'a> Draws<'a> {
-    pub(super) fn new(source: Source<'a>, sequences: &'a [String]) -> Draws<'a> {
+    pub(super) fn new(source: Source<'a>, sequences: &'a [Sequence]) -> Draws<'a> {
         Draws { source, drawn: Drawn::default(), random: 0, sequences }
     }
 
@@ -59,7 +80,7 @@ impl<'a> Draws<'a> {
     pub(super) fn now(&mut self) -> i64 {
         let source = &self.source;
         *self.drawn.time.get_or_insert_with(|| match source {
-            Source::World { clock, .. } => i64::try_from(WallTime::now(*clock).0).unwrap_or(i64::MAX),
+            Source::World(world) => i64::try_from(world.time().0).unwrap_or(i64::MAX),
             Source::Earlier { drawn, .. } => drawn.time.unwrap_or_default(),
         })
     }
@@ -67,7 +88,7 @@ impl<'a> Draws<'a> {
     fn next_random(&mut self) -> u64 {
         if self.drawn.seed.is_none() {
             let seed = match &self.source {
-                Source::World { .. } => fastrand::u64(..),
+                Source::World(_) => fastrand::u64(..),
                 Source::Earlier { drawn, .. } => drawn.seed.unwrap_or_default(),
             };
             (self.drawn.seed, self.random) = (Some(seed), seed);
@@ -93,10 +114,20 @@ impl<'a> Draws<'a> {
         bytes
     }
 
+    /// The next value of a sequence of the code.
     pub(super) fn next_value(&mut self, sequence: u16) -> Result<i64, Failure> {
-        let name = &self.sequences[usize::from(sequence)];
+        let sequences = self.sequences;
+        self.draw(|world| world.next_value(&sequences[usize::from(sequence)]))
+    }
+
+    /// The next value of the sequence with this name.
+    pub(super) fn next_value_of(&mut self, name: &str) -> Result<i64, Failure> {
+        self.draw(|world| world.next_value_of(name))
+    }
+
+    fn draw(&mut self, draw: impl FnOnce(&dyn World) -> Result<i64, Error>) -> Result<i64, Failure> {
         let value = match &mut self.source {
-            Source::World { values, .. } => values.next_value(name)?,
+            Source::World(world) => draw(*world)?,
             Source::Earlier { drawn, taken } => {
                 let value = drawn.sequence_values.get(*taken).copied();
                 *taken += 1;
@@ -112,11 +143,20 @@ impl<'a> Draws<'a> {
 mod tests {
     use super::*;
 
-    struct NoSequences;
+    /// A minute of 2026, and one sequence.
+    struct TestWorld;
 
-    impl SequenceSource for NoSequences {
-        fn next_value(&self, sequence: &str) -> Result<i64, Failure> {
-            Err(Failure::raised("42P01", sequence))
+    impl World for TestWorld {
+        fn time(&self) -> WallTime {
+            WallTime::of_second(1_769_900_340)
+        }
+
+        fn next_value(&self, _sequence: &Sequence) -> Result<i64, Error> {
+            unreachable!("the code has no sequences")
+        }
+
+        fn next_value_of(&self, name: &str) -> Result<i64, Error> {
+            Ok(name.len() as i64)
         }
     }
 
@@ -132,14 +172,16 @@ mod tests {
 
     #[test]
     fn what_was_drawn_can_be_drawn_again() {
-        let environment = crate::io::Environment::os();
-        let world = Source::World { clock: &*environment.clock, values: &NoSequences };
-        let mut first = Draws::new(world, &[]);
-        let seen = (first.now(), first.random().to_bits(), first.uuid(), first.now());
+        let mut first = Draws::new(Source::World(&TestWorld), &[]);
+        let mut seen = |draws: &mut Draws<'_>| {
+            let sequence = draws.next_value_of("sequence").expect("there is a value");
+            (draws.now(), draws.random().to_bits(), draws.uuid(), draws.now(), sequence)
+        };
+        let before = seen(&mut first);
+        assert_eq!(before.0, before.3, "a call has one time");
         let drawn = first.into_drawn();
-        assert_eq!(seen.0, seen.3, "a call has one time");
         let mut again = Draws::new(Source::Earlier { drawn: &drawn, taken: 0 }, &[]);
-        assert_eq!((again.now(), again.random().to_bits(), again.uuid(), again.now()), seen);
-        assert_eq!(again.into_drawn(), drawn);
+        assert_eq!(seen(&mut again), before);
+        assert!(again.next_value_of("sequence").is_err(), "it drew one value");
     }
 }

@@ -16,14 +16,16 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    pub(super) fn new(limit: usize) -> Arena {
-        Arena { bump: Bump::new(), used: Cell::new(0), limit }
+    /// Returns one of memory that an earlier call has left, and that may take `limit` bytes.
+    pub(super) fn new(bump: Bump, limit: usize) -> Arena {
+        Arena { bump, used: Cell::new(0), limit }
     }
 
-    /// Gives everything up, for the next call.
-    pub(super) fn clear(&mut self) {
-        self.bump.reset();
-        self.used.set(0);
+    /// Gives everything up, and returns the memory for the next call.
+    pub(super) fn into_memory(self) -> Bump {
+        let mut bump = self.bump;
+        bump.reset();
+        bump
     }
 
     /// Counts bytes that are taken here or elsewhere.

@@ -1,6 +1,11 @@
 //! Calls of procedures: how code runs within a transaction, what it draws, what it returns.
+//!
+//! [`session`] is the life of a call: look the procedure up, check the arguments, run it, commit it as a command. [`replay`] is its
+//! mirror, for recovery.
 
+mod compiled;
 mod convert;
+mod definitions;
 mod draws;
 mod evaluate;
 mod failure;
@@ -8,6 +13,12 @@ mod functions;
 mod interleave;
 mod machine;
 mod memory;
+mod opaque;
 mod output;
+mod replay;
+mod run;
+mod session;
 
+pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;
+pub(crate) use replay::{NotReplayed, Replayer};

@@ -56,7 +56,10 @@ impl OpaqueProcedure {
 
 impl fmt::Debug for OpaqueProcedure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpaqueProcedure").field("name", &self.name).field("version", &self.version).finish_non_exhaustive()
+        f.debug_struct("OpaqueProcedure")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,6 +84,11 @@ impl Procedures {
         assert!(known.is_none(), "version {} of procedure `{}` is registered twice", procedure.version, procedure.name);
         self.registered.push(Arc::new(procedure));
         self
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.registered.is_empty()
     }
 
     /// Returns those that a transaction's database was opened with.

@@ -18,6 +18,11 @@ impl Output {
         Output { results, rows: Vec::new() }
     }
 
+    /// Returns the values that a function has returned.
+    pub(super) fn of(results: Results, values: Vec<Datum>) -> Output {
+        Output { results, rows: if values.is_empty() { Vec::new() } else { vec![values] } }
+    }
+
     /// Returns the names and types of the results.
     pub fn fields(&self) -> &[Field] {
         self.results.fields()

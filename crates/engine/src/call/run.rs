@@ -1,32 +1,25 @@
 //! One call within a transaction: arguments in, results and draws out.
 
-use std::cell::RefCell;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::compiled::{Body, Compiled};
 use super::convert;
-use super::draws::{Draws, Drawn, SequenceSource, Source};
+use super::draws::{Drawn, Draws, Source};
 use super::evaluate::Variables;
-use super::failure::Failure;
 use super::machine::Machine;
 use super::memory::Arena;
 use super::opaque::{OpaqueCall, OpaqueProcedure};
 use super::output::Output;
-use crate::config::Config;
+use crate::catalog::sequence::Sequence;
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::{Code, Conversion, Kind, ParameterSlot};
 use crate::procedure::program::Field;
-use crate::table::{Argument, Type, Value};
+use crate::table::{Argument, Arguments, Type, Value};
 use crate::transaction::Transaction;
-
-impl SequenceSource for Transaction<'_> {
-    fn next_value(&self, sequence: &str) -> Result<i64, Failure> {
-        Ok(Transaction::next_value(self, sequence)?)
-    }
-}
 
 /// Runs a call to its end.
 pub(super) fn run<'a>(
@@ -38,8 +31,8 @@ pub(super) fn run<'a>(
 ) -> Result<(Output, Drawn), Error> {
     match &compiled.body {
         Body::Opaque(procedure) => run_opaque(transaction, procedure, arguments, source),
-        Body::Declared { code, .. } => {
-            let call = pin!(declared::<false>(transaction, code, arguments, arena, source));
+        Body::Declared { code, sequences, .. } => {
+            let call = pin!(declared::<false>(transaction, (code, sequences), arguments, arena, source));
             match call.poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(ended) => ended,
                 Poll::Pending => unreachable!("a call that is not interleaved stops nowhere"),
@@ -51,7 +44,7 @@ pub(super) fn run<'a>(
 /// Runs code; an interleaved call stops where its memory is on the way.
 pub(super) async fn declared<'a, const INTERLEAVED: bool>(
     transaction: &'a Transaction<'_>,
-    code: &'a Code,
+    (code, sequences): (&'a Code, &'a [Sequence]),
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
     source: Source<'a>,
@@ -62,13 +55,13 @@ pub(super) async fn declared<'a, const INTERLEAVED: bool>(
         rows: arena.slots(sizes.rows, None),
         arrays: vec![None; sizes.arrays.into()],
         arena,
-        draws: Draws::new(source, &code.sequences),
+        draws: Draws::new(source, sequences),
     };
     for (argument, parameter) in arguments.iter().zip(&code.parameters) {
         match (argument, parameter) {
             (Argument::Scalar(value), ParameterSlot::Scalar(slot, _)) => variables.set(*slot, *value),
             (Argument::Array(elements), ParameterSlot::Array(slot, _)) => {
-                variables.arrays[usize::from(slot.0)] = Some(Cow::Borrowed(&**elements));
+                variables.arrays[usize::from(slot.0)] = Some(Cow::Borrowed(elements.as_slice()));
             }
             (Argument::Scalar(Value::Null), ParameterSlot::Array(..)) => {}
             _ => unreachable!("the arguments were checked"),
@@ -108,7 +101,7 @@ pub(super) fn checked<'a>(
     compiled: &Compiled,
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
-) -> Result<Cow<'a, [Argument<'a>]>, Error> {
+) -> Result<Arguments<'a>, Error> {
     let (name, parameters) = match &compiled.body {
         Body::Declared { code, .. } => (&code.program.name, &code.program.parameters),
         Body::Opaque(procedure) => (&procedure.name, &procedure.parameters),
@@ -122,14 +115,14 @@ pub(super) fn checked<'a>(
     }
     let fits = |(field, argument): (&Field, &Argument<'_>)| is_of(field, argument);
     if parameters.iter().zip(arguments).all(fits) {
-        return Ok(Cow::Borrowed(arguments));
+        return Ok(Arguments::Given(arguments));
     }
     let mut converted = Vec::with_capacity(arguments.len());
     for (at, (field, argument)) in parameters.iter().zip(arguments).enumerate() {
         let wrong = |what| refused(format!("argument {} `{}` {what}", at + 1, field.name));
         converted.push(as_parameter(field, argument, arena).map_err(wrong)?);
     }
-    Ok(Cow::Owned(converted))
+    Ok(Arguments::Made(converted))
 }
 
 /// Whether an argument is of the type of a parameter as it is.
@@ -147,7 +140,7 @@ fn as_parameter<'a>(field: &Field, argument: &'a Argument<'a>, arena: &'a Arena)
         (Argument::Scalar(value), false) => as_type(field.ty.ty, *value, arena).map(Argument::Scalar),
         (Argument::Array(elements), true) => {
             let elements = elements.iter().map(|element| as_type(field.ty.ty, *element, arena));
-            elements.collect::<Result<_, _>>().map(|elements| Argument::Array(Cow::Owned(elements)))
+            elements.collect::<Result<_, _>>().map(|elements| Argument::Array(elements))
         }
         (Argument::Scalar(_), true) => Err(format!("is a value, and the parameter is {}", field.ty)),
         (Argument::Array(_), false) => Err(format!("is an array, and the parameter is {}", field.ty)),
@@ -162,16 +155,13 @@ fn as_type<'a>(ty: Type, value: Value<'a>, arena: &'a Arena) -> Result<Value<'a>
         _ => None,
     };
     let value = match conversion {
-        Some(conversion) => convert::convert(arena, &conversion, value).map_err(|_| format!("is out of range for {ty}"))?,
+        Some(conversion) => {
+            convert::convert(arena, &conversion, value).map_err(|_| format!("is out of range for {ty}"))?
+        }
         None => value,
     };
     if value.is_null() || ty.takes(value) {
         return Ok(value);
     }
     Err(format!("is {} {value}, which {ty} does not take", value.kind()))
-}
-
-/// Returns the memory of a call, as the configuration bounds it.
-pub(super) fn arena(memory: bumpalo::Bump, config: &Config) -> Arena {
-    Arena::new(memory, config.procedure_bytes_max)
 }

@@ -9,10 +9,11 @@ use super::draws::{Drawn, Source};
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
+use crate::catalog::procedure::VersionKey;
 use crate::error::{Error, TransactionError};
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
-use crate::table::Argument;
+use crate::table::{Argument, Arguments};
 use crate::transaction::{Session, Transaction, TransactionOptions};
 
 impl Session {
@@ -53,7 +54,7 @@ impl Transaction<'_> {
     /// Those of [`Session::call`].
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
         let mut workspace = self.take_workspace::<Workspace>();
-        let arena = workspace.arena(self);
+        let arena = workspace.arena(self.config());
         let called = workspace.call(self, &arena, procedure, arguments).map(|called| called.output);
         workspace.keep(arena);
         self.keep_workspace(workspace);
@@ -64,7 +65,7 @@ impl Transaction<'_> {
 /// A call that has been run.
 struct Called<'a> {
     compiled: Arc<Compiled>,
-    arguments: Cow<'a, [Argument<'a>]>,
+    arguments: Arguments<'a>,
     output: Output,
     drawn: Drawn,
 }
@@ -77,7 +78,7 @@ impl Workspace {
         procedure: &str,
         arguments: &[Argument<'_>],
     ) -> Result<Result<(Output, Receipt), Error>, Error> {
-        let arena = self.arena(&transaction);
+        let arena = self.arena(transaction.config());
         let ended = match self.call(&transaction, &arena, procedure, arguments) {
             Ok(called) => self.commit(transaction, called).map(Ok),
             // A table has changed since the procedure was compiled: the next attempt compiles it anew.
@@ -100,7 +101,7 @@ impl Workspace {
     ) -> Result<Called<'a>, Error> {
         let compiled = self.compiled(transaction, procedure)?;
         let arguments = checked(&compiled, arguments, arena)?;
-        let source = Source::World { clock: transaction.clock(), values: transaction };
+        let source = Source::World(transaction);
         let (output, drawn) = run(transaction, &compiled, &arguments, arena, source)?;
         Ok(Called { compiled, arguments, output, drawn })
     }
@@ -108,7 +109,7 @@ impl Workspace {
     fn commit(&mut self, transaction: Transaction<'_>, called: Called<'_>) -> Result<(Output, Receipt), Error> {
         let Called { compiled, arguments, output, drawn } = called;
         let is_hashed = self.is_hashed(transaction.config());
-        let (procedure, version) = compiled.handle.version();
+        let VersionKey { id: procedure, version } = compiled.handle.version();
         let Drawn { time, seed, sequence_values } = drawn;
         let sequence_values = Cow::Owned(sequence_values);
         let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };

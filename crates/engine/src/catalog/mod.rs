@@ -14,13 +14,13 @@ mod system;
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use crate::ids::TableId;
+use crate::ids::{ProcedureId, TableId};
 use crate::table::store::Store;
 use crate::table::{SchemaError, Table, Value};
 use handles::{DefinitionHandle, Published};
 use procedure::Procedure;
 use sequence::Sequence;
-pub(crate) use system::{PROCEDURES, RESERVED_PREFIX, SystemTables, TABLES};
+pub(crate) use system::{PROCEDURES, RESERVED_PREFIX, SEQUENCES, SystemTables, TABLES};
 
 /// One row of `osier_tables`.
 pub(crate) struct TableRow {
@@ -54,7 +54,7 @@ pub(crate) struct Catalog {
     clock: AtomicU64,
     next_table_id: AtomicU32,
     next_sequence_id: AtomicI64,
-    next_procedure_id: AtomicI64,
+    next_procedure_id: AtomicU32,
 }
 
 impl Catalog {
@@ -70,7 +70,7 @@ impl Catalog {
             clock: AtomicU64::new(1 << Catalog::CHANGING_BITS),
             next_table_id: AtomicU32::new(TableId::FIRST_USER.0),
             next_sequence_id: AtomicI64::new(1),
-            next_procedure_id: AtomicI64::new(1),
+            next_procedure_id: AtomicU32::new(1),
         })
     }
 
@@ -137,8 +137,10 @@ impl Catalog {
     }
 
     /// An id that no procedure of this database has or had.
-    pub(crate) fn next_procedure_id(&self) -> i64 {
-        next(&self.next_procedure_id)
+    pub(crate) fn next_procedure_id(&self) -> ProcedureId {
+        let id = self.next_procedure_id.fetch_add(1, Ordering::Relaxed);
+        assert!(id < u32::MAX, "ids of procedures are exhausted");
+        ProcedureId(id)
     }
 
     /// No table gets one of these ids any more.
@@ -153,8 +155,8 @@ impl Catalog {
     }
 
     /// No procedure gets this id any more.
-    pub(crate) fn take_procedure_id(&self, taken: i64) {
-        self.next_procedure_id.fetch_max(taken.saturating_add(1), Ordering::Relaxed);
+    pub(crate) fn take_procedure_id(&self, taken: ProcedureId) {
+        self.next_procedure_id.fetch_max(taken.0.saturating_add(1), Ordering::Relaxed);
     }
 
     /// No table gets this id any more.

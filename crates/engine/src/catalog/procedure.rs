@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::handles::{Handle, RowStamp};
-use crate::ids::Stamp;
+use crate::ids::{ProcedureId, ProcedureVersion, Stamp};
 use crate::table::{ColumnId, Row, SchemaError, Value};
 
 /// Columns of `osier_procedures`.
@@ -41,20 +41,20 @@ impl ProcedureKind {
 
 /// Names a version of a procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct ProcedureVersion {
-    pub(crate) id: i64,
-    pub(crate) version: i64,
+pub(crate) struct VersionKey {
+    pub(crate) id: ProcedureId,
+    pub(crate) version: ProcedureVersion,
 }
 
-impl ProcedureVersion {
+impl VersionKey {
     /// The row of `osier_procedures` that makes it the current one of `name`.
     pub(crate) fn current_values(self, name: &str) -> [Value<'_>; 3] {
-        [Value::Text(name), Value::Int(self.id), Value::Int(self.version)]
+        [Value::Text(name), Value::Int(self.id.0.into()), Value::Int(self.version.0.into())]
     }
 
     /// Its key in `osier_procedure_versions`.
     pub(crate) fn key(self) -> [Value<'static>; 2] {
-        [Value::Int(self.id), Value::Int(self.version)]
+        [Value::Int(self.id.0.into()), Value::Int(self.version.0.into())]
     }
 
     /// Its row there.
@@ -64,19 +64,25 @@ impl ProcedureVersion {
     }
 
     /// Reads the name and the current version from a row of `osier_procedures`.
-    pub(crate) fn of_current<'r>(row: &'r Row<'_>) -> (&'r str, ProcedureVersion) {
-        (row.text(NAME), ProcedureVersion { id: row.int(ID), version: row.int(VERSION) })
+    pub(crate) fn of_current<'r>(row: &'r Row<'_>) -> (&'r str, VersionKey) {
+        (row.text(NAME), VersionKey::read(row, ID, VERSION))
+    }
+
+    fn read(row: &Row<'_>, id: ColumnId, version: ColumnId) -> VersionKey {
+        VersionKey { id: ProcedureId(row.int(id) as u32), version: ProcedureVersion(row.int(version) as u32) }
     }
 
     /// Reads a row of `osier_procedure_versions`.
-    pub(crate) fn of_version(row: &Row<'_>) -> ProcedureVersion {
-        ProcedureVersion { id: row.int(ColumnId(0)), version: row.int(ColumnId(1)) }
+    pub(crate) fn of_version(row: &Row<'_>) -> VersionKey {
+        VersionKey::read(row, ColumnId(0), ColumnId(1))
     }
 }
 
 /// What a version of a procedure is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcedureDefinition {
+    /// The name that it had.
+    pub(crate) name: String,
     pub(crate) kind: ProcedureKind,
     pub(crate) definition: Vec<u8>,
 }
@@ -88,7 +94,8 @@ impl ProcedureDefinition {
             let reason = format!("there is no kind of procedures `{}`", row.text(KIND));
             return Err(SchemaError::CorruptRow { table: row.schema().name().to_owned(), reason });
         };
-        Ok(ProcedureDefinition { kind, definition: row.bytes(DEFINITION).to_vec() })
+        let name = row.text(ColumnId(2)).to_owned();
+        Ok(ProcedureDefinition { name, kind, definition: row.bytes(DEFINITION).to_vec() })
     }
 }
 
@@ -100,18 +107,18 @@ pub(crate) struct Procedure {
 
 struct ProcedureParts {
     name: String,
-    of: ProcedureVersion,
+    of: VersionKey,
     stamp: RowStamp,
 }
 
 impl Procedure {
     /// A handle made from a committed row, or (without a stamp) by the transaction that writes it.
-    pub(crate) fn new(name: &str, of: ProcedureVersion, stamp: Option<Stamp>) -> Procedure {
+    pub(crate) fn new(name: &str, of: VersionKey, stamp: Option<Stamp>) -> Procedure {
         Procedure { parts: Arc::new(ProcedureParts { name: name.to_owned(), of, stamp: RowStamp::new(stamp) }) }
     }
 
     /// Returns which version it is.
-    pub(crate) fn version(&self) -> ProcedureVersion {
+    pub(crate) fn version(&self) -> VersionKey {
         self.parts.of
     }
 

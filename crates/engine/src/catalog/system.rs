@@ -20,7 +20,7 @@ use crate::table::{Schema, SchemaBuilder, SchemaError, Table, Type};
 /// The table of tables.
 pub(crate) const TABLES: TableId = TableId(1);
 /// The table of sequences.
-const SEQUENCES: TableId = TableId(2);
+pub(crate) const SEQUENCES: TableId = TableId(2);
 /// The table of the current definitions of procedures.
 pub(crate) const PROCEDURES: TableId = TableId(3);
 /// The table of all versions of procedures.

@@ -229,6 +229,16 @@ settings! {
     /// Sets how often `Database::run` and `Session::run` retry a transaction that met a conflict.
     conflict_retries_max: u32, "conflict_retries_max", number("attempts", 0, 4_294_967_295), default (1000);
 
+    /// Sets how many steps a call of a procedure may take: a loop without an end ends there.
+    procedure_steps_max: u64, "procedure_steps_max", number("steps", 1, 1_000_000_000_000), default (100_000_000);
+
+    /// Sets how much memory the values of one call of a procedure may take: texts, arrays and results.
+    procedure_bytes_max: usize, "procedure_bytes_max", bytes(4 KiB, 64 GiB), default (256 MiB);
+
+    /// Sets of which commands the log gets a hash of what they wrote: every n-th of a session. 0 writes none. A command whose hash
+    /// is there and that does something else when it is replayed ends the recovery.
+    command_hash_interval: u64, "command_hash_interval", number("commands", 0, 1_000_000), default (16);
+
     /// Sets how many threads scan and replay the log in a recovery. 0 takes one per core.
     recovery_threads: usize, "recovery_threads", number("threads", 0, 1024), default (0);
 

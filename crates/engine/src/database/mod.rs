@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use osier_memory::sync::{Mutex, lock};
 
+use crate::call::Procedures;
 use crate::catalog::sequence::Sequence;
 use crate::checkpoint::retention::Retention;
 use crate::checkpoint::{CheckpointReport, Checkpoints};
@@ -25,6 +26,7 @@ use crate::config::Config;
 use crate::error::{CheckpointError, Error, LogError, LogFailure};
 use crate::io::socket::Listening;
 use crate::log::acknowledge::Receipt;
+use crate::procedure::program::Program;
 use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
 use crate::transaction::shared::Shared;
@@ -133,6 +135,24 @@ impl Database {
         let (sequence, receipt) = self.run(|tx| tx.sequence(name))?;
         receipt.wait()?;
         Ok(sequence)
+    }
+
+    /// Creates a procedure, durably: [`Transaction::create_procedure`].
+    ///
+    /// # Errors
+    /// Those of [`Transaction::create_procedure`].
+    pub fn create_procedure(&self, program: &Program) -> Result<(), Error> {
+        let ((), receipt) = self.run(|tx| tx.create_procedure(program))?;
+        Ok(receipt.wait()?)
+    }
+
+    /// Makes procedures of functions that are registered, durably.
+    pub(crate) fn define_registered(&self, registered: &Procedures) -> Result<(), Error> {
+        if registered.is_empty() {
+            return Ok(());
+        }
+        let ((), receipt) = self.run(|tx| tx.define_registered(registered))?;
+        Ok(receipt.wait()?)
     }
 
     /// What was done since the database was opened.

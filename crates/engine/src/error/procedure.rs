@@ -36,6 +36,23 @@ pub enum ProcedureError {
         /// The procedure.
         procedure: String,
     },
+    /// A procedure that is a function of the program cannot be called from a declared one, and has no program to show.
+    #[error("procedure `{procedure}` is a function of the program that opened the database; call it by itself")]
+    Opaque {
+        /// The procedure.
+        procedure: String,
+    },
+    /// The program that opened the database has not registered a function that the database knows.
+    #[error(
+        "version {version} of procedure `{procedure}` is a function that this program has not registered; open the database with \
+         it, or drop the procedure"
+    )]
+    NotRegistered {
+        /// The procedure.
+        procedure: String,
+        /// Its version.
+        version: u32,
+    },
     /// The arguments do not fit the parameters. Nothing was executed.
     #[error("procedure `{procedure}`: {what}; it takes ({signature})")]
     Arguments {
@@ -96,6 +113,8 @@ impl ProcedureError {
             ProcedureError::Invalid { .. } => "42P13",
             ProcedureError::Unknown { .. } => "42883",
             ProcedureError::Exists { .. } => "42723",
+            ProcedureError::Opaque { .. } => "0A000",
+            ProcedureError::NotRegistered { .. } => "58P01",
             ProcedureError::Arguments { .. } => "42883",
             ProcedureError::Aborted { sqlstate, .. } => sqlstate,
             ProcedureError::Steps { .. } => "54001",

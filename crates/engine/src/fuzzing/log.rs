@@ -68,7 +68,7 @@ fn command() -> Vec<u8> {
         Value::Timestamp(12),
     ];
     let alike = [Value::Bool(true), Value::Bool(false)];
-    let arrays = [&scalars[..], &alike[..], &scalars[2..3], &[]].map(|elements| Argument::Array(elements.into()));
+    let arrays = [&scalars[..], &alike[..], &scalars[2..3], &[]].map(|elements| Argument::Array(elements.to_vec()));
     let arguments: Vec<_> = scalars.map(Argument::Scalar).into_iter().chain(arrays).collect();
     let write_count = arguments.len() as u32;
     let command = Command {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use osier_memory::Epochs;
 
 use super::faults;
+use crate::call::{Procedures, Replayer};
 use crate::catalog::Catalog;
 use crate::checkpoint::retention::{OpenFiles, Retention};
 use crate::checkpoint::{Checkpoints, Inherited};
@@ -27,7 +28,7 @@ use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, CommandReplayer, NoProcedures, Recovered, RecoveryReport};
+use crate::recovery::{self, Recovered, RecoveryReport};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -43,14 +44,19 @@ impl Database {
     /// database, cannot be used, or are in use by another process. [`Error::Recovery`] where the database in them is damaged.
     /// [`Error::Log`] where the log cannot be written.
     pub fn open(config: Config) -> Result<Database, Error> {
-        Database::open_replaying(config, &mut NoProcedures)
+        Database::open_with(config, Procedures::new())
     }
 
-    /// As [`Database::open`], with what runs the procedures again that a recovery comes to.
-    pub(crate) fn open_replaying(config: Config, replayer: &mut dyn CommandReplayer) -> Result<Database, Error> {
+    /// As [`Database::open`], with functions of the program that are procedures of the database. Each becomes one when the
+    /// database is open, or another version of the one with its name.
+    ///
+    /// # Errors
+    /// Those of [`Database::open`]; [`RecoveryError::MissingProcedure`](crate::RecoveryError::MissingProcedure) where the log
+    /// needs a function that is not registered, [`ProcedureError`](crate::ProcedureError) where a name or version is taken.
+    pub fn open_with(config: Config, procedures: Procedures) -> Result<Database, Error> {
         config.check()?;
         let claimed = claim(&config)?;
-        let database = Database::open_claimed_replaying(config, claimed, replayer)?;
+        let database = Database::open_claimed_with(config, claimed, procedures)?;
         if database.config().control_socket {
             database.listen()?;
         }
@@ -60,15 +66,13 @@ impl Database {
     /// Opens the database in directories that are claimed, or creates one there; without a claim, one of which nothing is
     /// written yet. `config` is checked.
     pub(crate) fn open_claimed(config: Config, claimed: Option<Claimed>) -> Result<Database, Error> {
-        Database::open_claimed_replaying(config, claimed, &mut NoProcedures)
+        Database::open_claimed_with(config, claimed, Procedures::new())
     }
 
-    /// As [`Database::open_claimed`], and as [`Database::open_replaying`].
-    fn open_claimed_replaying(
-        config: Config,
-        claimed: Option<Claimed>,
-        replayer: &mut dyn CommandReplayer,
-    ) -> Result<Database, Error> {
+    /// As [`Database::open_claimed`], and as [`Database::open_with`].
+    fn open_claimed_with(config: Config, claimed: Option<Claimed>, procedures: Procedures) -> Result<Database, Error> {
+        let procedures = Arc::new(procedures);
+        let mut replayer = Replayer::new(procedures.clone());
         let given = directory::anchored(config)?;
         let mut config = given.clone();
         if let Some((claim, _)) = &claimed {
@@ -87,7 +91,7 @@ impl Database {
                         (catalog, manifest, None)
                     }
                     Some(found) => {
-                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
+                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, &mut replayer)?;
                         (catalog, recovered.manifest, Some(recovered.report))
                     }
                 };
@@ -97,13 +101,15 @@ impl Database {
             }
         };
 
-        let shared = Arc::new(Shared::new(config, store, catalog, log));
+        let shared = Arc::new(Shared::new(config, store, catalog, log, procedures.clone()));
         let retention = Arc::new(Retention::new(files));
         let stop_log = |_: &Error| drop(shared.log.close());
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
         let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
         let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
-        Ok(Database::of(given, shared, ticker, checkpoints, retention, report))
+        let database = Database::of(given, shared, ticker, checkpoints, retention, report);
+        database.define_registered(&procedures)?;
+        Ok(database)
     }
 }
 
@@ -157,7 +163,7 @@ fn recover(
     found: Manifest,
     store: &Store,
     catalog: Catalog,
-    replayer: &mut dyn CommandReplayer,
+    replayer: &mut Replayer,
 ) -> Result<(Catalog, Recovered), Error> {
     let mut recovered = recovery::run(config, claim, found, store)?;
     store.epochs().resume_at(faults::first_epoch(recovered.manifest.current.epoch_floor));

@@ -11,7 +11,7 @@ use osier_memory::{LeafScan, Observed, Pin, ScanFrom, Version};
 
 use super::{faults, indexes, workers};
 use crate::catalog::Catalog;
-use crate::catalog::procedure::{Procedure, ProcedureVersion};
+use crate::catalog::procedure::{Procedure, VersionKey};
 use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::config::Config;
 use crate::error::Error;
@@ -76,13 +76,13 @@ impl Catalog {
 
     fn open_all_procedures(&self, pin: &Pin<'_>) -> Result<(), Error> {
         for_each_row(&self.system.procedures, pin, |row, version| {
-            let (name, current) = ProcedureVersion::of_current(row);
+            let (name, current) = VersionKey::of_current(row);
             self.take_procedure_id(current.id);
             self.open_procedures.publish(Procedure::new(name, current, Some(version.stamp())));
             Ok(())
         })?;
         for_each_row(&self.system.procedure_versions, pin, |row, _| {
-            self.take_procedure_id(ProcedureVersion::of_version(row).id);
+            self.take_procedure_id(VersionKey::of_version(row).id);
             Ok(())
         })
     }

@@ -61,7 +61,7 @@ use std::sync::Arc;
 
 #[cfg_attr(not(test), expect(unused_imports, reason = "stored procedures make it"))]
 pub(crate) use ordered::CommandError;
-pub(crate) use ordered::{CommandReplayer, NoProcedures};
+pub(crate) use ordered::CommandReplayer;
 
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
 pub use report::RecoveryReport;

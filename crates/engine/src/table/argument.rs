@@ -3,8 +3,8 @@
 //! Invariant: an array holds values and no arrays. Its elements may be of different kinds; what a procedure takes is its
 //! own business.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 use super::Value;
 
@@ -14,7 +14,7 @@ pub enum Argument<'a> {
     /// One value.
     Scalar(Value<'a>),
     /// Any number of values, in their order.
-    Array(Cow<'a, [Value<'a>]>),
+    Array(Vec<Value<'a>>),
 }
 
 impl<'a> Argument<'a> {
@@ -41,6 +41,45 @@ impl<'a, T: Into<Value<'a>>> From<T> for Argument<'a> {
     }
 }
 
+impl<'a> From<Vec<Value<'a>>> for Argument<'a> {
+    fn from(elements: Vec<Value<'a>>) -> Argument<'a> {
+        Argument::Array(elements)
+    }
+}
+
+/// The arguments of a call: those that were given, or others that were made of them. As a `Cow`, which does not do here because it
+/// fixes the lifetime of what it holds.
+#[derive(Clone, Debug)]
+pub enum Arguments<'a> {
+    /// As they were given.
+    Given(&'a [Argument<'a>]),
+    /// Made for the call.
+    Made(Vec<Argument<'a>>),
+}
+
+impl<'a> Deref for Arguments<'a> {
+    type Target = [Argument<'a>];
+
+    fn deref(&self) -> &[Argument<'a>] {
+        match self {
+            Arguments::Given(arguments) => arguments,
+            Arguments::Made(arguments) => arguments,
+        }
+    }
+}
+
+impl PartialEq for Arguments<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<'a> From<Vec<Argument<'a>>> for Arguments<'a> {
+    fn from(arguments: Vec<Argument<'a>>) -> Arguments<'a> {
+        Arguments::Made(arguments)
+    }
+}
+
 /// Shows an array as `{1, 2}`.
 impl fmt::Display for Argument<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,9 +103,9 @@ mod tests {
     #[test]
     fn arguments_are_shown_as_sql_shows_them() {
         let elements = [Value::Int(1), Value::Null, Value::Text("it's")];
-        let argument = Argument::Array(Cow::Borrowed(&elements));
+        let argument = Argument::Array(elements.to_vec());
         assert_eq!(argument.to_string(), "{1, NULL, 'it''s'}");
-        assert_eq!(Argument::Array(Cow::Borrowed(&[])).to_string(), "{}");
+        assert_eq!(Argument::Array(Vec::new()).to_string(), "{}");
         assert_eq!(Argument::from(true).to_string(), "true");
         assert_eq!((argument.array().map(<[_]>::len), argument.scalar()), (Some(3), None));
     }

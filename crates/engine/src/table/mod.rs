@@ -19,7 +19,7 @@ mod schema_codec;
 pub(crate) mod store;
 mod value;
 
-pub use argument::Argument;
+pub use argument::{Argument, Arguments};
 pub use bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
 pub use datum::Datum;
 pub use error::SchemaError;

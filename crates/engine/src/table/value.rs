@@ -80,6 +80,11 @@ impl Type {
         if fits { Ok(()) } else { Err(Refusal::Range) }
     }
 
+    /// Whether the type takes `value`, which is not NULL.
+    pub(crate) fn takes(self, value: Value<'_>) -> bool {
+        self.admit(value).is_ok()
+    }
+
     /// Writes a value of this type as SQL would show it.
     pub(super) fn show(self, value: Value<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, value) {

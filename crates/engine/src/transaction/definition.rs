@@ -22,7 +22,7 @@ use crate::catalog::{RESERVED_PREFIX, TableRow};
 use crate::concurrency::write_set::TreeRef;
 use crate::concurrency::{ConcurrencyControl, with_scheme};
 use crate::error::{Error, TransactionError};
-use crate::ids::TableId;
+use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
 use crate::table::{KeyRange, Schema, Table, Value};
 use crate::transaction::shared::Shared;
@@ -50,7 +50,7 @@ pub(super) enum Definition {
 enum Subject {
     Table(TableId),
     Sequence(i64),
-    Procedure(i64),
+    Procedure(ProcedureId),
 }
 
 impl Definition {

@@ -20,7 +20,6 @@ pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
 mod parts;
 mod payload;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the procedures, which are not there yet"))]
 mod procedure;
 #[cfg(test)]
 mod procedure_tests;
@@ -34,6 +33,7 @@ mod session;
 pub(crate) mod shared;
 pub(crate) mod ticker;
 
+use std::any::Any;
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -42,7 +42,6 @@ use std::sync::atomic::{Ordering, fence};
 use osier_memory::{LeafScan, Pin, Record};
 
 pub use access::Changes;
-pub(crate) use access::RowForWrite;
 use counters::SessionCounters;
 pub(crate) use counters::Totals;
 pub(crate) use definition::{duplicate_entry, index_entry};
@@ -56,7 +55,7 @@ use crate::catalog::Catalog;
 use crate::catalog::handles::DefinitionHandle;
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
-use crate::config::Logged;
+use crate::config::{Config, Logged};
 use crate::error::{Error, LogError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::CommitLog;
@@ -123,6 +122,8 @@ pub(crate) struct TransactionState {
     known_durable: Stamp,
     /// Those of scans that are over, for their memory.
     leaf_scans: Vec<LeafScan<Record>>,
+    /// What is kept for calls of procedures, which this floor does not know.
+    workspace: Option<Box<dyn Any + Send>>,
     purges: VecDeque<Purge>,
     /// How many of them the last transaction has added.
     purges_noted: usize,
@@ -204,7 +205,6 @@ impl<'s> Transaction<'s> {
     /// As [`Transaction::commit`], of what a stored procedure did. Where the database logs commands, the log gets `command` in place
     /// of what was written, together with the hash of that, if it is to be `with_hash`. Where the transaction has changed
     /// definitions, and where the command would not fit in one record, it gets what was written.
-    #[cfg_attr(not(test), expect(dead_code, reason = "stored procedures commit by it"))]
     pub(crate) fn commit_command(self, command: Command<'_>, with_hash: bool) -> Result<Receipt, Error> {
         let hash = with_hash.then(|| self.write_hash());
         self.commit_as(Some(&Command { hash, ..command }))
@@ -234,6 +234,31 @@ impl<'s> Transaction<'s> {
         self.roll_back();
         self.state().counters.aborted();
         self.finish(None)
+    }
+
+    /// Gives the transaction up for an error that its caller is told: what it observed holds and is durable when this returns.
+    pub(crate) fn give_up(self) -> Result<(), Error> {
+        self.abort().and_then(|observed| wait_until_durable(&observed))
+    }
+
+    /// Takes what the session keeps for calls of procedures.
+    pub(crate) fn take_workspace<W: Any + Send + Default>(&self) -> Box<W> {
+        self.state().take_workspace()
+    }
+
+    /// Gives it back.
+    pub(crate) fn keep_workspace<W: Any + Send>(&self, workspace: Box<W>) {
+        self.state().workspace = Some(workspace);
+    }
+
+    /// The settings of the database.
+    pub(crate) fn config(&self) -> &'s Config {
+        &self.shared.config
+    }
+
+    /// What was registered when the database was opened.
+    pub(crate) fn registered<R: Any>(&self) -> &'s R {
+        self.shared.registered.downcast_ref().expect("the one kind of registry")
     }
 
     /// Gives the transaction up because its writes are beyond a limit, which may follow from what it read.
@@ -392,6 +417,12 @@ impl TransactionState {
         with_scheme!(scheme, control => writes.records_since(mark).for_each(|record| control.discarded(pin, record)));
     }
 
+    /// Takes what is kept for calls of procedures.
+    fn take_workspace<W: Any + Send + Default>(&mut self) -> Box<W> {
+        let kept = self.workspace.take();
+        kept.map_or_else(Box::default, |kept| kept.downcast().expect("the one kind of workspace"))
+    }
+
     /// The state of a new session, with the purges that an earlier one left behind.
     fn new(scheme: Scheme, purges: Vec<Purge>, counters: SessionCounters) -> TransactionState {
         TransactionState {
@@ -409,6 +440,7 @@ impl TransactionState {
             savepoints_made: 0,
             known_durable: Stamp::ZERO,
             leaf_scans: Vec::new(),
+            workspace: None,
             purges: purges.into(),
             purges_noted: 0,
             counters,

@@ -12,14 +12,15 @@ use osier_memory::sync::Backoff;
 use super::definition::{Definition, refuse_reserved};
 use super::{Transaction, TransactionState};
 use crate::catalog::handles::{DefinitionHandle, Handle};
-use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind, ProcedureVersion};
+use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::concurrency::write_set::TreeRef;
 use crate::error::{Error, TransactionError};
+use crate::ids::ProcedureId;
 use crate::table::{SchemaError, Table, Value};
 
 impl Transaction<'_> {
     /// An id for a procedure that is created. It is lost where the transaction does not commit.
-    pub(crate) fn next_procedure_id(&self) -> i64 {
+    pub(crate) fn next_procedure_id(&self) -> ProcedureId {
         self.shared.catalog.next_procedure_id()
     }
 
@@ -31,7 +32,7 @@ impl Transaction<'_> {
     pub(crate) fn write_procedure(
         &self,
         name: &str,
-        of: ProcedureVersion,
+        of: VersionKey,
         kind: ProcedureKind,
         definition: &[u8],
     ) -> Result<Procedure, Error> {
@@ -54,7 +55,7 @@ impl Transaction<'_> {
     }
 
     /// Removes the procedure of this name; `false` where there is none. Its versions stay.
-    pub(crate) fn drop_procedure(&self, name: &str) -> Result<bool, Error> {
+    pub(crate) fn erase_procedure(&self, name: &str) -> Result<bool, Error> {
         let system = &self.shared.catalog.system.procedures;
         let dropped = self.write_catalog(system, |state, tree_ref| {
             let Some(procedure) = self.current_procedure(state, name)? else { return Ok(None) };
@@ -88,7 +89,7 @@ impl Transaction<'_> {
     }
 
     /// The definition of any version that there ever was.
-    pub(crate) fn procedure_version(&self, of: ProcedureVersion) -> Result<Option<ProcedureDefinition>, Error> {
+    pub(crate) fn procedure_version(&self, of: VersionKey) -> Result<Option<ProcedureDefinition>, Error> {
         let row = self.get(&self.shared.catalog.system.procedure_versions, &of.key())?;
         Ok(row.map(|row| ProcedureDefinition::of(&row)).transpose()?)
     }

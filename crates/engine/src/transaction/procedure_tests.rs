@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::catalog::procedure::{ProcedureKind, ProcedureVersion};
+use crate::catalog::procedure::{ProcedureKind, VersionKey};
 use crate::config::Config;
 use crate::database::Database;
 use crate::error::{Error, TransactionError};
+use crate::ids::{ProcedureId, ProcedureVersion};
 use crate::table::{KeyRange, Schema, Table, Type, Value};
 use crate::transaction::Transaction;
 
@@ -34,7 +35,7 @@ impl World {
     }
 
     /// Writes the next version of procedure `p`, created where there is none.
-    fn replace(&self, definition: &[u8]) -> ProcedureVersion {
+    fn replace(&self, definition: &[u8]) -> VersionKey {
         self.db.run(|tx| replace(tx, definition)).expect("a procedure").0
     }
 
@@ -45,13 +46,13 @@ impl World {
     }
 }
 
-fn replace(tx: &Transaction<'_>, definition: &[u8]) -> Result<ProcedureVersion, Error> {
+fn replace(tx: &Transaction<'_>, definition: &[u8]) -> Result<VersionKey, Error> {
     let of = match tx.procedure_definition("p")? {
         Some((current, _)) => {
-            let ProcedureVersion { id, version } = current.version();
-            ProcedureVersion { id, version: version + 1 }
+            let VersionKey { id, version } = current.version();
+            VersionKey { id, version: ProcedureVersion(version.0 + 1) }
         }
-        None => ProcedureVersion { id: tx.next_procedure_id(), version: 1 },
+        None => VersionKey { id: tx.next_procedure_id(), version: ProcedureVersion(1) },
     };
     tx.write_procedure("p", of, ProcedureKind::Declared, definition)?;
     Ok(of)
@@ -65,7 +66,7 @@ fn current(tx: &Transaction<'_>) -> Result<Option<Vec<u8>>, Error> {
 fn every_version_is_kept_and_the_last_one_counts() {
     let world = World::new("versions");
     let (one, two) = (world.replace(b"one"), world.replace(b"two"));
-    assert_eq!((one.id, two.version), (two.id, 2));
+    assert_eq!((one.id, two.version), (two.id, ProcedureVersion(2)));
     let world = world.reopened();
     let ((), _) = world
         .db
@@ -73,8 +74,8 @@ fn every_version_is_kept_and_the_last_one_counts() {
             assert_eq!(current(tx)?, Some(b"two".to_vec()));
             let first = tx.procedure_version(one)?.expect("the first version");
             assert_eq!((first.kind, &first.definition[..]), (ProcedureKind::Declared, &b"one"[..]));
-            assert_eq!(tx.procedure_version(ProcedureVersion { version: 3, ..one })?, None);
-            assert!(tx.drop_procedure("p")? && !tx.drop_procedure("p")?);
+            assert_eq!(tx.procedure_version(VersionKey { version: ProcedureVersion(3), ..one })?, None);
+            assert!(tx.erase_procedure("p")? && !tx.erase_procedure("p")?);
             assert_eq!(current(tx)?, None);
             assert!(tx.procedure_version(two)?.is_some(), "versions stay");
             Ok(())
@@ -136,7 +137,7 @@ fn a_transaction_sees_its_own_versions() {
 #[test]
 fn names_of_the_catalog_are_refused() {
     let world = World::new("reserved");
-    let of = ProcedureVersion { id: 1, version: 1 };
+    let of = VersionKey { id: ProcedureId(1), version: ProcedureVersion(1) };
     let error = world.db.run(|tx| tx.write_procedure("osier_p", of, ProcedureKind::Opaque, b"").map(drop));
     assert!(matches!(error, Err(Error::Transaction(TransactionError::ReservedName { .. }))), "{error:?}");
     let rows = world

@@ -21,8 +21,9 @@ use super::access::Content;
 use super::definition::Definition;
 use super::{Transaction, TransactionState};
 use crate::catalog::handles::Handle;
-use crate::catalog::procedure::{Procedure, ProcedureVersion};
-use crate::catalog::{PROCEDURES, TABLES, TableRow};
+use crate::catalog::procedure::{Procedure, VersionKey};
+use crate::catalog::sequence::{Sequence, SequenceRow};
+use crate::catalog::{PROCEDURES, SEQUENCES, TABLES, TableRow};
 use crate::concurrency::write_set::{TreeRef, Write};
 use crate::error::Error;
 use crate::ids::{Stamp, TableId};
@@ -118,7 +119,7 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         let new = state.writes.find(record).and_then(|write| write.pending.as_ref());
         let current = |bytes: &[u8]| {
             let row = catalog.rows.row(bytes);
-            let (name, of) = ProcedureVersion::of_current(&row);
+            let (name, of) = VersionKey::of_current(&row);
             Procedure::new(name, of, None)
         };
         let definition = match (new.map(|row| current(row.bytes())), old.as_deref().map(current)) {
@@ -162,6 +163,9 @@ impl<'t, 's> ValuesReplay<'t, 's> {
         let Some(table) = &self.tables[at].1 else { return Ok(()) };
         let tree_ref = tx.touch(state, table)?;
         let Some(Made { record, old, new }) = tx.replay_row(state, table, tree_ref, write)? else { return Ok(()) };
+        if write.table == SEQUENCES {
+            tx.follow_sequence(state, table, record, old.as_deref());
+        }
         if table.indexes.is_empty() {
             return Ok(());
         }
@@ -283,6 +287,23 @@ impl Transaction<'_> {
         let old = old.map(|old| old.bytes().into());
         self.put(state, Write { birth, is_placeholder, ..Write::new(record, tree_ref, Some(version)) })?;
         Ok(Some(Made { record, old, new }))
+    }
+
+    /// Opens or forgets the sequence whose row was made again. Nobody else is at work: it need not wait for the commit.
+    fn follow_sequence(&self, state: &TransactionState, table: &Table, record: Held<Record>, old: Option<&[u8]>) {
+        let open = |bytes: &[u8]| {
+            let row = table.rows.row(bytes);
+            Sequence::new(SequenceRow::name(&row), SequenceRow::of(&row).id, Some(Stamp::ZERO))
+        };
+        let sequences = &self.shared.catalog.open_sequences;
+        let new = state.writes.find(record).and_then(|write| write.pending.as_ref());
+        match (new.map(|row| open(row.bytes())), old.map(open)) {
+            (Some(sequence), _) if sequences.find(sequence.name(), |known| known.id() == sequence.id()).is_none() => {
+                sequences.publish(sequence);
+            }
+            (None, Some(gone)) => sequences.withdraw(&gone),
+            _ => {}
+        }
     }
 
     fn version_of(&self, row: &[u8]) -> VersionBox {

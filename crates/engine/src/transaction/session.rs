@@ -2,13 +2,14 @@
 //!
 //! Invariant: a session is bound to one log stream for its life; sessions are dealt to the streams in turn.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
 use osier_memory::Participant;
 
 use super::purge::purge_all;
-use super::{Transaction, TransactionOptions, TransactionState, wait_until_durable};
+use super::{Transaction, TransactionOptions, TransactionState};
 use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
 use crate::log::acknowledge::{Receipt, ReceiptSource};
@@ -89,23 +90,39 @@ impl Session {
         options: TransactionOptions,
         mut body: impl FnMut(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<(T, Receipt), E> {
+        self.attempts(options, |transaction| match body(&transaction) {
+            Ok(value) => transaction.commit().map(|receipt| Ok((value, receipt))),
+            Err(error) => transaction.give_up().map(|()| Err(error)),
+        })
+    }
+
+    /// Makes attempts until one does not end with a conflict. An attempt ends its transaction: it commits it, or gives it up and
+    /// returns why.
+    pub(crate) fn attempts<T, E: From<Error>>(
+        &mut self,
+        options: TransactionOptions,
+        mut attempt: impl FnMut(Transaction<'_>) -> Result<Result<T, E>, Error>,
+    ) -> Result<T, E> {
         let attempts = self.shared.config.conflict_retries_max.saturating_add(1);
-        for attempt in 0..attempts {
-            pause(&self.shared, attempt);
-            let transaction = self.begin_with(options);
-            let outcome = match body(&transaction) {
-                Ok(value) => transaction.commit().map(|receipt| Ok((value, receipt))),
-                Err(error) => {
-                    transaction.abort().and_then(|observed| wait_until_durable(&observed)).map(|()| Err(error))
-                }
-            };
-            match outcome {
+        for number in 0..attempts {
+            pause(&self.shared, number);
+            match attempt(self.begin_with(options)) {
                 Ok(result) => return result,
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Err(Error::from(TransactionError::RetriesExhausted { attempts }).into())
+    }
+
+    /// Takes what is kept for calls of procedures.
+    pub(crate) fn take_workspace<W: Any + Send + Default>(&mut self) -> Box<W> {
+        self.state.take_workspace()
+    }
+
+    /// Gives it back.
+    pub(crate) fn keep_workspace<W: Any + Send>(&mut self, workspace: Box<W>) {
+        self.state.workspace = Some(workspace);
     }
 
     /// Removes every key that has no row any more. Nothing else may be at work, and nothing may depend on an earlier stamp than

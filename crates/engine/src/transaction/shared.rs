@@ -1,5 +1,7 @@
 //! What the sessions of an open database share, and what its checkpointer, its ticker and its backups work with.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use osier_memory::Snapshots;
@@ -24,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) log: CommitLog,
     pub(crate) counters: Counters,
+    /// What was registered for calls of procedures, which this floor does not know.
+    pub(crate) registered: Arc<dyn Any + Send + Sync>,
     next_stream: AtomicU32,
     /// How many sessions there are.
     sessions: AtomicUsize,
@@ -42,8 +46,15 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Returns the shared state of a database that nobody uses yet.
-    pub(crate) fn new(config: Config, store: Store, catalog: Catalog, log: CommitLog) -> Shared {
+    pub(crate) fn new(
+        config: Config,
+        store: Store,
+        catalog: Catalog,
+        log: CommitLog,
+        registered: Arc<dyn Any + Send + Sync>,
+    ) -> Shared {
         Shared {
+            registered,
             counters: Counters::default(),
             next_stream: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),

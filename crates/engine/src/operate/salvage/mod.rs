@@ -34,6 +34,7 @@ pub use report::{LostRows, RowName, SalvageReport, SalvagedTable};
 pub(in crate::operate) use sound::next_batch;
 pub(in crate::operate) use unnamed::Unnamed;
 
+use crate::call::Replayer;
 use crate::checkpoint::files;
 use crate::checkpoint::loader::PartReader;
 use crate::config::{CheckpointKind, Config, Create};
@@ -41,7 +42,6 @@ use crate::directory::DirectoryError;
 use crate::directory::manifest::Manifest;
 use crate::error::{Error, SalvageError};
 use crate::ids::Stamp;
-use crate::recovery::NoProcedures;
 use crate::recovery::verify::verify_locked;
 use crate::table::store::Store;
 use crate::{directory, recovery};
@@ -74,7 +74,7 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
         rows::read(damaged, &store, &mut report)?;
     } else {
         let manifest = provable(damaged, &mut report)?;
-        let recovered = recovery::load(damaged, &manifest, &store, &mut NoProcedures)?;
+        let recovered = recovery::load(damaged, &manifest, &store, &mut Replayer::default())?;
         (report.records, report.replayed) = (recovered.records, recovered.replayed);
         report.checkpoint = manifest.checkpoints.last().map(|entry| entry.number);
     }

@@ -103,7 +103,7 @@ struct Procedure {
     tries: u16,
     scans: u16,
     /// Of the statement that is being compiled.
-    number: u32,
+    number: usize,
 }
 
 /// Where a procedure that is called leaves its results.

@@ -7,7 +7,6 @@ use crate::procedure::code::{
 };
 use crate::procedure::expression::Expression;
 use crate::procedure::program::{Catch, DataType, Field, Range, Results, Statement, StatementKind};
-use crate::procedure::form::place;
 use crate::table::Type;
 
 /// A target that is not known yet.
@@ -32,7 +31,7 @@ impl Compiler<'_> {
 
     fn statement(&mut self, statement: &Statement) -> Compiled<()> {
         self.procedure().number += 1;
-        let place = place(statement, self.procedure().number);
+        let place = statement.place(self.procedure().number);
         self.places.push(match &*self.procedures {
             [_] => place,
             called => format!("{} of `{}`", place, called[called.len() - 1].name),

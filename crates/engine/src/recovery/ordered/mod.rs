@@ -24,7 +24,7 @@ mod replayer;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use replayer::{CommandError, CommandReplayer, NoProcedures};
+pub(crate) use replayer::{CommandError, CommandReplayer};
 
 use super::RecoveryPhase;
 use super::base::Base;
@@ -105,7 +105,7 @@ pub(super) fn replay(
 ) -> Result<(Catalog, Replayed), Error> {
     let stamp = Arc::new(ReplayedStamp::default());
     let commit_log = CommitLog::replaying(&stamp);
-    let shared = Arc::new(Shared::new(unlimited(config), store.clone(), catalog, commit_log));
+    let shared = Arc::new(Shared::new(unlimited(config), store.clone(), catalog, commit_log, replayer.registered()));
     let mut session = Session::new(shared.clone())?;
     let mut merge = Merge::new(log.scan.clone(), &log.verdicts);
     let (mut replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
@@ -129,7 +129,7 @@ pub(super) fn replay(
     }
     assert_eq!(replayed.transactions, log.transactions, "the passes over the log find the same transactions");
     report(&progress, replayed.transactions, log);
-    // Procedures follow their rows, because commands call them; the sequences are wanted only now.
+    // With the stamps of their rows, which nobody needed until now.
     shared.catalog.reopen_sequences(store)?;
     session.purge_all();
     drop(session);
@@ -150,6 +150,7 @@ fn unlimited(config: &Config) -> Config {
     (config.protocol, config.streams, config.logged) = (Protocol::None, 1, Logged::Values);
     (config.memory_limit, config.transaction_bytes_max, config.transaction_writes_max) = (0, usize::MAX, usize::MAX);
     (config.key_bytes_max, config.row_bytes_max) = (usize::MAX, usize::MAX);
+    (config.procedure_steps_max, config.procedure_bytes_max) = (u64::MAX, usize::MAX);
     config
 }
 
@@ -237,6 +238,7 @@ fn run_command(
     match replayer.replay(&transaction, command) {
         Ok(()) => {}
         Err(CommandError::Missing) => return Err(Refusal::Missing { stamp, procedure, version }),
+        Err(CommandError::Diverged(what)) => return Err(diverged(what).into()),
         Err(CommandError::Failed(error)) => return Err(diverged(format!("it failed: {error}")).into()),
     }
     if transaction.has_defined() {

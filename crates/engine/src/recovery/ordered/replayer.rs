@@ -1,12 +1,21 @@
 //! What runs a procedure again that a command names: given to recovery by whoever opens the database, because recovery knows no
 //! procedures.
 
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::call::{NotReplayed, Procedures, Replayer};
 use crate::error::Error;
 use crate::log::format::payload::command::Command;
 use crate::transaction::Transaction;
 
 /// Runs procedures again.
 pub(crate) trait CommandReplayer {
+    /// Returns what transactions are to find registered.
+    fn registered(&self) -> Arc<dyn Any + Send + Sync> {
+        Arc::new(Procedures::new())
+    }
+
     /// Does in `transaction` what `command` did, by nothing but its arguments, what it drew, and what the transaction reads. It
     /// does not commit. The tables, and so the procedures among them, are as they were before the command.
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError>;
@@ -18,17 +27,25 @@ pub(crate) enum CommandError {
     /// There is no such procedure, or not in this version.
     #[error("there is no such procedure")]
     Missing,
+    /// It does something else than before.
+    #[error("{0}")]
+    Diverged(String),
     /// It failed: only what has committed is in the log, so that it should not.
     #[error(transparent)]
     Failed(#[from] Error),
 }
 
-/// Knows no procedure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NoProcedures;
+/// Runs declared procedures, and functions that are registered.
+impl CommandReplayer for Replayer {
+    fn registered(&self) -> Arc<dyn Any + Send + Sync> {
+        self.procedures().clone()
+    }
 
-impl CommandReplayer for NoProcedures {
-    fn replay(&mut self, _transaction: &Transaction<'_>, _command: &Command<'_>) -> Result<(), CommandError> {
-        Err(CommandError::Missing)
+    fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {
+        self.run(transaction, command).map_err(|error| match error {
+            NotReplayed::Missing => CommandError::Missing,
+            NotReplayed::Diverged(what) => CommandError::Diverged(what),
+            NotReplayed::Failed(error) => CommandError::Failed(error),
+        })
     }
 }

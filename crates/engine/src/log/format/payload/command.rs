@@ -13,7 +13,7 @@ use std::fmt;
 use super::PayloadError;
 use crate::ids::{ProcedureId, ProcedureVersion};
 use crate::log::format::varint::{put_varint, split_varint, unzigzag, varint_len, zigzag};
-use crate::table::{Argument, Value};
+use crate::table::{Argument, Arguments, Value};
 
 const TIME: u8 = 1;
 const SEED: u8 = 1 << 1;
@@ -53,7 +53,7 @@ pub struct Command<'a> {
     /// The hash of what it wrote (docs/log-format.md).
     pub hash: Option<u32>,
     /// The arguments.
-    pub arguments: Cow<'a, [Argument<'a>]>,
+    pub arguments: Arguments<'a>,
 }
 
 impl Command<'_> {
@@ -311,10 +311,8 @@ impl<'a> Input<'a> {
         let tag = self.byte()?;
         let (kind, of_elements) = (tag & ((1 << KIND_BITS) - 1), tag >> KIND_BITS);
         match (kind, of_elements) {
-            (ALIKE, FALSE | INT..=TIMESTAMP) => {
-                self.alike(of_elements).map(|elements| Argument::Array(elements.into()))
-            }
-            (MIXED, 0) => self.mixed().map(|elements| Argument::Array(elements.into())),
+            (ALIKE, FALSE | INT..=TIMESTAMP) => self.alike(of_elements).map(|elements| Argument::Array(elements)),
+            (MIXED, 0) => self.mixed().map(|elements| Argument::Array(elements)),
             (kind, 0) => self.value(kind).map(Argument::Scalar),
             _ => Err(UNKNOWN),
         }

@@ -98,7 +98,7 @@ proptest! {
             seed,
             sequence_values: drawn.as_slice().into(),
             hash,
-            arguments: arguments.iter().map(borrowed).collect(),
+            arguments: arguments.iter().map(borrowed).collect::<Vec<_>>().into(),
         };
         let mut bytes = encoded(&command);
         let (length, count) = (bytes.len(), arguments.len() as u32);
@@ -135,10 +135,10 @@ fn bytes_are_as_they_are_documented() {
         ..call(vec![
             Argument::from(5_i64),
             Argument::from("ab"),
-            Argument::Array(Cow::Borrowed(&[Value::Int(1), Value::Int(2)])),
-            Argument::Array(Cow::Borrowed(&[Value::Bool(true), Value::Bool(false)])),
-            Argument::Array(Cow::Borrowed(&mixed)),
-            Argument::Array(Cow::Borrowed(&[])),
+            Argument::Array(vec![Value::Int(1), Value::Int(2)]),
+            Argument::Array(vec![Value::Bool(true), Value::Bool(false)]),
+            Argument::Array(mixed.to_vec()),
+            Argument::Array(vec![]),
         ])
     };
     let mut expected = vec![7, 0xac, 2, 15, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 20, 2, 3, 1, 2, 3, 4];

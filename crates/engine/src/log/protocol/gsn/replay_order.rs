@@ -1,12 +1,13 @@
-//! The order of replay of GSN streams: for values none is needed.
+//! The order of replay of GSN streams: for values none is needed, commands are replayed by GSN and stream.
 //!
 //! GSNs rise per key, absent keys included (P1), as Poplar's SSNs do. By GSN and stream the records are in a serialization order
 //! besides, which values do not need.
 
 use crate::log::protocol::replay_order::ReplayOrder;
 
-/// The last writer of a key has its greatest GSN, in whatever stream.
-pub(super) const ORDER: ReplayOrder = ReplayOrder::PerKey;
+/// The last writer of a key has its greatest GSN, in whatever stream; of two transactions in conflict the one that came first has the
+/// smaller one.
+pub(super) const ORDER: ReplayOrder = ReplayOrder::Total;
 
 #[cfg(test)]
 mod tests {

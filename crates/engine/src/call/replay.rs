@@ -1,0 +1,109 @@
+//! Commands of a log, run again.
+//!
+//! Invariants:
+//! - A command draws what it drew when it ran first, no more and no less.
+//! - It runs the version that it ran then. The order of the log has that version as the current one there, because a transaction
+//!   relies on the definitions that it uses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use super::compiled::{Body, Compiled};
+use super::draws::{Drawn, Source};
+use super::memory::Arena;
+use super::opaque::Procedures;
+use super::run::{checked, run};
+use crate::catalog::procedure::VersionKey;
+use crate::error::{Error, ProcedureError, TransactionError};
+use crate::log::format::payload::command::Command;
+use crate::transaction::Transaction;
+
+/// Why a command did not run again.
+#[derive(Debug)]
+pub(crate) enum NotReplayed {
+    /// There is no such version, or it is a function that is not registered.
+    Missing,
+    /// It does not do what it did.
+    Diverged(String),
+    /// It failed.
+    Failed(Error),
+}
+
+impl From<Error> for NotReplayed {
+    fn from(error: Error) -> NotReplayed {
+        match error {
+            Error::Procedure(ProcedureError::NotRegistered { .. }) => NotReplayed::Missing,
+            error => NotReplayed::Failed(error),
+        }
+    }
+}
+
+/// Runs commands again.
+#[derive(Default)]
+pub(crate) struct Replayer {
+    procedures: Arc<Procedures>,
+    compiled: HashMap<VersionKey, Arc<Compiled>>,
+    memory: Bump,
+}
+
+impl Replayer {
+    /// Returns one that knows the functions that are registered.
+    pub(crate) fn new(procedures: Arc<Procedures>) -> Replayer {
+        Replayer { procedures, ..Replayer::default() }
+    }
+
+    pub(crate) fn procedures(&self) -> &Arc<Procedures> {
+        &self.procedures
+    }
+
+    /// Does in `transaction` what `command` did.
+    pub(crate) fn run(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
+        let begin = transaction.savepoint();
+        match self.run_compiled(transaction, command) {
+            // A table has changed since the procedure was compiled.
+            Err(NotReplayed::Failed(Error::Transaction(TransactionError::TableChanged { .. }))) => {
+                self.compiled.clear();
+                transaction.rollback_to(begin).map_err(Error::from)?;
+                self.run_compiled(transaction, command)
+            }
+            ran => ran,
+        }
+    }
+
+    fn run_compiled(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
+        let compiled = self.compiled(transaction, command)?;
+        let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
+        let arguments = checked(&compiled, &command.arguments, &arena)?;
+        let drawn = Drawn { time: command.time, seed: command.seed, sequence_values: command.sequence_values.to_vec() };
+        let ran = run(transaction, &compiled, &arguments, &arena, Source::Earlier { drawn: &drawn, taken: 0 });
+        let again = ran.map(|(_, drawn)| drawn);
+        drop(arguments);
+        self.memory = arena.into_memory();
+        match again? {
+            again if again == drawn => Ok(()),
+            _ => Err(NotReplayed::Diverged("it does not draw what it drew".to_owned())),
+        }
+    }
+
+    fn compiled(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<Arc<Compiled>, NotReplayed> {
+        let key = VersionKey { id: command.procedure, version: command.version };
+        if let Some(compiled) = self.compiled.get(&key)
+            && compiled.is_current(transaction)?
+        {
+            return Ok(compiled.clone());
+        }
+        let definition = transaction.procedure_version(key)?.ok_or(NotReplayed::Missing)?;
+        let name = &definition.name;
+        let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
+            return Err(NotReplayed::Diverged(format!(
+                "it is no longer the current version of procedure `{name}` there"
+            )));
+        };
+        let body = Body::of(transaction, name, &handle, &definition)?;
+        let compiled = Arc::new(Compiled { handle, body });
+        self.compiled.insert(key, compiled.clone());
+        Ok(compiled)
+    }
+}

@@ -1,0 +1,174 @@
+//! Declared procedures through the public API: what they compute, what they refuse, and that a log of commands brings back what
+//! they did.
+
+use osier::config::Logged;
+use osier::procedure::program::Program;
+use osier::table::{Argument, Datum, Schema, Type, Value};
+use osier::{Config, Database, Error, ProcedureError, Protocol, SequenceOptions};
+
+mod support;
+
+fn home(test: &str) -> std::path::PathBuf {
+    support::directory("procedures", test)
+}
+
+fn accounts(db: &Database) -> osier::Table {
+    let schema = Schema::builder("accounts")
+        .column("id", Type::Int64)
+        .column("owner", Type::Text)
+        .column("balance", Type::Numeric { precision: 12, scale: 2 })
+        .nullable_column("changed", Type::Timestamp)
+        .primary_key(["id"])
+        .index("by_owner", ["owner"]);
+    db.create_table(schema.build().expect("a schema")).expect("a table")
+}
+
+fn program(text: &str) -> Program {
+    Program::parse(text).expect("a program")
+}
+
+const TRANSFER: &str = "
+procedure transfer(source bigint, target bigint, amount numeric(12,2)) returns (remains numeric(12,2)) {
+    update accounts (source) as payer set balance = payer.balance - amount, changed = now() else {
+        abort 'P0002' 'there is no account ' || source;
+    }
+    if payer.balance < amount {
+        abort 'P0001' 'account ' || source || ' has only ' || payer.balance;
+    }
+    update accounts (target) as payee set balance = payee.balance + amount else {
+        abort 'P0002' 'there is no account ' || target;
+    }
+    return payer.balance - amount;
+}";
+
+fn filled(config: Config) -> Database {
+    let db = Database::open(config).expect("a database");
+    let table = accounts(&db);
+    let fill = |tx: &osier::Transaction<'_>| {
+        for id in 1..=10 {
+            let owner = format!("owner {}", id % 3);
+            tx.insert(&table, &[Value::Int(id), Value::Text(&owner), Value::Numeric(100_00), Value::Null])?;
+        }
+        Ok::<_, Error>(())
+    };
+    db.run(fn_mut(fill)).expect("rows").1.wait().expect("durable");
+    db.create_procedure(&program(TRANSFER)).expect("a procedure");
+    db
+}
+
+/// Names the type of a closure.
+fn fn_mut<T>(
+    body: impl FnMut(&osier::Transaction<'_>) -> Result<T, Error>,
+) -> impl FnMut(&osier::Transaction<'_>) -> Result<T, Error> {
+    body
+}
+
+fn state(db: &Database) -> Vec<Vec<Datum>> {
+    let body = |tx: &osier::Transaction<'_>| {
+        let table = tx.table("accounts")?;
+        let rows = tx.scan(&table, osier::table::KeyRange::all())?;
+        rows.map(|row| Ok(row?.values().map(Datum::from).collect())).collect::<Result<Vec<_>, Error>>()
+    };
+    db.run(fn_mut(body)).expect("rows").0
+}
+
+fn commands(home: &std::path::Path, protocol: Protocol) -> Config {
+    let streams = if protocol == Protocol::Serial { 1 } else { 2 };
+    support::config(home, protocol, streams).logged(Logged::Commands).command_hash_interval(1)
+}
+
+#[test]
+fn a_procedure_moves_money_or_says_why_not() {
+    let home = home("1");
+    let db = filled(Config::new(&home));
+    let mut session = db.session().expect("a session");
+    let money = |cents| Argument::from(Value::Numeric(cents));
+    let (output, receipt) = session.call("transfer", &[1.into(), 2.into(), money(30_50)]).expect("a transfer");
+    assert_eq!(output.value("remains"), &Datum::Numeric(69_50));
+    receipt.wait().expect("durable");
+
+    let refused = session.call("transfer", &[1.into(), 2.into(), money(70_00)]).expect_err("too much");
+    assert_eq!(refused.sqlstate(), "P0001");
+    assert!(refused.to_string().starts_with("account 1 has only 69.50 (SQLSTATE P0001"), "{refused}");
+    let refused = session.call("transfer", &[1.into(), 20.into(), money(1)]).expect_err("no such account");
+    assert_eq!(refused.sqlstate(), "P0002");
+    // An integer is as good as a numeric.
+    session.call("transfer", &[2.into(), 1.into(), 5.into()]).expect("a transfer");
+    let balances: Vec<_> = state(&db).into_iter().map(|row| row[2].clone()).take(2).collect();
+    assert_eq!(balances, [Datum::Numeric(74_50), Datum::Numeric(125_50)]);
+}
+
+#[test]
+fn a_wrong_call_is_refused_before_it_begins() {
+    let home = home("2");
+    let db = filled(Config::new(&home));
+    let mut session = db.session().expect("a session");
+    let of = |error: Error| match error {
+        Error::Procedure(error) => error.to_string(),
+        other => panic!("{other}"),
+    };
+    let told = of(session.call("transfer", &[1.into()]).expect_err("too few"));
+    assert_eq!(
+        told,
+        "procedure `transfer`: 1 arguments are given for 3 parameters; it takes (source bigint, target bigint, amount \
+         numeric(12,2))"
+    );
+    let told = of(session.call("transfer", &[1.into(), "two".into(), 3.into()]).expect_err("a text"));
+    assert!(told.contains("argument 2 `target` is text 'two', which bigint does not take"), "{told}");
+    let told = of(session.call("transfers", &[]).expect_err("unknown"));
+    assert_eq!(told, "procedure `transfers` does not exist; check the name, or create it");
+}
+
+#[test]
+fn a_log_of_commands_brings_everything_back() {
+    for protocol in [Protocol::Serial, Protocol::Gsn] {
+        let home = home(&protocol.to_string());
+        let before = {
+            let db = filled(commands(&home, protocol));
+            db.create_sequence(&SequenceOptions::new("numbers")).expect("a sequence");
+            let draws = "
+                procedure open_account(owner text) returns (id bigint, luck double precision) {
+                    let id = 1000 + nextval('numbers');
+                    let luck = random();
+                    insert into accounts (id, owner, balance, changed)
+                        values (id, owner || ' ' || (luck * 1000)::bigint, (luck * 100)::numeric(12,2), now());
+                    return id, luck;
+                }";
+            db.create_procedure(&program(draws)).expect("a procedure");
+            let mut session = db.session().expect("a session");
+            for round in 0..200_i64 {
+                let (from, to) = (round % 10 + 1, (round * 7) % 10 + 1);
+                let _ = session.call("transfer", &[from.into(), to.into(), (round % 5).into()]);
+                if round % 10 == 0 {
+                    session.call("open_account", &["new".into()]).expect("an account");
+                }
+                if round % 25 == 0 {
+                    // Not by a procedure: logged as a value, at its place.
+                    let table = db.table("accounts").expect("the table");
+                    let body = |tx: &osier::Transaction<'_>| {
+                        tx.update(&table, &[Value::Int(1)], &[(table.column("balance")?, Value::Numeric(round * 100))])
+                    };
+                    session.run(fn_mut(body)).expect("an update").1.wait().expect("durable");
+                }
+                if round == 100 {
+                    let replaced =
+                        TRANSFER.replace("payer.balance - amount, changed", "payer.balance - amount - 0, changed");
+                    let replaced = program(&replaced);
+                    db.run(fn_mut(|tx| tx.replace_procedure(&replaced))).expect("replaced").1.wait().expect("durable");
+                }
+            }
+            let before = state(&db);
+            drop(session);
+            db.close().expect("closed");
+            before
+        };
+        assert_eq!(before.len(), 30);
+        let db = Database::open(commands(&home, protocol)).expect("recovered");
+        let report = db.recovery().expect("a report");
+        assert!(report.commands > 100, "{report:?}");
+        assert_eq!(state(&db), before, "{protocol}");
+        let mut session = db.session().expect("a session");
+        let (output, _) = session.call("open_account", &["again".into()]).expect("an account");
+        assert!(output.value("id").int().expect("a number") > 1020, "a number is given once");
+    }
+}
