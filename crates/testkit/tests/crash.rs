@@ -80,6 +80,15 @@ fn transactions_in_parts_survive() {
 }
 
 #[test]
+fn sequences_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Drawing), ..Choices::default() });
+    for what in [What::SequencesCreated, What::SequencesDropped, What::ValuesDrawn, What::UserAborts] {
+        assert!(total.coverage.count(what) > seeds() / 2, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+    assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
+}
+
+#[test]
 fn backups_and_ways_back_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Backup), ..Choices::default() });
     for what in [

@@ -114,7 +114,9 @@ impl Reserver {
             let taken = transaction.reserve(sequence);
             drop(transaction);
             // Of other sessions: this one's next transaction, or another one's, works them off.
-            shared.adopt_purges(self.state.purges.drain(..));
+            if !self.state.purges.is_empty() {
+                shared.adopt_purges(self.state.purges.drain(..));
+            }
             match taken {
                 Err(error) if error.is_conflict() => {}
                 taken => return taken,

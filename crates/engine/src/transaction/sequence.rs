@@ -364,8 +364,10 @@ impl Transaction<'_> {
             let values = row.values(sequence.name());
             let key = system.keys.of_values(&values)?;
             let version = self.encode(system, &values)?;
-            let is_there = self.replace_encoded(state, system, tree_ref, &key, version)?;
-            assert!(is_there, "the transaction has written the row itself");
+            if !self.replace_encoded(state, system, tree_ref, &key, version)? {
+                // Its placeholder was purged: the commit would not get the lock.
+                return Err(state.lose(TransactionError::ROW_CONFLICT).into());
+            }
         }
         Ok(())
     }

@@ -31,6 +31,9 @@ pub enum What {
     TablesDropped,
     IndexesCreated,
     IndexesDropped,
+    SequencesCreated,
+    SequencesDropped,
+    ValuesDrawn,
     Missing,
     Savepoints,
     Rollbacks,
@@ -59,7 +62,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 44] = [
+const ALL: [What; 47] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -79,6 +82,9 @@ const ALL: [What; 44] = [
     What::TablesDropped,
     What::IndexesCreated,
     What::IndexesDropped,
+    What::SequencesCreated,
+    What::SequencesDropped,
+    What::ValuesDrawn,
     What::Missing,
     What::Savepoints,
     What::Rollbacks,
@@ -161,6 +167,9 @@ impl Coverage {
             Operation::DropIndex(..) => What::IndexesDropped,
             Operation::Delete(..) => What::Deletes,
             Operation::DeleteBlind(..) => What::BlindDeletes,
+            Operation::CreateSequence(_) => What::SequencesCreated,
+            Operation::DropSequence => What::SequencesDropped,
+            Operation::NextValue => What::ValuesDrawn,
             Operation::Savepoint => What::Savepoints,
             Operation::RollbackTo(_) => What::Rollbacks,
         });

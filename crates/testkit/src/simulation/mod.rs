@@ -21,6 +21,7 @@ pub mod oracle;
 mod oracle_tests;
 pub mod plan;
 mod run;
+mod sequences;
 mod session;
 mod tables;
 mod until;

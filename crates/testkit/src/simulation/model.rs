@@ -5,11 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet, Bound};
 
 use super::operation::{IndexName, Key, Operation, Outcome, Range, Row, TableName, appended, increment};
+use super::sequences::SequenceModel;
 
-/// The tables that there are.
+/// The tables that there are, and the sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     tables: BTreeMap<TableName, TableModel>,
+    /// If there is one.
+    pub sequence: Option<SequenceModel>,
 }
 
 /// One table.
@@ -35,17 +38,24 @@ pub struct Execution<'m> {
 enum Undo {
     Row(TableName, Key, Option<Row>),
     Table(TableName, Option<TableModel>),
+    Sequence(Option<SequenceModel>),
 }
 
 impl Default for Model {
     /// Without a row.
     fn default() -> Model {
         let indexed = TableModel { indexes: [IndexName::Codes, IndexName::Teams].into(), ..TableModel::default() };
-        Model { tables: [(TableName::Plain, TableModel::default()), (TableName::Indexed, indexed)].into() }
+        let tables = [(TableName::Plain, TableModel::default()), (TableName::Indexed, indexed)].into();
+        Model { tables, sequence: None }
     }
 }
 
 impl Model {
+    /// Without a row, with a sequence where there is one.
+    pub fn with(sequence: Option<SequenceModel>) -> Model {
+        Model { sequence, ..Model::default() }
+    }
+
     /// The tables.
     pub fn tables(&self) -> impl Iterator<Item = (TableName, &TableModel)> {
         self.tables.iter().map(|(&name, table)| (name, table))
@@ -104,8 +114,20 @@ impl Execution<'_> {
         self.undo.clear();
     }
 
+    /// Does one operation, of which a transaction of this session has seen the outcome: of several that may be it is the one that
+    /// counts. Returns what it may be.
+    pub fn follow(&mut self, operation: &Operation, seen: &Outcome, session: usize) -> Outcome {
+        match (operation, seen, &mut self.model.sequence) {
+            (Operation::NextValue, Outcome::Value(Some(value)), Some(sequence)) => sequence.give(*value, session),
+            _ => self.apply(operation),
+        }
+    }
+
     /// Does one operation.
     pub fn apply(&mut self, operation: &Operation) -> Outcome {
+        if operation.is_of_sequence() {
+            return self.apply_to_sequence(operation);
+        }
         let Some(name) = operation.table() else { return self.mark(operation) };
         let table = match (self.model.tables.get(&name), operation) {
             (None, Operation::CreateTable(_)) => return self.define(name, Some(TableModel::default())),
@@ -145,6 +167,20 @@ impl Execution<'_> {
             }
             write => self.write(write),
         }
+    }
+
+    fn apply_to_sequence(&mut self, operation: &Operation) -> Outcome {
+        let after = match (operation, &self.model.sequence) {
+            (Operation::CreateSequence(_), None) => Some(SequenceModel::default()),
+            (Operation::CreateSequence(_), Some(_)) => return Outcome::Duplicate,
+            (_, None) => return Outcome::Missing,
+            (Operation::DropSequence, Some(_)) => None,
+            // Which value is the engine's choice.
+            (_, Some(_)) => return Outcome::Value(None),
+        };
+        let before = std::mem::replace(&mut self.model.sequence, after);
+        self.undo.push(Undo::Sequence(before));
+        Outcome::Done
     }
 
     fn mark(&mut self, operation: &Operation) -> Outcome {
@@ -238,6 +274,7 @@ impl Execution<'_> {
                 Undo::Row(table, key, before) => drop(self.model.put(table, key, before)),
                 Undo::Table(name, Some(before)) => drop(self.model.tables.insert(name, before)),
                 Undo::Table(name, None) => drop(self.model.tables.remove(&name)),
+                Undo::Sequence(before) => self.model.sequence = before,
             }
         }
     }

@@ -190,6 +190,12 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Defining),
     case(Mutation::TableIdReused, "ids of tables that are gone are given again", "an id is one table's for ever")
         .profile(Profile::Defining),
+    case(
+        Mutation::ReservationIgnored,
+        "who uses a value does not depend on its reservation",
+        "no value is given twice",
+    )
+    .profile(Profile::Drawing),
     case(Mutation::DefinitionUnchecked, "commits do not ask whether definitions still hold", "serializability: DDL")
         .profile(Profile::Defining),
     // Dependencies.

@@ -130,6 +130,12 @@ pub enum Operation {
     CreateIndex(TableName, IndexName),
     /// Removes an index.
     DropIndex(TableName, IndexName),
+    /// Creates the sequence, of which a session reserves so many values at once.
+    CreateSequence(i64),
+    /// Removes it.
+    DropSequence,
+    /// Draws a value of it.
+    NextValue,
     /// Marks a point to roll back to.
     Savepoint,
     /// Undoes every write since the savepoint that was set when this many were open; later ones are gone.
@@ -147,9 +153,12 @@ pub enum Outcome {
     Row(Option<(Key, Row)>),
     /// Rows in the order of the scan.
     Rows(Vec<(Key, Row)>),
-    /// A duplicate of the primary key, in a unique index or of a table's or an index's name; the statement did nothing.
+    /// A value of the sequence, or in the model that there is none that may be given.
+    Value(Option<i64>),
+    /// A duplicate of the primary key, in a unique index or of the name of a table, an index or a sequence; the statement did
+    /// nothing.
     Duplicate,
-    /// There is no such table, or no such index.
+    /// There is no such table, no such index, or no sequence.
     Missing,
 }
 
@@ -174,14 +183,24 @@ impl Operation {
             | Operation::CreateIndex(table, _)
             | Operation::DropIndex(table, _) => Some(*table),
             Operation::GetByCode(_) => Some(TableName::Indexed),
-            Operation::Savepoint | Operation::RollbackTo(_) => None,
+            Operation::CreateSequence(_)
+            | Operation::DropSequence
+            | Operation::NextValue
+            | Operation::Savepoint
+            | Operation::RollbackTo(_) => None,
         }
     }
 
-    /// Whether it only reads, if it does anything.
+    /// Whether it writes nothing, if it does anything. A value of a sequence is reserved beside the transaction.
     pub fn is_read(&self) -> bool {
-        use Operation::{Get, GetByCode, RollbackTo, Savepoint, Scan, ScanCodes, ScanTeams};
-        matches!(self, Get(..) | Scan(..) | GetByCode(_) | ScanCodes(..) | ScanTeams(..) | Savepoint | RollbackTo(_))
+        use Operation::{Get, GetByCode, NextValue, RollbackTo, Savepoint, Scan, ScanCodes, ScanTeams};
+        let is_of_rows = matches!(self, Get(..) | Scan(..) | GetByCode(_) | ScanCodes(..) | ScanTeams(..));
+        is_of_rows || matches!(self, NextValue | Savepoint | RollbackTo(_))
+    }
+
+    /// Whether it is of the sequence.
+    pub fn is_of_sequence(&self) -> bool {
+        matches!(self, Operation::CreateSequence(_) | Operation::DropSequence | Operation::NextValue)
     }
 }
 

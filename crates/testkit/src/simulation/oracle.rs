@@ -34,6 +34,8 @@ pub enum End {
 pub struct Finished {
     /// Its marker.
     pub id: TransactionId,
+    /// Which session's it was.
+    pub session: usize,
     /// What it did and saw, in order.
     pub steps: Vec<(Operation, Outcome)>,
     /// How it ended.
@@ -333,7 +335,7 @@ impl Oracle {
 fn execute(model: &mut Model, finished: &Finished, during: Phase) -> Result<(), Violation> {
     let mut execution = model.begin();
     for (operation, seen) in &finished.steps {
-        let expected = execution.apply(operation);
+        let expected = execution.follow(operation, seen, finished.session);
         if expected != *seen {
             return Err(Violation::Observation {
                 during,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::model::Model;
 use super::operation::{Key, Operation, Outcome, Range, Row, TableName, TransactionId};
 use super::oracle::{End, Finished, Oracle, Phase, Recovered, Violation};
+use super::sequences::SequenceModel;
 
 const PLAIN: TableName = TableName::Plain;
 
@@ -34,7 +35,8 @@ fn scan(seen: &[(u16, Row)]) -> (Operation, Outcome) {
 fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
     let (end, marked, acknowledged) = (End::Committed, true, false);
     let (since, by) = (Duration::ZERO, Duration::MAX);
-    Finished { id: TransactionId(id), steps, end, marked, order: 0, epoch: 1, stamp: (id, 0), acknowledged, since, by }
+    let (id, session, stamp) = (TransactionId(id), 0, (id, 0));
+    Finished { id, session, steps, end, marked, order: 0, epoch: 1, stamp, acknowledged, since, by }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
@@ -263,4 +265,46 @@ fn a_time_means_the_last_epoch_that_was_over_by_then() {
     oracle.acknowledge(third, time);
     let given_up = rejected(oracle.check_time(Duration::from_secs(2), 2, &both));
     assert_eq!(given_up, Violation::Untimely { epoch: 2, id: TransactionId(3) });
+}
+
+fn drawn(value: i64) -> (Operation, Outcome) {
+    (Operation::NextValue, Outcome::Value(Some(value)))
+}
+
+#[test]
+fn a_value_is_given_once() {
+    let created = || writer(1, vec![(Operation::CreateSequence(1), Outcome::Done), drawn(1)]);
+    let aborted = |value| Finished { end: End::Aborted, ..acknowledged(reader(2, vec![drawn(value)])) };
+    let right = [created(), aborted(3), acknowledged(reader(3, vec![drawn(5)]))];
+    assert_eq!(oracle(right).check_run(), Ok(()));
+    // Again, to one who aborts, to one who was told of it after somebody gave up, and backwards in one session.
+    for wrong in [
+        vec![created(), aborted(1)],
+        vec![created(), aborted(3), reader(3, vec![drawn(3)])],
+        vec![created(), aborted(3), reader(3, vec![drawn(2)])],
+        vec![reader(1, vec![drawn(1)])],
+    ] {
+        assert!(matches!(oracle(wrong).check_run(), Err(Violation::Observation { .. })));
+    }
+    let other = Finished { session: 1, ..reader(3, vec![drawn(2)]) };
+    assert_eq!(oracle([created(), aborted(3), other]).check_run(), Ok(()));
+    // A sequence that is created anew begins anew.
+    let dropped = writer(2, vec![(Operation::DropSequence, Outcome::Done)]);
+    let anew = writer(3, vec![(Operation::CreateSequence(1), Outcome::Done), drawn(1)]);
+    assert_eq!(oracle([created(), dropped, anew]).check_run(), Ok(()));
+}
+
+#[test]
+fn what_was_told_of_a_value_is_promised() {
+    let model = Model::with(Some(SequenceModel::default()));
+    let found = |ids: &[u64]| Recovered { model: model.clone(), ..recovered(ids, &[]) };
+    let history = |second: Finished| {
+        let created = acknowledged(writer(1, vec![(Operation::CreateSequence(1), Outcome::Done)]));
+        let mut oracle = oracle([created, second]);
+        oracle.check_recovery(&found(&[1])).expect("recovered");
+        oracle.finish(reader(3, vec![drawn(1)]));
+        oracle.check_run()
+    };
+    assert_eq!(history(reader(2, vec![drawn(1)])), Ok(()), "nobody was promised anything");
+    assert!(history(acknowledged(reader(2, vec![drawn(1)]))).is_err());
 }

@@ -166,6 +166,8 @@ pub struct Plan {
     indexed_share: f64,
     /// Of tables that come and go.
     extra_share: f64,
+    /// Of operations on the sequence.
+    sequence_share: f64,
     weights: [u32; KINDS],
 }
 
@@ -257,6 +259,8 @@ impl Plan {
             payload_bytes_max,
             indexed_share: [0.0, 0.3, 0.5, 1.0][rng.usize(0..4)],
             extra_share: [0.0, 0.0, 0.4][rng.usize(0..3)],
+            // From a number of its own, as above.
+            sequence_share: sequence_share(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(37))),
             weights: std::array::from_fn(|_| [0, 1, 1, 4][rng.usize(0..4)]),
         }
     }
@@ -307,6 +311,13 @@ impl Plan {
                 Operation::RollbackTo(rng.usize(0..savepoints))
             } else {
                 Operation::Savepoint
+            };
+        }
+        if !read_only && self.sequence_share > 0.0 && rng.f64() < self.sequence_share {
+            return match rng.u8(0..24) {
+                0..3 => Operation::CreateSequence(rng.i64(1..4)),
+                3 => Operation::DropSequence,
+                _ => Operation::NextValue,
             };
         }
         let kinds = if read_only { 5 } else { KINDS };
@@ -416,6 +427,11 @@ impl Plan {
         }
         changes
     }
+}
+
+/// Most seeds have no sequence.
+fn sequence_share(rng: &mut Rng) -> f64 {
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.4][rng.usize(0..8)]
 }
 
 fn team(rng: &mut Rng) -> i16 {

@@ -40,6 +40,7 @@ pub(super) struct World<'w> {
 /// A transaction that is being drawn.
 struct Draft {
     id: TransactionId,
+    session: usize,
     /// Of its session.
     stream: u32,
     options: TransactionOptions,
@@ -82,7 +83,7 @@ pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure>
 }
 
 async fn transaction(world: &World<'_>, number: usize, session: &mut Session) -> Result<(), Failure> {
-    let mut draft = draft(world, session.stream().0);
+    let mut draft = draft(world, number, session.stream().0);
     world.trace.line(|| format!("session {number} {} begins {:?}", draft.id, draft.options));
     let transaction = session.begin_with(draft.options);
     let operations = world.plan.operations(&mut world.rng.borrow_mut());
@@ -107,7 +108,7 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
     Ok(())
 }
 
-fn draft(world: &World<'_>, stream: u32) -> Draft {
+fn draft(world: &World<'_>, session: usize, stream: u32) -> Draft {
     let id = TransactionId(world.ids.get());
     world.ids.set(id.0 + 1);
     let relaxed = world.chance(world.plan.shares.relaxed);
@@ -115,7 +116,7 @@ fn draft(world: &World<'_>, stream: u32) -> Draft {
         read_only: world.chance(world.plan.shares.read_only),
         durability: if relaxed { Durability::Relaxed } else { Durability::Durable },
     };
-    Draft { id, stream, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
+    Draft { id, session, stream, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
 }
 
 /// Draws and does one operation.
@@ -154,8 +155,9 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
         Ok(receipt) => {
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
             let (steps, order, epoch) = (draft.steps, fiber::order(), receipt.epoch().0);
-            let (stamp, by) = ((receipt.stamp().0, draft.stream), Duration::MAX);
-            let finished = Finished { id, steps, end, marked, order, epoch, stamp, acknowledged: false, since, by };
+            let (stamp, by, session) = ((receipt.stamp().0, draft.stream), Duration::MAX, draft.session);
+            let finished =
+                Finished { id, session, steps, end, marked, order, epoch, stamp, acknowledged: false, since, by };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))

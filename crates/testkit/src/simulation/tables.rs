@@ -13,6 +13,7 @@ use super::operation::{
     Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended, increment,
 };
 use super::oracle::Recovered;
+use super::sequences::{self, Numbers};
 
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
 const NAMES: [&str; 8] = ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
@@ -23,13 +24,13 @@ const CONSTANT: &str = "what no transaction changes, neither by what it reads no
 /// The SQLSTATE of a duplicate.
 const UNIQUE_VIOLATION: &str = "23505";
 
-/// The SQLSTATE of a table that does not exist.
-const UNDEFINED_TABLE: &str = "42P01";
+/// The SQLSTATE of a table or a sequence that does not exist.
+pub(super) const UNDEFINED_TABLE: &str = "42P01";
 
 /// The SQLSTATE of an index that does not exist.
 const UNDEFINED_OBJECT: &str = "42704";
 
-/// The SQLSTATE of a table or an index that exists.
+/// The SQLSTATE of a table, an index or a sequence that exists.
 const DUPLICATE_TABLE: &str = "42P07";
 
 /// The SQLSTATE of a handle that is out of date.
@@ -42,6 +43,7 @@ pub struct Tables {
     plain: Table,
     indexed: Table,
     markers: Table,
+    numbers: Numbers,
 }
 
 /// The columns that both tables have after their keys.
@@ -114,7 +116,7 @@ impl Tables {
         // Markers first: what a scan in the order of the tables sees of a transaction later, it sees without its marker.
         let markers = transaction.create_table(markers)?;
         let (plain, indexed) = (transaction.create_table(plain)?, transaction.create_table(indexed)?);
-        Ok(Tables { plain, indexed, markers, extra: RefCell::default() })
+        Ok(Tables::of(plain, indexed, markers))
     }
 
     /// Finds the tables; `None` where they were not created.
@@ -126,8 +128,11 @@ impl Tables {
         };
         let (plain, indexed, markers) = (find("plain")?, find("indexed")?, find("markers")?);
         assert!(plain.is_some() == indexed.is_some() && plain.is_some() == markers.is_some(), "half a transaction");
-        let tables = |((plain, indexed), markers)| Tables { plain, indexed, markers, extra: RefCell::default() };
-        Ok(plain.zip(indexed).zip(markers).map(tables))
+        Ok(plain.zip(indexed).zip(markers).map(|((plain, indexed), markers)| Tables::of(plain, indexed, markers)))
+    }
+
+    fn of(plain: Table, indexed: Table, markers: Table) -> Tables {
+        Tables { plain, indexed, markers, extra: RefCell::default(), numbers: Numbers::default() }
     }
 
     /// The handle that was used last, or a new one.
@@ -166,6 +171,7 @@ impl Tables {
                 savepoints.truncate(depth + 1);
                 transaction.rollback_to(savepoints[*depth]).map(|()| Outcome::Done).map_err(Error::from)
             }
+            _ if operation.is_of_sequence() => self.numbers.execute(transaction, operation),
             _ => self.execute_now(transaction, operation),
         };
         outcome.or_else(|error| match error.sqlstate() {
@@ -325,7 +331,7 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
     for row in transaction.scan(&tables.markers, KeyRange::all())? {
         transactions.insert(TransactionId(row?.int(ColumnId(0)) as u64));
     }
-    let mut model = Model::default();
+    let mut model = Model::with(sequences::recovered(&transaction)?);
     for name in [TableName::Plain, TableName::Indexed].into_iter().chain((0..EXTRAS).map(TableName::Extra)) {
         let table = match tables.table(&transaction, name) {
             Err(error) if error.sqlstate() == UNDEFINED_TABLE => continue,

@@ -40,6 +40,8 @@ pub enum Profile {
     Returning,
     /// Transactions in parts of a few bytes, beside checkpoints that give up the log, in segments that are recycled.
     Parts,
+    /// Values of a sequence, drawn by many sessions on several streams, and little else.
+    Drawing,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -63,7 +65,9 @@ impl Profile {
     pub(super) fn ending(self, rng: &mut Rng) -> Option<Ending> {
         let drawn = rng.u8(0..8);
         match self {
-            Profile::Hot | Profile::Absent | Profile::Returning if drawn < 4 => Some(Ending::PowerLoss),
+            Profile::Hot | Profile::Absent | Profile::Returning | Profile::Drawing if drawn < 4 => {
+                Some(Ending::PowerLoss)
+            }
             Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..20))),
             Profile::Quiet if drawn < 6 => Some(Ending::PowerLossAtCheckpoint(rng.u64(1..4))),
             Profile::Recycling if drawn < 4 => Some(Ending::PowerLoss),
@@ -93,6 +97,7 @@ impl Plan {
             Profile::Backup => self.backup(),
             Profile::Returning => self.returning(choices),
             Profile::Moved => self.moved(),
+            Profile::Drawing => self.drawing(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
@@ -203,6 +208,13 @@ impl Plan {
     fn returning(self, choices: &Choices) -> Plan {
         let plan = self.hot(choices);
         Plan { generations: plan.generations.max(4), ..plan }
+    }
+
+    fn drawing(self, choices: &Choices) -> Plan {
+        let plan = self.hot(choices);
+        let shares = Shares { abort: 0.1, dropped: 0.1, ..plan.shares };
+        let generations = plan.generations.max(4);
+        Plan { operations_max: 3, savepoint_share: 0.1, sequence_share: 0.7, generations, shares, ..plan }
     }
 
     fn moved(self) -> Plan {
