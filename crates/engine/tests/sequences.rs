@@ -239,7 +239,6 @@ fn who_draws_conflicts_with_who_drops() {
     };
     // The session has not looked at it before.
     relies(&db.create_sequence(&SequenceOptions::new("s")).expect("a sequence"));
-    drop(relies);
     let sequence = db.create_sequence(&SequenceOptions::new("s")).expect("a sequence");
     // It has.
     next(&mut session, &sequence);

@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use super::procedure::Procedure;
-use super::sequence::Sequence;
 use crate::ids::Stamp;
 use crate::table::Table;
 
@@ -105,33 +103,5 @@ impl RowStamp {
     pub(super) fn commit(&self, stamp: Stamp) {
         let before = self.0.swap(stamp.0, Ordering::Release);
         assert_eq!(before, RowStamp::UNCOMMITTED, "a definition is committed once");
-    }
-}
-
-/// A handle on a definition other than a table's.
-#[derive(Clone)]
-pub(crate) enum DefinitionHandle {
-    /// A sequence.
-    Sequence(Sequence),
-    /// A version of a procedure.
-    Procedure(Procedure),
-}
-
-impl DefinitionHandle {
-    /// Whether it is the same handle.
-    pub(crate) fn is_same(&self, other: &DefinitionHandle) -> bool {
-        match (self, other) {
-            (DefinitionHandle::Sequence(one), DefinitionHandle::Sequence(other)) => one.is_same(other),
-            (DefinitionHandle::Procedure(one), DefinitionHandle::Procedure(other)) => one.is_same(other),
-            _ => false,
-        }
-    }
-
-    /// Returns the stamp of the row that it was made from; `None` where that has not committed.
-    pub(crate) fn stamp(&self) -> Option<Stamp> {
-        match self {
-            DefinitionHandle::Sequence(sequence) => sequence.stamp(),
-            DefinitionHandle::Procedure(procedure) => procedure.stamp(),
-        }
     }
 }

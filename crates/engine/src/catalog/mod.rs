@@ -14,10 +14,10 @@ mod system;
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use crate::ids::{ProcedureId, TableId};
+use crate::ids::{ProcedureId, Stamp, TableId};
 use crate::table::store::Store;
 use crate::table::{SchemaError, Table, Value};
-use handles::{DefinitionHandle, Published};
+use handles::{Handle, Published};
 use procedure::Procedure;
 use sequence::Sequence;
 pub(crate) use system::{PROCEDURES, RESERVED_PREFIX, SEQUENCES, SystemTables, TABLES};
@@ -41,6 +41,34 @@ impl TableRow {
     /// The row of the table named `name`.
     pub(crate) fn values<'r>(&'r self, name: &'r str) -> [Value<'r>; 3] {
         [Value::Text(name), Value::Int(i64::from(self.id.0)), Value::Bytes(&self.definition)]
+    }
+}
+
+/// A handle on a definition other than a table's.
+#[derive(Clone)]
+pub(crate) enum DefinitionHandle {
+    /// A sequence.
+    Sequence(Sequence),
+    /// A version of a procedure.
+    Procedure(Procedure),
+}
+
+impl DefinitionHandle {
+    /// Whether it is the same handle.
+    pub(crate) fn is_same(&self, other: &DefinitionHandle) -> bool {
+        match (self, other) {
+            (DefinitionHandle::Sequence(one), DefinitionHandle::Sequence(other)) => one.is_same(other),
+            (DefinitionHandle::Procedure(one), DefinitionHandle::Procedure(other)) => one.is_same(other),
+            _ => false,
+        }
+    }
+
+    /// Returns the stamp of the row that it was made from; `None` where that has not committed.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        match self {
+            DefinitionHandle::Sequence(sequence) => sequence.stamp(),
+            DefinitionHandle::Procedure(procedure) => procedure.stamp(),
+        }
     }
 }
 

@@ -13,12 +13,11 @@ use osier_memory::sync::Backoff;
 use osier_memory::{Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
-use super::sequence::OwnSequence;
+use super::own_sequence::OwnSequence;
 use super::{Transaction, TransactionState, UsedDefinition};
-use crate::catalog::handles::DefinitionHandle;
 use crate::catalog::procedure::Procedure;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::{RESERVED_PREFIX, TableRow};
+use crate::catalog::{DefinitionHandle, RESERVED_PREFIX, TableRow};
 use crate::concurrency::write_set::TreeRef;
 use crate::concurrency::{ConcurrencyControl, with_scheme};
 use crate::error::{Error, TransactionError};

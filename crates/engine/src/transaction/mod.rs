@@ -18,6 +18,7 @@ mod faults;
 mod index_maintenance;
 pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
+mod own_sequence;
 mod parts;
 mod payload;
 mod procedure;
@@ -51,8 +52,7 @@ pub use scan::Scan;
 pub use sequence::SequenceOptions;
 pub use session::Session;
 
-use crate::catalog::Catalog;
-use crate::catalog::handles::DefinitionHandle;
+use crate::catalog::{Catalog, DefinitionHandle};
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
 use crate::config::{Config, Logged};

@@ -11,7 +11,8 @@ use osier_memory::sync::Backoff;
 
 use super::definition::{Definition, refuse_reserved};
 use super::{Transaction, TransactionState};
-use crate::catalog::handles::{DefinitionHandle, Handle};
+use crate::catalog::DefinitionHandle;
+use crate::catalog::handles::Handle;
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::concurrency::write_set::TreeRef;
 use crate::error::{Error, TransactionError};

@@ -13,9 +13,9 @@ use osier_memory::Version;
 use osier_memory::sync::Backoff;
 
 use super::definition::{Definition, refuse_reserved};
+use super::own_sequence::OwnSequence;
 use super::{Transaction, TransactionState, faults};
-use crate::catalog::Catalog;
-use crate::catalog::handles::DefinitionHandle;
+use crate::catalog::DefinitionHandle;
 use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::concurrency::{ConcurrencyControl, with_scheme};
 use crate::error::{Error, TransactionError};
@@ -108,28 +108,6 @@ impl SequenceOptions {
             }
             () if cache < 1 => refuse(format!("it cannot cache {cache} values; give at least 1")),
             () => Ok(SequenceRow { id, increment, minimum, maximum, start, cycle, cache, next: Some(start) }),
-        }
-    }
-}
-
-/// A sequence that a transaction has created or restarted.
-pub(super) struct OwnSequence {
-    pub(super) sequence: Sequence,
-    row: SequenceRow,
-    is_new: bool,
-    /// Whether values were drawn that the row in the write set does not know of.
-    is_drawn: bool,
-}
-
-impl OwnSequence {
-    /// The transaction has committed.
-    pub(super) fn publish(self, catalog: &Catalog, stamp: Stamp) {
-        match self.is_new {
-            true => {
-                self.sequence.committed(stamp);
-                catalog.open_sequences.publish(self.sequence);
-            }
-            false => self.sequence.restarted(),
         }
     }
 }

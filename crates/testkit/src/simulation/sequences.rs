@@ -1,7 +1,7 @@
 //! The sequence of a simulation: in the serial model what was given of it, in the engine the calls of the public API.
 //!
-//! Which value a transaction is given is the engine's choice. The model holds it to two promises: nobody was given it before, as far
-//! as anybody can know, and values of one session grow. What is given is never given back, whatever becomes of the
+//! Which value a transaction is given is the engine's choice. The model holds it to two promises: nobody was given it before,
+//! as far as anybody can know, and values of one session grow. What is given is never given back, whatever becomes of the
 //! transaction; only a crash makes forgotten what nobody was promised.
 
 use std::cell::RefCell;
