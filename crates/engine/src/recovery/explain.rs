@@ -51,6 +51,8 @@ pub struct RecoveryPlan {
     pub records: u64,
     /// Transactions to replay.
     pub replayed: u64,
+    /// Of these, how many are commands, which are run again one after the other.
+    pub commands: u64,
     /// Transactions whose effects the checkpoint holds.
     pub covered: u64,
     /// Transactions beyond a cut, which nobody was told of.
@@ -133,6 +135,7 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
         log_bytes: total.bytes,
         records: total.records,
         replayed: total.replayed,
+        commands: total.commands,
         covered: total.covered,
         beyond_cut: total.beyond_cut(),
         after: total.after,
@@ -202,9 +205,10 @@ impl fmt::Display for RecoveryPlan {
         }
         writeln!(
             f,
-            "  replay   {} of {}; {} in the checkpoint",
+            "  replay   {} of {}{}; {} in the checkpoint",
             self.replayed,
             count(self.records, "transaction"),
+            if self.commands > 0 { format!(", {} of them commands", self.commands) } else { String::new() },
             self.covered
         )?;
         if self.beyond_cut > 0 {
@@ -228,10 +232,11 @@ impl fmt::Display for RecoveryPlan {
         write!(
             f,
             "  time     about {:.1} s: twice what reading the log just took, and \
-             {} of checkpoint rows at {}/s; indexes come on top",
+             {} of checkpoint rows at {}/s; indexes{} come on top",
             self.seconds,
             bytes(self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.raw_bytes)),
             bytes(CHECKPOINT_BYTES_PER_SECOND as u64),
+            if self.commands > 0 { ", and what commands take to run," } else { "" },
         )
     }
 }

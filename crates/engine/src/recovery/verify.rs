@@ -52,6 +52,8 @@ pub struct GenerationReport {
     pub batches: u64,
     /// Transactions.
     pub records: u64,
+    /// Of these, how many are commands that live.
+    pub commands: u64,
     /// Transactions beyond the cut.
     pub discarded: u64,
     /// Transactions after an epoch to which the database was taken back.
@@ -129,6 +131,7 @@ fn describe(scanned: &ScannedLog, index: usize, verdict: &Verdict) -> Generation
         log_bytes: tally.bytes,
         batches: tally.batches,
         records: tally.records,
+        commands: tally.commands,
         discarded: tally.beyond_cut(),
         given_up: tally.given_up,
         streams: verdict.streams.iter().enumerate().map(stream).collect(),
@@ -169,10 +172,11 @@ impl fmt::Display for GenerationReport {
             "  generation {} ({:?}, {state}): cut {}, greatest stamp {}, greatest epoch {}",
             self.generation, self.protocol, self.cut, self.max_seen, self.max_epoch
         )?;
+        let commands = if self.commands > 0 { format!("{} of them commands, ", self.commands) } else { String::new() };
         let given_up = if self.given_up > 0 { format!(", {} given up", self.given_up) } else { String::new() };
         writeln!(
             f,
-            "    {} ({} beyond the cut{given_up}) in {}, {}",
+            "    {} ({commands}{} beyond the cut{given_up}) in {}, {}",
             count(self.records, "record"),
             self.discarded,
             count(self.batches, "batch"),

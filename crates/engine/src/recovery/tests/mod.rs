@@ -5,6 +5,7 @@ mod deltas;
 mod history;
 mod inspect;
 mod law;
+mod ordered;
 mod rule;
 mod until;
 mod world;
