@@ -2,7 +2,7 @@
 //!
 //! LSNs rise in the order of all commits, so also per key. Records of values are replayed as threads read them, segment by segment.
 //! A transaction that logs a command has drawn its LSN before it validated: above those of all that it read or overwrites, and below
-//! those of all that overwrite what it read.
+//! those of all that overwrite what it read (O1).
 
 use crate::log::protocol::replay_order::ReplayOrder;
 

@@ -91,14 +91,16 @@ fn many_lives_end_as_they_were() {
 /// The order in the log is that in which the transactions took effect, also of those that read what another one writes.
 #[test]
 fn commands_of_many_threads_are_run_again_as_they_were() {
-    let (shop, db) = Shop::with_counters();
-    let threads = (0..4).map(|thread| {
-        let db = db.clone();
-        std::thread::spawn(move || some_calls(&db, &mut fastrand::Rng::with_seed(thread), 300))
-    });
-    let threads: Vec<_> = threads.collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
-    survives(&shop, &db);
+    for round in 0..8 {
+        let (shop, db) = Shop::with_counters();
+        let threads = (0..4).map(|thread| {
+            let db = db.clone();
+            std::thread::spawn(move || some_calls(&db, &mut fastrand::Rng::with_seed(10 * round + thread), 300))
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        survives(&shop, &db);
+    }
 }
 
 #[test]
