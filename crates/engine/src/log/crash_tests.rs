@@ -1,5 +1,5 @@
-//! Poplar against a power loss at any step of any task: what was acknowledged is recovered, and what is recovered is closed
-//! under reads (P3).
+//! Poplar and GSN against a power loss at any step of any task: what was acknowledged is recovered, and what is recovered is
+//! closed under reads (P3).
 //!
 //! The disk forgets everything that was not synced. Recovery is the rule of docs/protocols.md, computed here
 //! from the files alone. Absent: torn writes and real recovery (the simulation of osier-testkit).
@@ -7,15 +7,19 @@
 use fastrand::Rng;
 
 use super::world_for_tests::{FoundStream, World, commit_row, is_acknowledged, read_stream, reader};
+use crate::config::Protocol;
 use crate::ids::{Stamp, StreamId};
 use crate::log::CommitLog;
 use crate::log::protocol::Committed;
 
 const KEYS: usize = 5;
 
+const PROTOCOLS: [Protocol; 2] = [Protocol::Poplar, Protocol::Gsn];
+
 struct CrashRun {
     world: World,
     log: CommitLog,
+    protocol: Protocol,
     streams: u32,
     rng: Rng,
     /// Who wrote each key's row.
@@ -28,7 +32,7 @@ struct CrashRun {
 type Writer = (StreamId, Stamp);
 
 impl CrashRun {
-    fn new(seed: u64, prepare: impl FnOnce(&mut World)) -> CrashRun {
+    fn new(protocol: Protocol, seed: u64, prepare: impl FnOnce(&mut World)) -> CrashRun {
         let mut rng = Rng::with_seed(seed);
         let streams = rng.u32(1..=4);
         let mut world = World::new();
@@ -36,8 +40,8 @@ impl CrashRun {
         world.config.segment_bytes = 72 << 10;
         world.config.transaction_log_bytes_max = 4 << 10;
         prepare(&mut world);
-        let log = world.poplar(streams);
-        CrashRun { world, log, streams, rng, keys: [None; KEYS], history: Vec::new() }
+        let log = if protocol == Protocol::Gsn { world.gsn(streams) } else { world.poplar(streams) };
+        CrashRun { world, log, protocol, streams, rng, keys: [None; KEYS], history: Vec::new() }
     }
 
     fn transaction(&mut self) {
@@ -102,7 +106,8 @@ impl CrashRun {
         let live = |(stream, stamp): Writer| {
             let own = found[stream.0 as usize].iter().flat_map(|(_, batches)| batches);
             let record = own.flat_map(|batch| &batch.records).find(|record| record.stamp == stamp);
-            record.is_some_and(|record| record.stamp <= cut || record.raw_dep <= cut)
+            let is_beyond_the_prefix = |raw_dep| self.protocol == Protocol::Poplar && raw_dep <= cut;
+            record.is_some_and(|record| record.stamp <= cut || is_beyond_the_prefix(record.raw_dep))
         };
         for (observed, reads, told) in &self.history {
             let is_writer = observed.stamp > Stamp::ZERO;
@@ -120,19 +125,19 @@ impl CrashRun {
 
 #[test]
 fn what_is_acknowledged_is_recovered() {
-    for seed in 0..3000 {
-        if let Err(fault) = CrashRun::new(seed, |_| {}).crash() {
-            panic!("seed {seed}: {fault}");
+    for (protocol, seed) in (0..3000).flat_map(|seed| PROTOCOLS.map(|protocol| (protocol, seed))) {
+        if let Err(fault) = CrashRun::new(protocol, seed, |_| {}).crash() {
+            panic!("{protocol}, seed {seed}: {fault}");
         }
     }
 }
 
 #[test]
 fn what_is_acknowledged_is_recovered_with_timed_group_commit() {
-    for seed in 0..500 {
+    for (protocol, seed) in (0..500).flat_map(|seed| PROTOCOLS.map(|protocol| (protocol, seed))) {
         let timed = |world: &mut World| world.config.group_commit_interval = std::time::Duration::from_millis(1);
-        if let Err(fault) = CrashRun::new(seed, timed).crash() {
-            panic!("seed {seed}: {fault}");
+        if let Err(fault) = CrashRun::new(protocol, seed, timed).crash() {
+            panic!("{protocol}, seed {seed}: {fault}");
         }
     }
 }
@@ -143,21 +148,27 @@ mod mutations {
     use super::*;
     use crate::failpoint::{Mutation, simulated};
 
-    fn caught(mutation: Mutation) -> usize {
+    fn caught(protocol: Protocol, mutation: Mutation) -> usize {
         simulated::build_in(&[mutation]);
-        let caught = (0..500).filter(|seed| CrashRun::new(*seed, |_| {}).crash().is_err()).count();
+        let caught = (0..500).filter(|seed| CrashRun::new(protocol, *seed, |_| {}).crash().is_err()).count();
         simulated::build_in(&[]);
         caught
     }
 
     #[test]
     fn a_removed_sync_is_caught() {
-        assert!(caught(Mutation::SkipLogSync) > 250);
+        assert!(caught(Protocol::Poplar, Mutation::SkipLogSync) > 250);
     }
 
     #[test]
     fn a_volatile_heartbeat_is_caught() {
-        let caught = caught(Mutation::VolatileHeartbeat);
+        let caught = caught(Protocol::Poplar, Mutation::VolatileHeartbeat);
         assert!(caught > 2, "{caught} of 500");
+    }
+
+    #[test]
+    fn a_commit_of_a_total_order_that_waits_too_little_is_caught() {
+        let caught = caught(Protocol::Gsn, Mutation::PrefixUnawaited);
+        assert!(caught > 20, "{caught} of 500");
     }
 }

@@ -83,7 +83,8 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     }
 
     /// Returns the stamps up to which keys were read, where a commit's stamp is to be above those of everybody who read what it
-    /// overwrites. `None`: the stamps say nothing of that, and reads leave no trace.
+    /// overwrites. `None`: the stamps say nothing of that, and reads leave no trace. A protocol that has them draws its
+    /// stamps before validation ([`StampOrder::BeforeValidation`]).
     #[inline]
     fn read_stamps(&self) -> Option<&ReadStamps> {
         None

@@ -1,4 +1,4 @@
-//! Random histories of Poplar, written by a model of its protocol, cut off at a random moment, several times in a row.
+//! Random histories of Poplar and GSN, written by a model of the protocol, cut off at a random moment, several times in a row.
 //!
 //! The oracle of docs/testing.md: (a) acknowledged transactions are recovered, (b) what is recovered is closed under
 //! reads-from, (c) the state is what the recovered transactions wrote, last writer wins, (d) dead transactions stay dead
@@ -49,14 +49,15 @@ struct Model {
     last: BTreeMap<Vec<u8>, u64>,
     acknowledged: Vec<Committed>,
     pending: Vec<(usize, Committed)>,
+    protocol: Protocol,
 }
 
 impl Model {
-    fn new(streams: usize, floor: u64, rows: &Rows) -> Model {
+    fn new(protocol: Protocol, streams: usize, floor: u64, rows: &Rows) -> Model {
         let stream = |_| Stream { stamp: floor, durable: floor, ..Stream::default() };
         let last = rows.iter().map(|((_, key), (stamp, _))| (key.clone(), stamp.0)).collect();
         let streams = (0..streams).map(stream).collect();
-        Model { streams, last, acknowledged: Vec::new(), pending: Vec::new() }
+        Model { streams, last, acknowledged: Vec::new(), pending: Vec::new(), protocol }
     }
 
     fn csn(&self) -> u64 {
@@ -113,10 +114,12 @@ impl Model {
         }
         self.streams[at].written.push(batch);
         let csn = self.csn();
-        let streams = &self.streams;
-        let (done, pending) = std::mem::take(&mut self.pending).into_iter().partition(|(stream, committed)| {
-            streams[*stream].durable >= committed.txn.stamp && csn >= committed.txn.raw_dep
-        });
+        let (streams, protocol) = (&self.streams, self.protocol);
+        let (done, pending) =
+            std::mem::take(&mut self.pending).into_iter().partition(|(stream, committed)| match protocol {
+                Protocol::Gsn => csn >= committed.txn.stamp,
+                _ => streams[*stream].durable >= committed.txn.stamp && csn >= committed.txn.raw_dep,
+            });
         self.pending = pending;
         let done: Vec<(usize, Committed)> = done;
         self.acknowledged.extend(done.into_iter().map(|(_, committed)| committed));
@@ -200,7 +203,7 @@ fn valid_prefix(streams: u32, mut batch: Batch, lost: &[usize]) -> Option<Batch>
 }
 
 /// The cut by its definition, and which transactions live.
-fn judge(floor: u64, readable: &[Vec<Batch>]) -> (u64, Vec<Committed>) {
+fn judge(protocol: Protocol, floor: u64, readable: &[Vec<Batch>]) -> (u64, Vec<Committed>) {
     let mut durable = vec![floor; readable.len()];
     for (at, batches) in readable.iter().enumerate() {
         for batch in batches {
@@ -213,7 +216,7 @@ fn judge(floor: u64, readable: &[Vec<Batch>]) -> (u64, Vec<Committed>) {
     let all = readable.iter().flatten().flat_map(|batch| batch.txns.iter().cloned());
     let live = all.filter(|committed| {
         let (stamp, raw_dep) = (Stamp(committed.txn.stamp), Stamp(committed.txn.raw_dep));
-        stamp <= Stamp(cut) || raw_dep <= Stamp(cut)
+        stamp <= Stamp(cut) || protocol == Protocol::Poplar && raw_dep <= Stamp(cut)
     });
     (cut, live.collect())
 }
@@ -246,18 +249,18 @@ fn assert_closed(live: &[Committed], before: &Rows, seed: u64) {
 }
 
 /// Several generations of one database; returns how many transactions died.
-fn check(seed: u64) -> usize {
+fn check(protocol: Protocol, seed: u64) -> usize {
     let mut rng = Rng::with_seed(seed);
-    let mut world = World::new(Protocol::Poplar, rng.u32(1..5));
+    let mut world = World::new(protocol, rng.u32(1..5));
     world.config.recovery_buffer_bytes = if rng.bool() { 0 } else { 1 << 20 };
     world.config.recovery_threads = rng.usize(1..4);
     let (mut survivors, mut rows, mut dead) = (Vec::new(), Rows::new(), 0);
     for _ in 0..4 {
         let floor = world.manifest().current.floor.0;
-        let mut model = Model::new(model_streams(&world) as usize, floor, &rows);
+        let mut model = Model::new(protocol, model_streams(&world) as usize, floor, &rows);
         model.run(&mut rng);
         let readable = crash(&mut model, &world, &mut rng);
-        let (cut, live) = judge(floor, &readable);
+        let (cut, live) = judge(protocol, floor, &readable);
         for acknowledged in &model.acknowledged {
             let stamp = acknowledged.txn.stamp;
             let is_live = live.iter().any(|live| live.txn.stamp == stamp && live.txn.writes == acknowledged.txn.writes);
@@ -287,8 +290,10 @@ fn check(seed: u64) -> usize {
 
 #[test]
 fn random_histories_satisfy_the_oracle() {
-    let dead: usize = (0..400).map(check).sum();
-    assert!(dead > 1000, "only {dead} transactions died: the histories are too tame");
+    for protocol in [Protocol::Poplar, Protocol::Gsn] {
+        let dead: usize = (0..400).map(|seed| check(protocol, seed)).sum();
+        assert!(dead > 1000, "only {dead} transactions died: the histories of {protocol} are too tame");
+    }
 }
 
 /// `OSIER_SEEDS=a..b cargo test -p osier --release -- --ignored more_random_histories`
@@ -298,6 +303,7 @@ fn more_random_histories() {
     let range = std::env::var("OSIER_SEEDS").unwrap_or_else(|_| "1000..21000".to_owned());
     let (from, to) = range.split_once("..").expect("a range");
     for seed in from.parse().unwrap()..to.parse().unwrap() {
-        check(seed);
+        check(Protocol::Poplar, seed);
+        check(Protocol::Gsn, seed);
     }
 }
