@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use osier::table::Value;
 use osier::{Durability, Receipt, Session, Transaction, TransactionOptions};
 
 use crate::{Acknowledge, Executed, Outcome, TargetError};
@@ -43,6 +44,22 @@ impl Failure {
     fn is_conflict(&self) -> bool {
         matches!(self, Failure::Engine(error) if error.is_conflict())
     }
+}
+
+/// Returns a row that was loaded and is never removed.
+pub fn found<T>(row: Option<T>, table: &'static str, key: &[Value<'_>]) -> Result<T, Failure> {
+    row.ok_or_else(|| missing(table, key))
+}
+
+/// Checks that a row that was loaded and is never removed was there to be changed.
+pub fn changed(is_there: bool, table: &'static str, key: &[Value<'_>]) -> Result<(), Failure> {
+    if is_there { Ok(()) } else { Err(missing(table, key)) }
+}
+
+#[cold]
+fn missing(table: &'static str, key: &[Value<'_>]) -> Failure {
+    let key = key.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Failure::Missing { table, key: format!("({key})") }
 }
 
 impl From<Failure> for TargetError {

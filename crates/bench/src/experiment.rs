@@ -3,15 +3,16 @@
 use osier::{Create, Database};
 use serde::{Deserialize, Serialize};
 
+use crate::conditions::Conditions;
 use crate::driver::{self, Length, RunConfig, RunResult};
 use crate::engine::{EngineOptions, accounted, counters, recovery_figures, settings};
 use crate::error::BenchError;
 use crate::fixture::{Fixture, WorkloadConfig};
+use crate::in_process::InProcessTarget;
 use crate::machine::resident_bytes;
 use crate::progress::{Bar, Unit};
 use crate::report::{MemoryFigures, Report, count, plural};
-use crate::tpcc::target::TpccTarget;
-use crate::tpcc::{self, Tpcc, consistency};
+use crate::tpcc;
 use crate::ycsb::Ycsb;
 use crate::ycsb::target::YcsbTarget;
 use crate::{NoLedger, Target, Workload};
@@ -35,18 +36,16 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
     report.recovery = db.recovery().map(recovery_figures);
     let fixture = Fixture::prepare(&db, engine, workload, run.workers.min(LOADERS_MAX), run.seed)?;
     report.load = fixture.load;
-    let (durability, incarnation) = (engine.durability(), fixture.incarnation);
     match workload {
         WorkloadConfig::Ycsb(config) => {
+            let (durability, incarnation) = (engine.durability(), fixture.incarnation);
             let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?;
             measure(&Ycsb::new(config.clone()), &target, run, &mut report)?;
         }
         WorkloadConfig::Tpcc(tpcc) => {
-            let target = TpccTarget::new(db.clone(), durability, incarnation)?;
-            measure(tpcc, &target, run, &mut report)?;
+            measure_and_check(&db, tpcc, experiment, fixture.incarnation, &mut report)?;
             let new_orders = report.transactions.get(tpcc::input::KINDS[0]).copied().unwrap_or(0);
             report.new_order_per_minute = Some(new_orders as f64 / report.seconds * 60.0);
-            report.consistent = Some(check_tpcc(&db, tpcc, &target)?);
         }
     }
     report.memory.accounted = accounted(&db);
@@ -57,12 +56,21 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
 /// Threads that load at most.
 const LOADERS_MAX: u32 = 64;
 
-fn check_tpcc(db: &Database, tpcc: &Tpcc, target: &TpccTarget) -> Result<bool, BenchError> {
-    let bar = Bar::new("checking", u64::from(tpcc.scale.warehouses * tpcc::DISTRICTS), Unit::Count);
-    let mut session = db.session()?;
-    let violations = consistency::check(&mut session, target.tables(), tpcc.scale, || bar.step())?;
+/// Runs a workload, and checks its conditions.
+fn measure_and_check<W: Conditions>(
+    db: &Database,
+    workload: &W,
+    experiment: &Experiment,
+    incarnation: u32,
+    report: &mut Report,
+) -> Result<(), BenchError> {
+    let target = InProcessTarget::new(db.clone(), workload.clone(), experiment.engine.durability(), incarnation)?;
+    measure(workload, &target, &experiment.run, report)?;
+    let bar = Bar::new("checking", workload.check_steps(), Unit::Count);
+    let violations = workload.check(&mut db.session()?, target.tables(), &mut |steps| bar.advance(steps))?;
     violations.iter().for_each(|v| eprintln!("condition {} is violated: {}", v.condition, v.what));
-    Ok(violations.is_empty())
+    report.consistent = Some(violations.is_empty());
+    Ok(())
 }
 
 /// Runs a workload against any target, Osier or a peer; the figures of the run go into the report.
@@ -124,18 +132,9 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
     report.workers = run.workers;
     report.durability = if engine.is_relaxed { "relaxed" } else { "durable" }.to_owned();
     (report.blocking, report.rate, report.latency_every) = (run.blocking, run.rate, run.latency_every);
-    match workload {
-        WorkloadConfig::Ycsb(config) => {
-            report.variant = config.mix();
-            report.configuration.insert("theta".to_owned(), config.theta.to_string());
-        }
-        WorkloadConfig::Tpcc(tpcc) => {
-            let mix = match tpcc.mix {
-                tpcc::Mix::Standard => "standard mix",
-                tpcc::Mix::PaymentNewOrder => "half payment, half new order",
-            };
-            report.variant = mix.to_owned();
-        }
+    report.variant = workload.mix();
+    if let WorkloadConfig::Ycsb(config) = workload {
+        report.configuration.insert("theta".to_owned(), config.theta.to_string());
     }
     report
 }

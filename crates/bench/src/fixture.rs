@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::EngineOptions;
 use crate::error::BenchError;
+use crate::in_process::InProcess;
 use crate::progress::{Bar, Unit};
 use crate::report::{LoadFigures, plural};
-use crate::tpcc::{self, Tables, Tpcc};
+use crate::tpcc::Tpcc;
 use crate::ycsb::{self, YcsbConfig};
 
 const TABLE: &str = "osier_bench";
@@ -26,7 +27,7 @@ const INCARNATION: &str = "incarnation";
 pub enum WorkloadConfig {
     /// See [`ycsb`].
     Ycsb(YcsbConfig),
-    /// See [`tpcc`].
+    /// See [`tpcc`](crate::tpcc).
     Tpcc(Tpcc),
 }
 
@@ -36,6 +37,14 @@ impl WorkloadConfig {
         match self {
             WorkloadConfig::Ycsb(_) => "ycsb",
             WorkloadConfig::Tpcc(_) => "tpcc",
+        }
+    }
+
+    /// Which transactions run, as reports say it.
+    pub fn mix(&self) -> String {
+        match self {
+            WorkloadConfig::Ycsb(ycsb) => ycsb.mix(),
+            WorkloadConfig::Tpcc(tpcc) => tpcc.mix(),
         }
     }
 
@@ -104,13 +113,15 @@ fn load(db: &Database, workload: &WorkloadConfig, threads: u32, seed: u64) -> Re
             let bar = Bar::new("loading", config.records, Unit::Count);
             ycsb::target::load(db, config, threads, &|rows| bar.at(rows))?
         }
-        WorkloadConfig::Tpcc(Tpcc { scale, .. }) => {
-            let bar = Bar::new("loading", tpcc::loader::rows_expected(*scale), Unit::Count);
-            let tables = Tables::create(db)?;
-            tpcc::loader::load(db, &tables, *scale, threads, seed, &|rows| bar.at(rows))?
-        }
+        WorkloadConfig::Tpcc(tpcc) => fill(db, tpcc, threads, seed)?,
     };
     Ok(LoadFigures { seconds: start.elapsed().as_secs_f64(), rows })
+}
+
+fn fill<W: InProcess>(db: &Database, workload: &W, threads: u32, seed: u64) -> Result<u64, BenchError> {
+    let bar = Bar::new("loading", workload.rows_expected(), Unit::Count);
+    let tables = workload.create(db)?;
+    Ok(workload.load(db, &tables, threads, seed, &|rows| bar.at(rows))?)
 }
 
 fn note(db: &Database, notes: &Table, name: &str) -> Result<Option<String>, Error> {

@@ -7,12 +7,14 @@
 //! Deliberately absent: anything that ships inside the library `osier`. Nothing but the binary depends on this crate.
 
 pub mod attempt;
+pub mod conditions;
 pub mod crash;
 pub mod driver;
 pub mod engine;
 pub mod error;
 pub mod experiment;
 pub mod fixture;
+pub mod in_process;
 pub mod latency;
 mod loading;
 pub mod machine;
@@ -20,6 +22,7 @@ pub mod progress;
 pub mod random;
 pub mod report;
 pub mod run_directories;
+mod schema;
 pub mod tpcc;
 mod workload;
 pub mod ycsb;

@@ -43,9 +43,9 @@ impl Bar {
         self.0.0.set_position(position);
     }
 
-    /// One more unit.
-    pub fn step(&self) {
-        self.0.0.inc(1);
+    /// So many more units.
+    pub fn advance(&self, units: u64) {
+        self.0.0.inc(units);
     }
 
     /// What is written beside it.

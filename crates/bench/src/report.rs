@@ -15,7 +15,7 @@ use crate::machine::{GIT_COMMIT, Machine};
 /// Everything about one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// `ycsb` or `tpcc`.
+    /// The name of the workload on the command line.
     pub workload: String,
     /// The variant or mix.
     pub variant: String,

@@ -1,17 +1,14 @@
 //! Looks in a recovered database for what was acknowledged, and checks the workload's conditions.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use osier::table::KeyRange;
 use osier::{Database, Durability};
 
 use super::Fact;
 use crate::TargetError;
-use crate::attempt::{Decision, execute, options};
+use crate::conditions::{Conditions, FactOf, read};
 use crate::error::BenchError;
 use crate::machine::cores;
 use crate::progress::{Bar, Unit};
-use crate::tpcc::{Scale, Tables, TpccFact, consistency};
 use crate::ycsb::content::{key_value, read_stamp};
 use crate::ycsb::ledger::{Finding, Versions};
 use crate::ycsb::target::YcsbTarget;
@@ -53,41 +50,24 @@ pub(super) trait Examiner {
     fn examine(&mut self, db: &Database, facts: Vec<Self::Fact>) -> Result<Examination, BenchError>;
 }
 
-/// TPC-C: every fact is looked up, then conditions 1 to 4 are checked.
-pub(super) struct TpccExaminer {
-    scale: Scale,
-    facts: Vec<TpccFact>,
+/// Looks up every fact, then checks the workload's conditions.
+pub(super) struct FactExaminer<W: Conditions> {
+    workload: W,
+    facts: Vec<FactOf<W>>,
 }
 
-impl TpccExaminer {
-    pub(super) fn new(scale: Scale) -> TpccExaminer {
-        TpccExaminer { scale, facts: Vec::new() }
+impl<W: Conditions> FactExaminer<W> {
+    pub(super) fn new(workload: W) -> FactExaminer<W> {
+        FactExaminer { workload, facts: Vec::new() }
     }
 
     /// The facts that are missing.
-    fn missing(&self, db: &Database, tables: &Tables) -> Result<Vec<TpccFact>, TargetError> {
+    fn missing(&self, db: &Database, tables: &W::Tables) -> Result<Vec<FactOf<W>>, TargetError> {
         let bar = Bar::new("looking for", self.facts.len() as u64, Unit::Count);
-        let done = AtomicU64::new(0);
         let share = self.facts.len().div_ceil(cores()).max(1);
         std::thread::scope(|scope| {
-            let look = |facts: &[TpccFact]| -> Result<Vec<TpccFact>, TargetError> {
-                let mut session = db.session().map_err(TargetError::new)?;
-                let mut missing = Vec::new();
-                for some in facts.chunks(FACTS_PER_TRANSACTION) {
-                    let looked = execute(&mut session, options(true, Durability::Durable), |tx| {
-                        let mut missing = Vec::new();
-                        for fact in some {
-                            if !fact.is_found(tx, tables)? {
-                                missing.push(*fact);
-                            }
-                        }
-                        Ok(Decision::Commit(missing))
-                    })?;
-                    missing.extend(looked.evidence);
-                    bar.at(done.fetch_add(some.len() as u64, Ordering::Relaxed) + some.len() as u64);
-                }
-                Ok(missing)
-            };
+            let bar = &bar;
+            let look = |facts| self.missing_among(db, tables, facts, bar);
             let threads: Vec<_> = self.facts.chunks(share).map(|facts| scope.spawn(move || look(facts))).collect();
             let mut missing = Vec::new();
             for thread in threads {
@@ -96,18 +76,43 @@ impl TpccExaminer {
             Ok(missing)
         })
     }
+
+    /// One thread's share.
+    fn missing_among(
+        &self,
+        db: &Database,
+        tables: &W::Tables,
+        facts: &[FactOf<W>],
+        bar: &Bar,
+    ) -> Result<Vec<FactOf<W>>, TargetError> {
+        let mut session = db.session().map_err(TargetError::new)?;
+        let mut missing = Vec::new();
+        for some in facts.chunks(FACTS_PER_TRANSACTION) {
+            let looked = read(&mut session, |tx| {
+                let mut missing = Vec::new();
+                for fact in some {
+                    if !self.workload.is_found(tx, tables, fact)? {
+                        missing.push(*fact);
+                    }
+                }
+                Ok(missing)
+            })?;
+            missing.extend(looked);
+            bar.advance(some.len() as u64);
+        }
+        Ok(missing)
+    }
 }
 
-impl Examiner for TpccExaminer {
-    type Fact = TpccFact;
+impl<W: Conditions> Examiner for FactExaminer<W> {
+    type Fact = FactOf<W>;
 
-    fn examine(&mut self, db: &Database, facts: Vec<TpccFact>) -> Result<Examination, BenchError> {
+    fn examine(&mut self, db: &Database, facts: Vec<FactOf<W>>) -> Result<Examination, BenchError> {
         self.facts.extend(facts);
-        let tables = Tables::open(db)?;
+        let tables = self.workload.open(db)?;
         let missing = self.missing(db, &tables)?;
-        let districts = self.scale.warehouses * crate::tpcc::DISTRICTS;
-        let bar = Bar::new("checking", u64::from(districts), Unit::Count);
-        let violations = consistency::check(&mut db.session()?, &tables, self.scale, || bar.step())?;
+        let bar = Bar::new("checking", self.workload.check_steps(), Unit::Count);
+        let violations = self.workload.check(&mut db.session()?, &tables, &mut |steps| bar.advance(steps))?;
         let (looked_for, lost) = (self.facts.len() as u64, missing.len() as u64);
         let mut examination =
             Examination { looked_for, lost, is_consistent: violations.is_empty(), complaints: Vec::new() };
@@ -144,7 +149,7 @@ impl Examiner for YcsbExaminer {
         let mut session = db.session()?;
         for first in (0..self.config.records).step_by(ROWS_PER_TRANSACTION as usize) {
             let last = (first + ROWS_PER_TRANSACTION).min(self.config.records);
-            let looked = execute(&mut session, options(true, Durability::Durable), |tx| {
+            let stamps = read(&mut session, |tx| {
                 let mut stamps = vec![None; (last - first) as usize];
                 let (from, to) = ([key_value(first)], [key_value(last)]);
                 for row in tx.scan(target.table(), KeyRange::all().from_included(&from).to_excluded(&to))? {
@@ -152,9 +157,9 @@ impl Examiner for YcsbExaminer {
                     let key = row.int(osier::table::ColumnId(0)) as u64;
                     stamps[(key - first) as usize] = read_stamp(&self.config, key, &row);
                 }
-                Ok(Decision::Commit(stamps))
+                Ok(stamps)
             })?;
-            for (key, stamp) in (first..).zip(looked.evidence) {
+            for (key, stamp) in (first..).zip(stamps) {
                 findings.extend(self.versions.look(key, stamp.map(|stamp| stamp.version)));
             }
             bar.at(last);

@@ -31,7 +31,7 @@ use crate::latency::Latencies;
 use crate::machine::{cores, resident_bytes};
 use crate::progress::{Bar, Unit};
 use crate::report::{Kills, Report, RoundFigures, bytes, count};
-use examine::{Examination, Examiner, TpccExaminer, YcsbExaminer};
+use examine::{Examination, Examiner, FactExaminer, YcsbExaminer};
 use process::{Kill, Worked, WorkerCommand};
 
 /// Of all rounds, how many kill recovery too: one in so many.
@@ -54,7 +54,7 @@ pub struct CrashPlan {
 pub fn run(plan: &CrashPlan, worker: WorkerCommand<'_>, out: &mut dyn Write) -> Result<Report, BenchError> {
     match &plan.experiment.workload {
         WorkloadConfig::Ycsb(config) => Test::new(plan, worker, YcsbExaminer::new(config.clone())).run(out),
-        WorkloadConfig::Tpcc(tpcc) => Test::new(plan, worker, TpccExaminer::new(tpcc.scale)).run(out),
+        WorkloadConfig::Tpcc(tpcc) => Test::new(plan, worker, FactExaminer::new(tpcc.clone())).run(out),
     }
 }
 

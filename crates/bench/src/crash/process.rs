@@ -6,16 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use osier::Create;
+use osier::{Create, Database};
 
 use super::ledger::{Evidence, Fact, PipeLedger, Received};
+use crate::conditions::Conditions;
 use crate::driver::{self, Length};
 use crate::error::BenchError;
 use crate::experiment::Experiment;
 use crate::fixture::{Fixture, WorkloadConfig};
+use crate::in_process::InProcessTarget;
 use crate::progress::Bar;
 use crate::report::count;
-use crate::tpcc::target::TpccTarget;
 use crate::ycsb::Ycsb;
 use crate::ycsb::target::YcsbTarget;
 use crate::{Target, TargetError, Workload};
@@ -111,16 +112,25 @@ pub fn work(argument: &str) -> Result<(), BenchError> {
     let db = engine.open_quietly(Create::Never)?;
     ledger.opened()?;
     let fixture = Fixture::prepare(&db, engine, workload, 1, run.seed)?;
-    let (durability, incarnation) = (engine.durability(), fixture.incarnation);
+    let incarnation = fixture.incarnation;
     match workload {
         WorkloadConfig::Ycsb(config) => {
-            let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?;
+            let target = YcsbTarget::new(db.clone(), config.clone(), engine.durability(), incarnation)?;
             drive(&Ycsb::new(config.clone()), &target, &experiment, incarnation)
         }
-        WorkloadConfig::Tpcc(tpcc) => {
-            drive(tpcc, &TpccTarget::new(db.clone(), durability, incarnation)?, &experiment, incarnation)
-        }
+        WorkloadConfig::Tpcc(tpcc) => drive_in_process(&db, tpcc, &experiment, incarnation),
     }
+}
+
+fn drive_in_process<W: Conditions>(
+    db: &Database,
+    workload: &W,
+    experiment: &Experiment,
+    incarnation: u32,
+) -> Result<(), BenchError> {
+    let durability = experiment.engine.durability();
+    let target = InProcessTarget::new(db.clone(), workload.clone(), durability, incarnation)?;
+    drive(workload, &target, experiment, incarnation)
 }
 
 /// The standard output.

@@ -1,29 +1,19 @@
 //! The consistency conditions 1 to 4 of clause 3.3.2, checked by reading everything they speak of.
 //!
-//! One transaction per warehouse and per district: nobody else writes meanwhile, and a transaction's read set stays
-//! small.
+//! One transaction per warehouse and per district.
 
 use osier::table::KeyRange;
 #[cfg(test)]
 use osier::table::Value;
-use osier::{Durability, Session, Transaction};
+use osier::{Session, Transaction};
 
 use super::schema::{district, new_order, orders, warehouse};
-use super::{DISTRICTS, Decision, Failure, Scale, Tables, found, int};
+use super::{DISTRICTS, Failure, Scale, Tables, found, int};
 use crate::TargetError;
-use crate::attempt::{execute, options};
+use crate::conditions::{Violation, read};
 
 /// How many conditions are checked.
 pub const CONDITIONS: usize = 4;
-
-/// A condition that does not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// 1 to 4, the last digit of the clause.
-    pub condition: u8,
-    /// Where, and what was found.
-    pub what: String,
-}
 
 /// Checks all conditions in all warehouses. `observe` is called after each district.
 pub fn check(
@@ -34,21 +24,13 @@ pub fn check(
 ) -> Result<Vec<Violation>, TargetError> {
     let mut violations = Vec::new();
     for w_id in 1..=scale.warehouses {
-        violations.extend(in_transaction(session, |tx| check_warehouse(tx, tables, w_id))?);
+        violations.extend(read(session, |tx| check_warehouse(tx, tables, w_id))?);
         for d_id in 1..=DISTRICTS {
-            violations.extend(in_transaction(session, |tx| check_district(tx, tables, w_id, d_id))?);
+            violations.extend(read(session, |tx| check_district(tx, tables, w_id, d_id))?);
             observe();
         }
     }
     Ok(violations)
-}
-
-fn in_transaction<T>(
-    session: &mut Session,
-    mut body: impl FnMut(&Transaction<'_>) -> Result<T, Failure>,
-) -> Result<T, TargetError> {
-    let executed = execute(session, options(true, Durability::Durable), |tx| body(tx).map(Decision::Commit))?;
-    Ok(executed.evidence)
 }
 
 /// Condition 1: `W_YTD = sum(D_YTD)`.
@@ -127,5 +109,7 @@ pub(super) fn break_condition(session: &mut Session, tables: &Tables, condition:
 
 #[cfg(test)]
 fn in_transaction_writing(session: &mut Session, body: impl Fn(&Transaction<'_>) -> Result<(), Failure>) {
-    execute(session, options(false, Durability::Relaxed), |tx| body(tx).map(Decision::Commit)).unwrap();
+    use crate::attempt::{Decision, execute, options};
+
+    execute(session, options(false, osier::Durability::Relaxed), |tx| body(tx).map(Decision::Commit)).unwrap();
 }

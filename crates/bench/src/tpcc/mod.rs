@@ -19,18 +19,20 @@ pub mod random;
 pub mod schema;
 pub mod stock_level;
 mod tables;
-pub mod target;
 #[cfg(test)]
 mod tests;
 
+use osier::{Database, Session, Transaction};
 use serde::{Deserialize, Serialize};
 
-use crate::Workload;
-use crate::attempt::{Decision, Failure};
+use crate::attempt::{Decision, Failure, changed, found};
+use crate::conditions::{Conditions, Violation};
+use crate::in_process::InProcess;
+use crate::{TargetError, Workload};
 use input::{Request, Requests};
 pub use ledger::{Evidence, TpccFact};
 pub use tables::Tables;
-use tables::{changed, customer_row, dollars, found, id, int};
+use tables::{customer_row, dollars, id, int};
 
 /// Districts of a warehouse.
 pub const DISTRICTS: u32 = 10;
@@ -76,6 +78,16 @@ pub struct Tpcc {
     pub mix: Mix,
 }
 
+impl Tpcc {
+    /// Which transactions run, as reports say it.
+    pub fn mix(&self) -> String {
+        match self.mix {
+            Mix::Standard => "standard mix".to_owned(),
+            Mix::PaymentNewOrder => "half payment, half new order".to_owned(),
+        }
+    }
+}
+
 impl Workload for Tpcc {
     type Request = Request;
     type Evidence = Evidence;
@@ -94,5 +106,71 @@ impl Workload for Tpcc {
 
     fn requests(&self, worker: u32, workers: u32, seed: u64) -> impl Iterator<Item = Request> + Send {
         Requests::new(self.scale, self.mix, worker, workers, seed)
+    }
+}
+
+impl InProcess for Tpcc {
+    type Tables = Tables;
+
+    fn create(&self, db: &Database) -> Result<Tables, osier::Error> {
+        Tables::create(db)
+    }
+
+    fn open(&self, db: &Database) -> Result<Tables, osier::Error> {
+        Tables::open(db)
+    }
+
+    fn load(
+        &self,
+        db: &Database,
+        tables: &Tables,
+        threads: u32,
+        seed: u64,
+        observe: &(impl Fn(u64) + Sync),
+    ) -> Result<u64, TargetError> {
+        loader::load(db, tables, self.scale, threads, seed, observe)
+    }
+
+    fn rows_expected(&self) -> u64 {
+        loader::rows_expected(self.scale)
+    }
+
+    fn is_read_only(&self, request: &Request) -> bool {
+        matches!(request, Request::OrderStatus(_) | Request::StockLevel(_))
+    }
+
+    fn transact(
+        &self,
+        tx: &Transaction<'_>,
+        tables: &Tables,
+        request: &Request,
+        number: i64,
+    ) -> Result<Decision<Evidence>, Failure> {
+        match request {
+            Request::NewOrder(input) => new_order::run(tx, tables, input),
+            Request::Payment(input) => payment::run(tx, tables, input, number),
+            Request::OrderStatus(input) => order_status::run(tx, tables, input),
+            Request::Delivery(input) => delivery::run(tx, tables, input),
+            Request::StockLevel(input) => stock_level::run(tx, tables, input),
+        }
+    }
+}
+
+impl Conditions for Tpcc {
+    fn is_found(&self, tx: &Transaction<'_>, tables: &Tables, fact: &TpccFact) -> Result<bool, Failure> {
+        fact.is_found(tx, tables)
+    }
+
+    fn check_steps(&self) -> u64 {
+        u64::from(self.scale.warehouses * DISTRICTS)
+    }
+
+    fn check(
+        &self,
+        session: &mut Session,
+        tables: &Tables,
+        observe: &mut dyn FnMut(u64),
+    ) -> Result<Vec<Violation>, TargetError> {
+        consistency::check(session, tables, self.scale, || observe(1))
     }
 }

@@ -1,57 +1,17 @@
 //! The nine tables of TPC-C, clause 1.3, with all their columns.
 //!
-//! `table!` writes, for each table, a module with its name, its columns as [`ColumnId`]s and its schema. A character
-//! column of any length is `TEXT`; the lengths of the specification are kept by what is loaded and written. Money is
-//! `numeric(12, 2)`, so all sums are exact.
+//! A character column of any length is `TEXT`; the lengths of the specification are kept by what is loaded and written.
+//! Money is `numeric(12, 2)`, so all sums are exact.
 //!
 //! Two departures: HISTORY has a primary key (`h_w_id`, `h_id`), because every table of Osier has one; and two
 //! secondary indexes find a customer by last name and the orders of a customer.
 
 use osier::table::{ColumnId, Schema, SchemaError, Type};
 
-const INT: Type = Type::Int32;
-const BIGINT: Type = Type::Int64;
-const TEXT: Type = Type::Text;
-const TIMESTAMP: Type = Type::Timestamp;
-const MONEY: Type = Type::Numeric { precision: 12, scale: 2 };
+use crate::schema::{BIGINT, INT, MONEY, TEXT, TIMESTAMP, table};
+
 /// Tax and discount: from 0.0000 to 1.0000.
 const RATE: Type = Type::Numeric { precision: 4, scale: 4 };
-
-macro_rules! table {
-    (
-        $(#[$doc:meta])* $table:ident {
-            $($column:ident: $ty:ident $($nullable:ident)?,)+
-        }
-        key ($($key:ident),+)
-        $(index $index:ident ($($part:ident),+))*
-    ) => {
-        $(#[$doc])*
-        #[expect(missing_docs, reason = "the columns of clause 1.3")]
-        pub mod $table {
-            use super::*;
-
-            #[expect(non_camel_case_types, reason = "the names of clause 1.3")]
-            enum Position { $($column),+ }
-            $(pub const $column: ColumnId = ColumnId(Position::$column as u16);)+
-            pub const COLUMNS: usize = [$(Position::$column as usize),+].len();
-            pub const NAME: &str = stringify!($table);
-
-            pub fn schema() -> Result<Schema, SchemaError> {
-                let schema = Schema::builder(NAME);
-                $(let schema = table!(@column schema, $column, $ty, $($nullable)?);)+
-                let schema = schema.primary_key([$(stringify!($key).to_lowercase()),+]);
-                $(let schema = schema.index(stringify!($index), [$(stringify!($part).to_lowercase()),+]);)*
-                schema.build()
-            }
-        }
-    };
-    (@column $schema:ident, $column:ident, $ty:ident, ) => {
-        $schema.column(stringify!($column).to_lowercase(), $ty)
-    };
-    (@column $schema:ident, $column:ident, $ty:ident, nullable) => {
-        $schema.nullable_column(stringify!($column).to_lowercase(), $ty)
-    };
-}
 
 table! {
     /// One row per warehouse.

@@ -3,9 +3,8 @@
 use osier::table::{KeyRange, Row, Table, Value};
 use osier::{Database, Error, Transaction};
 
-use super::Failure;
 use super::input::CustomerBy;
-use super::schema;
+use super::{Failure, found, schema};
 
 /// Handles on the nine tables.
 #[derive(Clone, Debug)]
@@ -26,15 +25,15 @@ impl Tables {
     /// The tables of a database that [`Tables::create`] made.
     pub fn open(db: &Database) -> Result<Tables, Error> {
         Ok(Tables {
-            warehouse: db.table(schema::warehouse::NAME)?,
-            district: db.table(schema::district::NAME)?,
-            customer: db.table(schema::customer::NAME)?,
-            history: db.table(schema::history::NAME)?,
-            new_order: db.table(schema::new_order::NAME)?,
-            orders: db.table(schema::orders::NAME)?,
-            order_line: db.table(schema::order_line::NAME)?,
-            item: db.table(schema::item::NAME)?,
-            stock: db.table(schema::stock::NAME)?,
+            warehouse: db.table(schema::warehouse::TABLE)?,
+            district: db.table(schema::district::TABLE)?,
+            customer: db.table(schema::customer::TABLE)?,
+            history: db.table(schema::history::TABLE)?,
+            new_order: db.table(schema::new_order::TABLE)?,
+            orders: db.table(schema::orders::TABLE)?,
+            order_line: db.table(schema::order_line::TABLE)?,
+            item: db.table(schema::item::TABLE)?,
+            stock: db.table(schema::stock::TABLE)?,
         })
     }
 
@@ -60,22 +59,6 @@ pub(super) fn int(number: u32) -> Value<'static> {
 /// A number as the database gave it.
 pub(super) fn id(number: i64) -> u32 {
     u32::try_from(number).expect("an int column of TPC-C holds no negative number")
-}
-
-/// A row that must be there.
-pub(super) fn found<T>(row: Option<T>, table: &'static str, key: &[Value<'_>]) -> Result<T, Failure> {
-    row.ok_or_else(|| missing(table, key))
-}
-
-/// A row that must have been there to be changed.
-pub(super) fn changed(is_there: bool, table: &'static str, key: &[Value<'_>]) -> Result<(), Failure> {
-    if is_there { Ok(()) } else { Err(missing(table, key)) }
-}
-
-#[cold]
-fn missing(table: &'static str, key: &[Value<'_>]) -> Failure {
-    let key = key.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Failure::Missing { table, key: format!("({key})") }
 }
 
 /// The customer with this number; or, of those with this last name ordered by first name, the one in the middle.

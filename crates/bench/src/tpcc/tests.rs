@@ -6,11 +6,11 @@ use osier::table::{KeyRange, Value};
 use osier::{Config, Database, Durability, Error, Protocol, Table};
 
 use super::consistency::{CONDITIONS, break_condition, check};
-use super::target::TpccTarget;
 use super::*;
 use crate::crash::Evidence as _;
 use crate::driver::{Length, RunConfig, run};
-use crate::{Ledger, NoLedger, TargetError, Workload as _};
+use crate::in_process::InProcessTarget;
+use crate::{Ledger, NoLedger};
 
 const SCALE: Scale = Scale { warehouses: 2, items: 200, customers: 60 };
 
@@ -76,7 +76,7 @@ fn both_mixes_keep_the_conditions() {
     for mix in [Mix::Standard, Mix::PaymentNewOrder] {
         let (db, tables) = loaded(SCALE);
         let tpcc = Tpcc { scale: SCALE, mix };
-        let target = TpccTarget::new(db.clone(), Durability::Durable, 1).unwrap();
+        let target = InProcessTarget::new(db.clone(), tpcc.clone(), Durability::Durable, 1).unwrap();
         let result = run(&tpcc, &target, &config(3000), |_| NoLedger, |_, _| ()).unwrap();
         assert_eq!(result.acknowledged, 3000);
         assert!(result.rolled_back > 0, "one new order in a hundred rolls back");
@@ -111,8 +111,8 @@ fn every_fact_is_found_until_its_row_is_gone() {
     }
 
     let (db, tables) = loaded(SCALE);
-    let target = TpccTarget::new(db.clone(), Durability::Durable, 1).unwrap();
     let tpcc = Tpcc { scale: SCALE, mix: Mix::Standard };
+    let target = InProcessTarget::new(db.clone(), tpcc.clone(), Durability::Durable, 1).unwrap();
     let (sender, facts) = std::sync::mpsc::channel();
     run(&tpcc, &target, &config(1000), |_| Collect(Vec::new(), sender.clone()), |_, _| ()).unwrap();
     drop(sender);
