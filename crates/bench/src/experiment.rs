@@ -47,6 +47,15 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
             let new_orders = report.transactions.get(tpcc::input::KINDS[0]).copied().unwrap_or(0);
             report.new_order_per_minute = Some(new_orders as f64 / report.seconds * 60.0);
         }
+        WorkloadConfig::SmallBank(bank) => {
+            measure_and_check(&db, bank, experiment, fixture.incarnation, &mut report)?;
+        }
+        WorkloadConfig::Voter(voter) => {
+            measure_and_check(&db, voter, experiment, fixture.incarnation, &mut report)?;
+        }
+        WorkloadConfig::Bank(bank) => {
+            measure_and_check(&db, bank, experiment, fixture.incarnation, &mut report)?;
+        }
     }
     report.memory.accounted = accounted(&db);
     db.close()?;

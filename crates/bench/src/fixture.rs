@@ -10,12 +10,15 @@ use osier::table::{Schema, Type, Value};
 use osier::{Database, Error, Table, TransactionError};
 use serde::{Deserialize, Serialize};
 
+use crate::bank::Bank;
 use crate::engine::EngineOptions;
 use crate::error::BenchError;
 use crate::in_process::InProcess;
 use crate::progress::{Bar, Unit};
 use crate::report::{LoadFigures, plural};
+use crate::smallbank::SmallBank;
 use crate::tpcc::Tpcc;
+use crate::voter::Voter;
 use crate::ycsb::{self, YcsbConfig};
 
 const TABLE: &str = "osier_bench";
@@ -29,6 +32,12 @@ pub enum WorkloadConfig {
     Ycsb(YcsbConfig),
     /// See [`tpcc`](crate::tpcc).
     Tpcc(Tpcc),
+    /// See [`smallbank`](crate::smallbank).
+    SmallBank(SmallBank),
+    /// See [`voter`](crate::voter).
+    Voter(Voter),
+    /// See [`bank`](crate::bank).
+    Bank(Bank),
 }
 
 impl WorkloadConfig {
@@ -37,6 +46,9 @@ impl WorkloadConfig {
         match self {
             WorkloadConfig::Ycsb(_) => "ycsb",
             WorkloadConfig::Tpcc(_) => "tpcc",
+            WorkloadConfig::SmallBank(_) => "smallbank",
+            WorkloadConfig::Voter(_) => "voter",
+            WorkloadConfig::Bank(_) => "bank",
         }
     }
 
@@ -45,6 +57,9 @@ impl WorkloadConfig {
         match self {
             WorkloadConfig::Ycsb(ycsb) => ycsb.mix(),
             WorkloadConfig::Tpcc(tpcc) => tpcc.mix(),
+            WorkloadConfig::SmallBank(bank) => bank.mix(),
+            WorkloadConfig::Voter(voter) => voter.mix(),
+            WorkloadConfig::Bank(bank) => bank.mix(),
         }
     }
 
@@ -60,8 +75,21 @@ impl WorkloadConfig {
                     (plural(scale.warehouses, "warehouse"), scale.items, scale.customers);
                 format!("tpcc with {warehouses}, {items} items and {customers} customers per district")
             }
+            WorkloadConfig::SmallBank(SmallBank { accounts, has_journal, .. }) => {
+                format!("smallbank with {accounts} accounts{}", journal(*has_journal))
+            }
+            WorkloadConfig::Voter(Voter { contestants, votes_max, .. }) => {
+                format!("voter with {contestants} contestants and {votes_max} votes per telephone")
+            }
+            WorkloadConfig::Bank(Bank { people, nations, has_journal }) => {
+                format!("bank with {people} people and {nations} nations{}", journal(*has_journal))
+            }
         }
     }
+}
+
+fn journal(is_kept: bool) -> &'static str {
+    if is_kept { ", journal" } else { "" }
 }
 
 /// A database ready for a run.
@@ -114,6 +142,9 @@ fn load(db: &Database, workload: &WorkloadConfig, threads: u32, seed: u64) -> Re
             ycsb::target::load(db, config, threads, &|rows| bar.at(rows))?
         }
         WorkloadConfig::Tpcc(tpcc) => fill(db, tpcc, threads, seed)?,
+        WorkloadConfig::SmallBank(bank) => fill(db, bank, threads, seed)?,
+        WorkloadConfig::Voter(voter) => fill(db, voter, threads, seed)?,
+        WorkloadConfig::Bank(bank) => fill(db, bank, threads, seed)?,
     };
     Ok(LoadFigures { seconds: start.elapsed().as_secs_f64(), rows })
 }

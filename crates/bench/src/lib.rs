@@ -7,6 +7,7 @@
 //! Deliberately absent: anything that ships inside the library `osier`. Nothing but the binary depends on this crate.
 
 pub mod attempt;
+pub mod bank;
 pub mod conditions;
 pub mod crash;
 pub mod driver;
@@ -15,6 +16,7 @@ pub mod error;
 pub mod experiment;
 pub mod fixture;
 pub mod in_process;
+pub mod journal;
 pub mod latency;
 mod loading;
 pub mod machine;
@@ -23,7 +25,11 @@ pub mod random;
 pub mod report;
 pub mod run_directories;
 mod schema;
+pub mod smallbank;
 pub mod tpcc;
+#[cfg(test)]
+mod trial;
+pub mod voter;
 mod workload;
 pub mod ycsb;
 

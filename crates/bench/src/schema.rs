@@ -27,7 +27,7 @@ macro_rules! table {
         pub mod $table {
             use super::*;
 
-            #[allow(non_camel_case_types, reason = "names of the workload's description, some with underscores")]
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "names as the description has them")]
             enum Position { $($column),+ }
             $(pub const $column: ColumnId = ColumnId(Position::$column as u16);)+
             pub const COLUMNS: usize = [$(Position::$column as usize),+].len();

@@ -1,4 +1,6 @@
-//! The command line. What an option means is said here once, in its help text.
+//! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`].
+
+mod workloads;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
@@ -9,12 +11,10 @@ use osier::config::SETTINGS;
 use osier::{Config, Create, Until};
 use osier_bench::driver::{Length, RunConfig};
 use osier_bench::engine::EngineOptions;
-use osier_bench::error::BenchError;
 use osier_bench::fixture::WorkloadConfig;
 use osier_bench::machine::cores;
-use osier_bench::tpcc::{Mix, Scale, Tpcc};
-use osier_bench::ycsb::content::STAMP_BYTES;
-use osier_bench::ycsb::{FIELDS_MAX, Variant, YcsbConfig};
+
+pub use workloads::{BankArgs, SmallBankArgs, TpccArgs, VoterArgs, YcsbArgs};
 
 /// A serializable main-memory database whose durability is parallel from end to end.
 #[derive(Debug, Parser)]
@@ -78,6 +78,12 @@ pub enum BenchCommand {
     Ycsb(Bench<YcsbArgs>),
     /// The order entry of a wholesale supplier, all five transactions
     Tpcc(Bench<TpccArgs>),
+    /// Customers with a savings and a checking account, six short transactions
+    Smallbank(Bench<SmallBankArgs>),
+    /// Votes by telephone, one short transaction
+    Voter(Bench<VoterArgs>),
+    /// Transfers between spouses and deposits, the example of PACMAN
+    Bank(Bench<BankArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +92,12 @@ pub enum CrashCommand {
     Ycsb(Crash<YcsbArgs>),
     /// Orders, payments and deliveries, and conditions 1 to 4 of the specification
     Tpcc(Crash<TpccArgs>),
+    /// Two accounts per customer, and what each has is the sum of what a journal says
+    Smallbank(Crash<SmallBankArgs>),
+    /// Votes by telephone, none of them lost and no telephone with too many
+    Voter(Crash<VoterArgs>),
+    /// Transfers and deposits, and what each person has is the sum of what a journal says
+    Bank(Crash<BankArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -326,114 +338,12 @@ pub struct RunArgs {
     /// Commits that a worker keeps unacknowledged before it waits
     #[arg(long, value_name = "COMMITS", default_value = "8192")]
     pub outstanding: NonZeroU32,
-    /// Time one in so many transactions [default: 16 for ycsb as fast as possible, otherwise 1]
+    /// Time one in so many transactions [default: 16 as fast as possible, otherwise and for tpcc 1]
     #[arg(long, value_name = "TRANSACTIONS")]
     pub latency_every: Option<NonZeroU32>,
     /// Draw other requests [default: 1; in crash tests a random one]
     #[arg(long)]
     pub seed: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-pub struct YcsbArgs {
-    /// Which transactions to run [default: write-only; in crash tests two-access]
-    #[arg(long, value_enum)]
-    pub variant: Option<VariantArg>,
-    /// Rows
-    #[arg(long, default_value = "100000")]
-    pub records: NonZeroU64,
-    /// Fields of a row
-    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u32).range(1..=i64::from(FIELDS_MAX)))]
-    pub fields: u32,
-    /// Bytes of a field
-    #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub field_bytes: u32,
-    /// Skew of the keys, below 1; 0 is uniform [default: 0.6 for two-access, otherwise 0]
-    #[arg(long, value_parser = theta)]
-    pub theta: Option<f64>,
-    /// Fraction of reads, for the variants with reads
-    #[arg(long, default_value = "0.5", value_parser = fraction)]
-    pub reads: f64,
-    /// Rows of a scan, for hybrid
-    #[arg(long, default_value = "10")]
-    pub scan_length: NonZeroU32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum VariantArg {
-    /// Overwrite all fields of one row without reading it (Poplar)
-    WriteOnly,
-    /// Overwrite one row and scan others (Poplar)
-    Hybrid,
-    /// Read or overwrite one row (Silo)
-    OneAccess,
-    /// Read or overwrite two rows (Taurus)
-    TwoAccess,
-}
-
-#[derive(Debug, Args)]
-pub struct TpccArgs {
-    /// Warehouses
-    #[arg(long, default_value = "2")]
-    pub warehouses: NonZeroU32,
-    /// Which transactions to run
-    #[arg(long, value_enum, default_value = "standard")]
-    pub mix: MixArg,
-    /// Items; fewer than 100,000 are not TPC-C
-    #[arg(long, default_value = "100000", value_parser = clap::value_parser!(u32).range(100..=100_000))]
-    pub items: u32,
-    /// Customers and first orders of a district; fewer than 3,000 are not TPC-C
-    #[arg(long, default_value = "3000", value_parser = clap::value_parser!(u32).range(30..=3000))]
-    pub customers: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MixArg {
-    /// 45 % new orders, 43 % payments, 4 % order status, delivery and stock level
-    Standard,
-    /// Half payments, half new orders
-    PaymentNeworder,
-}
-
-impl YcsbArgs {
-    /// The workload; in crash tests rows are stamped.
-    pub fn workload(&self, is_crash: bool) -> Result<WorkloadConfig, BenchError> {
-        let chosen = self.variant.unwrap_or(if is_crash { VariantArg::TwoAccess } else { VariantArg::WriteOnly });
-        let variant = match chosen {
-            VariantArg::WriteOnly => Variant::WriteOnly,
-            VariantArg::Hybrid => Variant::Hybrid { scan: self.scan_length.get() },
-            VariantArg::OneAccess => Variant::OneAccess,
-            VariantArg::TwoAccess => Variant::TwoAccess,
-        };
-        let theta = self.theta.unwrap_or(if chosen == VariantArg::TwoAccess { 0.6 } else { 0.0 });
-        let config = YcsbConfig {
-            variant,
-            records: self.records.get(),
-            fields: self.fields,
-            field_bytes: self.field_bytes,
-            theta,
-            read_fraction: self.reads,
-            is_stamped: is_crash,
-        };
-        if is_crash && config.row_bytes() < STAMP_BYTES {
-            let text =
-                format!("rows of a crash test carry {STAMP_BYTES} bytes of their own; raise --fields or --field-bytes");
-            return Err(BenchError::Usage(text));
-        }
-        Ok(WorkloadConfig::Ycsb(config))
-    }
-}
-
-impl TpccArgs {
-    /// The workload.
-    pub fn workload(&self) -> WorkloadConfig {
-        let mix = match self.mix {
-            MixArg::Standard => Mix::Standard,
-            MixArg::PaymentNeworder => Mix::PaymentNewOrder,
-        };
-        let scale = Scale { warehouses: self.warehouses.get(), items: self.items, customers: self.customers };
-        WorkloadConfig::Tpcc(Tpcc { scale, mix })
-    }
 }
 
 impl EngineArgs {
@@ -455,7 +365,7 @@ impl EngineArgs {
 impl RunArgs {
     /// How to drive `workload`.
     pub fn config(&self, workload: &WorkloadConfig, length: Length, warmup: Duration, seed: u64) -> RunConfig {
-        let is_fast = matches!(workload, WorkloadConfig::Ycsb(_)) && !self.blocking && self.rate.is_none();
+        let is_fast = !matches!(workload, WorkloadConfig::Tpcc(_)) && !self.blocking && self.rate.is_none();
         RunConfig {
             workers: self.workers.map_or(cores() as u32, NonZeroU32::get),
             length,
@@ -493,20 +403,6 @@ fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
         _ => Err("a number above 0 is needed".to_owned()),
-    }
-}
-
-fn theta(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(theta) if (0.0..1.0).contains(&theta) => Ok(theta),
-        _ => Err("a number from 0 to less than 1 is needed".to_owned()),
-    }
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-        _ => Err("a number from 0 to 1 is needed".to_owned()),
     }
 }
 
@@ -603,6 +499,12 @@ mod tests {
             "osier bench ycsb --warehouses 2",
             "osier bench tpcc --mix half",
             "osier bench tpcc --warehouses 0",
+            "osier bench smallbank --accounts 1",
+            "osier bench smallbank --hot-percent 101",
+            "osier bench voter --phones 10000001",
+            "osier bench voter --contestants 999",
+            "osier bench bank --nations 0",
+            "osier bench voter --journal",
             "osier crash tpcc --transactions 5",
             "osier recover",
             "osier recover x --until yesterday",

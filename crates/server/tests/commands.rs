@@ -61,6 +61,14 @@ fn a_bench_reports_what_was_acknowledged() {
         let line = format!("bench ycsb --records 500 --transactions 300 --variant {variant} --streams 2");
         assert_eq!(report(&directory, &line)["acknowledged"], 300);
     }
+    for workload in
+        ["smallbank --accounts 500", "smallbank --accounts 500 --journal", "voter", "bank --people 50 --journal"]
+    {
+        let report = report(&directory, &format!("bench {workload} --transactions 300 --streams 2"));
+        assert_eq!(report["workload"], workload.split(' ').next().unwrap());
+        assert_eq!(report["acknowledged"], 300);
+        assert_eq!(report["consistent"], true);
+    }
     assert_eq!(report(&directory, "bench ycsb --records 500 --seconds 0.2 --rate 500 --warmup 0.1")["rate"], 500.0);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "temporary directories are removed");
 }
@@ -161,6 +169,8 @@ fn options_that_do_not_fit_are_explained() {
     assert!(error.contains("ring_bytes"), "{error}");
     let error = fails(&directory, "crash ycsb --protocol none", 2);
     assert!(error.contains("--protocol none"), "{error}");
+    let error = fails(&directory, "bench smallbank --accounts 50 --hot-percent 5", 2);
+    assert!(error.contains("--hot-accounts"), "{error}");
     let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 8", 2);
     assert!(error.contains("--field-bytes"), "{error}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");

@@ -44,6 +44,14 @@ fn ycsb_survives_kills_of_blind_writes_and_of_the_serial_protocol() {
     crash("ycsb --rounds 1 --seconds 0.2 --records 500 --protocol serial --blocking --seed 4");
 }
 
+#[test]
+fn banks_and_votes_survive_kills() {
+    let short = "--rounds 2 --seconds 0.3 --streams 2";
+    crash(&format!("smallbank {short} --accounts 500 --hot-percent 50 --hot-accounts 10 --seed 6"));
+    crash(&format!("voter {short} --phones 2 --seed 7"));
+    crash(&format!("bank {short} --people 500 --seed 8"));
+}
+
 /// Where a checkpoint takes longer than a round, every kill hits one; the first recovery is killed at once.
 #[test]
 fn kills_hit_checkpoints_and_recoveries_and_are_counted() {

@@ -55,6 +55,9 @@ pub fn run(plan: &CrashPlan, worker: WorkerCommand<'_>, out: &mut dyn Write) -> 
     match &plan.experiment.workload {
         WorkloadConfig::Ycsb(config) => Test::new(plan, worker, YcsbExaminer::new(config.clone())).run(out),
         WorkloadConfig::Tpcc(tpcc) => Test::new(plan, worker, FactExaminer::new(tpcc.clone())).run(out),
+        WorkloadConfig::SmallBank(bank) => Test::new(plan, worker, FactExaminer::new(bank.clone())).run(out),
+        WorkloadConfig::Voter(voter) => Test::new(plan, worker, FactExaminer::new(voter.clone())).run(out),
+        WorkloadConfig::Bank(bank) => Test::new(plan, worker, FactExaminer::new(bank.clone())).run(out),
     }
 }
 

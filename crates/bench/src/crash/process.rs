@@ -119,6 +119,9 @@ pub fn work(argument: &str) -> Result<(), BenchError> {
             drive(&Ycsb::new(config.clone()), &target, &experiment, incarnation)
         }
         WorkloadConfig::Tpcc(tpcc) => drive_in_process(&db, tpcc, &experiment, incarnation),
+        WorkloadConfig::SmallBank(bank) => drive_in_process(&db, bank, &experiment, incarnation),
+        WorkloadConfig::Voter(voter) => drive_in_process(&db, voter, &experiment, incarnation),
+        WorkloadConfig::Bank(bank) => drive_in_process(&db, bank, &experiment, incarnation),
     }
 }
 
