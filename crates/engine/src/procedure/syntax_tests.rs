@@ -1,8 +1,6 @@
 //! What texts mean, the canonical text of some procedures, and the messages for mistakes.
 
-use super::builder::{
-    array, case_when, coalesce, column, exists, float, int, not, now, null, numeric, random, text, var,
-};
+use super::builder::{case_when, coalesce, column, exists, float, int, not, now, null, numeric, random, text, var};
 use super::expression::{Constant, Expression, Function};
 use super::form::{BLOCK_DEPTH_MAX, EXPRESSION_DEPTH_MAX, FIELDS_MAX};
 use super::parse::TEXT_BYTES_MAX;

@@ -1,8 +1,12 @@
 //! What is printed is parsed.
 
-use proptest::prelude::*;
+use std::collections::BTreeSet;
 
-use super::program::Program;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::program::{Block, Program};
 use super::programs_for_tests::{expression, program};
 
 proptest! {
@@ -24,4 +28,25 @@ proptest! {
         let parsed = Program::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         prop_assert_eq!(parsed.body[0].expressions(), vec![&expression], "{}", text);
     }
+}
+
+/// Adds the first words of statements.
+fn add_words(block: &Block, words: &mut BTreeSet<String>) {
+    for statement in block {
+        words.extend(statement.summary().split(' ').next().map(str::to_owned));
+        statement.blocks().into_iter().for_each(|block| add_words(block, words));
+    }
+}
+
+#[test]
+fn random_programs_have_every_statement() {
+    let mut runner = TestRunner::deterministic();
+    let mut words = BTreeSet::new();
+    for _ in 0..300 {
+        let program = program().new_tree(&mut runner).expect("a program").current();
+        add_words(&program.body, &mut words);
+    }
+    let all = "abort append break call continue delete emit first for foreach get if insert let replace return set try \
+               update upsert while";
+    assert_eq!(words, all.split(' ').map(str::to_owned).collect());
 }
