@@ -4,7 +4,7 @@
 use osier::config::Logged;
 use osier::procedure::program::Program;
 use osier::table::{Argument, Datum, Schema, Type, Value};
-use osier::{Config, Database, Error, ProcedureError, Protocol, SequenceOptions};
+use osier::{Config, Database, Error, Protocol, SequenceOptions};
 
 mod support;
 
@@ -47,7 +47,7 @@ fn filled(config: Config) -> Database {
     let fill = |tx: &osier::Transaction<'_>| {
         for id in 1..=10 {
             let owner = format!("owner {}", id % 3);
-            tx.insert(&table, &[Value::Int(id), Value::Text(&owner), Value::Numeric(100_00), Value::Null])?;
+            tx.insert(&table, &[Value::Int(id), Value::Text(&owner), Value::Numeric(10_000), Value::Null])?;
         }
         Ok::<_, Error>(())
     };
@@ -83,11 +83,11 @@ fn a_procedure_moves_money_or_says_why_not() {
     let db = filled(Config::new(&home));
     let mut session = db.session().expect("a session");
     let money = |cents| Argument::from(Value::Numeric(cents));
-    let (output, receipt) = session.call("transfer", &[1.into(), 2.into(), money(30_50)]).expect("a transfer");
-    assert_eq!(output.value("remains"), &Datum::Numeric(69_50));
+    let (output, receipt) = session.call("transfer", &[1.into(), 2.into(), money(3050)]).expect("a transfer");
+    assert_eq!(output.value("remains"), &Datum::Numeric(6950));
     receipt.wait().expect("durable");
 
-    let refused = session.call("transfer", &[1.into(), 2.into(), money(70_00)]).expect_err("too much");
+    let refused = session.call("transfer", &[1.into(), 2.into(), money(7000)]).expect_err("too much");
     assert_eq!(refused.sqlstate(), "P0001");
     assert!(refused.to_string().starts_with("account 1 has only 69.50 (SQLSTATE P0001"), "{refused}");
     let refused = session.call("transfer", &[1.into(), 20.into(), money(1)]).expect_err("no such account");
@@ -95,7 +95,7 @@ fn a_procedure_moves_money_or_says_why_not() {
     // An integer is as good as a numeric.
     session.call("transfer", &[2.into(), 1.into(), 5.into()]).expect("a transfer");
     let balances: Vec<_> = state(&db).into_iter().map(|row| row[2].clone()).take(2).collect();
-    assert_eq!(balances, [Datum::Numeric(74_50), Datum::Numeric(125_50)]);
+    assert_eq!(balances, [Datum::Numeric(7450), Datum::Numeric(12_550)]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Workspace {
     /// Whether the next command is logged with the hash of what it wrote.
     pub(super) fn is_hashed(&mut self, config: &Config) -> bool {
         self.commands += 1;
-        config.command_hash_interval > 0 && self.commands % config.command_hash_interval == 0
+        config.command_hash_interval > 0 && self.commands.is_multiple_of(config.command_hash_interval)
     }
 
     /// Forgets a procedure, because a table that it uses has changed.

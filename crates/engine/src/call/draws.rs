@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_was_drawn_can_be_drawn_again() {
         let mut first = Draws::new(Source::World(&TestWorld), &[]);
-        let mut seen = |draws: &mut Draws<'_>| {
+        let seen = |draws: &mut Draws<'_>| {
             let sequence = draws.next_value_of("sequence").expect("there is a value");
             (draws.now(), draws.random().to_bits(), draws.uuid(), draws.now(), sequence)
         };

@@ -31,7 +31,6 @@ struct Try<'a> {
 /// A scan that is being gone through.
 struct OpenScan<'a, 's> {
     rows: Scan<'a, 's>,
-    table: &'a Table,
     left: u64,
 }
 
@@ -145,11 +144,15 @@ impl<'a, 's> Machine<'a, 's> {
             Instruction::Delete { table, key, row, missing } => return self.delete(*table, key, *row, *missing),
             Instruction::DeleteAll { range, count } => self.delete_all(range, *count)?,
             Instruction::First { range, row, missing } => return self.first(range, *row, *missing),
-            Instruction::OpenRows { range, .. } => {
-                let scan = self.open(range)?;
-                self.scans.push(scan);
+            Instruction::OpenRows { scan, range } => {
+                assert_eq!(self.scans.len(), usize::from(scan.0), "scans end in the opposite order");
+                let opened = self.open(range)?;
+                self.scans.push(opened);
             }
-            Instruction::NextRow { row, end, .. } => return self.next_row(*row, *end),
+            Instruction::NextRow { scan, row, end } => {
+                assert_eq!(self.scans.len(), usize::from(scan.0) + 1, "the innermost scan is gone through");
+                return self.next_row(*row, *end);
+            }
             Instruction::CloseRows { scan } => self.scans.truncate(scan.0.into()),
             _ => return self.other(instruction),
         }
@@ -359,7 +362,7 @@ impl<'a, 's> Machine<'a, 's> {
             None => self.transaction.scan(table, keys)?,
             Some(index) => self.transaction.scan_index(table, index, keys)?,
         };
-        Ok(OpenScan { rows, table, left })
+        Ok(OpenScan { rows, left })
     }
 
     fn first(&mut self, range: &'a RowRange, row: RowSlot, missing: Target) -> Result<Next, Failure> {

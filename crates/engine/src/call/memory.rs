@@ -60,7 +60,6 @@ impl Arena {
     }
 
     /// Returns slots that all hold `value`. They are a part of every call, and not counted.
-    #[expect(clippy::mut_from_ref, reason = "each call returns other memory")]
     pub(super) fn slots<T: Copy>(&self, count: u16, value: T) -> &mut [T] {
         self.bump.alloc_slice_fill_copy(count.into(), value)
     }

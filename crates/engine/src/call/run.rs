@@ -49,6 +49,7 @@ pub(super) async fn declared<'a, const INTERLEAVED: bool>(
     arena: &'a Arena,
     source: Source<'a>,
 ) -> Result<(Output, Drawn), Error> {
+    assert_eq!(sequences.len(), code.sequences, "the sequences are those of the code");
     let sizes = code.sizes;
     let mut variables = Variables {
         values: arena.slots(sizes.values, Value::Null),
@@ -59,8 +60,8 @@ pub(super) async fn declared<'a, const INTERLEAVED: bool>(
     };
     for (argument, parameter) in arguments.iter().zip(&code.parameters) {
         match (argument, parameter) {
-            (Argument::Scalar(value), ParameterSlot::Scalar(slot, _)) => variables.set(*slot, *value),
-            (Argument::Array(elements), ParameterSlot::Array(slot, _)) => {
+            (Argument::Scalar(value), ParameterSlot::Scalar(slot)) => variables.set(*slot, *value),
+            (Argument::Array(elements), ParameterSlot::Array(slot)) => {
                 variables.arrays[usize::from(slot.0)] = Some(Cow::Borrowed(elements.as_slice()));
             }
             (Argument::Scalar(Value::Null), ParameterSlot::Array(..)) => {}
@@ -140,7 +141,7 @@ fn as_parameter<'a>(field: &Field, argument: &'a Argument<'a>, arena: &'a Arena)
         (Argument::Scalar(value), false) => as_type(field.ty.ty, *value, arena).map(Argument::Scalar),
         (Argument::Array(elements), true) => {
             let elements = elements.iter().map(|element| as_type(field.ty.ty, *element, arena));
-            elements.collect::<Result<_, _>>().map(|elements| Argument::Array(elements))
+            elements.collect::<Result<_, _>>().map(Argument::Array)
         }
         (Argument::Scalar(_), true) => Err(format!("is a value, and the parameter is {}", field.ty)),
         (Argument::Array(_), false) => Err(format!("is an array, and the parameter is {}", field.ty)),

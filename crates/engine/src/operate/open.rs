@@ -28,7 +28,7 @@ use crate::directory::{self, Claim, DirectoryError};
 use crate::error::Error;
 use crate::log::CommitLog;
 use crate::log::persist::LogLayout;
-use crate::recovery::{self, Recovered, RecoveryReport};
+use crate::recovery::{self, CommandReplayer, Recovered, RecoveryReport};
 use crate::table::store::Store;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
@@ -54,25 +54,34 @@ impl Database {
     /// Those of [`Database::open`]; [`RecoveryError::MissingProcedure`](crate::RecoveryError::MissingProcedure) where the log
     /// needs a function that is not registered, [`ProcedureError`](crate::ProcedureError) where a name or version is taken.
     pub fn open_with(config: Config, procedures: Procedures) -> Result<Database, Error> {
-        config.check()?;
-        let claimed = claim(&config)?;
-        let database = Database::open_claimed_with(config, claimed, procedures)?;
+        let mut replayer = Replayer::new(Arc::new(procedures));
+        let database = Database::open_replaying(config, &mut replayer)?;
+        database.define_registered(replayer.procedures())?;
         if database.config().control_socket {
             database.listen()?;
         }
         Ok(database)
     }
 
+    /// Opens the database; `replayer` runs the commands again that a recovery comes to.
+    pub(crate) fn open_replaying(config: Config, replayer: &mut dyn CommandReplayer) -> Result<Database, Error> {
+        config.check()?;
+        let claimed = claim(&config)?;
+        Database::open_claimed_replaying(config, claimed, replayer)
+    }
+
     /// Opens the database in directories that are claimed, or creates one there; without a claim, one of which nothing is
     /// written yet. `config` is checked.
     pub(crate) fn open_claimed(config: Config, claimed: Option<Claimed>) -> Result<Database, Error> {
-        Database::open_claimed_with(config, claimed, Procedures::new())
+        Database::open_claimed_replaying(config, claimed, &mut Replayer::default())
     }
 
-    /// As [`Database::open_claimed`], and as [`Database::open_with`].
-    fn open_claimed_with(config: Config, claimed: Option<Claimed>, procedures: Procedures) -> Result<Database, Error> {
-        let procedures = Arc::new(procedures);
-        let mut replayer = Replayer::new(procedures.clone());
+    /// As [`Database::open_claimed`], and as [`Database::open_replaying`].
+    fn open_claimed_replaying(
+        config: Config,
+        claimed: Option<Claimed>,
+        replayer: &mut dyn CommandReplayer,
+    ) -> Result<Database, Error> {
         let given = directory::anchored(config)?;
         let mut config = given.clone();
         if let Some((claim, _)) = &claimed {
@@ -91,7 +100,7 @@ impl Database {
                         (catalog, manifest, None)
                     }
                     Some(found) => {
-                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, &mut replayer)?;
+                        let (catalog, recovered) = recover(&config, &mut claim, found, &store, catalog, replayer)?;
                         (catalog, recovered.manifest, Some(recovered.report))
                     }
                 };
@@ -101,15 +110,13 @@ impl Database {
             }
         };
 
-        let shared = Arc::new(Shared::new(config, store, catalog, log, procedures.clone()));
+        let shared = Arc::new(Shared::new(config, store, catalog, log, replayer.registered()));
         let retention = Arc::new(Retention::new(files));
         let stop_log = |_: &Error| drop(shared.log.close());
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
         let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
         let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
-        let database = Database::of(given, shared, ticker, checkpoints, retention, report);
-        database.define_registered(&procedures)?;
-        Ok(database)
+        Ok(Database::of(given, shared, ticker, checkpoints, retention, report))
     }
 }
 
@@ -163,7 +170,7 @@ fn recover(
     found: Manifest,
     store: &Store,
     catalog: Catalog,
-    replayer: &mut Replayer,
+    replayer: &mut dyn CommandReplayer,
 ) -> Result<(Catalog, Recovered), Error> {
     let mut recovered = recovery::run(config, claim, found, store)?;
     store.epochs().resume_at(faults::first_epoch(recovered.manifest.current.epoch_floor));

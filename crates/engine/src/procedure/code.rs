@@ -394,8 +394,8 @@ pub(crate) struct CatchCode {
 /// A parameter, and where its argument goes.
 #[derive(Clone, Debug)]
 pub(crate) enum ParameterSlot {
-    Scalar(Slot, Type),
-    Array(ArraySlot, Type),
+    Scalar(Slot),
+    Array(ArraySlot),
 }
 
 /// How many slots a call needs.
@@ -418,10 +418,7 @@ pub(crate) struct Code {
     pub(crate) places: Box<[String]>,
     pub(crate) handlers: Box<[Handler]>,
     pub(crate) tables: Box<[Table]>,
-    pub(crate) sequences: Box<[String]>,
+    /// How many sequences it draws from.
+    pub(crate) sequences: usize,
     pub(crate) sizes: Sizes,
-    /// Whether it may write.
-    pub(crate) writes: bool,
-    /// Whether its results are a set.
-    pub(crate) returns_set: bool,
 }

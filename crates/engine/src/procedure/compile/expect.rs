@@ -128,7 +128,7 @@ impl Compiler<'_> {
 }
 
 fn is_parameter(parameters: &[ParameterSlot], slot: Slot) -> bool {
-    parameters.iter().any(|of| matches!(of, ParameterSlot::Scalar(at, _) if *at == slot))
+    parameters.iter().any(|of| matches!(of, ParameterSlot::Scalar(at) if *at == slot))
 }
 
 impl Rounds {
@@ -142,7 +142,7 @@ impl Rounds {
 
     /// Whether the rounds are known from the arguments.
     fn is_over(&self, parameters: &[ParameterSlot]) -> bool {
-        let is_array = |slot: &_| parameters.iter().any(|of| matches!(of, ParameterSlot::Array(at, _) if at == slot));
+        let is_array = |slot: &_| parameters.iter().any(|of| matches!(of, ParameterSlot::Array(at) if at == slot));
         matches!(self, Rounds::Arrays(each) if each.arrays.iter().all(is_array))
     }
 }

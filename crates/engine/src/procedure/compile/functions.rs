@@ -33,7 +33,6 @@ impl Compiler<'_> {
                 let Expression::Constant(Constant::Text(name)) = &arguments[0] else {
                     return wrong("`nextval` takes the name of a sequence as a constant text");
                 };
-                self.writes = true;
                 Ok((Scalar::NextValue(self.sequence(name)?), Kind::Int))
             }
             Function::Now => Ok((Scalar::Call(function, Box::default()), Kind::Timestamp)),

@@ -142,7 +142,6 @@ struct Compiler<'d> {
     conditions: u32,
     expected: expect::Expected,
     parameters: Vec<ParameterSlot>,
-    writes: bool,
 }
 
 impl<'d> Compiler<'d> {
@@ -165,7 +164,6 @@ impl<'d> Compiler<'d> {
             conditions: 0,
             expected: expect::Expected::default(),
             parameters: Vec::new(),
-            writes: false,
         }
     }
 
@@ -189,8 +187,8 @@ impl<'d> Compiler<'d> {
     fn parameter(&mut self, field: &Field) -> Compiled<ParameterSlot> {
         let variable = self.declare(field, false)?;
         Ok(match variable {
-            Variable::Scalar { slot, .. } => ParameterSlot::Scalar(slot, field.ty.ty),
-            Variable::Array { slot, .. } => ParameterSlot::Array(slot, field.ty.ty),
+            Variable::Scalar { slot, .. } => ParameterSlot::Scalar(slot),
+            Variable::Array { slot, .. } => ParameterSlot::Array(slot),
             Variable::Row { .. } | Variable::Error { .. } => unreachable!("a field has a type"),
         })
     }
@@ -304,7 +302,6 @@ impl<'d> Compiler<'d> {
     }
 
     fn finish(self, program: Arc<Program>) -> Code {
-        let returns_set = matches!(program.results, Results::Set(_));
         Code {
             program,
             parameters: self.parameters.into(),
@@ -313,10 +310,8 @@ impl<'d> Compiler<'d> {
             places: self.places.into(),
             handlers: self.handlers.into(),
             tables: self.tables.into(),
-            sequences: self.sequences.into(),
+            sequences: self.sequences.len(),
             sizes: self.sizes,
-            writes: self.writes,
-            returns_set,
         }
     }
 }

@@ -84,7 +84,6 @@ impl Compiler<'_> {
         changes: &[(String, Expression)],
         otherwise: Option<&Block>,
     ) -> Compiled<()> {
-        self.writes = true;
         let (table, key) = self.key(table, key)?;
         let row = self.declare_row(row, table)?;
         let schema = self.schema(table);
@@ -112,7 +111,6 @@ impl Compiler<'_> {
         row: Option<&str>,
         otherwise: Option<&Block>,
     ) -> Compiled<()> {
-        self.writes = true;
         let (table, key) = self.key(table, key)?;
         let row = self.declare_row(row, table)?;
         let at = self.emit(Instruction::Delete { table, key, row, missing: UNKNOWN })?;
@@ -120,7 +118,6 @@ impl Compiler<'_> {
     }
 
     fn delete_all(&mut self, range: &Range, count: Option<&str>) -> Compiled<()> {
-        self.writes = true;
         let range = self.range(range)?;
         let count = match count {
             None => self.slot()?,
@@ -173,7 +170,6 @@ impl Compiler<'_> {
 
     /// Compiles a row: a value for each column of the table.
     fn row_values(&mut self, table: &str, values: &[(String, Expression)]) -> Compiled<(TableSlot, Box<[Scalar]>)> {
-        self.writes = true;
         let table = self.table(table)?;
         let schema = self.schema(table);
         let mut row: Vec<Option<Scalar>> = schema.columns().iter().map(|_| None).collect();

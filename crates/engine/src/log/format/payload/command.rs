@@ -311,8 +311,8 @@ impl<'a> Input<'a> {
         let tag = self.byte()?;
         let (kind, of_elements) = (tag & ((1 << KIND_BITS) - 1), tag >> KIND_BITS);
         match (kind, of_elements) {
-            (ALIKE, FALSE | INT..=TIMESTAMP) => self.alike(of_elements).map(|elements| Argument::Array(elements)),
-            (MIXED, 0) => self.mixed().map(|elements| Argument::Array(elements)),
+            (ALIKE, FALSE | INT..=TIMESTAMP) => self.alike(of_elements).map(Argument::Array),
+            (MIXED, 0) => self.mixed().map(Argument::Array),
             (kind, 0) => self.value(kind).map(Argument::Scalar),
             _ => Err(UNKNOWN),
         }

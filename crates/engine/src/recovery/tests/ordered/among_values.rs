@@ -1,6 +1,6 @@
 //! Rows and definitions that were logged as values, among commands and before and behind generations of them.
 
-use super::shop::{ADD, APPEND, MULTIPLY, Shop, call, command, contents, named, row, run, survives};
+use super::shop::{ADD, APPEND, MULTIPLY, Shop, call, command, named, row, run, survives};
 use super::some_calls;
 use crate::config::{Logged, Protocol};
 use crate::database::Database;

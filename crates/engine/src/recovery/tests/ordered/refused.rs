@@ -88,7 +88,9 @@ fn a_transaction_that_rests_on_another_of_its_stamp_is_refused() {
     let (stamp, store) = (Arc::new(ReplayedStamp::default()), Store::new(Epochs::new(8)));
     let (catalog, log) = (Catalog::new(&store).unwrap(), CommitLog::replaying(&stamp));
     let config = Config { sessions_max: 4, ..Config::new("/db").protocol(Protocol::None) };
-    let mut session = Session::new(Arc::new(Shared::new(config, store, catalog, log))).unwrap();
+    let mut session =
+        Session::new(Arc::new(Shared::new(config, store, catalog, log, Arc::new(crate::call::Procedures::new()))))
+            .unwrap();
     let define = |tx: &Transaction<'_>| tx.create_table(schema());
     stamp.set(Stamp(10));
     let (table, receipt) = session.run(define).unwrap();

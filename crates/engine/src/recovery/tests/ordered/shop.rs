@@ -13,7 +13,7 @@ use crate::io::disk_for_tests::TestDisk;
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
 use crate::recovery::{CommandError, CommandReplayer};
-use crate::table::{Argument, KeyRange, Schema, Table, Type, Value};
+use crate::table::{Argument, Arguments, KeyRange, Schema, Table, Type, Value};
 use crate::transaction::{Session, Transaction};
 
 /// `n = n + by` of a row, which is made where there is none.
@@ -151,7 +151,7 @@ pub(super) fn command<'a>(procedure: u32, arguments: &'a [Argument<'a>]) -> Comm
         seed: None,
         sequence_values: Cow::Borrowed(&[]),
         hash: None,
-        arguments: Cow::Borrowed(arguments),
+        arguments: Arguments::Given(arguments),
     }
 }
 
