@@ -46,7 +46,7 @@ pub use simulated::TreeFault;
 pub use simulated::{TreeSizes, set_tree_fault, set_tree_sizes};
 pub use thin::{Entry, Keyed, Thin};
 pub use tree::{
-    Duplicate, EXPECTED_AT_ONCE, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run,
+    Ahead, Duplicate, EXPECTED_AT_ONCE, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run,
     ScanFrom, Shape, Tree,
 };
 pub use usage::{FOLD_BYTES, MemoryUse, Tally};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 
+use super::interleave::Lanes;
 use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
@@ -43,6 +44,8 @@ pub(super) struct Workspace {
     compiled: HashMap<String, Arc<Compiled>>,
     /// Calls that were logged as commands.
     commands: u64,
+    /// For calls that are interleaved.
+    pub(super) lanes: Lanes,
 }
 
 impl Workspace {

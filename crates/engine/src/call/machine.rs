@@ -17,7 +17,7 @@ use crate::procedure::code::{
     Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, TableSlot, Target,
 };
 use crate::table::{ColumnId, KeyBuf, KeyRange, Row, Table, Value};
-use crate::transaction::{Savepoint, Scan, Transaction};
+use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
 
 /// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
 const ROUNDS_MAX: usize = 64;
@@ -94,8 +94,12 @@ impl<'a, 's> Machine<'a, 's> {
                 return Err(Failure::steps(self.steps_max));
             }
             self.steps_left -= 1;
-            if INTERLEAVED && self.ask_ahead(instruction) {
+            if INTERLEAVED && let Some(mut ahead) = self.ask_ahead(instruction) {
+                // Others go on while each line is on its way.
                 interleave::stop().await;
+                while ahead.advance() {
+                    interleave::stop().await;
+                }
             }
             self.at = match self.step(instruction) {
                 Ok(Next::Following) => self.at + 1,
@@ -444,21 +448,22 @@ impl<'a, 's> Machine<'a, 's> {
         Ok(())
     }
 
-    /// Asks for the memory of the row that an instruction will use; `false` where it uses none, or its key is not at hand.
-    fn ask_ahead(&mut self, instruction: &'a Instruction) -> bool {
-        let (table, key) = match instruction {
-            Instruction::Get { table, key, .. }
-            | Instruction::Update { table, key, .. }
-            | Instruction::Delete { table, key, .. } => (*table, key),
-            _ => return false,
+    /// Begins to ask for the row that an instruction will use; `None` where it uses none, where an earlier instruction has asked
+    /// for it, and where its key is not at hand.
+    fn ask_ahead(&mut self, instruction: &'a Instruction) -> Option<RowAhead<'a>> {
+        let (Instruction::Get { table, key, .. }
+        | Instruction::Update { table, key, .. }
+        | Instruction::Delete { table, key, .. }) = instruction
+        else {
+            return None;
         };
         // What is computed is computed once: it may draw.
         let is_at_hand = |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
-        if !key.iter().all(is_at_hand) || self.evaluate_row(key).is_err() {
-            return false;
+        if self.code.is_expected[self.at as usize] || !key.iter().all(is_at_hand) || self.evaluate_row(key).is_err() {
+            return None;
         }
-        let table = self.table(table);
-        let Ok(key) = table.keys.of_key(&self.row) else { return false };
-        self.transaction.expect_encoded(table, [&key]).is_ok()
+        let table = self.table(*table);
+        let key = table.keys.of_key(&self.row).ok()?;
+        Some(self.transaction.ask_ahead(table, &key))
     }
 }

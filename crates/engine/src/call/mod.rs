@@ -19,6 +19,7 @@ mod replay;
 mod run;
 mod session;
 
+pub use interleave::Call;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;
 pub(crate) use replay::{NotReplayed, Replayer};

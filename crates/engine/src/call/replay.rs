@@ -12,6 +12,7 @@ use bumpalo::Bump;
 
 use super::compiled::{Body, Compiled};
 use super::draws::{Drawn, Source};
+use super::interleave::whole;
 use super::memory::Arena;
 use super::opaque::Procedures;
 use super::run::{checked, run};
@@ -77,7 +78,8 @@ impl Replayer {
         let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
         let arguments = checked(&compiled, &command.arguments, &arena)?;
         let drawn = Drawn { time: command.time, seed: command.seed, sequence_values: command.sequence_values.to_vec() };
-        let ran = run(transaction, &compiled, &arguments, &arena, Source::Earlier { drawn: &drawn, taken: 0 });
+        let source = Source::Earlier { drawn: &drawn, taken: 0 };
+        let ran = whole(run::<false>(transaction, &compiled, &arguments, &arena, source));
         let again = ran.map(|(_, drawn)| drawn);
         drop(arguments);
         self.memory = arena.into_memory();

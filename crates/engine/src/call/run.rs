@@ -2,9 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use super::compiled::{Body, Compiled};
 use super::convert;
@@ -21,8 +18,8 @@ use crate::procedure::program::Field;
 use crate::table::{Argument, Arguments, Type, Value};
 use crate::transaction::Transaction;
 
-/// Runs a call to its end.
-pub(super) fn run<'a>(
+/// Runs a call to its end; an interleaved one stops where its memory is on the way.
+pub(super) async fn run<'a, const INTERLEAVED: bool>(
     transaction: &'a Transaction<'_>,
     compiled: &'a Compiled,
     arguments: &'a [Argument<'a>],
@@ -32,17 +29,13 @@ pub(super) fn run<'a>(
     match &compiled.body {
         Body::Opaque(procedure) => run_opaque(transaction, procedure, arguments, source),
         Body::Declared { code, sequences, .. } => {
-            let call = pin!(declared::<false>(transaction, (code, sequences), arguments, arena, source));
-            match call.poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(ended) => ended,
-                Poll::Pending => unreachable!("a call that is not interleaved stops nowhere"),
-            }
+            declared::<INTERLEAVED>(transaction, (code, sequences), arguments, arena, source).await
         }
     }
 }
 
-/// Runs code; an interleaved call stops where its memory is on the way.
-pub(super) async fn declared<'a, const INTERLEAVED: bool>(
+/// Runs code.
+async fn declared<'a, const INTERLEAVED: bool>(
     transaction: &'a Transaction<'_>,
     (code, sequences): (&'a Code, &'a [Sequence]),
     arguments: &'a [Argument<'a>],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::compiled::{Compiled, Workspace};
 use super::draws::{Drawn, Source};
+use super::interleave::whole;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
@@ -40,7 +41,7 @@ impl Session {
         arguments: &[Argument<'_>],
     ) -> Result<(Output, Receipt), Error> {
         let mut workspace = self.take_workspace::<Workspace>();
-        let called = self.attempts(options, |transaction| workspace.attempt(transaction, procedure, arguments));
+        let called = workspace.call_whole(self, options, procedure, arguments);
         self.keep_workspace(workspace);
         called
     }
@@ -55,7 +56,7 @@ impl Transaction<'_> {
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
         let mut workspace = self.take_workspace::<Workspace>();
         let arena = workspace.arena(self.config());
-        let called = workspace.call(self, &arena, procedure, arguments).map(|called| called.output);
+        let called = whole(workspace.call::<false>(self, &arena, procedure, arguments)).map(|called| called.output);
         workspace.keep(arena);
         self.keep_workspace(workspace);
         called
@@ -71,15 +72,26 @@ struct Called<'a> {
 }
 
 impl Workspace {
+    /// Calls a procedure that does not stop in between.
+    pub(super) fn call_whole(
+        &mut self,
+        session: &mut Session,
+        options: TransactionOptions,
+        procedure: &str,
+        arguments: &[Argument<'_>],
+    ) -> Result<(Output, Receipt), Error> {
+        session.attempts(options, |transaction| whole(self.attempt::<false>(transaction, procedure, arguments)))
+    }
+
     /// Calls a procedure, and commits or gives the transaction up.
-    fn attempt(
+    pub(super) async fn attempt<const INTERLEAVED: bool>(
         &mut self,
         transaction: Transaction<'_>,
         procedure: &str,
         arguments: &[Argument<'_>],
     ) -> Result<Result<(Output, Receipt), Error>, Error> {
         let arena = self.arena(transaction.config());
-        let ended = match self.call(&transaction, &arena, procedure, arguments) {
+        let ended = match self.call::<INTERLEAVED>(&transaction, &arena, procedure, arguments).await {
             Ok(called) => self.commit(transaction, called).map(Ok),
             // A table has changed since the procedure was compiled: the next attempt compiles it anew.
             Err(Error::Transaction(TransactionError::TableChanged { .. })) => {
@@ -92,7 +104,7 @@ impl Workspace {
         ended
     }
 
-    fn call<'a>(
+    async fn call<'a, const INTERLEAVED: bool>(
         &mut self,
         transaction: &Transaction<'_>,
         arena: &'a Arena,
@@ -102,7 +114,7 @@ impl Workspace {
         let compiled = self.compiled(transaction, procedure)?;
         let arguments = checked(&compiled, arguments, arena)?;
         let source = Source::World(transaction);
-        let (output, drawn) = run(transaction, &compiled, &arguments, arena, source)?;
+        let (output, drawn) = run::<INTERLEAVED>(transaction, &compiled, &arguments, arena, source).await?;
         Ok(Called { compiled, arguments, output, drawn })
     }
 

@@ -416,6 +416,8 @@ pub(crate) struct Code {
     /// The statement that each instruction belongs to, for messages: its place in `places`.
     pub(crate) statements: Box<[u16]>,
     pub(crate) places: Box<[String]>,
+    /// Whether the row that an instruction uses was asked for by an earlier one.
+    pub(crate) is_expected: Box<[bool]>,
     pub(crate) handlers: Box<[Handler]>,
     pub(crate) tables: Box<[Table]>,
     /// How many sequences it draws from.

@@ -28,6 +28,11 @@ fn power(digits: u8) -> i128 {
     10_i128.pow(digits.into())
 }
 
+/// Powers up to the 22nd are floats without rounding.
+fn float_power(digits: u8) -> f64 {
+    10_u64.pow(digits.into()) as f64
+}
+
 fn checked(units: i128) -> Option<i64> {
     (-UNITS_MAX..=UNITS_MAX).contains(&units).then_some(units as i64)
 }
@@ -98,14 +103,14 @@ pub(crate) fn round(units: i64, from: u8, to: u8, rounding: Rounding) -> Option<
 
 /// Returns the units of the scale that are nearest to a float.
 pub(crate) fn of_float(float: f64, scale: u8) -> Option<i64> {
-    let units = (float * 10_f64.powi(scale.into())).round();
+    let units = (float * float_power(scale)).round();
     // Beyond 18 digits, or not a number.
     (units.abs() <= UNITS_MAX as f64).then_some(units as i64).filter(|units| checked(i128::from(*units)).is_some())
 }
 
 /// Returns the float that is nearest.
 pub(crate) fn to_float(units: i64, scale: u8) -> f64 {
-    units as f64 / 10_f64.powi(scale.into())
+    units as f64 / float_power(scale)
 }
 
 /// Returns the units of the scale that a text shows; `None` where it shows no number, or one of too many digits.

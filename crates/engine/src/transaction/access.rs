@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use osier_memory::{EXPECTED_AT_ONCE, Held, Lookup, Record, Stamp, Version, VersionBox};
+use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, Lookup, Record, Stamp, Version, VersionBox};
 
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
@@ -85,6 +85,16 @@ pub(super) struct Existing {
     birth: Option<Stamp>,
 }
 
+/// A row that will be read or written, whose memory is asked for step by step.
+pub(crate) struct RowAhead<'t>(Ahead<'t, Record>);
+
+impl RowAhead<'_> {
+    /// Asks for what comes next, once what was asked for is there; `false` where there is nothing more.
+    pub(crate) fn advance(&mut self) -> bool {
+        self.0.advance(|record| record.prefetch_version(EXPECTED_ROW_BYTES))
+    }
+}
+
 /// A row that was read to be changed or removed: [`Transaction::change_row`], [`Transaction::delete_row`].
 pub(crate) struct RowForWrite<'t> {
     tree_ref: TreeRef,
@@ -158,6 +168,11 @@ impl<'s> Transaction<'s> {
             keys.into_iter().map_while(|key| table.keys.of_key(key.as_ref()).map_err(|err| wrong = Some(err)).ok());
         self.expect_keys(&table.primary, keys);
         wrong.map_or(Ok(()), |wrong| Err(wrong.into()))
+    }
+
+    /// Begins to ask for the memory of the row with this key. It observes nothing and changes no result.
+    pub(crate) fn ask_ahead<'t>(&'t self, table: &Table, key: &KeyBuf) -> RowAhead<'t> {
+        RowAhead(table.primary.ask_ahead(&self.pin, key.as_bytes()))
     }
 
     /// As [`Transaction::expect`], of keys that are encoded.

@@ -43,6 +43,7 @@ use std::sync::atomic::{Ordering, fence};
 use osier_memory::{LeafScan, Pin, Record};
 
 pub use access::Changes;
+pub(crate) use access::RowAhead;
 use counters::SessionCounters;
 pub(crate) use counters::Totals;
 pub(crate) use definition::{duplicate_entry, index_entry};

@@ -10,6 +10,7 @@ use osier_memory::Participant;
 
 use super::purge::purge_all;
 use super::{Transaction, TransactionOptions, TransactionState};
+use crate::config::Config;
 use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
 use crate::log::acknowledge::{Receipt, ReceiptSource};
@@ -43,9 +44,19 @@ impl Drop for Admission {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Session, TransactionError> {
+        let stream = shared.next_stream();
+        Session::on(shared, stream)
+    }
+
+    /// Returns another session that commits to the same stream.
+    pub(crate) fn beside(&self) -> Result<Session, TransactionError> {
+        Session::on(self.shared.clone(), self.stream)
+    }
+
+    fn on(shared: Arc<Shared>, stream: StreamId) -> Result<Session, TransactionError> {
         let admission = Admission::of(&shared)?;
         let participant = shared.store.epochs().register().expect("a participant for each session that is admitted");
-        let (stream, receipts) = (shared.next_stream(), shared.log.receipts());
+        let receipts = shared.log.receipts();
         assert!(stream.0 < shared.config.streams, "a session commits to a stream that there is");
         let state = Box::new(TransactionState::new(shared.scheme(), shared.take_orphans(), shared.counters.begin()));
         Ok(Session { participant, stream, receipts, state, shared, _admission: admission })
@@ -113,6 +124,11 @@ impl Session {
             }
         }
         Err(Error::from(TransactionError::RetriesExhausted { attempts }).into())
+    }
+
+    /// The settings of the database.
+    pub(crate) fn config(&self) -> &Config {
+        &self.shared.config
     }
 
     /// Takes what is kept for calls of procedures.

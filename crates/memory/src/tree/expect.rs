@@ -13,7 +13,11 @@ use crate::Entry;
 use crate::epoch::Pin;
 use crate::prefetch::prefetch;
 
+use std::marker::PhantomData;
+
 use super::Tree;
+use super::hints::Spot;
+use super::node::Raw;
 
 /// Keys that [`Tree::expect`] asks for at once: about as many lines as a core waits for at a time.
 pub const EXPECTED_AT_ONCE: usize = 16;
@@ -46,6 +50,55 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             if spots[EXPECTED_AT_ONCE - 1].is_none() {
                 return;
             }
+        }
+    }
+}
+
+/// A lookup to come, of which one line after the other is asked for: who has other work does that in between.
+pub struct Ahead<'p, T: ?Sized> {
+    stage: Stage<'p>,
+    entry: PhantomData<&'p T>,
+}
+
+/// What was asked for.
+enum Stage<'p> {
+    Bucket(Spot<'p>),
+    Entry(Raw),
+    /// All, or nothing: there is no hint.
+    Over,
+}
+
+impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
+    /// Begins to ask for what a lookup of `key` will read, as [`Tree::expect`] does for several keys.
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree.
+    pub fn ask_ahead<'p>(&self, pin: &'p Pin<'_>, key: &[u8]) -> Ahead<'p, T> {
+        self.check(pin);
+        let spot = self.hints.spot(pin, key);
+        spot.iter().for_each(|spot| spot.prefetch());
+        Ahead { stage: spot.map_or(Stage::Over, Stage::Bucket), entry: PhantomData }
+    }
+}
+
+impl<T: Entry + ?Sized> Ahead<'_, T> {
+    /// Asks for what comes next, once what was asked for is there. At last `soon` is called with the entry that seems to be that of
+    /// the key, to ask for what will be read behind it. Returns whether anything was asked for.
+    pub fn advance(&mut self, soon: impl FnOnce(&T)) -> bool {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Bucket(spot) => {
+                let Some(entry) = spot.guess() else { return false };
+                prefetch(entry.as_ptr());
+                prefetch(entry.as_ptr().wrapping_byte_add(KEY_REACH_BYTES));
+                self.stage = Stage::Entry(entry);
+                true
+            }
+            Stage::Entry(entry) => {
+                // SAFETY: H2: the hint was stored when the entry was linked, and found under the pin that this borrows.
+                soon(unsafe { T::from_raw(entry) });
+                true
+            }
+            Stage::Over => false,
         }
     }
 }

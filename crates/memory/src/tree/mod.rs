@@ -42,7 +42,7 @@ use crate::sync::{Arc, Backoff};
 use crate::thin::{Entry, Thin};
 use crate::usage::{Kind, Tally};
 
-pub use expect::EXPECTED_AT_ONCE;
+pub use expect::{Ahead, EXPECTED_AT_ONCE};
 pub use insert::{Inserted, LeafChange};
 pub use run::{Duplicate, Run};
 pub use scan::{LeafScan, ScanFrom};

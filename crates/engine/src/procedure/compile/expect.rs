@@ -12,6 +12,8 @@ const KEYS_MAX: usize = 24;
 
 /// Keys of an access that is compiled.
 struct Candidate {
+    /// The instruction.
+    at: usize,
     table: TableSlot,
     key: Box<[Scalar]>,
     /// The innermost loop around it, from 0, in which it is executed in every round.
@@ -37,6 +39,8 @@ pub(super) struct Expected {
     loops: Vec<OpenLoop>,
     /// Of loops over parameters, for the beginning.
     of_loops: Vec<ExpectedKeys>,
+    /// The instructions whose rows are asked for.
+    pub(super) instructions: Vec<usize>,
 }
 
 impl Compiler<'_> {
@@ -52,7 +56,9 @@ impl Compiler<'_> {
             None => conditions == 0,
             Some(open) => inner.is_some() && open.is_certain,
         };
-        self.expected.candidates.push(Candidate { table, key: key.into(), inner, is_certain });
+        // It is the next one that is emitted.
+        let at = self.instructions.len();
+        self.expected.candidates.push(Candidate { at, table, key: key.into(), inner, is_certain });
     }
 
     /// A write of a whole row that is there is compiled.
@@ -90,10 +96,11 @@ impl Compiler<'_> {
         };
         let varies = |key: &[Scalar]| key.iter().any(|part| matches!(part, Scalar::Slot(slot) if rounds.gives(*slot)));
         let (mut begin, mut here) = (Vec::new(), Vec::new());
-        for Candidate { table, key, is_certain, .. } in own {
+        for Candidate { at, table, key, is_certain, .. } in own {
             if !key.iter().all(is_kept) || !varies(&key) {
                 continue;
             }
+            self.expected.instructions.push(at);
             let is_given = |part: &Scalar| match part {
                 Scalar::Slot(slot) => rounds.gives(*slot) || is_parameter(parameters, *slot),
                 Scalar::Column(..) => false,
@@ -114,15 +121,17 @@ impl Compiler<'_> {
             Scalar::Column(..) => false,
             _ => true,
         };
-        let Expected { candidates, of_loops, .. } = std::mem::take(&mut self.expected);
-        let single = candidates.into_iter().filter(|key| key.is_certain && key.inner.is_none());
-        let single = single.filter(|candidate| candidate.key.iter().all(is_given));
-        let single = single.map(|Candidate { table, key, .. }| ExpectedKeys { table, key, rounds: None });
-        let mut keys: Vec<_> = single.take(KEYS_MAX).chain(of_loops).collect();
+        let candidates = std::mem::take(&mut self.expected.candidates);
+        let is_single = |of: &Candidate| of.is_certain && of.inner.is_none() && of.key.iter().all(is_given);
+        let mut single: Vec<_> = candidates.into_iter().filter(is_single).take(KEYS_MAX).collect();
+        let of_loops = std::mem::take(&mut self.expected.of_loops);
         // One row alone is asked for when it is read.
-        if keys.len() == 1 && keys[0].rounds.is_none() {
-            keys.clear();
+        if single.len() == 1 && of_loops.is_empty() {
+            single.clear();
         }
+        self.expected.instructions.extend(single.iter().map(|of| of.at));
+        let single = single.into_iter().map(|Candidate { table, key, .. }| ExpectedKeys { table, key, rounds: None });
+        let keys: Vec<_> = single.chain(of_loops).collect();
         self.instructions[0] = Instruction::Expect(keys.into());
     }
 }

@@ -302,7 +302,10 @@ impl<'d> Compiler<'d> {
     }
 
     fn finish(self, program: Arc<Program>) -> Code {
+        let mut is_expected = vec![false; self.instructions.len()];
+        self.expected.instructions.iter().for_each(|at| is_expected[*at] = true);
         Code {
+            is_expected: is_expected.into(),
             program,
             parameters: self.parameters.into(),
             instructions: self.instructions.into(),

@@ -53,3 +53,27 @@ fn absent_keys_and_small_trees_ask_for_nothing() {
     assert!(absent.len() < 5, "{absent:?}");
     assert!(expected(&looked_through::<8>(5), 0..5).is_empty(), "one leaf has no hints");
 }
+
+/// The value of the entry that one key leads to, asked for step by step.
+fn ahead<const L: usize>(fixture: &Fixture<L>, key: u64) -> Option<u64> {
+    let mut participant = fixture.epochs.register().unwrap();
+    let pin = participant.pin();
+    let mut ahead = fixture.tree.ask_ahead(&pin, &key.to_be_bytes());
+    let mut found = None;
+    let mut steps = 0;
+    while ahead.advance(|item| found = Some(item.value)) {
+        steps += 1;
+    }
+    assert_eq!(steps, if found.is_some() { 2 } else { 0 }, "the entry, then what is behind it");
+    assert!(!ahead.advance(|_| panic!("nothing is asked for twice")));
+    found
+}
+
+#[test]
+fn one_key_is_asked_for_in_steps() {
+    let fixture = looked_through::<8>(500);
+    let found: Vec<_> = (0..500).filter_map(|key| Some((key, ahead(&fixture, key)?))).collect();
+    assert!(found.iter().all(|(key, value)| key == value), "{found:?}");
+    assert!(found.len() >= 375, "{} of 500 have hints", found.len());
+    assert_eq!(ahead(&looked_through::<8>(5), 3), None, "one leaf has no hints");
+}
