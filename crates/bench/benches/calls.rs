@@ -16,7 +16,7 @@ const BATCH: usize = 256;
 const PROGRAM: &str = "
 procedure two(a bigint, b bigint) returns (seen bigint) {
     get rows (a) as first;
-    update rows (b) as second set n = second.n + first.n;
+    update rows (b) as second set n = (second.n + first.n) % 1000;
     return first.n;
 }
 procedure chase(a bigint, rounds bigint, many bigint) returns (last bigint) {
@@ -25,7 +25,7 @@ procedure chase(a bigint, rounds bigint, many bigint) returns (last bigint) {
         get rows (at) as row;
         set at = (row.n * 7919 + row.id * 31) % many;
     }
-    update rows (at) as row set n = row.n + 1;
+    update rows (at) as row set n = (row.n + 1) % 1000;
     return at;
 }";
 
@@ -88,7 +88,7 @@ impl Bench {
                     tx.expect(table, [[Value::Int(a)], [Value::Int(b)]])?;
                     let n = tx.get(table, &[Value::Int(a)])?.map_or(0, |row| row.int(ColumnId(1)));
                     tx.update_with(table, &[Value::Int(b)], |row, changes| {
-                        changes.set(ColumnId(1), Value::Int(row.int(ColumnId(1)) + n));
+                        changes.set(ColumnId(1), Value::Int((row.int(ColumnId(1)) + n) % 1000));
                         Ok::<_, Error>(())
                     })?;
                     Ok::<_, Error>(n)
