@@ -155,7 +155,9 @@ fn a_database_is_taken_back_to_what_rows_were() {
         let epoch = sessions[0].run(|tx| tx.upsert(&table, &values(KEYS, &(0, String::new())))).unwrap().1.epoch();
         expected.insert(KEYS, (0, String::new()));
         // Nothing else is of this epoch or of an earlier one.
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        while sessions[0].run(|_| Ok::<_, Error>(())).unwrap().1.epoch() == epoch {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         states.push((epoch, expected.clone()));
     }
     drop(sessions);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "power of two")]
+    #[should_panic(expected = "12 slots")]
     fn slots_are_a_power_of_two() {
         let _ = ReadStamps::new(12);
     }
