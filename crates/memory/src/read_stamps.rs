@@ -41,8 +41,8 @@ impl ReadStamps {
         ReadStamps { slots: (0..slots).map(|_| AtomicU64::new(0)).collect(), hasher: FixedState::default() }
     }
 
-    /// Raises the stamps of keys that were read: every later writer of one of them is above `stamp`, if the reader fences and then
-    /// finds the record unlocked (Q2).
+    /// Raises the stamps of keys that were read: every later writer of one of them is above `stamp`, if the reader fences and
+    /// then finds the record unlocked (Q2).
     #[inline]
     pub fn raise<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>, stamp: Stamp) {
         for key in keys {

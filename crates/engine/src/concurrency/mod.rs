@@ -95,8 +95,8 @@ pub(crate) trait ConcurrencyControl {
     /// reads, of everybody who read what is overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp;
 
-    /// Makes whoever overwrites anything of what was observed exceed `stamp`. Locks are held; what counts is what validation, which
-    /// follows and begins with a full fence, then finds unchanged.
+    /// Makes whoever overwrites anything of what was observed exceed `stamp`. Locks are held; what counts is what validation,
+    /// which follows and begins with a full fence, then finds unchanged.
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp);
 
     /// Undoes [`ConcurrencyControl::lock`], without a trace. What accesses locked stays locked. The transaction does not commit,

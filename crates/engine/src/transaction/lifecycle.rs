@@ -9,8 +9,8 @@
 //! - The epoch is drawn after every write lock is held and before any read is validated, so that `{T : epoch <= E}` is
 //!   closed under all dependencies.
 //! - Whether validation or the stamp comes first is the protocol's choice ([`StampOrder`]). Where the stamp does, a skip takes
-//!   the place of the record of a transaction that does not commit. Where stamps cover reads, what was read is raised to the stamp
-//!   in between: whoever overwrites it draws a greater one, or is seen by the validation.
+//!   the place of the record of a transaction that does not commit. Where stamps cover reads, what was read is raised to the
+//!   stamp in between: whoever overwrites it draws a greater one, or is seen by the validation.
 //! - The stamp is drawn while all locks are held, so stamps strictly increase per key, absent keys included.
 //! - Nothing can fail once a transaction is validated and has its stamp: it is in the log. A thread that dies while it holds
 //!   locks ends the process ([`critical`](mod@super::critical)).

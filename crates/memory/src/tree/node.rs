@@ -351,8 +351,8 @@ impl<T: ?Sized, const N: usize> Leaf<T, N> {
         Stamp(self.max_stamp.load(Ordering::Relaxed))
     }
 
-    /// The stamp, with every raise whose reader goes on to find the lock free; for the holder of the lock. Lock and stamp are read
-    /// sequentially consistently, which is free where the exchange that locks is a full barrier already.
+    /// The stamp, with every raise whose reader goes on to find the lock free; for the holder of the lock. Lock and stamp are
+    /// read sequentially consistently, which is free where the exchange that locks is a full barrier already.
     pub(super) fn max_stamp_locked(&self) -> Stamp {
         // Loom knows no sequentially consistent accesses, only fences.
         #[cfg(loom)]

@@ -71,7 +71,8 @@ pub fn check(history: &[Transaction], registers: &BTreeMap<Key, Vec<Version>>) -
     dependencies(history, registers)?.cycle().map_or(Ok(()), Err)
 }
 
-/// Judges that places in a total order follow all dependencies, anti-dependencies included, between the transactions that have one.
+/// Judges that places in a total order follow all dependencies, anti-dependencies included, between the transactions that have
+/// one.
 pub fn check_places<P: Ord + fmt::Debug>(
     history: &[Transaction],
     registers: &BTreeMap<Key, Vec<Version>>,

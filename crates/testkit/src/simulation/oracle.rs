@@ -8,8 +8,8 @@
 //! And of the epochs: those up to any one are closed under all dependencies, so that they can be executed before the rest;
 //! a checkpoint of one holds what they leave behind, exactly, and so does a database that was taken back to it.
 //!
-//! And of a protocol whose stamps are a serialization order: the transactions that have one, executed in the order of their stamps,
-//! see again what they saw and leave what they left.
+//! And of a protocol whose stamps are a serialization order: the transactions that have one, executed in the order of their
+//! stamps, see again what they saw and leave what they left.
 //!
 //! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
 

@@ -11,8 +11,8 @@
 //!   leaf's version changed.
 //!
 //! - Where the protocol has stamps of reads: they are raised between the stamp and the validation, and a committer takes those of
-//!   its write set into its stamp after it has locked. Of a reader that validates and a writer of what it read one sees the other,
-//!   so the writer's stamp is the greater one (docs/protocols.md).
+//!   its write set into its stamp after it has locked. Of a reader that validates and a writer of what it read one sees the
+//!   other, so the writer's stamp is the greater one (docs/protocols.md).
 //!
 //! Where this leaves Silo: the epoch is read at the S-point between two full fences, because the record words and the
 //! epoch form a Dekker pattern with other committers; a compiler barrier would do on x86 only.

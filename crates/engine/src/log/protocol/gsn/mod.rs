@@ -1,4 +1,5 @@
-//! GSN, after NVM-D (Poplar, sections 2 and 6; docs/protocols.md): many streams in one total order, which is a serialization order.
+//! GSN, after NVM-D (Poplar, sections 2 and 6; docs/protocols.md): many streams in one total order, which is a serialization
+//! order.
 //!
 //! A GSN orders a commit after everything it read or overwrote *and* after everybody who read what it overwrites. So the records
 //! of all streams, by GSN and stream, are in an order in which the transactions could have run one after the other. A commit is
@@ -60,8 +61,8 @@ impl LogProtocol for Gsn {
         stamp::draw(&self.log, stream, base, record_bytes)
     }
 
-    /// Passive group commit: every stream is durable up to the commit, and so up to everything it read. `CSN` implies `DSN`, which
-    /// is named so that who waits leads its own stream first.
+    /// Passive group commit: every stream is durable up to the commit, and so up to everything it read. `CSN` implies `DSN`,
+    /// which is named so that who waits leads its own stream first.
     #[inline]
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
         let csn = committed.stamp.max(committed.raw_dep);
