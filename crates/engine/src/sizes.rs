@@ -42,6 +42,7 @@ sizes! {
     /// Bytes of deltas for which a session keeps the memory from one transaction to the next.
     deltas_kept_bytes: usize = 64 << 10;
     /// Slots of the stamps of reads, where the protocol orders a read before the write that follows it; a power of two.
+    /// Few enough to stay in the processor's cache, many enough that threads seldom take lines from each other.
     read_stamp_slots: usize = 1 << 16;
     /// Keys that the begin of one transaction purges: more than a usual transaction leaves behind, few enough not to be felt.
     purges_per_begin: usize = 16;
