@@ -46,7 +46,6 @@ pub(crate) struct Commit<'c, 'p> {
     pub(crate) snapshots: Announced<'c>,
     pub(crate) transaction_log_bytes_max: usize,
     pub(crate) memory: &'c MemoryLimit,
-    pub(crate) changes_definitions: bool,
 }
 
 impl Commit<'_, '_> {
@@ -123,12 +122,7 @@ impl Commit<'_, '_> {
         let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
         let stamp = || {
             let reads = protocol.read_stamps();
-            let read_or_overwritten = control.base(self.pin, writes, reads);
-            // Whoever uses a definition looks whether one is changing after it has drawn its stamp, and reads no row of it.
-            let base = match self.changes_definitions {
-                true => read_or_overwritten.max(protocol.greatest()),
-                false => read_or_overwritten,
-            };
+            let base = control.base(self.pin, writes, reads);
             let slot = protocol.stamp(self.stream, base, record_bytes)?;
             assert!(
                 slot.as_ref().is_none_or(|slot| slot.stamp() > base),

@@ -305,7 +305,6 @@ impl<'s> Transaction<'s> {
             snapshots: faults::announced(&shared.snapshots, &self.pin),
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
-            changes_definitions: !state.definitions.is_empty(),
         };
         let command = command.filter(|_| shared.config.logged == Logged::Commands);
         let outcome = state.commit(&commit, &shared.log, &shared.catalog, command)?;

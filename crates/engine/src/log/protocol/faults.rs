@@ -60,10 +60,6 @@ mod wrapped {
             self.0.read_stamps()
         }
 
-        fn greatest(&self) -> Stamp {
-            self.0.greatest()
-        }
-
         fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
             self.0.stamp(stream, base, record_bytes)
         }

@@ -90,12 +90,6 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
         None
     }
 
-    /// Returns a stamp at or above that of everybody who has drawn one, where the stamps of different streams are of one order:
-    /// that of a changed definition follows it.
-    fn greatest(&self) -> Stamp {
-        Stamp::ZERO
-    }
-
     /// Draws the order number of a commit and the room for its record, as one step.
     ///
     /// The caller holds every write lock; `base` is the greatest stamp of all that it read or overwrites, and of those who read

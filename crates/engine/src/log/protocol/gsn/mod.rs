@@ -53,10 +53,6 @@ impl LogProtocol for Gsn {
         Some(&self.read_stamps)
     }
 
-    fn greatest(&self) -> Stamp {
-        self.log.streams.iter().map(|stream| stream.ring.last()).fold(Stamp::ZERO, Stamp::max)
-    }
-
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         stamp::draw(&self.log, stream, base, record_bytes)
     }
