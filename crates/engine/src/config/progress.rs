@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 /// A stage of recovery, in order. [`Checkpoint`](RecoveryPhase::Checkpoint), [`Scan`](RecoveryPhase::Scan),
-/// [`Replay`](RecoveryPhase::Replay), [`Index`](RecoveryPhase::Index) and [`Order`](RecoveryPhase::Order) are reported to the callback. The report at the end has
-/// the time that each took, where that of [`Cut`](RecoveryPhase::Cut) is a part of [`Persist`](RecoveryPhase::Persist).
+/// [`Replay`](RecoveryPhase::Replay), [`Index`](RecoveryPhase::Index) and [`Order`](RecoveryPhase::Order) are reported to the
+/// callback. The report at the end has the time that each took, where that of [`Cut`](RecoveryPhase::Cut) is a part of
+/// [`Persist`](RecoveryPhase::Persist).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecoveryPhase {
     /// Reading the manifest.

@@ -5,7 +5,8 @@
 //! - A record is replayed here only if it lives under [`GenerationScan::certain`]: it lives whatever the cut turns out to be.
 //!   The others wait for the cut ([`Deferred`]), those of a frozen generation are dropped.
 //! - Nothing behind an unsound record of a batch is used.
-//! - Of generations that are replayed in order ([`ordered`](super::ordered)) records are checked and counted, and none is replayed.
+//! - Of generations that are replayed in order ([`ordered`](super::ordered)) records are checked and counted, and none is
+//!   replayed.
 //!
 //! Replay by last writer wins may come in any order, which is what makes this single pass possible: log bytes are replayed
 //! while they are in the cache, and only parts and batches around the cut are kept or read twice. Where too much waits for what

@@ -66,8 +66,8 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Transactions that count as committed and were replayed.
     pub replayed: u64,
-    /// Of these, how many were run again one after the other, in their order: those of the first generation that logs commands and
-    /// of all that follow it.
+    /// Of these, how many were run again one after the other, in their order: those of the first generation that logs commands
+    /// and of all that follow it.
     pub ordered: u64,
     /// Of these, how many are logged as commands.
     pub commands: u64,

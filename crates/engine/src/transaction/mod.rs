@@ -203,8 +203,8 @@ impl<'s> Transaction<'s> {
         self.commit_as(None)
     }
 
-    /// As [`Transaction::commit`], of what a stored procedure did. Where the database logs commands, the log gets `command` in place
-    /// of what was written, together with the hash of that, if it is to be `with_hash`. Where the transaction has changed
+    /// As [`Transaction::commit`], of what a stored procedure did. Where the database logs commands, the log gets `command` in
+    /// place of what was written, together with the hash of that, if it is to be `with_hash`. Where the transaction has changed
     /// definitions, and where the command would not fit in one record, it gets what was written.
     pub(crate) fn commit_command(self, command: Command<'_>, with_hash: bool) -> Result<Receipt, Error> {
         let hash = with_hash.then(|| self.write_hash());
@@ -336,7 +336,8 @@ impl Drop for Transaction<'_> {
 }
 
 impl TransactionState {
-    /// Runs the spine on this transaction, again where the log had no room. Logs `command` in place of the writes, if that can be.
+    /// Runs the spine on this transaction, again where the log had no room. Logs `command` in place of the writes, if that can
+    /// be.
     fn commit(
         &mut self,
         commit: &Commit<'_, '_>,

@@ -1,10 +1,10 @@
 //! A transaction whose writes recovery found in the log, made again in its place among others that are run again.
 //!
-//! What is logged are images of rows by the ids of their tables, in no order. Unlike a transaction of a user this one may put a row
-//! where another one of its rows is yet to leave: so it goes through its writes twice, and adds index entries at last.
+//! What is logged are images of rows by the ids of their tables, in no order. Unlike a transaction of a user this one may put a
+//! row where another one of its rows is yet to leave: so it goes through its writes twice, and adds index entries at last.
 //!
-//! 1. [`define`](ValuesReplay::define): rows of the catalog. Tables are created and dropped; of one whose indexes changed those that
-//!    stay are kept.
+//! 1. [`define`](ValuesReplay::define): rows of the catalog. Tables are created and dropped; of one whose indexes changed those
+//!    that stay are kept.
 //! 2. [`write`](ValuesReplay::write): all other rows, with the entries that go.
 //! 3. [`end`](ValuesReplay::end): the entries that come, and new indexes from all rows.
 //!

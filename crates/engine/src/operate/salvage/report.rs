@@ -154,6 +154,22 @@ impl SalvageReport {
         !self.damages.is_empty() && self.tables.iter().all(|table| table.rows == 0)
     }
 
+    /// Prints what can be read and is not in the new database.
+    fn write_left_out(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.left_out > 0 {
+            let why = match self.damages.is_empty() {
+                true => "nobody was told that they are durable",
+                false => "they follow what is damaged, or may rest on it, or nobody was told that they are durable",
+            };
+            writeln!(f, "  left out {} of the log that can be read: {why}", count(self.left_out, "transaction"))?;
+        }
+        if self.commands > 0 {
+            let commands = count(self.commands, "transaction");
+            writeln!(f, "  left out {commands} logged as commands: the log does not hold the rows that they wrote")?;
+        }
+        Ok(())
+    }
+
     /// Names the rows of `table` around those that are lost, now that its definition is known.
     pub(super) fn name_rows(&mut self, table: &Table) {
         let rows = self.lost.iter_mut().flat_map(|lost| [&mut lost.after, &mut lost.before]).flatten();
@@ -196,17 +212,7 @@ impl fmt::Display for SalvageReport {
             let time = time.as_ref().map_or(String::new(), |time| format!(", {time}"));
             writeln!(f, "  reaches  the newest that is saved is of epoch {epoch}{time}")?;
         }
-        if self.left_out > 0 {
-            let why = match self.damages.is_empty() {
-                true => "nobody was told that they are durable",
-                false => "they follow what is damaged, or may rest on it, or nobody was told that they are durable",
-            };
-            writeln!(f, "  left out {} of the log that can be read: {why}", count(self.left_out, "transaction"))?;
-        }
-        if self.commands > 0 {
-            let commands = count(self.commands, "transaction");
-            writeln!(f, "  left out {commands} logged as commands: the log does not hold the rows that they wrote")?;
-        }
+        self.write_left_out(f)?;
         for generation in &self.skipped_generations {
             writeln!(f, "  skipped  generation {generation}, which may rest on what is lost")?;
         }

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Generations come one after the other: every stamp of a later one is greater.
-//! - Of a stream what was read before is read again and nothing else: as far as its batches are sound, and of a torn one as far as
-//!   its records are.
+//! - Of a stream what was read before is read again and nothing else: as far as its batches are sound, and of a torn one as far
+//!   as its records are.
 //! - In memory is one chunk of each stream of one generation.
 //!
 //! Absent: damage, which the passes before have found; bytes that changed since are damage, too.

@@ -10,8 +10,8 @@
 //! - It begins when everything before is replayed and merged, tables are open and their indexes built. The decision what lives is
 //!   durable by then: an error here leaves a database that the next open finds as it was.
 //! - The order is that of stamps, and of streams where two are equal: transactions without a conflict may share one (O2).
-//! - A command does what it did, or recovery fails (O3, [`RecoveryError::Diverged`]): it wrote something, rests on nothing that came
-//!   after it, and wrote the same rows, if their hash is in the log.
+//! - A command does what it did, or recovery fails (O3, [`RecoveryError::Diverged`]): it wrote something, rests on nothing that
+//!   came after it, and wrote the same rows, if their hash is in the log.
 //! - No setting that limits transactions applies: they were accepted.
 //! - Keys of deleted rows are gone at the end, as after the merge of machines.
 //! - What a checkpoint covers is in it wholly, and nothing else is: a fuzzy checkpoint of these generations is refused.

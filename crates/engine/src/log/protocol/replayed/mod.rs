@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! - One session commits, so that nothing lies between the look at a stamp and its use.
-//! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the one
-//!   that was logged, or its log is not in order: the commit fails, and nothing of it takes effect.
+//! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the
+//!   one that was logged, or its log is not in order: the commit fails, and nothing of it takes effect.
 
 mod stamp;
 

@@ -1,8 +1,8 @@
 //! The order of replay of a serial log: that of the log would do, and none is needed.
 //!
-//! LSNs rise in the order of all commits, so also per key. Records of values are replayed as threads read them, segment by segment.
-//! A transaction that logs a command has drawn its LSN before it validated: above those of all that it read or overwrites, and below
-//! those of all that overwrite what it read (O1).
+//! LSNs rise in the order of all commits, so also per key. Records of values are replayed as threads read them, segment by
+//! segment. A transaction that logs a command has drawn its LSN before it validated: above those of all that it read or
+//! overwrites, and below those of all that overwrite what it read (O1).
 
 use crate::log::protocol::replay_order::ReplayOrder;
 
