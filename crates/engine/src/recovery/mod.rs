@@ -148,7 +148,7 @@ pub(crate) fn run(
     postconditions::check(disk, home, &next, &report, &scanned.total())?;
     report.check_seconds = watch.lap();
     report.seconds = watch.total();
-    let ordered = ordered(&scanned, &verdicts, &second);
+    let ordered = ordered_log(&scanned, &verdicts, &second);
     Ok(Recovered { manifest: next, report, ordered })
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn open_tables(
 }
 
 /// Returns what is to be replayed in order of a log that was read, of which `second` is what the second pass counted.
-fn ordered(scanned: &ScannedLog, verdicts: &[Verdict], second: &Tally) -> Option<OrderedLog> {
+fn ordered_log(scanned: &ScannedLog, verdicts: &[Verdict], second: &Tally) -> Option<OrderedLog> {
     let generations = scanned.scan.ordered();
     let second = if generations.is_empty() { 0 } else { second.replayed };
     let first: u64 = scanned.tallies[generations].iter().map(|tally| tally.replayed).sum();
@@ -220,7 +220,7 @@ pub(crate) fn load(
     second_pass::merge(config, machines)?;
     postconditions::expect_bases(store, &waiting)?;
     store.epochs().advance();
-    if let Some(log) = ordered(&scanned, &verdicts, &Tally::default()) {
+    if let Some(log) = ordered_log(&scanned, &verdicts, &Tally::default()) {
         let catalog = Catalog::new(store)?;
         catalog.load(config, store)?;
         ordered::replay(config, store, catalog, &log, replayer)?;
