@@ -215,7 +215,8 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
     fn take(&mut self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
         let order = record.header();
         self.pass(order.stamp, offset)?;
-        self.expect_kind(record, offset)?;
+        let kind = record.kind();
+        self.expect_kind(kind, offset)?;
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
         let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);
@@ -230,7 +231,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
                 false => self.tally.after += 1,
             }
         } else if lives {
-            self.tally.replay(record);
+            self.tally.replay(&order, kind, record.len() as u64);
             if !self.scan.is_ordered(self.segment.generation) {
                 let place = (self.segment, offset);
                 parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
@@ -246,8 +247,8 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
     }
 
     /// Checks that a command stands where there may be some.
-    fn expect_kind(&self, record: &RecordReader<'_, R::Dependency>, offset: LogOffset) -> Result<(), RecoveryError> {
-        let is_command = record.kind() == PayloadKind::Command;
+    fn expect_kind(&self, kind: PayloadKind, offset: LogOffset) -> Result<(), RecoveryError> {
+        let is_command = kind == PayloadKind::Command;
         if is_command && (self.generation.layout.logged != Logged::Commands || R::ORDER < ReplayOrder::Total) {
             let what = "it holds a command, and its generation none by the manifest".to_owned();
             return Err(self.scan.damaged(self.segment, offset, what));

@@ -2,9 +2,8 @@
 
 use crate::directory::manifest::NEVER;
 use crate::ids::{Epoch, Stamp, WallTime};
-use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadKind;
-use crate::log::format::record::RecordReader;
+use crate::log::format::record::RecordHeader;
 
 /// What was read of one generation.
 #[derive(Clone, Copy, Debug)]
@@ -63,12 +62,12 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a record that is replayed.
-    pub(super) fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>) {
+    /// Counts a record that is replayed, of so many bytes.
+    pub(super) fn replay<D>(&mut self, record: &RecordHeader<D>, kind: PayloadKind, bytes: u64) {
         self.replayed += 1;
-        self.replayed_bytes += record.len() as u64;
-        match record.kind() {
-            PayloadKind::Values | PayloadKind::InParts => self.writes += u64::from(record.header().write_count),
+        self.replayed_bytes += bytes;
+        match kind {
+            PayloadKind::Values | PayloadKind::InParts => self.writes += u64::from(record.write_count),
             PayloadKind::Command => self.commands += 1,
         }
     }
