@@ -1,15 +1,16 @@
 //! Procedures as sessions keep them: compiled once per version and state of the catalog.
 //!
-//! Invariant: what is kept is used only by transactions for which every definition that went into it is the current one. A procedure
-//! and those that it calls are asked for here; a table is asked for by the access to it, which fails where it has changed.
+//! Invariant: what is kept is used only by transactions for which every definition that went into it is the current one. A
+//! procedure and those that it calls are asked for here; a table is asked for by the access to it, which fails where it has changed.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bumpalo::Bump;
+use foldhash::fast::RandomState;
 
-use super::interleave::Lanes;
+use super::lanes::Lanes;
 use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
@@ -41,7 +42,7 @@ pub(super) enum Body {
 #[derive(Default)]
 pub(super) struct Workspace {
     memory: Bump,
-    compiled: HashMap<String, Arc<Compiled>>,
+    compiled: HashMap<String, Arc<Compiled>, RandomState>,
     /// Calls that were logged as commands.
     commands: u64,
     /// For calls that are interleaved.

@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write};
 
-use super::evaluate::numeric_result;
 use super::failure::Failure;
 use super::memory::Arena;
 use crate::ids::WallTime;
@@ -43,6 +42,11 @@ pub(super) fn convert<'a>(arena: &'a Arena, conversion: &Conversion, value: Valu
         },
         (conversion, value) => unreachable!("{conversion:?} was compiled for another kind than {}", value.kind()),
     })
+}
+
+/// Returns what arithmetic gives, unless that has too many digits.
+pub(super) fn numeric_result<'a>(units: Option<i64>) -> Result<Value<'a>, Failure> {
+    units.map(Value::Numeric).ok_or_else(|| Failure::out_of_range("numeric of 18 digits"))
 }
 
 /// Returns the value, if the type takes it.

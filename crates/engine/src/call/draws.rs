@@ -4,8 +4,8 @@
 //! - A call that runs again with the draws of another one gets the same ones, in the same order.
 //! - What was drawn is known when the call ends, so that it can be logged with its arguments.
 //!
-//! Random numbers are those of SplitMix64 (Steele, Lea, Flood: *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014) from
-//! one seed. They are a part of the log's format: a later version gives the same.
+//! Random numbers are those of SplitMix64 (Steele, Lea, Flood: *Fast Splittable Pseudorandom Number Generators*, OOPSLA 2014)
+//! from one seed. They are a part of the log's format: a later version gives the same.
 
 use super::failure::Failure;
 use crate::catalog::sequence::Sequence;

@@ -7,12 +7,13 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::convert::convert;
+use super::convert::{convert, numeric_result};
 use super::draws::Draws;
 use super::failure::Failure;
 use super::functions;
 use super::memory::Arena;
 use crate::procedure::code::{Arithmetic, Array, ArraySlot, Comparison, ConstantValue, RowSlot, Scalar, Slot};
+use crate::procedure::expression::Function;
 use crate::procedure::numeric;
 use crate::procedure::numeric::Rounding;
 use crate::table::{RowCodec, Value};
@@ -93,7 +94,7 @@ impl<'a> Variables<'a> {
                 Value::Float(value) => Value::Float(round_float(*rounding, value)),
                 _ => Value::Null,
             },
-            Scalar::Call(function, arguments) => return functions::call(self, *function, arguments),
+            Scalar::Call(function, arguments) => return self.call(*function, arguments),
             Scalar::NextValue(sequence) => Value::Int(self.draws.next_value(*sequence)?),
             Scalar::Cardinality(array) => match self.array(array)? {
                 Some(elements) => Value::Int(elements.len() as i64),
@@ -142,6 +143,53 @@ impl<'a> Variables<'a> {
             (Value::Bytes(a), Value::Bytes(b)) => Value::Bytes(self.arena.byte_strings([a, b])?),
             _ => Value::Null,
         })
+    }
+
+    fn call(&mut self, function: Function, arguments: &'a [Scalar]) -> Evaluated<'a> {
+        match function {
+            Function::Coalesce => {
+                for argument in arguments {
+                    let value = self.scalar(argument)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            Function::Greatest => self.extreme(arguments, |value, best| value > best),
+            Function::Least => self.extreme(arguments, |value, best| value < best),
+            Function::NullIf => {
+                let (a, b) = (self.scalar(&arguments[0])?, self.scalar(&arguments[1])?);
+                Ok(if !a.is_null() && a == b { Value::Null } else { a })
+            }
+            Function::Now => Ok(Value::Timestamp(self.draws.now())),
+            Function::Random => Ok(Value::Float(self.draws.random())),
+            Function::Uuid => Ok(Value::Bytes(self.arena.bytes(&self.draws.uuid())?)),
+            _ => {
+                let mut values = [Value::Null; 3];
+                assert!(arguments.len() <= values.len(), "{} takes three arguments at most", function.name());
+                let mut has_null = false;
+                for (value, argument) in values.iter_mut().zip(arguments) {
+                    *value = self.scalar(argument)?;
+                    has_null |= value.is_null();
+                }
+                match has_null {
+                    true => Ok(Value::Null),
+                    false => functions::strict(self.arena, function, &values[..arguments.len()]),
+                }
+            }
+        }
+    }
+
+    fn extreme(&mut self, arguments: &'a [Scalar], is_better: impl Fn(Value<'a>, Value<'a>) -> bool) -> Evaluated<'a> {
+        let mut best = Value::Null;
+        for argument in arguments {
+            let value = self.scalar(argument)?;
+            if !value.is_null() && (best.is_null() || is_better(value, best)) {
+                best = value;
+            }
+        }
+        Ok(best)
     }
 
     /// Evaluates an expression of an array.
@@ -287,10 +335,6 @@ fn numeric_arithmetic<'a>(operator: Arithmetic, (a, of): (Value<'a>, u8), (b, to
         Arithmetic::Divide => numeric::divide((a, of), (b, to)),
         Arithmetic::Remainder => Some(a % b),
     })
-}
-
-pub(super) fn numeric_result<'a>(units: Option<i64>) -> Evaluated<'a> {
-    units.map(Value::Numeric).ok_or_else(|| Failure::out_of_range("numeric of 18 digits"))
 }
 
 fn negate(value: Value<'_>) -> Evaluated<'_> {

@@ -1,70 +1,14 @@
-//! The functions of expressions.
+//! The functions of expressions, of values that are not NULL.
 
 use std::borrow::Cow;
 
-use super::evaluate::Variables;
 use super::failure::Failure;
-use crate::procedure::code::Scalar;
+use super::memory::Arena;
 use crate::procedure::expression::Function;
 use crate::table::Value;
 
-/// Calls a function.
-pub(super) fn call<'a>(
-    variables: &mut Variables<'a>,
-    function: Function,
-    arguments: &'a [Scalar],
-) -> Result<Value<'a>, Failure> {
-    match function {
-        Function::Coalesce => {
-            for argument in arguments {
-                let value = variables.scalar(argument)?;
-                if !value.is_null() {
-                    return Ok(value);
-                }
-            }
-            Ok(Value::Null)
-        }
-        Function::Greatest => extreme(variables, arguments, |value, best| value > best),
-        Function::Least => extreme(variables, arguments, |value, best| value < best),
-        Function::NullIf => {
-            let (a, b) = (variables.scalar(&arguments[0])?, variables.scalar(&arguments[1])?);
-            Ok(if !a.is_null() && a == b { Value::Null } else { a })
-        }
-        Function::Now => Ok(Value::Timestamp(variables.draws.now())),
-        Function::Random => Ok(Value::Float(variables.draws.random())),
-        Function::Uuid => Ok(Value::Bytes(variables.arena.bytes(&variables.draws.uuid())?)),
-        _ => {
-            let mut values = [Value::Null; 3];
-            assert!(arguments.len() <= values.len(), "{} takes three arguments at most", function.name());
-            for (value, argument) in values.iter_mut().zip(arguments) {
-                *value = variables.scalar(argument)?;
-                if value.is_null() {
-                    return Ok(Value::Null);
-                }
-            }
-            strict(variables, function, &values[..arguments.len()])
-        }
-    }
-}
-
-fn extreme<'a>(
-    variables: &mut Variables<'a>,
-    arguments: &'a [Scalar],
-    is_better: impl Fn(Value<'a>, Value<'a>) -> bool,
-) -> Result<Value<'a>, Failure> {
-    let mut best = Value::Null;
-    for argument in arguments {
-        let value = variables.scalar(argument)?;
-        if !value.is_null() && (best.is_null() || is_better(value, best)) {
-            best = value;
-        }
-    }
-    Ok(best)
-}
-
 /// Functions of values that are not NULL.
-fn strict<'a>(variables: &Variables<'a>, function: Function, values: &[Value<'a>]) -> Result<Value<'a>, Failure> {
-    let arena = variables.arena;
+pub(super) fn strict<'a>(arena: &'a Arena, function: Function, values: &[Value<'a>]) -> Result<Value<'a>, Failure> {
     Ok(match (function, values) {
         (Function::Abs, [Value::Int(value)]) => {
             Value::Int(value.checked_abs().ok_or_else(|| Failure::out_of_range("bigint"))?)
@@ -118,7 +62,7 @@ fn strict<'a>(variables: &Variables<'a>, function: Function, values: &[Value<'a>
             }
         },
         (Function::PadLeft, [Value::Text(text), Value::Int(length), Value::Text(fill)]) => {
-            Value::Text(match padded(variables, text, *length, fill)? {
+            Value::Text(match padded(arena, text, *length, fill)? {
                 Cow::Borrowed(text) => text,
                 Cow::Owned(text) => arena.text(&text)?,
             })
@@ -127,7 +71,8 @@ fn strict<'a>(variables: &Variables<'a>, function: Function, values: &[Value<'a>
     })
 }
 
-/// Returns how many characters are skipped and how many are taken at most, as SQL counts them: from 1, and before the first one too.
+/// Returns how many characters are skipped and how many are taken at most, as SQL counts them: from 1, and before the first
+/// one, too.
 fn substring(from: i64, count: &[Value<'_>]) -> Result<(i64, i64), Failure> {
     let skipped = from.saturating_sub(1);
     match count {
@@ -147,13 +92,13 @@ fn characters(text: &str, skipped: i64, count: i64) -> &str {
     &rest[..place(rest, count)]
 }
 
-fn padded<'a>(variables: &Variables<'a>, text: &'a str, length: i64, fill: &str) -> Result<Cow<'a, str>, Failure> {
+fn padded<'a>(arena: &Arena, text: &'a str, length: i64, fill: &str) -> Result<Cow<'a, str>, Failure> {
     let has = text.chars().count() as i64;
     if length <= has || fill.is_empty() {
         return Ok(Cow::Borrowed(characters(text, 0, length.min(has))));
     }
     let missing = usize::try_from(length - has).unwrap_or(usize::MAX);
-    variables.arena.take(missing)?;
+    arena.take(missing)?;
     let padding: String = fill.chars().cycle().take(missing).collect();
     Ok(Cow::Owned(padding + text))
 }

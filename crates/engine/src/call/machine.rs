@@ -2,16 +2,16 @@
 //!
 //! Invariants:
 //! - Every instruction is a step, and steps are bounded; so is the memory of the call (memory.rs).
-//! - Between two instructions nothing of the transaction is borrowed but what the variables and scans hold, so a call can stop there
-//!   and another one can go on ([`interleave`](super::interleave)).
+//! - Between two instructions nothing of the transaction is borrowed but what the variables and scans hold, so a call can stop
+//!   there and another one can go on ([`interleave`](super::interleave)).
 //! - An error that a `try` statement catches leaves no write of its block behind.
 //!
 //! Absent: where the code comes from, retries and the log (session.rs).
 
 use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
-use super::interleave;
 use super::output::Output;
+use super::turns::stop;
 use crate::procedure::code::{ArraySlot, Slot};
 use crate::procedure::code::{
     Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, TableSlot, Target,
@@ -44,6 +44,8 @@ pub(super) struct Machine<'a, 's> {
     /// A key or a row that is being put together.
     row: Vec<Value<'a>>,
     changes: Vec<(ColumnId, Value<'a>)>,
+    /// Keys whose rows are asked for.
+    keys: Vec<KeyBuf>,
     pub(super) output: Output,
     steps_left: u64,
     steps_max: u64,
@@ -73,7 +75,8 @@ impl<'a, 's> Machine<'a, 's> {
             tries: Vec::new(),
             row: Vec::new(),
             changes: Vec::new(),
-            output: Output::new(code.program.results.clone()),
+            keys: Vec::new(),
+            output: Output::new(code.results.clone()),
             steps_left: steps_max,
             steps_max,
             at: 0,
@@ -96,9 +99,9 @@ impl<'a, 's> Machine<'a, 's> {
             self.steps_left -= 1;
             if INTERLEAVED && let Some(mut ahead) = self.ask_ahead(instruction) {
                 // Others go on while each line is on its way.
-                interleave::stop().await;
+                stop().await;
                 while ahead.advance() {
-                    interleave::stop().await;
+                    stop().await;
                 }
             }
             self.at = match self.step(instruction) {
@@ -415,16 +418,15 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Asks for the memory of rows whose keys are known beforehand. Keys that make no sense are told when they are used.
     fn expect(&mut self, expected: &'a [ExpectedKeys]) -> Result<(), Failure> {
-        let mut keys: Vec<KeyBuf> = Vec::new();
         for ExpectedKeys { table, key, rounds } in expected {
-            keys.clear();
+            self.keys.clear();
             let table = self.table(*table);
             match rounds {
-                None => self.expect_key(table, key, &mut keys)?,
+                None => self.expect_key(table, key)?,
                 Some(Rounds::Arrays(each)) => {
                     let mut at = 0;
                     while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
-                        self.expect_key(table, key, &mut keys)?;
+                        self.expect_key(table, key)?;
                         at += 1;
                     }
                 }
@@ -432,19 +434,19 @@ impl<'a, 's> Machine<'a, 's> {
                     let (first, last) = (self.number(*variable)?, self.number(*last)?);
                     for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
                         self.variables.set(*variable, Value::Int(number));
-                        self.expect_key(table, key, &mut keys)?;
+                        self.expect_key(table, key)?;
                     }
                     self.variables.set(*variable, Value::Int(first));
                 }
             }
-            self.transaction.expect_encoded(table, &keys)?;
+            self.transaction.expect_encoded(table, &self.keys)?;
         }
         Ok(())
     }
 
-    fn expect_key(&mut self, table: &Table, key: &'a [Scalar], keys: &mut Vec<KeyBuf>) -> Result<(), Failure> {
+    fn expect_key(&mut self, table: &Table, key: &'a [Scalar]) -> Result<(), Failure> {
         self.evaluate_row(key)?;
-        keys.extend(table.keys.of_key(&self.row).ok());
+        self.keys.extend(table.keys.of_key(&self.row).ok());
         Ok(())
     }
 

@@ -8,6 +8,9 @@ use bumpalo::Bump;
 
 use super::failure::Failure;
 
+/// A call that took more leaves nothing to the next one.
+const KEPT_BYTES: usize = 256 << 10;
+
 /// Where a call keeps what it computes. All of it is given up together.
 pub(super) struct Arena {
     bump: Bump,
@@ -24,6 +27,9 @@ impl Arena {
     /// Gives everything up, and returns the memory for the next call.
     pub(super) fn into_memory(self) -> Bump {
         let mut bump = self.bump;
+        if bump.allocated_bytes() > KEPT_BYTES {
+            return Bump::new();
+        }
         bump.reset();
         bump
     }

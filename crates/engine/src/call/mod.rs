@@ -1,7 +1,7 @@
 //! Calls of procedures: how code runs within a transaction, what it draws, what it returns.
 //!
-//! [`session`] is the life of a call: look the procedure up, check the arguments, run it, commit it as a command. [`replay`] is its
-//! mirror, for recovery.
+//! [`session`] is the life of a call: look the procedure up, check the arguments, run it, commit it as a command. [`replay`] is
+//! its mirror, for recovery.
 
 mod compiled;
 mod convert;
@@ -11,6 +11,7 @@ mod evaluate;
 mod failure;
 mod functions;
 mod interleave;
+mod lanes;
 mod machine;
 mod memory;
 mod opaque;
@@ -18,6 +19,7 @@ mod output;
 mod replay;
 mod run;
 mod session;
+mod turns;
 
 pub use interleave::Call;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};

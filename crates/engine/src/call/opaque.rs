@@ -1,8 +1,8 @@
 //! Procedures that are functions of the program that has opened the database.
 //!
 //! The contract: a function does the same when it is called again with the same arguments, draws and rows. It uses no clock, no
-//! chance and no shared state but what the call gives, and goes through no hash map whose order is random. Where the database logs
-//! commands, a function that breaks it is found when the log is replayed: by the hash of what it wrote.
+//! chance and no shared state but what the call gives, and goes through no hash map whose order is random. Where the database
+//! logs commands, a function that breaks it is found when the log is replayed: by the hash of what it wrote.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct OpaqueProcedure {
     pub(super) name: String,
     pub(super) version: ProcedureVersion,
     pub(super) parameters: Vec<Field>,
-    pub(super) results: Results,
+    pub(super) results: Arc<Results>,
     pub(super) function: Box<Function>,
 }
 
@@ -49,7 +49,7 @@ impl OpaqueProcedure {
     pub fn returns(mut self, name: impl Into<String>, ty: impl Into<DataType>) -> OpaqueProcedure {
         let mut fields = self.results.fields().to_vec();
         fields.push(Field { name: name.into(), ty: ty.into() });
-        self.results = Results::Values(fields);
+        self.results = Arc::new(Results::Values(fields));
         self
     }
 }

@@ -1,5 +1,7 @@
 //! What a call returns.
 
+use std::sync::Arc;
+
 use super::evaluate::Variables;
 use super::failure::Failure;
 use crate::procedure::code;
@@ -9,17 +11,17 @@ use crate::table::{Datum, Value};
 /// The results of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    results: Results,
+    results: Arc<Results>,
     rows: Vec<Vec<Datum>>,
 }
 
 impl Output {
-    pub(super) fn new(results: Results) -> Output {
+    pub(super) fn new(results: Arc<Results>) -> Output {
         Output { results, rows: Vec::new() }
     }
 
     /// Returns the values that a function has returned.
-    pub(super) fn of(results: Results, values: Vec<Datum>) -> Output {
+    pub(super) fn of(results: Arc<Results>, values: Vec<Datum>) -> Output {
         Output { results, rows: if values.is_empty() { Vec::new() } else { vec![values] } }
     }
 
@@ -39,7 +41,7 @@ impl Output {
     /// # Panics
     /// Where the procedure has no such result, or returns a set.
     pub fn value(&self, name: &str) -> &Datum {
-        assert!(matches!(self.results, Results::Values(_)), "the procedure returns no values");
+        assert!(matches!(*self.results, Results::Values(_)), "the procedure returns no values");
         let Some(at) = self.fields().iter().position(|field| field.name == name) else {
             panic!("the procedure has no result {name}");
         };

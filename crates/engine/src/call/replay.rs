@@ -12,10 +12,10 @@ use bumpalo::Bump;
 
 use super::compiled::{Body, Compiled};
 use super::draws::{Drawn, Source};
-use super::interleave::whole;
 use super::memory::Arena;
 use super::opaque::Procedures;
 use super::run::{checked, run};
+use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
 use crate::error::{Error, ProcedureError, TransactionError};
 use crate::log::format::payload::command::Command;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::compiled::{Compiled, Workspace};
 use super::draws::{Drawn, Source};
-use super::interleave::whole;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
+use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
 use crate::error::{Error, TransactionError};
 use crate::log::acknowledge::Receipt;

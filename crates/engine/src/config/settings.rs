@@ -235,8 +235,8 @@ settings! {
     /// Sets how much memory the values of one call of a procedure may take: texts, arrays and results.
     procedure_bytes_max: usize, "procedure_bytes_max", bytes(4 KiB, 64 GiB), default (256 MiB);
 
-    /// Sets of which commands the log gets a hash of what they wrote: every n-th of a session. 0 writes none. A command whose hash
-    /// is there and that does something else when it is replayed ends the recovery.
+    /// Sets of which commands the log gets a hash of what they wrote: every n-th of a session. 0 writes none. A command whose
+    /// hash is there and that does something else when it is replayed ends the recovery.
     command_hash_interval: u64, "command_hash_interval", number("commands", 0, 1_000_000), default (16);
 
     /// Sets how many threads scan and replay the log in a recovery. 0 takes one per core.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::expression::Function;
 use super::numeric::Rounding;
-use super::program::Program;
+use super::program::{Program, Results};
 use crate::table::{ColumnId, Table, Type};
 
 /// A slot of a value.
@@ -411,6 +411,8 @@ pub(crate) struct Sizes {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) program: Arc<Program>,
+    /// Those of the program.
+    pub(crate) results: Arc<Results>,
     pub(crate) parameters: Box<[ParameterSlot]>,
     pub(crate) instructions: Box<[Instruction]>,
     /// The statement that each instruction belongs to, for messages: its place in `places`.

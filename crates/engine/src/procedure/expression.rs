@@ -2,13 +2,14 @@
 //!
 //! Invariants:
 //! - An operator gives NULL where an operand is NULL, but for AND, OR, the tests for NULL and what says otherwise.
-//! - Integers are of 64 bits, and arithmetic that leaves them fails with SQLSTATE 22003. A numeric is exact and has at most 18 digits.
+//! - Integers are of 64 bits, and arithmetic that leaves them fails with SQLSTATE 22003. A numeric is exact and has at most 18
+//!   digits.
 //! - Equal operands give equal results on every machine: no function of the mathematics library that may round differently, no
 //!   order that is not defined.
 //!
 //! Absent: types, which are checked when a program is compiled ([`compile`](super::compile)).
 
-use super::program::DataType;
+use super::types::DataType;
 
 /// A constant.
 #[derive(Clone, Debug)]

@@ -31,3 +31,4 @@ mod syntax_tests;
 #[cfg(test)]
 mod text_tests;
 mod timestamps;
+mod types;

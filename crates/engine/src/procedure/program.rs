@@ -11,35 +11,7 @@
 //! Absent: whether the names mean anything, and types ([`compile`](super::compile)).
 
 use super::expression::Expression;
-use crate::table::Type;
-
-/// The type of a parameter, a variable or a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DataType {
-    /// The type of the value, or of the elements.
-    pub ty: Type,
-    /// Whether it is an array; printed as `integer[]`.
-    pub is_array: bool,
-}
-
-impl DataType {
-    /// Returns the type of arrays of `ty`.
-    pub const fn array(ty: Type) -> DataType {
-        DataType { ty, is_array: true }
-    }
-}
-
-impl From<Type> for DataType {
-    fn from(ty: Type) -> DataType {
-        DataType { ty, is_array: false }
-    }
-}
-
-impl std::fmt::Display for DataType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.ty, if self.is_array { "[]" } else { "" })
-    }
-}
+pub use super::types::DataType;
 
 /// A name with a type: of a parameter or a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,8 +223,8 @@ pub enum StatementKind {
         /// What is repeated.
         body: Block,
     },
-    /// Goes through the rows of a range, in its order: `for row in table (prefix) ... { ... }`. The loop sees the rows as they are
-    /// when it comes to them.
+    /// Goes through the rows of a range, in its order: `for row in table (prefix) ... { ... }`. The loop sees the rows as they
+    /// are when it comes to them.
     ForRows {
         /// The row variable.
         row: String,

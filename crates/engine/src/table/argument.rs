@@ -47,8 +47,8 @@ impl<'a> From<Vec<Value<'a>>> for Argument<'a> {
     }
 }
 
-/// The arguments of a call: those that were given, or others that were made of them. As a `Cow`, which does not do here because it
-/// fixes the lifetime of what it holds.
+/// The arguments of a call: those that were given, or others that were made of them. As a `Cow`, which does not do here because
+/// it fixes the lifetime of what it holds.
 #[derive(Clone, Debug)]
 pub enum Arguments<'a> {
     /// As they were given.

@@ -82,8 +82,8 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
 }
 
 impl<T: Entry + ?Sized> Ahead<'_, T> {
-    /// Asks for what comes next, once what was asked for is there. At last `soon` is called with the entry that seems to be that of
-    /// the key, to ask for what will be read behind it. Returns whether anything was asked for.
+    /// Asks for what comes next, once what was asked for is there. At last `soon` is called with the entry that seems to be that
+    /// of the key, to ask for what will be read behind it. Returns whether anything was asked for.
     pub fn advance(&mut self, soon: impl FnOnce(&T)) -> bool {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Bucket(spot) => {

@@ -306,6 +306,7 @@ impl<'d> Compiler<'d> {
         self.expected.instructions.iter().for_each(|at| is_expected[*at] = true);
         Code {
             is_expected: is_expected.into(),
+            results: Arc::new(program.results.clone()),
             program,
             parameters: self.parameters.into(),
             instructions: self.instructions.into(),

@@ -190,8 +190,8 @@ impl Compiler<'_> {
         Ok((table, row))
     }
 
-    /// Compiles a range over the columns of a key: those of the primary key, or of an index, which the primary key follows where the
-    /// index is not unique.
+    /// Compiles a range over the columns of a key: those of the primary key, or of an index, which the primary key follows where
+    /// the index is not unique.
     pub(super) fn range(&mut self, range: &Range) -> Compiled<RowRange> {
         let table = self.table(&range.table)?;
         let schema = self.schema(table);

@@ -5,8 +5,8 @@
 
 use crate::log::protocol::replay_order::ReplayOrder;
 
-/// The last writer of a key has its greatest GSN, in whatever stream; of two transactions in conflict the one that came first has the
-/// smaller one.
+/// The last writer of a key has its greatest GSN, in whatever stream; of two transactions in conflict the one that came first has
+/// the smaller one.
 pub(super) const ORDER: ReplayOrder = ReplayOrder::Total;
 
 #[cfg(test)]
