@@ -1,5 +1,5 @@
 //! Calls of a procedure of two accesses, one after the other and interleaved, against the same by hand: processor time on one
-//! thread, without a log. `cargo bench -p osier-bench --bench calls -- [ROWS] [SECONDS]`.
+//! thread, without a log. `cargo bench -p osier-bench --bench calls -- [ROWS] [SECONDS] [NAME]`; a name measures what contains it.
 
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,11 @@ fn main() {
 
 impl Bench {
     fn measure(&self, what: &str, mut batch: impl FnMut(&mut Session, &mut fastrand::Rng)) {
+        let wanted =
+            std::env::args().skip(1).find(|argument| argument.parse::<f64>().is_err() && argument != "--bench");
+        if wanted.is_some_and(|name| !what.contains(&name)) {
+            return;
+        }
         let mut session = self.db.session().expect("a session");
         let mut rng = fastrand::Rng::with_seed(7);
         let (mut calls, mut longest) = (0, Duration::ZERO);

@@ -16,7 +16,7 @@ use crate::procedure::code::{ArraySlot, Slot};
 use crate::procedure::code::{
     Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, TableSlot, Target,
 };
-use crate::table::{ColumnId, KeyBuf, KeyRange, Row, Table, Value};
+use crate::table::{ColumnId, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
 
 /// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
@@ -44,8 +44,8 @@ pub(super) struct Machine<'a, 's> {
     /// A key or a row that is being put together.
     row: Vec<Value<'a>>,
     changes: Vec<(ColumnId, Value<'a>)>,
-    /// Keys whose rows are asked for.
-    keys: Vec<KeyBuf>,
+    /// Rows that are asked for.
+    ahead: Vec<RowAhead<'a>>,
     pub(super) output: Output,
     steps_left: u64,
     steps_max: u64,
@@ -75,7 +75,7 @@ impl<'a, 's> Machine<'a, 's> {
             tries: Vec::new(),
             row: Vec::new(),
             changes: Vec::new(),
-            keys: Vec::new(),
+            ahead: Vec::new(),
             output: Output::new(code.results.clone()),
             steps_left: steps_max,
             steps_max,
@@ -97,12 +97,17 @@ impl<'a, 's> Machine<'a, 's> {
                 return Err(Failure::steps(self.steps_max));
             }
             self.steps_left -= 1;
-            if INTERLEAVED && let Some(mut ahead) = self.ask_ahead(instruction) {
-                // Others go on while each line is on its way.
-                stop().await;
-                while ahead.advance() {
-                    stop().await;
+            if self.ask_ahead::<INTERLEAVED>(instruction)? {
+                // One line after the other, of all rows side by side. Others go on while they are on their way.
+                let mut is_asked = true;
+                while is_asked {
+                    if INTERLEAVED {
+                        stop().await;
+                    }
+                    is_asked = false;
+                    self.ahead.iter_mut().for_each(|row| is_asked |= row.advance());
                 }
+                self.ahead.clear();
             }
             self.at = match self.step(instruction) {
                 Ok(Next::Following) => self.at + 1,
@@ -169,7 +174,8 @@ impl<'a, 's> Machine<'a, 's> {
     /// What is rare, or long.
     fn other(&mut self, instruction: &'a Instruction) -> Result<Next, Failure> {
         match instruction {
-            Instruction::Expect(keys) => self.expect(keys)?,
+            // Done before.
+            Instruction::Expect(_) => {}
             Instruction::EvaluateArray { to, value } => {
                 let value = self.variables.array(value)?;
                 self.variables.arrays[usize::from(to.0)] = value;
@@ -416,56 +422,60 @@ impl<'a, 's> Machine<'a, 's> {
         Ok(false)
     }
 
-    /// Asks for the memory of rows whose keys are known beforehand. Keys that make no sense are told when they are used.
-    fn expect(&mut self, expected: &'a [ExpectedKeys]) -> Result<(), Failure> {
-        for ExpectedKeys { table, key, rounds } in expected {
-            self.keys.clear();
-            let table = self.table(*table);
-            match rounds {
-                None => self.expect_key(table, key)?,
-                Some(Rounds::Arrays(each)) => {
-                    let mut at = 0;
-                    while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
-                        self.expect_key(table, key)?;
-                        at += 1;
-                    }
-                }
-                Some(Rounds::Numbers { variable, last }) => {
-                    let (first, last) = (self.number(*variable)?, self.number(*last)?);
-                    for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
-                        self.variables.set(*variable, Value::Int(number));
-                        self.expect_key(table, key)?;
-                    }
-                    self.variables.set(*variable, Value::Int(first));
+    /// Begins to ask for the rows that an instruction says will be used, and where calls are interleaved for the one that it uses
+    /// itself; returns whether there is one.
+    fn ask_ahead<const INTERLEAVED: bool>(&mut self, instruction: &'a Instruction) -> Result<bool, Failure> {
+        match instruction {
+            Instruction::Expect(expected) => expected.iter().try_for_each(|keys| self.expect(keys))?,
+            Instruction::Get { table, key, .. }
+            | Instruction::Update { table, key, .. }
+            | Instruction::Delete { table, key, .. }
+                if INTERLEAVED && !self.code.is_expected[self.at as usize] =>
+            {
+                // What is computed is computed once: it may draw.
+                let is_at_hand =
+                    |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
+                if key.iter().all(is_at_hand) {
+                    self.expect_key(*table, key)?;
                 }
             }
-            self.transaction.expect_encoded(table, &self.keys)?;
+            _ => {}
         }
-        Ok(())
+        Ok(!self.ahead.is_empty())
     }
 
-    fn expect_key(&mut self, table: &Table, key: &'a [Scalar]) -> Result<(), Failure> {
+    /// Begins to ask for rows whose keys are known beforehand.
+    fn expect(&mut self, expected: &'a ExpectedKeys) -> Result<(), Failure> {
+        let ExpectedKeys { table, key, rounds } = expected;
+        match rounds {
+            None => self.expect_key(*table, key),
+            Some(Rounds::Arrays(each)) => {
+                let mut at = 0;
+                while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
+                    self.expect_key(*table, key)?;
+                    at += 1;
+                }
+                Ok(())
+            }
+            Some(Rounds::Numbers { variable, last }) => {
+                let (first, last) = (self.number(*variable)?, self.number(*last)?);
+                for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
+                    self.variables.set(*variable, Value::Int(number));
+                    self.expect_key(*table, key)?;
+                }
+                self.variables.set(*variable, Value::Int(first));
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins to ask for a row. A key that makes no sense is told when it is used.
+    fn expect_key(&mut self, table: TableSlot, key: &'a [Scalar]) -> Result<(), Failure> {
         self.evaluate_row(key)?;
-        self.keys.extend(table.keys.of_key(&self.row).ok());
-        Ok(())
-    }
-
-    /// Begins to ask for the row that an instruction will use; `None` where it uses none, where an earlier instruction has asked
-    /// for it, and where its key is not at hand.
-    fn ask_ahead(&mut self, instruction: &'a Instruction) -> Option<RowAhead<'a>> {
-        let (Instruction::Get { table, key, .. }
-        | Instruction::Update { table, key, .. }
-        | Instruction::Delete { table, key, .. }) = instruction
-        else {
-            return None;
-        };
-        // What is computed is computed once: it may draw.
-        let is_at_hand = |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
-        if self.code.is_expected[self.at as usize] || !key.iter().all(is_at_hand) || self.evaluate_row(key).is_err() {
-            return None;
+        let table = self.table(table);
+        if let Ok(key) = table.keys.of_key(&self.row) {
+            self.ahead.push(self.transaction.ask_ahead(table, &key));
         }
-        let table = self.table(*table);
-        let key = table.keys.of_key(&self.row).ok()?;
-        Some(self.transaction.ask_ahead(table, &key))
+        Ok(())
     }
 }

@@ -175,17 +175,6 @@ impl<'s> Transaction<'s> {
         RowAhead(table.primary.ask_ahead(&self.pin, key.as_bytes()))
     }
 
-    /// As [`Transaction::expect`], of keys that are encoded.
-    pub(crate) fn expect_encoded(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = impl AsRef<[u8]>>,
-    ) -> Result<(), Error> {
-        self.touch(&mut self.state(), table)?;
-        self.expect_keys(&table.primary, keys);
-        Ok(())
-    }
-
     /// Asks for the memory of encoded keys' rows.
     #[inline]
     pub(super) fn expect_keys(&self, tree: &RecordTree, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) {
