@@ -60,6 +60,18 @@ impl Catalog {
         self.open_all_sequences(&workers::register(store)?.pin())
     }
 
+    /// Takes the ids of all procedures that have or had a version, of which replay has brought some since the catalog was opened.
+    pub(super) fn take_replayed_procedure_ids(&self, store: &Store) -> Result<(), Error> {
+        self.take_procedure_ids(&workers::register(store)?.pin())
+    }
+
+    fn take_procedure_ids(&self, pin: &Pin<'_>) -> Result<(), Error> {
+        for_each_row(&self.system.procedure_versions, pin, |row, _| {
+            self.take_procedure_id(VersionKey::of_version(row).id);
+            Ok(())
+        })
+    }
+
     fn open_all_sequences(&self, pin: &Pin<'_>) -> Result<(), Error> {
         let catalog = &self.system.sequences;
         for_each_row(catalog, pin, |row, version| {
@@ -81,10 +93,7 @@ impl Catalog {
             self.open_procedures.publish(Procedure::new(name, current, Some(version.stamp())));
             Ok(())
         })?;
-        for_each_row(&self.system.procedure_versions, pin, |row, _| {
-            self.take_procedure_id(VersionKey::of_version(row).id);
-            Ok(())
-        })
+        self.take_procedure_ids(pin)
     }
 }
 

@@ -131,6 +131,7 @@ pub(super) fn replay(
     report(&progress, replayed.transactions, log);
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.reopen_sequences(store)?;
+    shared.catalog.take_replayed_procedure_ids(store)?;
     session.purge_all();
     drop(session);
     store.epochs().advance();
