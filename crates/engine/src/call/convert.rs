@@ -91,7 +91,7 @@ fn show(text: &mut String, kind: Kind, value: Value<'_>) -> fmt::Result {
 }
 
 /// Returns the value of a type that a text shows.
-fn read<'a>(arena: &'a Arena, ty: Type, text: &'a str) -> Result<Value<'a>, Failure> {
+pub(super) fn read<'a>(arena: &'a Arena, ty: Type, text: &'a str) -> Result<Value<'a>, Failure> {
     let trimmed = text.trim_ascii();
     let value = match ty {
         Type::Bool => match trimmed.to_ascii_lowercase().as_str() {

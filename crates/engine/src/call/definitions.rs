@@ -86,6 +86,7 @@ impl Transaction<'_> {
         definition: &[u8],
         version: Option<ProcedureVersion>,
     ) -> Result<(), Error> {
+        self.collect_versions()?;
         let of = match self.procedure_definition(name)? {
             Some((handle, _)) => {
                 let VersionKey { id, version } = handle.version();

@@ -40,11 +40,11 @@ impl World for Transaction<'_> {
     }
 
     fn next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
-        Transaction::next_value(self, sequence)
+        self.take_next_value(sequence)
     }
 
     fn next_value_of(&self, name: &str) -> Result<i64, Error> {
-        Transaction::next_value(self, &self.sequence(name)?)
+        self.take_next_value(&self.sequence(name)?)
     }
 }
 

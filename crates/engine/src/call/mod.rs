@@ -12,6 +12,8 @@ mod failure;
 mod functions;
 mod interleave;
 mod lanes;
+mod listing;
+mod literal;
 mod machine;
 mod memory;
 mod opaque;
@@ -22,6 +24,7 @@ mod session;
 mod turns;
 
 pub use interleave::Call;
+pub use listing::ListedProcedure;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;
 pub(crate) use replay::{NotReplayed, Replayer};

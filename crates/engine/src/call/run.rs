@@ -15,7 +15,7 @@ use crate::catalog::sequence::Sequence;
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::{Code, Conversion, Kind, ParameterSlot};
 use crate::procedure::program::Field;
-use crate::table::{Argument, Arguments, Type, Value};
+use crate::table::{Argument, Arguments, Datum, Type, Value};
 use crate::transaction::Transaction;
 
 /// Runs a call to its end; an interleaved one stops where its memory is on the way.
@@ -76,15 +76,35 @@ fn run_opaque<'a>(
 ) -> Result<(Output, Drawn), Error> {
     let draws = RefCell::new(Draws::new(source, &[]));
     let call = OpaqueCall { transaction, arguments, draws, name: &procedure.name };
-    let values = (procedure.function)(&call)?;
+    transaction.set_in_function(true);
+    let returned = (procedure.function)(&call);
+    transaction.set_in_function(false);
+    let values = returned?;
     let (found, expected) = (values.len(), procedure.results.fields().len());
     if found != expected {
         let what = format!("its function returned {found} values for {expected} results");
         let (procedure, place) = (procedure.name.clone(), "its function".to_owned());
         return Err(ProcedureError::Invalid { procedure, place, what }.into());
     }
+    for (field, value) in procedure.results.fields().iter().zip(&values) {
+        if !returns(field, value) {
+            let what = format!("its function returned {value} for the result `{}`, which is {}", field.name, field.ty);
+            let (procedure, place) = (procedure.name.clone(), "its function".to_owned());
+            return Err(ProcedureError::Invalid { procedure, place, what }.into());
+        }
+    }
     let output = Output::of(procedure.results.clone(), values);
     Ok((output, call.draws.into_inner().into_drawn()))
+}
+
+/// Whether a function may return a value for a result.
+fn returns(field: &Field, value: &Datum) -> bool {
+    let fits = |value: &Datum| value.value().is_some_and(|value| value.is_null() || field.ty.ty.takes(value));
+    match value {
+        Datum::Array(elements) => field.ty.is_array && elements.iter().all(fits),
+        Datum::Null => true,
+        value => !field.ty.is_array && fits(value),
+    }
 }
 
 /// Returns the arguments as values of the types of the parameters.

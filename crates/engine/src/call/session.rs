@@ -52,8 +52,11 @@ impl Transaction<'_> {
     /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
     ///
     /// # Errors
-    /// Those of [`Session::call`].
+    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function that
+    /// is a procedure.
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
+        let cure = "do what it does in the function, or call both procedures from a transaction of `Session::run`";
+        self.refuse_in_function("`Transaction::call`", cure)?;
         let mut workspace = self.take_workspace::<Workspace>();
         let arena = workspace.arena(self.config());
         let called = whole(workspace.call::<false>(self, &arena, procedure, arguments)).map(|called| called.output);

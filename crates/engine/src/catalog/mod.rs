@@ -171,6 +171,11 @@ impl Catalog {
         ProcedureId(id)
     }
 
+    /// Returns the first id that no procedure got so far.
+    pub(crate) fn first_free_procedure_id(&self) -> ProcedureId {
+        ProcedureId(self.next_procedure_id.load(Ordering::Relaxed))
+    }
+
     /// No table gets one of these ids any more.
     pub(crate) fn take_ids(&self, taken: impl Iterator<Item = TableId>) {
         let next = taken.map(|id| id.0 + 1).fold(TableId::FIRST_USER.0, u32::max);

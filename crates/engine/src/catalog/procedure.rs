@@ -1,7 +1,7 @@
 //! Procedures as the catalog knows them: which version is the current one of a name, and the definitions of all versions. What a
 //! definition means is not the catalog's business.
 //!
-//! Invariant: an id is one procedure's for ever; all its versions are kept, also when it is dropped.
+//! Invariant: an id is one procedure's for ever. Versions outlive the procedure, as long as a log may name them.
 
 use std::sync::Arc;
 

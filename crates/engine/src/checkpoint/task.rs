@@ -398,6 +398,9 @@ impl Checkpointer {
             self.shared.log.recycle(&run.begins, &others);
         }
         self.inherited.is_late = false;
+        if run.kind == CheckpointKind::Epoch {
+            self.shared.superseded.checkpointed(Epoch(run.boundary));
+        }
         let report = report(&entry, (self.now() - run.begun).as_secs_f64(), run.waited);
         let bytes_per_pause = report.bytes as f64 / report.seconds * REMOVAL_PAUSE.as_secs_f64();
         self.removal_bytes = removed_piece_bytes().max((REMOVAL_SPEED * bytes_per_pause) as u64);

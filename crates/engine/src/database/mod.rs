@@ -146,6 +146,24 @@ impl Database {
         Ok(receipt.wait()?)
     }
 
+    /// Creates a procedure or puts it in place of the one with its name, durably: [`Transaction::replace_procedure`].
+    ///
+    /// # Errors
+    /// Those of [`Transaction::replace_procedure`].
+    pub fn replace_procedure(&self, program: &Program) -> Result<(), Error> {
+        let ((), receipt) = self.run(|tx| tx.replace_procedure(program))?;
+        Ok(receipt.wait()?)
+    }
+
+    /// Removes a procedure, durably: [`Transaction::drop_procedure`].
+    ///
+    /// # Errors
+    /// Those of [`Transaction::drop_procedure`].
+    pub fn drop_procedure(&self, name: &str) -> Result<(), Error> {
+        let ((), receipt) = self.run(|tx| tx.drop_procedure(name))?;
+        Ok(receipt.wait()?)
+    }
+
     /// Makes procedures of functions that are registered, durably.
     pub(crate) fn define_registered(&self, registered: &Procedures) -> Result<(), Error> {
         if registered.is_empty() {

@@ -30,6 +30,14 @@ pub enum ProcedureError {
         /// As given.
         procedure: String,
     },
+    /// The catalog does not hold this version of a procedure.
+    #[error("version {version} of procedure `{procedure}` is not kept; see which are with `Transaction::procedures`")]
+    UnknownVersion {
+        /// The procedure.
+        procedure: String,
+        /// The version.
+        version: u32,
+    },
     /// There is a procedure of this name.
     #[error("procedure `{procedure}` exists already; replace it, or choose another name")]
     Exists {
@@ -75,6 +83,14 @@ pub enum ProcedureError {
         /// What the procedure said, or what failed.
         message: String,
     },
+    /// A function that is a procedure did within its transaction what a replay could not repeat.
+    #[error("a function that is a procedure cannot use {what}: a replay of the log would not do the same; {cure}")]
+    WithinFunction {
+        /// What it used.
+        what: &'static str,
+        /// What to use instead.
+        cure: &'static str,
+    },
     /// A call executed more statements than it may.
     #[error(
         "procedure `{procedure}`, {place}: the call has executed {steps} steps, the limit procedure_steps_max; look for a loop \
@@ -112,11 +128,13 @@ impl ProcedureError {
             ProcedureError::Syntax { .. } => "42601",
             ProcedureError::Invalid { .. } => "42P13",
             ProcedureError::Unknown { .. } => "42883",
+            ProcedureError::UnknownVersion { .. } => "42883",
             ProcedureError::Exists { .. } => "42723",
             ProcedureError::Opaque { .. } => "0A000",
             ProcedureError::NotRegistered { .. } => "58P01",
             ProcedureError::Arguments { .. } => "42883",
             ProcedureError::Aborted { sqlstate, .. } => sqlstate,
+            ProcedureError::WithinFunction { .. } => "0A000",
             ProcedureError::Steps { .. } => "54001",
             ProcedureError::Memory { .. } => "53200",
         }

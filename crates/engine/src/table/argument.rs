@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::Value;
+use super::{Datum, Value};
 
 /// One argument of a stored procedure.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,18 @@ impl<'a> Argument<'a> {
 impl<'a, T: Into<Value<'a>>> From<T> for Argument<'a> {
     fn from(value: T) -> Argument<'a> {
         Argument::Scalar(value.into())
+    }
+}
+
+/// Borrows what a datum owns.
+impl<'a> From<&'a Datum> for Argument<'a> {
+    fn from(datum: &'a Datum) -> Argument<'a> {
+        match datum {
+            Datum::Array(elements) => {
+                Argument::Array(elements.iter().map(|element| element.value().unwrap_or(Value::Null)).collect())
+            }
+            value => Argument::Scalar(value.value().unwrap_or(Value::Null)),
+        }
     }
 }
 

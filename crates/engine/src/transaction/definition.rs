@@ -360,7 +360,10 @@ impl TransactionState {
                     procedure.committed(stamp);
                     shared.catalog.open_procedures.publish(procedure);
                 }
-                Definition::DropProcedure(procedure) => shared.catalog.open_procedures.withdraw(&procedure),
+                Definition::DropProcedure(procedure) => {
+                    shared.catalog.open_procedures.withdraw(&procedure);
+                    shared.superseded.dropped(procedure.version().id);
+                }
             }
         }
         shared.catalog.end_change(true);

@@ -32,6 +32,7 @@ mod scan;
 mod sequence;
 mod session;
 pub(crate) mod shared;
+mod superseded;
 pub(crate) mod ticker;
 
 use std::any::Any;
@@ -57,7 +58,7 @@ use crate::catalog::{Catalog, DefinitionHandle};
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
 use crate::config::{Config, Logged};
-use crate::error::{Error, LogError, TransactionError};
+use crate::error::{Error, LogError, ProcedureError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
@@ -125,6 +126,8 @@ pub(crate) struct TransactionState {
     leaf_scans: Vec<LeafScan<Record>>,
     /// What is kept for calls of procedures, which this floor does not know.
     workspace: Option<Box<dyn Any + Send>>,
+    /// Whether a function that is a procedure has the transaction: what it draws must be noted by its call.
+    is_in_function: bool,
     purges: VecDeque<Purge>,
     /// How many of them the last transaction has added.
     purges_noted: usize,
@@ -174,6 +177,7 @@ impl<'s> Transaction<'s> {
         let is_over = state.writes.is_clear() && state.definitions.is_empty();
         assert!(is_over, "a session runs one transaction after the other");
         state.sequence += 1;
+        state.is_in_function = false;
         state.conflict = None;
         state.writes.clear();
         state.savepoints.clear();
@@ -250,6 +254,22 @@ impl<'s> Transaction<'s> {
     /// Gives it back.
     pub(crate) fn keep_workspace<W: Any + Send>(&self, workspace: Box<W>) {
         self.state().workspace = Some(workspace);
+    }
+
+    /// A function that is a procedure begins or ends to use the transaction; see [`Transaction::refuse_in_function`].
+    pub(crate) fn set_in_function(&self, is_in_function: bool) {
+        self.state().is_in_function = is_in_function;
+    }
+
+    /// Refuses, while a function that is a procedure uses the transaction, what a replay of its call could not repeat.
+    ///
+    /// # Errors
+    /// [`ProcedureError::WithinFunction`].
+    pub(crate) fn refuse_in_function(&self, what: &'static str, cure: &'static str) -> Result<(), ProcedureError> {
+        match self.state().is_in_function {
+            true => Err(ProcedureError::WithinFunction { what, cure }),
+            false => Ok(()),
+        }
     }
 
     /// The settings of the database.
@@ -442,6 +462,7 @@ impl TransactionState {
             known_durable: Stamp::ZERO,
             leaf_scans: Vec::new(),
             workspace: None,
+            is_in_function: false,
             purges: purges.into(),
             purges_noted: 0,
             counters,

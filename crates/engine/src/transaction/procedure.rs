@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A procedure keeps its id until it is dropped, and no other one ever gets it.
-//! - Versions are never removed: what was logged under one can be replayed.
+//! - Versions are kept as long as the log may name them ([`superseded`](super::superseded)).
 
 use osier_memory::sync::Backoff;
 

@@ -233,8 +233,15 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`TransactionError::SequenceExhausted`], [`TransactionError::UnknownSequence`] where it was dropped,
-    /// [`TransactionError::ReadOnlySequence`].
+    /// [`TransactionError::ReadOnlySequence`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function that is a procedure, which
+    /// draws by its call.
     pub fn next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
+        self.refuse_in_function("`Transaction::next_value`", "draw by `OpaqueCall::next_value`, which the log notes")?;
+        self.take_next_value(sequence)
+    }
+
+    /// As [`Transaction::next_value`], for whoever notes the value where a replay finds it.
+    pub(crate) fn take_next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
         let drawn = self.draw(sequence)?;
         Ok(self.use_drawn(drawn))
     }

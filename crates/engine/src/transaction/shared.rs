@@ -9,6 +9,7 @@ use osier_memory::sync::{Mutex, lock};
 
 use super::Purge;
 use super::counters::Counters;
+use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
 use crate::config::Config;
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) log: CommitLog,
     pub(crate) counters: Counters,
+    pub(crate) superseded: Superseded,
     /// What was registered for calls of procedures, which this floor does not know.
     pub(crate) registered: Arc<dyn Any + Send + Sync>,
     next_stream: AtomicU32,
@@ -56,6 +58,7 @@ impl Shared {
         Shared {
             registered,
             counters: Counters::default(),
+            superseded: Superseded::new(&catalog),
             next_stream: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             snapshots: Snapshots::new(store.epochs().clone()),

@@ -1,0 +1,154 @@
+//! Functions of a program as procedures: what they return, what they may not do, and what a log of their calls needs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use osier::call::{OpaqueCall, OpaqueProcedure, Procedures};
+use osier::config::Logged;
+use osier::table::{Datum, Schema, Type, Value};
+use osier::{Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions};
+
+mod support;
+
+fn home(test: &str) -> std::path::PathBuf {
+    support::directory("procedure_functions", test)
+}
+
+fn commands(home: &std::path::Path) -> Config {
+    support::config(home, Protocol::Gsn, 2).logged(Logged::Commands).command_hash_interval(1)
+}
+
+fn opened(config: Config, procedures: Procedures) -> Database {
+    let db = Database::open_with(config, procedures).expect("a database");
+    if db.table("items").is_err() {
+        let schema =
+            Schema::builder("items").column("id", Type::Int64).column("price", Type::Int64).primary_key(["id"]);
+        db.create_table(schema.build().expect("a schema")).expect("a table");
+        db.create_sequence(&SequenceOptions::new("numbers")).expect("a sequence");
+    }
+    db
+}
+
+fn function(
+    name: &str,
+    version: u32,
+    body: impl Fn(&OpaqueCall<'_, '_>) -> Result<Vec<Datum>, Error> + Send + Sync + 'static,
+) -> OpaqueProcedure {
+    OpaqueProcedure::new(name, version, body).returns("id", Type::Int64)
+}
+
+/// Inserts an item under the next number with this price.
+fn add(call: &OpaqueCall<'_, '_>, price: i64) -> Result<Vec<Datum>, Error> {
+    let (tx, id) = (call.transaction(), call.next_value("numbers")?);
+    tx.insert(&tx.table("items")?, &[Value::Int(id), Value::Int(price)])?;
+    Ok(vec![Datum::Int(id)])
+}
+
+/// The prices of all items, in the order of their numbers.
+fn prices(db: &Database) -> Vec<i64> {
+    let body = |tx: &osier::Transaction<'_>| {
+        let (table, mut found) = (tx.table("items")?, Vec::new());
+        for row in tx.scan(&table, osier::table::KeyRange::all())? {
+            found.push(row?.int(table.column("price")?));
+        }
+        Ok::<_, Error>(found)
+    };
+    db.run(body).expect("rows").0
+}
+
+#[test]
+fn what_would_not_be_noted_is_refused() {
+    let procedures = Procedures::new()
+        .register(function("draws", 1, |call| {
+            let tx = call.transaction();
+            Ok(vec![Datum::Int(tx.next_value(&tx.sequence("numbers")?)?)])
+        }))
+        .register(function("calls", 1, |call| {
+            call.transaction().call("add", &[])?;
+            Ok(vec![Datum::Int(1)])
+        }))
+        .register(function("add", 1, |call| add(call, 1)))
+        .register(function("ignores", 1, |call| {
+            let refused = call.transaction().call("add", &[]).expect_err("refused");
+            assert!(matches!(refused, Error::Procedure(ProcedureError::WithinFunction { .. })), "{refused}");
+            add(call, 2)
+        }));
+    let db = opened(Config::new(home("refused")), procedures);
+    let mut session = db.session().expect("a session");
+    let told = session.call("draws", &[]).expect_err("refused").to_string();
+    assert!(told.contains("OpaqueCall::next_value"), "{told}");
+    let told = session.call("calls", &[]).expect_err("refused").to_string();
+    assert!(told.contains("Transaction::call") && told.contains("Session::run"), "{told}");
+    session.call("ignores", &[]).expect("it goes on");
+    // What is refused to functions is not refused to others, in the same session.
+    session.run(|tx| tx.call("add", &[]).and_then(|_| tx.next_value(&tx.sequence("numbers")?))).expect("a transaction");
+    assert_eq!(prices(&db), [2, 1]);
+}
+
+#[test]
+fn a_function_returns_what_it_has_declared() {
+    let procedures = Procedures::new()
+        .register(function("nothing", 1, |_| Ok(Vec::new())))
+        .register(function("text", 1, |_| Ok(vec![Datum::Text("one".to_owned())])))
+        .register(function("gives_up", 1, |call| Err(call.abort("P0001", "not today"))));
+    let db = opened(Config::new(home("returns")), procedures);
+    let mut session = db.session().expect("a session");
+    let mut told = |name: &str| session.call(name, &[]).expect_err("refused").to_string();
+    assert!(told("nothing").contains("returned 0 values for 1 results"));
+    assert!(told("text").contains("returned 'one' for the result `id`, which is bigint"));
+    assert!(told("gives_up").contains("not today"));
+}
+
+#[test]
+fn a_log_of_calls_needs_the_functions() {
+    let home = home("needs");
+    let one = || function("add", 1, |call| add(call, 1));
+    let two = || function("add", 2, |call| add(call, 2));
+    let call = |db: &Database| {
+        db.session().expect("a session").call("add", &[]).expect("a call").1.wait().expect("durable");
+    };
+    let db = opened(commands(&home), Procedures::new().register(one()));
+    call(&db);
+    db.close().expect("closed");
+
+    let error = Database::open(commands(&home)).map(drop).expect_err("nothing is registered");
+    assert!(matches!(error, Error::Recovery(RecoveryError::MissingProcedure { commands: 1, .. })), "{error}");
+    let db = opened(commands(&home), Procedures::new().register(one()).register(two()));
+    call(&db);
+    db.close().expect("closed");
+
+    let error = Database::open_with(commands(&home), Procedures::new().register(two()))
+        .map(drop)
+        .expect_err("version 1 is missing");
+    assert!(error.to_string().contains("version 1"), "{error}");
+    let db = opened(commands(&home), Procedures::new().register(one()).register(two()));
+    assert_eq!(prices(&db), [1, 2]);
+    // After a checkpoint nothing needs version 1.
+    db.checkpoint().expect("a checkpoint");
+    db.close().expect("closed");
+    let db = opened(commands(&home), Procedures::new().register(two()));
+    call(&db);
+    assert_eq!(prices(&db), [1, 2, 2]);
+    db.close().expect("closed");
+    // An earlier version alone would undo what the newer one does.
+    db.checkpoint().expect_err("closed");
+    let older =
+        Database::open_with(commands(&home), Procedures::new().register(one())).map(drop).expect_err("it is older");
+    assert!(older.to_string().contains("version 2"), "{older}");
+}
+
+#[test]
+fn a_function_that_breaks_the_contract_is_named() {
+    let home = home("contract");
+    let outside = Arc::new(AtomicI64::new(1));
+    let procedures = || {
+        let outside = outside.clone();
+        Procedures::new().register(function("add", 1, move |call| add(call, outside.fetch_add(1, Ordering::Relaxed))))
+    };
+    let db = opened(commands(&home), procedures());
+    db.session().expect("a session").call("add", &[]).expect("a call").1.wait().expect("durable");
+    db.close().expect("closed");
+    let error = Database::open_with(commands(&home), procedures()).map(drop).expect_err("it wrote another price");
+    let told = error.to_string();
+    assert!(matches!(error, Error::Recovery(RecoveryError::Diverged { .. })) && told.contains("hash"), "{told}");
+}
