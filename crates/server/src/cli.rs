@@ -1,5 +1,7 @@
-//! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`].
+//! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`],
+//! those of the commands about procedures in [`procedures`].
 
+pub mod procedures;
 mod workloads;
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -14,6 +16,7 @@ use osier_bench::engine::EngineOptions;
 use osier_bench::fixture::WorkloadConfig;
 use osier_bench::machine::cores;
 
+use procedures::ProcedureCommand;
 pub use workloads::{BankArgs, SmallBankArgs, TpccArgs, VoterArgs, YcsbArgs};
 
 /// A serializable main-memory database whose durability is parallel from end to end.
@@ -44,6 +47,9 @@ pub enum Command {
     Salvage(SalvageArgs),
     /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
+    /// Create, list, print, drop and call stored procedures of a database, which must be closed
+    #[command(subcommand)]
+    Procedure(ProcedureCommand),
     /// Look into a log without opening the database, which must be closed
     #[command(subcommand)]
     Log(LogCommand),
@@ -66,6 +72,7 @@ impl Command {
             Command::Recover(args) => &args.dirs.dirs,
             Command::Log(LogCommand::Dump(args)) => &args.dirs.dirs,
             Command::Log(LogCommand::Verify(args)) => &args.dirs,
+            Command::Procedure(command) => return command.home(),
             Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } | Command::Restore(_) => return None,
         };
         dirs.first().map(PathBuf::as_path)
@@ -512,6 +519,9 @@ mod tests {
             "osier backup x",
             "osier restore x",
             "osier log verify",
+            "osier procedure",
+            "osier procedure load x",
+            "osier procedure call --dir x",
             "osier log dump x --detail bits",
             "osier bench ycsb --set ring_bytes",
             "osier bench ycsb --set ring_bits=5",

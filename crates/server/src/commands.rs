@@ -22,7 +22,7 @@ use crate::cli::{
     self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
 };
 use crate::exit::{DAMAGED, UNSOUND};
-use crate::operate;
+use crate::{operate, procedures};
 
 const SECONDS: Duration = Duration::from_secs(10);
 const SEED: u64 = 1;
@@ -55,6 +55,7 @@ fn execute(command: Command) -> Result<ExitCode, BenchError> {
         Command::Restore(args) => operate::restore(&args),
         Command::Salvage(args) => operate::salvage(&args),
         Command::Recover(args) => operate::recover(&args),
+        Command::Procedure(command) => procedures::run(&command),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
         Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),
         Command::CrashWorker { experiment } => crash::work(&experiment).map(|()| ExitCode::SUCCESS),

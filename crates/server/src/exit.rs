@@ -4,6 +4,7 @@
 //!
 //! Absent: 4, nothing was done because the user has to agree first (`operate.rs`); 130, interrupted (`main.rs`).
 
+use osier::Error;
 use osier_bench::error::BenchError;
 
 /// An error, which standard error explains.
@@ -27,6 +28,10 @@ const MEMORY: u8 = 15;
 
 /// The status for an error.
 pub fn status(error: &BenchError) -> u8 {
+    // A procedure may fail with any SQLSTATE, and with those of the database it says nothing of its files.
+    if let BenchError::Engine(Error::Procedure(_)) = error {
+        return ERROR;
+    }
     match error.sqlstate() {
         Some("22023") => USAGE,
         Some("XX001" | "58P01" | "0A000") => DAMAGED,

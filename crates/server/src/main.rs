@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod exit;
 mod operate;
+mod procedures;
 
 use std::process::ExitCode;
 

@@ -167,7 +167,7 @@ fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError
 }
 
 /// Says how a database could be asked that another process has open.
-fn name_socket(error: BenchError) -> BenchError {
+pub fn name_socket(error: BenchError) -> BenchError {
     let BenchError::Engine(Error::Directory(DirectoryError::InUse { .. })) = &error else { return error };
     let message = format!("{error}, or let it open with control_socket=yes and ask again");
     BenchError::Asked { message, sqlstate: error.sqlstate().unwrap_or_default().to_owned() }
@@ -208,11 +208,14 @@ fn unexpected(answer: &Answer) -> BenchError {
     BenchError::Asked { message, sqlstate: "08P01".to_owned() }
 }
 
-/// How this process opens a database that is there: with the protocol and the streams that it has, but for what is set.
-fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, BenchError> {
+/// How this process opens a database that is there: with the protocol and the streams that it has, and logging what it logs, but
+/// for what is set. With another protocol it logs values, which every protocol can.
+pub fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, BenchError> {
     let status = osier::status(&directories(dirs)).map_err(osier::Error::from)?;
     let own = [("protocol", status.protocol.to_string()), ("streams", status.stream_count.max(1).to_string())];
-    let own = own.map(|(name, value)| (name.to_owned(), value)).into_iter();
+    let has_other = given.settings.iter().any(|(name, _)| name == "protocol");
+    let commands = (status.logs_commands && !has_other).then(|| ("logged", "commands".to_owned()));
+    let own = own.into_iter().chain(commands).map(|(name, value)| (name.to_owned(), value));
     let settings = own.chain(given.settings.iter().cloned()).collect();
     Ok(EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: false }.config(Create::Never)?)
 }

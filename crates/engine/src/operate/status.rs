@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use crate::checkpoint::CheckpointStatus;
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Logged, Protocol};
 use crate::database::{Database, Inner};
 use crate::directory::manifest::{DirectoryEntry, Layout, Manifest, StreamBegin};
 use crate::directory::{self, DirectoryError};
@@ -39,6 +39,9 @@ pub struct Status {
     pub directories: Vec<DirectoryStatus>,
     /// How its log is ordered.
     pub protocol: Protocol,
+    /// Whether it logs calls of procedures in place of what they wrote.
+    #[serde(default)]
+    pub logs_commands: bool,
     /// Its lives so far.
     pub generation: u64,
     /// Streams of the newest generation.
@@ -252,6 +255,7 @@ impl Status {
             state: DatabaseState::of(manifest),
             directories: (0..).zip(&manifest.directories).map(directory).collect(),
             protocol: manifest.current.protocol,
+            logs_commands: manifest.current.logged == Logged::Commands,
             generation: manifest.current.generation.0,
             stream_count: manifest.current.streams.len() as u32,
             taken_back: manifest.taken_back(),
@@ -328,7 +332,8 @@ impl fmt::Display for Status {
             write!(f, " in process {}", live.pid)?;
         }
         writeln!(f)?;
-        writeln!(f, "  protocol    {}, generation {generation}", self.protocol)?;
+        let logs = if self.logs_commands { ", commands" } else { "" };
+        writeln!(f, "  protocol    {}{logs}, generation {generation}", self.protocol)?;
         for DirectoryStatus { index, path, is_retired } in &self.directories {
             let state = if *is_retired { ", left out" } else { "" };
             writeln!(f, "  directory   {index}: {}{state}", path.display())?;
