@@ -5,9 +5,11 @@
 
 use std::time::Duration;
 
+use osier::call::Output;
 use osier::table::Value;
 use osier::{Durability, Receipt, Session, Transaction, TransactionOptions};
 
+use crate::calls::Call;
 use crate::{Acknowledge, Executed, Outcome, TargetError};
 
 /// Conflicts in a row after which a request counts as failed.
@@ -105,7 +107,34 @@ pub fn execute<T>(
             Err(error) => return Err(TargetError::new(error)),
         }
     }
-    Err(TargetError::new(format!("a transaction met a conflict {CONFLICTS_MAX} times in a row; use fewer workers")))
+    Err(too_many_conflicts())
+}
+
+fn too_many_conflicts() -> TargetError {
+    TargetError::new(format!("a transaction met a conflict {CONFLICTS_MAX} times in a row; use fewer workers"))
+}
+
+/// Calls a procedure until it does not conflict. What the procedure said to give up is a result, too.
+///
+/// # Errors
+/// The database's own errors.
+pub fn execute_call(
+    session: &mut Session,
+    options: TransactionOptions,
+    call: &Call<'_>,
+) -> Result<Executed<Receipt, Result<Output, osier::Error>>, TargetError> {
+    for conflicts in 0..CONFLICTS_MAX {
+        pause(conflicts);
+        match session.try_call(options, call.procedure, &call.arguments) {
+            Ok((result, receipt)) => {
+                let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
+                return Ok(Executed { receipt, outcome, conflicts, evidence: result });
+            }
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(TargetError::new(error)),
+        }
+    }
+    Err(too_many_conflicts())
 }
 
 /// Lets the others finish: not at all at first, then longer and longer.

@@ -3,6 +3,7 @@
 use osier::{Create, Database};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Issue;
 use crate::conditions::Conditions;
 use crate::driver::{self, Length, RunConfig, RunResult};
 use crate::engine::{EngineOptions, accounted, counters, recovery_figures, settings};
@@ -26,20 +27,22 @@ pub struct Experiment {
     pub engine: EngineOptions,
     /// How they are driven.
     pub run: RunConfig,
+    /// How they are issued.
+    pub issue: Issue,
 }
 
 /// Measures, and reports what was acknowledged.
 pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
-    let Experiment { workload, engine, run } = experiment;
+    let Experiment { workload, engine, run, issue } = experiment;
     let db = engine.open(Create::IfMissing)?;
     let mut report = describe(experiment, &db);
     report.recovery = db.recovery().map(recovery_figures);
-    let fixture = Fixture::prepare(&db, engine, workload, run.workers.min(LOADERS_MAX), run.seed)?;
+    let fixture = Fixture::prepare(&db, experiment, run.workers.min(LOADERS_MAX))?;
     report.load = fixture.load;
     match workload {
         WorkloadConfig::Ycsb(config) => {
             let (durability, incarnation) = (engine.durability(), fixture.incarnation);
-            let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?;
+            let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?.issuing(*issue);
             measure(&Ycsb::new(config.clone()), &target, run, &mut report)?;
         }
         WorkloadConfig::Tpcc(tpcc) => {
@@ -74,6 +77,7 @@ fn measure_and_check<W: Conditions>(
     report: &mut Report,
 ) -> Result<(), BenchError> {
     let target = InProcessTarget::new(db.clone(), workload.clone(), experiment.engine.durability(), incarnation)?;
+    let target = target.issuing(experiment.issue);
     measure(workload, &target, &experiment.run, report)?;
     let bar = Bar::new("checking", workload.check_steps(), Unit::Count);
     let violations = workload.check(&mut db.session()?, target.tables(), &mut |steps| bar.advance(steps))?;
@@ -130,7 +134,7 @@ fn fill(report: &mut Report, kinds: &[&str], result: &RunResult) {
 
 /// A report with everything that is known before the run.
 pub fn describe(experiment: &Experiment, db: &Database) -> Report {
-    let Experiment { workload, engine, run } = experiment;
+    let Experiment { workload, engine, run, issue } = experiment;
     let mut report = Report::new(workload.name());
     report.configuration = settings(db.config());
     report.configuration.insert("contents".to_owned(), workload.contents());
@@ -141,7 +145,7 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
     report.workers = run.workers;
     report.durability = if engine.is_relaxed { "relaxed" } else { "durable" }.to_owned();
     (report.blocking, report.rate, report.latency_every) = (run.blocking, run.rate, run.latency_every);
-    report.variant = workload.mix();
+    report.variant = workload.mix() + &issue.description();
     if let WorkloadConfig::Ycsb(config) = workload {
         report.configuration.insert("theta".to_owned(), config.theta.to_string());
     }

@@ -11,8 +11,10 @@ use osier::{Database, Error, Table, TransactionError};
 use serde::{Deserialize, Serialize};
 
 use crate::bank::Bank;
-use crate::engine::EngineOptions;
+use crate::calls::{self, Issue};
+use crate::driver::RunConfig;
 use crate::error::BenchError;
+use crate::experiment::Experiment;
 use crate::in_process::InProcess;
 use crate::progress::{Bar, Unit};
 use crate::report::{LoadFigures, plural};
@@ -101,18 +103,13 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Loads the database if it is empty, and begins the next incarnation.
-    pub fn prepare(
-        db: &Database,
-        options: &EngineOptions,
-        workload: &WorkloadConfig,
-        threads: u32,
-        seed: u64,
-    ) -> Result<Fixture, BenchError> {
+    /// Loads the database if it is empty, creates the procedures that requests call, and begins the next incarnation.
+    pub fn prepare(db: &Database, experiment: &Experiment, threads: u32) -> Result<Fixture, BenchError> {
+        let Experiment { workload, engine, run: RunConfig { seed, .. }, issue } = experiment;
         let wanted = workload.contents();
         let (notes, load) = match db.table(TABLE) {
             Ok(notes) => {
-                let dir = options.home().to_owned();
+                let dir = engine.home().to_owned();
                 match note(db, &notes, CONTENTS)? {
                     Some(found) if found == wanted => (notes, None),
                     Some(found) => return Err(BenchError::OtherContents { dir, found, wanted }),
@@ -122,12 +119,15 @@ impl Fixture {
             Err(Error::Transaction(TransactionError::UnknownTable { .. })) => {
                 let schema = Schema::builder(TABLE).column("name", Type::Text).column("value", Type::Text);
                 let notes = db.create_table(schema.primary_key(["name"]).build().map_err(Error::from)?)?;
-                let load = load(db, workload, threads, seed)?;
+                let load = load(db, workload, threads, *seed)?;
                 set_note(db, &notes, CONTENTS, &wanted)?;
                 (notes, Some(load))
             }
             Err(error) => return Err(error.into()),
         };
+        if *issue != Issue::Rust {
+            create_procedures(db, workload)?;
+        }
         let before = note(db, &notes, INCARNATION)?.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
         set_note(db, &notes, INCARNATION, &(before + 1).to_string())?;
         Ok(Fixture { incarnation: before + 1, load })
@@ -147,6 +147,17 @@ fn load(db: &Database, workload: &WorkloadConfig, threads: u32, seed: u64) -> Re
         WorkloadConfig::Bank(bank) => fill(db, bank, threads, seed)?,
     };
     Ok(LoadFigures { seconds: start.elapsed().as_secs_f64(), rows })
+}
+
+fn create_procedures(db: &Database, workload: &WorkloadConfig) -> Result<(), BenchError> {
+    let texts = match workload {
+        WorkloadConfig::Ycsb(config) => return calls::create(db, &[&ycsb::calls::procedures(config)]),
+        WorkloadConfig::Tpcc(tpcc) => tpcc.procedures(),
+        WorkloadConfig::SmallBank(bank) => bank.procedures(),
+        WorkloadConfig::Voter(voter) => voter.procedures(),
+        WorkloadConfig::Bank(bank) => bank.procedures(),
+    };
+    calls::create(db, &texts)
 }
 
 fn fill<W: InProcess>(db: &Database, workload: &W, threads: u32, seed: u64) -> Result<u64, BenchError> {

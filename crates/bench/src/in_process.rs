@@ -1,4 +1,4 @@
-//! Osier in process as a target: the transactions of a workload as Rust code.
+//! Osier in process as a target: the transactions of a workload as Rust code, or as calls of procedures.
 //!
 //! A workload that can be run this way says what its tables are, how they are filled, and what each request does in a
 //! transaction; the target around that is the same for all of them.
@@ -9,9 +9,11 @@
 //! - Numbers of requests are never used twice, whatever a crash has undone: they are made of the incarnation, the worker and a
 //!   counter. All are greater than [`LOADED_MAX`].
 
+use osier::call::Output;
 use osier::{Database, Durability, Receipt, Session, Transaction};
 
-use crate::attempt::{Decision, Failure, execute, options};
+use crate::attempt::{Decision, Failure, execute, execute_call, options};
+use crate::calls::{Call, Issue, Refusal, conclude};
 use crate::{Client, Counters, Executed, Target, TargetError, Workload};
 
 /// The largest number that loading may give to a row that requests number otherwise.
@@ -55,6 +57,15 @@ pub trait InProcess: Workload + Clone {
         request: &Self::Request,
         number: i64,
     ) -> Result<Decision<Self::Evidence>, Failure>;
+
+    /// The texts of the procedures that do what [`InProcess::transact`] does, who is called before who calls.
+    fn procedures(&self) -> Vec<&'static str>;
+    /// The same request as a call.
+    fn call<'r>(&self, request: &'r Self::Request, number: i64) -> Call<'r>;
+    /// What the results of its call prove; `None` where they are none that the procedure can have.
+    fn returned(&self, request: &Self::Request, number: i64, output: &Output) -> Option<Self::Evidence>;
+    /// What it proves that the call gave up; `None` where the request is no reason for that.
+    fn refused(&self, request: &Self::Request, refusal: &Refusal<'_>) -> Option<Self::Evidence>;
 }
 
 /// A database with the tables of a workload.
@@ -64,6 +75,7 @@ pub struct InProcessTarget<W: InProcess> {
     tables: W::Tables,
     durability: Durability,
     incarnation: u32,
+    issue: Issue,
 }
 
 impl<W: InProcess> InProcessTarget<W> {
@@ -76,7 +88,13 @@ impl<W: InProcess> InProcessTarget<W> {
     ) -> Result<InProcessTarget<W>, TargetError> {
         let tables = workload.open(&db).map_err(TargetError::new)?;
         assert!((1..INCARNATIONS_MAX).contains(&incarnation), "incarnation {incarnation} does not fit in a number");
-        Ok(InProcessTarget { db, workload, tables, durability, incarnation })
+        Ok(InProcessTarget { db, workload, tables, durability, incarnation, issue: Issue::Rust })
+    }
+
+    /// The target with requests issued in this way; [`Fixture::prepare`](crate::fixture::Fixture::prepare) has created the
+    /// procedures.
+    pub fn issuing(self, issue: Issue) -> InProcessTarget<W> {
+        InProcessTarget { issue, ..self }
     }
 
     /// The tables.
@@ -93,7 +111,7 @@ impl<W: InProcess> Target<W> for InProcessTarget<W> {
         assert!(worker < WORKERS_MAX, "worker {worker} does not fit in a number");
         let number = i64::from(self.incarnation) << INCARNATION_SHIFT | i64::from(worker) << WORKER_SHIFT;
         let (workload, tables) = (self.workload.clone(), self.tables.clone());
-        Ok(InProcessClient { session, workload, tables, durability: self.durability, number })
+        Ok(InProcessClient { session, workload, tables, durability: self.durability, issue: self.issue, number })
     }
 
     fn counters(&self) -> Counters {
@@ -107,6 +125,7 @@ pub struct InProcessClient<W: InProcess> {
     workload: W,
     tables: W::Tables,
     durability: Durability,
+    issue: Issue,
     /// Of the last request.
     number: i64,
 }
@@ -115,9 +134,18 @@ impl<W: InProcess> Client<W> for InProcessClient<W> {
     type Receipt = Receipt;
 
     fn execute(&mut self, request: &W::Request) -> Result<Executed<Receipt, W::Evidence>, TargetError> {
-        let InProcessClient { session, workload, tables, durability, number } = self;
+        let InProcessClient { session, workload, tables, durability, issue, number } = self;
         *number += 1;
         let options = options(workload.is_read_only(request), *durability);
-        execute(session, options, |tx| workload.transact(tx, tables, request, *number))
+        if !issue.is_call(*number) {
+            return execute(session, options, |tx| workload.transact(tx, tables, request, *number));
+        }
+        let call = workload.call(request, *number);
+        let executed = execute_call(session, options, &call)?;
+        conclude(
+            executed,
+            |output| workload.returned(request, *number, output),
+            |refusal| workload.refused(request, refusal),
+        )
     }
 }

@@ -10,15 +10,22 @@
 //! - Each row has a number that is never used twice: the account's own for the opening balance, the request's for all others.
 //! - Rows are only added. So the journal puts no two transactions in order that were not in order without it.
 
+use osier::call::Output;
 use osier::table::{ColumnId, Schema, SchemaError, Type, Value};
 use osier::{Database, Session, Table, Transaction};
 
 use crate::TargetError;
 use crate::attempt::Failure;
+use crate::calls;
 use crate::conditions::visit_rows;
 use crate::crash::{Evidence, FACT_BYTES, Fact};
 use crate::in_process::LOADED_MAX;
 use crate::schema::{BIGINT, INT, table};
+
+/// The procedure with which others record what they changed.
+pub(crate) const PROCEDURE: &str = include_str!("procedures/journal.osier");
+/// The same where no journal is kept.
+pub(crate) const NO_PROCEDURE: &str = include_str!("procedures/no_journal.osier");
 
 /// Amounts of any size.
 pub(crate) const AMOUNT: Type = Type::Numeric { precision: Type::PRECISION_MAX, scale: 2 };
@@ -181,6 +188,13 @@ pub struct Recorded(Option<JournalFact>);
 impl Recorded {
     /// Nothing was written.
     pub const NOTHING: Recorded = Recorded(None);
+
+    /// What a call proves that returned the account and its change; nothing where it changed none or where no journal is kept.
+    pub(crate) fn of_call(is_kept: bool, id: i64, output: &Output) -> Recorded {
+        let (account, change) = (calls::int(output, "account"), calls::numeric(output, "change"));
+        let fact = account.zip(change).map(|(account, change)| JournalFact { id, account, change });
+        Recorded(fact.filter(|_| is_kept))
+    }
 }
 
 /// A row of the journal.

@@ -8,10 +8,13 @@
 
 pub mod attempt;
 pub mod bank;
+pub mod calls;
 pub mod conditions;
 pub mod crash;
 pub mod driver;
 pub mod engine;
+#[cfg(test)]
+mod equivalence;
 pub mod error;
 pub mod experiment;
 pub mod fixture;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use osier::config::SETTINGS;
 use osier::{Config, Create, Until};
+use osier_bench::calls::Issue;
 use osier_bench::driver::{Length, RunConfig};
 use osier_bench::engine::EngineOptions;
 use osier_bench::fixture::WorkloadConfig;
@@ -300,6 +301,9 @@ pub struct EngineArgs {
     /// How transactions are isolated [default: optimistic]
     #[arg(long, value_parser = named("cc"))]
     pub cc: Option<String>,
+    /// What the log holds: the rows that were written, or the calls of procedures, which recovery runs again [default: values]
+    #[arg(long, value_name = "PAYLOAD", value_parser = named("logged"))]
+    pub payload: Option<String>,
     /// Log streams that work in parallel [default: 1]
     #[arg(long, value_parser = named("streams"))]
     pub streams: Option<String>,
@@ -348,6 +352,13 @@ pub struct RunArgs {
     /// Time one in so many transactions [default: 16 as fast as possible, otherwise and for tpcc 1]
     #[arg(long, value_name = "TRANSACTIONS")]
     pub latency_every: Option<NonZeroU32>,
+    /// Issue each transaction as a call of a stored procedure, which is created where it is missing
+    #[arg(long)]
+    pub procedures: bool,
+    /// Issue so many of 100 transactions as Rust code nevertheless
+    #[arg(long, value_name = "PERCENT", default_value = "0", requires = "procedures",
+        value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub ad_hoc: u8,
     /// Draw other requests [default: 1; in crash tests a random one]
     #[arg(long)]
     pub seed: Option<u64>,
@@ -359,6 +370,7 @@ impl EngineArgs {
         let named = [
             ("protocol", self.protocol.clone()),
             ("cc", self.cc.clone()),
+            ("logged", self.payload.clone()),
             ("streams", self.streams.clone()),
             ("group_commit_interval_us", self.group_commit_interval.clone()),
             ("checkpoint_interval_us", self.checkpoint_interval.map(|time| time.as_micros().to_string())),
@@ -370,6 +382,11 @@ impl EngineArgs {
 }
 
 impl RunArgs {
+    /// How requests are issued.
+    pub fn issue(&self) -> Issue {
+        if self.procedures { Issue::Calls { ad_hoc_percent: self.ad_hoc } } else { Issue::Rust }
+    }
+
     /// How to drive `workload`.
     pub fn config(&self, workload: &WorkloadConfig, length: Length, warmup: Duration, seed: u64) -> RunConfig {
         let is_fast = !matches!(workload, WorkloadConfig::Tpcc(_)) && !self.blocking && self.rate.is_none();

@@ -71,7 +71,7 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
     let out = &mut *args.output.text();
     let directories = run_directories(&args.engine, "bench", out)?;
     let engine = args.engine.options(directories.dirs());
-    let report = experiment::run(&Experiment { workload, engine, run })?;
+    let report = experiment::run(&Experiment { workload, engine, run, issue: args.run.issue() })?;
     say(out, &headline(&report))?;
     say(out, report.to_string().trim_end())?;
     args.output.write(&report)?;
@@ -87,7 +87,8 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     let out = &mut *args.output.text();
     let mut directories = run_directories(&args.engine, "crash", out)?;
     let engine = args.engine.options(directories.dirs());
-    let plan = CrashPlan { experiment: Experiment { workload, engine, run }, rounds: args.rounds.get() };
+    let experiment = Experiment { workload, engine, run, issue: args.run.issue() };
+    let plan = CrashPlan { experiment, rounds: args.rounds.get() };
     let program = std::env::current_exe().map_err(|source| BenchError::Io {
         action: "find the program to start again",
         path: PathBuf::from("osier"),

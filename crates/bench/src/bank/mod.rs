@@ -14,17 +14,22 @@ pub mod loader;
 mod tests;
 pub mod transactions;
 
-use osier::table::{ColumnId, Schema, SchemaError, Table};
+use osier::call::Output;
+use osier::table::{Argument, ColumnId, Schema, SchemaError, Table, Value};
 use osier::{Database, Session, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Decision, Failure};
+use crate::calls::{Call, Refusal};
 use crate::conditions::{Conditions, Violation};
 use crate::in_process::InProcess;
-use crate::journal::{AMOUNT, Journal, JournalFact, Recorded};
+use crate::journal::{self, AMOUNT, Journal, JournalFact, Recorded};
 use crate::schema::{BIGINT, INT, table};
 use crate::{TargetError, Workload};
 use input::{Request, Requests};
+
+/// The two transactions as procedures.
+const PROCEDURES: &str = include_str!("../procedures/bank.osier");
 
 /// The workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +170,29 @@ impl InProcess for Bank {
                 transactions::deposit(tx, tables, number, name, amount, nation)
             }
         }
+    }
+
+    fn procedures(&self) -> Vec<&'static str> {
+        vec![if self.has_journal { journal::PROCEDURE } else { journal::NO_PROCEDURE }, PROCEDURES]
+    }
+
+    fn call<'r>(&self, request: &'r Request, number: i64) -> Call<'r> {
+        let money = |amount| Argument::from(Value::Numeric(amount));
+        match *request {
+            Request::Transfer { src, amount } => Call::new("transfer", [number.into(), src.into(), money(amount)]),
+            Request::Deposit { name, amount, nation } => {
+                let nation = Value::Int(nation.into()).into();
+                Call::new("deposit", [number.into(), name.into(), money(amount), nation])
+            }
+        }
+    }
+
+    fn returned(&self, _request: &Request, number: i64, output: &Output) -> Option<Recorded> {
+        Some(Recorded::of_call(self.has_journal, number, output))
+    }
+
+    fn refused(&self, _request: &Request, _refusal: &Refusal<'_>) -> Option<Recorded> {
+        None
     }
 }
 

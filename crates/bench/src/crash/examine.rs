@@ -9,7 +9,7 @@ use crate::conditions::{Conditions, FactOf, read};
 use crate::error::BenchError;
 use crate::machine::cores;
 use crate::progress::{Bar, Unit};
-use crate::ycsb::content::{key_value, read_stamp};
+use crate::ycsb::content::{key_value, read_version};
 use crate::ycsb::ledger::{Finding, Versions};
 use crate::ycsb::target::YcsbTarget;
 use crate::ycsb::{YcsbConfig, YcsbFact};
@@ -149,18 +149,18 @@ impl Examiner for YcsbExaminer {
         let mut session = db.session()?;
         for first in (0..self.config.records).step_by(ROWS_PER_TRANSACTION as usize) {
             let last = (first + ROWS_PER_TRANSACTION).min(self.config.records);
-            let stamps = read(&mut session, |tx| {
-                let mut stamps = vec![None; (last - first) as usize];
+            let versions = read(&mut session, |tx| {
+                let mut versions = vec![None; (last - first) as usize];
                 let (from, to) = ([key_value(first)], [key_value(last)]);
                 for row in tx.scan(target.table(), KeyRange::all().from_included(&from).to_excluded(&to))? {
                     let row = row?;
                     let key = row.int(osier::table::ColumnId(0)) as u64;
-                    stamps[(key - first) as usize] = read_stamp(&self.config, key, &row);
+                    versions[(key - first) as usize] = read_version(&self.config, key, &row);
                 }
-                Ok(stamps)
+                Ok(versions)
             })?;
-            for (key, stamp) in (first..).zip(stamps) {
-                findings.extend(self.versions.look(key, stamp.map(|stamp| stamp.version)));
+            for (key, version) in (first..).zip(versions) {
+                findings.extend(self.versions.look(key, version));
             }
             bar.at(last);
         }

@@ -113,12 +113,12 @@ impl<'a, X: Examiner> Test<'a, X> {
 
     /// Opens the database for the first time, so that what is killed later is running and not loading.
     fn load(&self, out: &mut dyn Write) -> Result<Report, BenchError> {
-        let Experiment { workload, engine, run } = &self.plan.experiment;
-        let db = engine.open(Create::IfMissing)?;
-        let mut report = describe(&self.plan.experiment, &db);
+        let experiment = &self.plan.experiment;
+        let db = experiment.engine.open(Create::IfMissing)?;
+        let mut report = describe(experiment, &db);
         let io = || BenchError::io("write to", "the output".as_ref());
         writeln!(out, "{}", headline(&report)).map_err(io())?;
-        let fixture = Fixture::prepare(&db, engine, workload, cores() as u32, run.seed)?;
+        let fixture = Fixture::prepare(&db, experiment, cores() as u32)?;
         report.load = fixture.load;
         db.close()?;
         if let Some(load) = report.load {

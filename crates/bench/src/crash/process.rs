@@ -106,16 +106,16 @@ pub(super) fn run_and_kill<F: Fact>(
 pub fn work(argument: &str) -> Result<(), BenchError> {
     let experiment: Experiment =
         serde_json::from_str(argument).map_err(|error| BenchError::Usage(format!("not an experiment: {error}")))?;
-    let Experiment { workload, engine, run } = &experiment;
+    let Experiment { workload, engine, issue, .. } = &experiment;
     let mut ledger = PipeLedger::<()>::new(pipe()?);
     ledger.opening()?;
     let db = engine.open_quietly(Create::Never)?;
     ledger.opened()?;
-    let fixture = Fixture::prepare(&db, engine, workload, 1, run.seed)?;
+    let fixture = Fixture::prepare(&db, &experiment, 1)?;
     let incarnation = fixture.incarnation;
     match workload {
         WorkloadConfig::Ycsb(config) => {
-            let target = YcsbTarget::new(db.clone(), config.clone(), engine.durability(), incarnation)?;
+            let target = YcsbTarget::new(db.clone(), config.clone(), engine.durability(), incarnation)?.issuing(*issue);
             drive(&Ycsb::new(config.clone()), &target, &experiment, incarnation)
         }
         WorkloadConfig::Tpcc(tpcc) => drive_in_process(&db, tpcc, &experiment, incarnation),
@@ -133,6 +133,7 @@ fn drive_in_process<W: Conditions>(
 ) -> Result<(), BenchError> {
     let durability = experiment.engine.durability();
     let target = InProcessTarget::new(db.clone(), workload.clone(), durability, incarnation)?;
+    let target = target.issuing(experiment.issue);
     drive(workload, &target, experiment, incarnation)
 }
 

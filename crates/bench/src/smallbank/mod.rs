@@ -20,16 +20,22 @@ pub mod schema;
 mod tests;
 pub mod transactions;
 
+use osier::call::Output;
 use osier::table::Table;
+use osier::table::{Argument, Value};
 use osier::{Database, Session, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Decision, Failure};
+use crate::calls::{self, Call, Refusal};
 use crate::conditions::{Conditions, Violation};
 use crate::in_process::InProcess;
-use crate::journal::{Journal, JournalFact, Recorded};
+use crate::journal::{self, Journal, JournalFact, Recorded};
 use crate::{TargetError, Workload};
 use input::{Request, Requests};
+
+/// The six transactions as procedures.
+const PROCEDURES: &str = include_str!("../procedures/smallbank.osier");
 
 /// The workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +157,42 @@ impl InProcess for SmallBank {
                 transactions::write_check(tx, tables, number, name.as_str(), *amount)
             }
         }
+    }
+
+    fn procedures(&self) -> Vec<&'static str> {
+        vec![if self.has_journal { journal::PROCEDURE } else { journal::NO_PROCEDURE }, PROCEDURES]
+    }
+
+    fn call<'r>(&self, request: &'r Request, number: i64) -> Call<'r> {
+        let entry = Argument::from(number);
+        let money = |amount| Argument::from(Value::Numeric(amount));
+        match request {
+            Request::Amalgamate { from, to } => Call::new("amalgamate", [entry, (*from).into(), (*to).into()]),
+            Request::Balance { name } => Call::new("balance", [name.as_str().into()]),
+            Request::DepositChecking { name, amount } => {
+                Call::new("deposit_checking", [entry, name.as_str().into(), money(*amount)])
+            }
+            Request::SendPayment { from, to, amount } => {
+                Call::new("send_payment", [entry, (*from).into(), (*to).into(), money(*amount)])
+            }
+            Request::TransactSavings { name, amount } => {
+                Call::new("transact_savings", [entry, name.as_str().into(), money(*amount)])
+            }
+            Request::WriteCheck { name, amount } => {
+                Call::new("write_check", [entry, name.as_str().into(), money(*amount)])
+            }
+        }
+    }
+
+    fn returned(&self, request: &Request, number: i64, output: &Output) -> Option<Recorded> {
+        match request {
+            Request::Balance { .. } => Some(Recorded::NOTHING),
+            _ => Some(Recorded::of_call(self.has_journal, number, output)),
+        }
+    }
+
+    fn refused(&self, _request: &Request, refusal: &Refusal<'_>) -> Option<Recorded> {
+        (refusal.sqlstate == calls::REFUSED).then_some(Recorded::NOTHING)
     }
 }
 

@@ -239,7 +239,7 @@ impl Iterator for Requests {
 }
 
 /// The time of day in microseconds since 1970.
-pub(super) fn now_us() -> i64 {
+pub(crate) fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

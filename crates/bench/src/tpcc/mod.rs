@@ -7,6 +7,7 @@
 //! Departures, beside those of [`schema`]: no terminals, so no keying and thinking times; workers have home warehouses
 //! of their own; a delivery is one transaction over ten districts and not deferred.
 
+mod calls;
 pub mod consistency;
 pub mod delivery;
 pub mod input;
@@ -22,10 +23,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use osier::call::Output;
 use osier::{Database, Session, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Decision, Failure, changed, found};
+use crate::calls::{Call, Refusal};
 use crate::conditions::{Conditions, Violation};
 use crate::in_process::InProcess;
 use crate::{TargetError, Workload};
@@ -153,6 +156,22 @@ impl InProcess for Tpcc {
             Request::Delivery(input) => delivery::run(tx, tables, input),
             Request::StockLevel(input) => stock_level::run(tx, tables, input),
         }
+    }
+
+    fn procedures(&self) -> Vec<&'static str> {
+        vec![calls::PROCEDURES]
+    }
+
+    fn call<'r>(&self, request: &'r Request, number: i64) -> Call<'r> {
+        calls::call(request, number)
+    }
+
+    fn returned(&self, request: &Request, number: i64, output: &Output) -> Option<Evidence> {
+        calls::returned(request, number, output)
+    }
+
+    fn refused(&self, request: &Request, refusal: &Refusal<'_>) -> Option<Evidence> {
+        calls::refused(request, refusal)
     }
 }
 

@@ -16,11 +16,13 @@ pub mod ledger;
 mod tests;
 pub mod vote;
 
+use osier::call::Output;
 use osier::table::{ColumnId, Schema, SchemaError, Table, Value};
 use osier::{Database, Session, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Decision, Failure};
+use crate::calls::{self, Call, Refusal};
 use crate::conditions::{Conditions, Violation};
 use crate::in_process::InProcess;
 use crate::schema::{BIGINT, INT, TEXT, table};
@@ -28,6 +30,11 @@ use crate::{TargetError, Workload, loading};
 use area_codes::area_codes;
 use input::{Requests, VoteInput};
 pub use ledger::{Evidence, VoterFact};
+
+/// The transaction as a procedure.
+const PROCEDURE: &str = include_str!("../procedures/voter.osier");
+/// With which it refuses a vote of a telephone that has cast all of its votes.
+const TOO_OFTEN: &str = "P0002";
 
 /// The workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +178,32 @@ impl InProcess for Voter {
         number: i64,
     ) -> Result<Decision<Evidence>, Failure> {
         vote::run(tx, tables, number, request.phone_number, request.contestant_number, i64::from(self.votes_max))
+    }
+
+    fn procedures(&self) -> Vec<&'static str> {
+        vec![PROCEDURE]
+    }
+
+    fn call<'r>(&self, request: &'r VoteInput, number: i64) -> Call<'r> {
+        let VoteInput { phone_number, contestant_number } = *request;
+        let votes_max = i64::from(self.votes_max);
+        Call::new("vote", [number.into(), phone_number.into(), contestant_number.into(), votes_max.into()])
+    }
+
+    fn returned(&self, request: &VoteInput, number: i64, _output: &Output) -> Option<Evidence> {
+        let VoteInput { phone_number, contestant_number } = *request;
+        Some(Evidence::Vote { phone_number, vote_id: number, contestant_number })
+    }
+
+    fn refused(&self, request: &VoteInput, refusal: &Refusal<'_>) -> Option<Evidence> {
+        match refusal.sqlstate {
+            calls::REFUSED => Some(Evidence::Nothing),
+            TOO_OFTEN => {
+                let num_votes = refusal.last_number()?;
+                Some(Evidence::Refused { phone_number: request.phone_number, num_votes })
+            }
+            _ => None,
+        }
     }
 }
 

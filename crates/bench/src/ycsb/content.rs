@@ -1,17 +1,20 @@
 //! What rows contain.
 //!
-//! Measured rows take their fields from a pool of random bytes. *Stamped* rows, for crash tests, begin with a header:
-//! the row's version, who wrote it, and a checksum over key, header and everything else. A version of a row is larger
-//! than all earlier ones, so that an acknowledged write is found exactly if the row's version is at least the written
-//! one.
+//! Measured rows take their fields from a pool of random bytes. *Stamped* rows, for crash tests, have two columns more, the
+//! row's version and a checksum, and their fields begin with who wrote them. The checksum is over key and fields; the version
+//! is added to it, so that a procedure can count up a version without computing a checksum. A version of a row is larger than
+//! all earlier ones, so that an acknowledged write is found exactly if the row's version is at least the written one.
 
 use osier::table::{Row, Value};
 
 use super::{FIELDS_MAX, YcsbConfig};
 use crate::random::worker_rng;
 
-/// Bytes of a stamped row's header: version, writer, checksum.
-pub const STAMP_BYTES: usize = 8 + 8 + 4;
+/// Bytes at the beginning of a stamped row's fields: the writer.
+pub const STAMP_BYTES: usize = 8;
+
+/// Columns that no row has more of: key, version, checksum and fields.
+const COLUMNS_MAX: usize = 3 + FIELDS_MAX as usize;
 
 /// Random bytes to take fields from.
 #[derive(Debug)]
@@ -44,19 +47,30 @@ impl Pool {
 
 /// The values of one row.
 pub struct RowValues<'a> {
-    values: [Value<'a>; FIELDS_MAX as usize + 1],
+    values: [Value<'a>; COLUMNS_MAX],
     count: usize,
 }
 
 impl<'a> RowValues<'a> {
     /// The row `key` whose fields are `content` cut into equal pieces.
     pub fn new(config: &YcsbConfig, key: u64, content: &'a [u8]) -> RowValues<'a> {
+        RowValues::with(config, &[key_value(key)], content)
+    }
+
+    /// The stamped row `key`, whose fields have this checksum.
+    pub fn stamped(config: &YcsbConfig, key: u64, version: u64, checksum: i64, content: &'a [u8]) -> RowValues<'a> {
+        let version = i64::try_from(version).expect("versions are counted in 63 bits");
+        RowValues::with(config, &[key_value(key), Value::Int(version), Value::Int(checksum + version)], content)
+    }
+
+    /// These columns, then the fields.
+    fn with(config: &YcsbConfig, first: &[Value<'a>], content: &'a [u8]) -> RowValues<'a> {
         assert_eq!(content.len(), config.row_bytes(), "the content fills the fields");
-        let mut values = [Value::Null; FIELDS_MAX as usize + 1];
-        values[0] = key_value(key);
+        let mut values = [Value::Null; COLUMNS_MAX];
+        values[..first.len()].copy_from_slice(first);
         let fields = content.chunks_exact(config.field_bytes as usize);
-        values[1..].iter_mut().zip(fields).for_each(|(value, field)| *value = Value::Bytes(field));
-        RowValues { values, count: config.fields as usize + 1 }
+        values[first.len()..].iter_mut().zip(fields).for_each(|(value, field)| *value = Value::Bytes(field));
+        RowValues { values, count: first.len() + config.fields as usize }
     }
 
     /// The row whose fields come from the pool.
@@ -75,49 +89,36 @@ pub fn key_value(key: u64) -> Value<'static> {
     Value::Int(i64::try_from(key).expect("records are counted in 63 bits"))
 }
 
-/// The header of a stamped row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// Larger than that of all earlier contents of the row.
-    pub version: u64,
-    /// Who wrote it, and which of the writer's transactions.
-    pub writer: u64,
-}
-
-/// Fills `content` from the pool and stamps it.
-pub fn stamp(content: &mut Vec<u8>, config: &YcsbConfig, pool: &Pool, payload: u32, key: u64, stamp: Stamp) {
+/// Fills `content` from the pool and names the writer. Returns the checksum of the row `key` with it, without a version.
+pub fn stamp(content: &mut Vec<u8>, config: &YcsbConfig, pool: &Pool, payload: u32, key: u64, writer: u64) -> i64 {
     content.clear();
     content.extend_from_slice(pool.payload(payload, config.row_bytes()));
-    content[..8].copy_from_slice(&stamp.version.to_le_bytes());
-    content[8..16].copy_from_slice(&stamp.writer.to_le_bytes());
-    let checksum = checksum(key, content);
-    content[16..STAMP_BYTES].copy_from_slice(&checksum.to_le_bytes());
+    content[..STAMP_BYTES].copy_from_slice(&writer.to_le_bytes());
+    checksum(key, content)
 }
 
-/// The stamp of a row; `None` where its checksum does not match.
-pub fn read_stamp(config: &YcsbConfig, key: u64, row: &Row<'_>) -> Option<Stamp> {
+/// The version of a stamped row; `None` where its checksum does not match.
+pub fn read_version(config: &YcsbConfig, key: u64, row: &Row<'_>) -> Option<u64> {
+    let mut values = row.values().skip(1);
+    let (Some(Value::Int(version)), Some(Value::Int(sum))) = (values.next(), values.next()) else { return None };
     let mut content = Vec::with_capacity(config.row_bytes());
-    for value in row.values().skip(1) {
+    for value in values {
         let Value::Bytes(field) = value else { return None };
         content.extend_from_slice(field);
     }
-    check_stamp(key, &content)
+    check(key, version, sum, &content)
 }
 
-fn check_stamp(key: u64, content: &[u8]) -> Option<Stamp> {
-    let (version, rest) = content.split_first_chunk::<8>()?;
-    let (writer, rest) = rest.split_first_chunk::<8>()?;
-    let (expected, _) = rest.split_first_chunk::<4>()?;
-    let is_whole = checksum(key, content) == u32::from_le_bytes(*expected);
-    is_whole.then(|| Stamp { version: u64::from_le_bytes(*version), writer: u64::from_le_bytes(*writer) })
+fn check(key: u64, version: i64, sum: i64, content: &[u8]) -> Option<u64> {
+    let is_whole = sum.checked_sub(version) == Some(checksum(key, content));
+    u64::try_from(version).ok().filter(|_| is_whole)
 }
 
-fn checksum(key: u64, content: &[u8]) -> u32 {
+fn checksum(key: u64, content: &[u8]) -> i64 {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(&key.to_le_bytes());
-    digest.update(&content[..16]);
-    digest.update(&content[STAMP_BYTES..]);
-    digest.finalize() as u32
+    digest.update(content);
+    i64::from(digest.finalize() as u32)
 }
 
 #[cfg(test)]
@@ -138,14 +139,14 @@ mod tests {
         };
         let pool = Pool::new(&config);
         let mut content = Vec::new();
-        let written = Stamp { version: 77, writer: 1 << 40 };
-        stamp(&mut content, &config, &pool, 12345, 6, written);
+        let sum = 77 + stamp(&mut content, &config, &pool, 12345, 6, 1 << 40);
         assert_eq!(content.len(), 72);
-        assert_eq!(check_stamp(6, &content), Some(written));
-        assert_eq!(check_stamp(7, &content), None);
+        assert_eq!(check(6, 77, sum, &content), Some(77));
+        assert_eq!(check(7, 77, sum, &content), None);
+        assert_eq!(check(6, 78, sum, &content), None);
         for bit in 0..content.len() * 8 {
             content[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(check_stamp(6, &content), None, "bit {bit}");
+            assert_eq!(check(6, 77, sum, &content), None, "bit {bit}");
             content[bit / 8] ^= 1 << (bit % 8);
         }
     }

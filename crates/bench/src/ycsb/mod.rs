@@ -3,6 +3,7 @@
 //! [`Variant`] names them. What is written comes from a [`Pool`] of random bytes, so that a transaction is not measured
 //! together with the making of its data. For crash tests rows are *stamped*: see [`content`].
 
+pub mod calls;
 pub mod content;
 pub mod ledger;
 pub mod target;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use osier::table::{KeyRange, Schema, Table, Type};
 use osier::{Database, Durability, Receipt, Transaction};
 
-use super::content::{RowValues, Stamp, key_value, read_stamp, stamp};
+use super::calls::{Written, call, returned};
+use super::content::{RowValues, key_value, read_version, stamp};
 use super::{Access, Evidence, Pool, Request, Ycsb, YcsbConfig, YcsbFact};
-use crate::attempt::{Decision, Failure, execute, options};
+use crate::attempt::{Decision, Failure, execute, execute_call, options};
+use crate::calls::{Issue, conclude};
 use crate::{Client, Counters, Executed, Target, TargetError, loading};
 
 const TABLE: &str = "usertable";
@@ -22,6 +24,7 @@ pub struct YcsbTarget {
     parts: Arc<Parts>,
     durability: Durability,
     incarnation: u32,
+    issue: Issue,
 }
 
 /// What sessions share and never write.
@@ -41,7 +44,13 @@ impl YcsbTarget {
     ) -> Result<YcsbTarget, TargetError> {
         let table = db.table(TABLE).map_err(TargetError::new)?;
         let parts = Arc::new(Parts { pool: Pool::new(&config), table, config });
-        Ok(YcsbTarget { db, parts, durability, incarnation })
+        Ok(YcsbTarget { db, parts, durability, incarnation, issue: Issue::Rust })
+    }
+
+    /// The target with requests issued in this way; [`Fixture::prepare`](crate::fixture::Fixture::prepare) has created the
+    /// procedures.
+    pub fn issuing(self, issue: Issue) -> YcsbTarget {
+        YcsbTarget { issue, ..self }
     }
 
     /// The table.
@@ -57,10 +66,11 @@ pub fn load(
     threads: u32,
     observe: &(impl Fn(u64) + Sync),
 ) -> Result<u64, TargetError> {
+    let stamps: &[&str] = if config.is_stamped { &["version", "checksum"] } else { &[] };
+    let schema = Schema::builder(TABLE).column("ycsb_key", Type::Int64);
+    let schema = stamps.iter().fold(schema, |schema, name| schema.column(*name, Type::Int64));
     let schema = (0..config.fields)
-        .fold(Schema::builder(TABLE).column("ycsb_key", Type::Int64), |schema, field| {
-            schema.column(format!("field{field}"), Type::Bytes)
-        })
+        .fold(schema, |schema, field| schema.column(format!("field{field}"), Type::Bytes))
         .primary_key(["ycsb_key"])
         .build()
         .map_err(TargetError::new)?;
@@ -76,8 +86,8 @@ pub fn load(
         for key in *first..last {
             let payload = Pool::loaded(key);
             if config.is_stamped {
-                stamp(&mut content, config, &pool, payload, key, Stamp { version: 1, writer: 0 });
-                tx.upsert(&table, RowValues::new(config, key, &content).as_slice())?;
+                let checksum = stamp(&mut content, config, &pool, payload, key, 0);
+                tx.upsert(&table, RowValues::stamped(config, key, 1, checksum, &content).as_slice())?;
             } else {
                 tx.upsert(&table, RowValues::of_pool(config, &pool, key, payload).as_slice())?;
             }
@@ -94,7 +104,7 @@ impl Target<Ycsb> for YcsbTarget {
         assert!(worker < 1 << 12 && (1..1 << 19).contains(&self.incarnation), "numbers of writers are limited");
         let writer = u64::from(self.incarnation) << 44 | u64::from(worker) << 32;
         let state = Requester { parts: Arc::clone(&self.parts), writer, content: Vec::new() };
-        Ok(YcsbSession { session, durability: self.durability, state })
+        Ok(YcsbSession { session, durability: self.durability, issue: self.issue, state })
     }
 
     fn counters(&self) -> Counters {
@@ -106,6 +116,7 @@ impl Target<Ycsb> for YcsbTarget {
 pub struct YcsbSession {
     session: osier::Session,
     durability: Durability,
+    issue: Issue,
     state: Requester,
 }
 
@@ -120,9 +131,17 @@ impl Client<Ycsb> for YcsbSession {
     type Receipt = Receipt;
 
     fn execute(&mut self, request: &Request) -> Result<Executed<Receipt, Evidence>, TargetError> {
-        let YcsbSession { session, durability, state } = self;
+        let YcsbSession { session, durability, issue, state } = self;
         state.writer += 1;
-        execute(session, options(false, *durability), |tx| state.run(tx, request).map(Decision::Commit))
+        let options = options(false, *durability);
+        let writer = state.writer;
+        if !issue.is_call(writer.cast_signed()) {
+            return execute(session, options, |tx| state.run(tx, request).map(Decision::Commit));
+        }
+        let Requester { parts, content, .. } = state;
+        let written = Written::of(&parts.config, &parts.pool, request, writer, content);
+        let executed = execute_call(session, options, &call(&parts.config, request, &written, writer))?;
+        conclude(executed, |output| returned(&parts.config, request, writer, output), |_| None)
     }
 }
 
@@ -159,8 +178,8 @@ impl Requester {
             return Ok(tx.upsert(table, RowValues::of_pool(config, pool, key, payload).as_slice())?);
         }
         let version = self.writer;
-        stamp(&mut self.content, config, pool, payload, key, Stamp { version, writer: self.writer });
-        tx.upsert(table, RowValues::new(config, key, &self.content).as_slice())?;
+        let checksum = stamp(&mut self.content, config, pool, payload, key, self.writer);
+        tx.upsert(table, RowValues::stamped(config, key, version, checksum, &self.content).as_slice())?;
         out.add(YcsbFact { key, version, is_write: true });
         Ok(())
     }
@@ -173,10 +192,9 @@ impl Requester {
             return if is_there { Ok(()) } else { Err(missing(key)) };
         }
         let row = tx.get(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
-        let old = read_stamp(config, key, &row).ok_or_else(|| missing(key))?;
-        let version = old.version + 1;
-        stamp(&mut self.content, config, pool, payload, key, Stamp { version, writer: self.writer });
-        tx.replace(table, RowValues::new(config, key, &self.content).as_slice())?;
+        let version = read_version(config, key, &row).ok_or_else(|| missing(key))? + 1;
+        let checksum = stamp(&mut self.content, config, pool, payload, key, self.writer);
+        tx.replace(table, RowValues::stamped(config, key, version, checksum, &self.content).as_slice())?;
         out.add(YcsbFact { key, version, is_write: true });
         Ok(())
     }
@@ -185,7 +203,7 @@ impl Requester {
         let Parts { config, table, .. } = &*self.parts;
         let row = tx.get(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
         if config.is_stamped {
-            let version = read_stamp(config, key, &row).ok_or_else(|| missing(key))?.version;
+            let version = read_version(config, key, &row).ok_or_else(|| missing(key))?;
             out.add(YcsbFact { key, version, is_write: false });
         } else {
             // All bytes are looked at, as a caller would.

@@ -18,6 +18,7 @@ use std::task::{Context, Waker};
 
 use super::compiled::Workspace;
 use super::output::Output;
+use super::session::told;
 use super::turns::stop;
 use crate::error::{Error, TransactionError};
 use crate::log::acknowledge::Receipt;
@@ -89,7 +90,9 @@ fn interleaved(
         lanes.retain_mut(|lane| lane.as_mut().poll(&mut context).is_pending());
     }
     drop(lanes);
-    ended.into_inner().into_iter().map(|ended| ended.expect("each call has ended")).collect()
+    let ended = ended.into_inner().into_iter().map(|ended| ended.expect("each call has ended"));
+    // Only now: nobody waits for a device while others could go on.
+    ended.map(|ended| ended.and_then(told).flatten()).collect()
 }
 
 /// Runs one call, again after conflicts: others go on instead of a pause.
@@ -99,16 +102,15 @@ async fn one(
     options: TransactionOptions,
     procedure: &str,
     arguments: &[Argument<'_>],
-) -> Result<(Output, Receipt), Error> {
+) -> Result<(Result<Output, Error>, Receipt), Error> {
     let attempts = session.config().conflict_retries_max.saturating_add(1);
     for number in 0..attempts {
         for _ in 0..number.min(64) {
             stop().await;
         }
         match workspace.attempt::<true>(session.begin_with(options), procedure, arguments).await {
-            Ok(result) => return result,
             Err(error) if error.is_conflict() => {}
-            Err(error) => return Err(error),
+            ended => return ended,
         }
     }
     Err(TransactionError::RetriesExhausted { attempts }.into())

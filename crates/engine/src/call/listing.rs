@@ -69,7 +69,7 @@ impl Transaction<'_> {
                 (Some(program.parameters), Some(program.results))
             }
             ProcedureKind::Opaque => match Procedures::of(self).find(&name, of.version) {
-                Some(registered) => (Some(registered.parameters.clone()), Some(registered.results.clone())),
+                Some(registered) => (Some(registered.parameters.clone()), Some((*registered.results).clone())),
                 None => (None, None),
             },
         };

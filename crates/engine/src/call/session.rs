@@ -15,7 +15,7 @@ use crate::error::{Error, TransactionError};
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
 use crate::table::{Argument, Arguments};
-use crate::transaction::{Session, Transaction, TransactionOptions};
+use crate::transaction::{Session, Transaction, TransactionOptions, wait_until_durable};
 
 impl Session {
     /// Calls a procedure as a transaction of its own, again after a conflict, as [`Session::run`] does. Where the database logs
@@ -45,6 +45,23 @@ impl Session {
         self.keep_workspace(workspace);
         called
     }
+
+    /// Makes one attempt of a call, and waits for nothing. What the procedure returned, or why it gave up, may be told to others as
+    /// soon as the receipt is acknowledged.
+    ///
+    /// # Errors
+    /// Those of [`Session::call`] that are no outcome of the procedure, and [`TransactionError::Conflict`]: try again.
+    pub fn try_call(
+        &mut self,
+        options: TransactionOptions,
+        procedure: &str,
+        arguments: &[Argument<'_>],
+    ) -> Result<(Result<Output, Error>, Receipt), Error> {
+        let mut workspace = self.take_workspace::<Workspace>();
+        let called = whole(workspace.attempt::<false>(self.begin_with(options), procedure, arguments));
+        self.keep_workspace(workspace);
+        called
+    }
 }
 
 impl Transaction<'_> {
@@ -66,6 +83,16 @@ impl Transaction<'_> {
     }
 }
 
+/// Returns what became of a call once it may be told: an error when what it rests on is durable.
+pub(super) fn told(
+    (result, receipt): (Result<Output, Error>, Receipt),
+) -> Result<Result<(Output, Receipt), Error>, Error> {
+    match result {
+        Ok(output) => Ok(Ok((output, receipt))),
+        Err(error) => wait_until_durable(&receipt).map(|()| Err(error)),
+    }
+}
+
 /// A call that has been run.
 struct Called<'a> {
     compiled: Arc<Compiled>,
@@ -83,25 +110,27 @@ impl Workspace {
         procedure: &str,
         arguments: &[Argument<'_>],
     ) -> Result<(Output, Receipt), Error> {
-        session.attempts(options, |transaction| whole(self.attempt::<false>(transaction, procedure, arguments)))
+        session.attempts(options, |transaction| {
+            whole(self.attempt::<false>(transaction, procedure, arguments)).and_then(told)
+        })
     }
 
-    /// Calls a procedure, and commits or gives the transaction up.
+    /// Calls a procedure, and commits or gives the transaction up. The result may be told once the receipt is acknowledged.
     pub(super) async fn attempt<const INTERLEAVED: bool>(
         &mut self,
         transaction: Transaction<'_>,
         procedure: &str,
         arguments: &[Argument<'_>],
-    ) -> Result<Result<(Output, Receipt), Error>, Error> {
+    ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let arena = self.arena(transaction.config());
         let ended = match self.call::<INTERLEAVED>(&transaction, &arena, procedure, arguments).await {
-            Ok(called) => self.commit(transaction, called).map(Ok),
+            Ok(called) => self.commit(transaction, called).map(|(output, receipt)| (Ok(output), receipt)),
             // A table has changed since the procedure was compiled: the next attempt compiles it anew.
             Err(Error::Transaction(TransactionError::TableChanged { .. })) => {
                 self.forget(procedure);
                 transaction.give_up().and_then(|()| Err(TransactionError::ROW_CONFLICT.into()))
             }
-            Err(error) => transaction.give_up().map(|()| Err(error)),
+            Err(error) => transaction.abort().map(|receipt| (Err(error), receipt)),
         };
         self.keep(arena);
         ended

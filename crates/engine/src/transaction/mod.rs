@@ -344,7 +344,7 @@ impl<'s> Transaction<'s> {
 }
 
 /// Waits until what was observed is durable, before an error that rests on it is returned: no crash undoes its reason then.
-fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
+pub(crate) fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
     Ok(faults::wait_for_errors(|| observed.wait())?)
 }
 
