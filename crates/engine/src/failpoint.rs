@@ -299,6 +299,20 @@ pub enum Point {
     Waiting,
 }
 
+/// What a call of a procedure draws from the world, and that it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Draw {
+    /// A call begins, perhaps once more.
+    Begun,
+    /// It reads the clock: microseconds since 1970.
+    Time(i64),
+    /// It takes a seed of random numbers.
+    Seed(u64),
+    /// It takes a value of a sequence.
+    Value(i64),
+}
+
 /// A part of what a database has on its disk, to be opened alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
@@ -325,6 +339,16 @@ pub(crate) fn yield_at(point: Point) {
         reached(point);
     }
     let _ = point;
+}
+
+/// Tells the simulator what a call draws, if there is one.
+#[inline(always)]
+pub(crate) fn drew(draw: Draw) {
+    #[cfg(feature = "mutations")]
+    if let Some(drew) = simulated::DREW.get() {
+        drew(draw);
+    }
+    let _ = draw;
 }
 
 /// Whether the fault is built into what this thread runs.
@@ -385,7 +409,7 @@ pub mod simulated {
     use osier_memory::sync::{SIMULATOR, Simulator};
     use osier_memory::{TreeFault, set_tree_fault, set_tree_sizes};
 
-    use super::{Mutation, Point, Slice};
+    use super::{Draw, Mutation, Point, Slice};
     use crate::sizes;
 
     pub use osier_memory::TreeSizes;
@@ -393,6 +417,7 @@ pub mod simulated {
     pub use crate::sizes::Sizes;
 
     pub(super) static REACHED: OnceLock<fn(Point)> = OnceLock::new();
+    pub(super) static DREW: OnceLock<fn(Draw)> = OnceLock::new();
 
     thread_local! {
         pub(super) static MUTATIONS: RefCell<Vec<Mutation>> = const { RefCell::new(Vec::new()) };
@@ -406,6 +431,11 @@ pub mod simulated {
     pub fn install(is_here: fn() -> bool, reached: fn(Point)) {
         let _ = REACHED.set(reached);
         let _ = SIMULATOR.set(Simulator { is_here, pause: || super::yield_at(Point::Waiting) });
+    }
+
+    /// From now on `drew` is told what calls of procedures draw, in the thread that draws. The first call counts.
+    pub fn watch_draws(drew: fn(Draw)) {
+        let _ = DREW.set(drew);
     }
 
     /// Lets the databases that `open` opens in the calling thread have no more than a slice of what is there.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use fastrand::Rng;
 use generator::{Generator, Gn};
 use osier::failpoint::simulated::Variant;
-use osier::failpoint::{Mutation, Point, simulated};
+use osier::failpoint::{Draw, Mutation, Point, simulated};
 use osier::io::Step;
 use send_wrapper::SendWrapper;
 
@@ -51,12 +51,15 @@ thread_local! {
     static LAST_ORDER: Cell<u64> = const { Cell::new(0) };
     /// The one that the running fiber was given last.
     static ORDER: Cell<u64> = const { Cell::new(0) };
+    /// What the running fiber has drawn for its last call of a procedure.
+    static DRAWS: RefCell<Vec<Draw>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Begins a simulation in this thread: points preempt with this chance, the engine is this variant, and these faults are built
 /// into it.
 pub fn start(seed: u64, preempted_share: f64, variant: Variant, mutations: &[Mutation]) {
     simulated::install(generator::is_generator, reached);
+    simulated::watch_draws(drew);
     simulated::vary(variant);
     simulated::build_in(mutations);
     SCHEDULE.set(Some(Schedule { rng: Rng::with_seed(seed), preempted_share }));
@@ -114,6 +117,18 @@ pub fn order() -> u64 {
     ORDER.get()
 }
 
+/// Returns what the calling fiber has drawn for the last call of a procedure that it has begun.
+pub fn take_draws() -> Vec<Draw> {
+    DRAWS.take()
+}
+
+fn drew(draw: Draw) {
+    DRAWS.with_borrow_mut(|draws| match draw {
+        Draw::Begun => draws.clear(),
+        draw => draws.push(draw),
+    });
+}
+
 fn reached(point: Point) {
     if point == Point::Ordered {
         LAST_ORDER.set(LAST_ORDER.get() + 1);
@@ -140,10 +155,11 @@ pub fn wait() {
 
 /// Has whoever resumed the calling fiber go on.
 pub fn give_way(turn: Turn) {
-    let order = ORDER.get();
+    let (order, draws) = (ORDER.get(), DRAWS.take());
     #[expect(deprecated, reason = "the scope that replaces it cannot be reached from inside the engine")]
     generator::yield_with(turn);
     ORDER.set(order);
+    DRAWS.set(draws);
 }
 
 /// A thread of the simulation.

@@ -10,6 +10,7 @@
 use super::failure::Failure;
 use crate::catalog::sequence::Sequence;
 use crate::error::Error;
+use crate::failpoint::{Draw, drew};
 use crate::ids::WallTime;
 use crate::transaction::Transaction;
 
@@ -68,6 +69,9 @@ pub(super) enum Source<'a> {
 
 impl<'a> Draws<'a> {
     pub(super) fn new(source: Source<'a>, sequences: &'a [Sequence]) -> Draws<'a> {
+        if let Source::World(_) = source {
+            drew(Draw::Begun);
+        }
         Draws { source, drawn: Drawn::default(), random: 0, sequences }
     }
 
@@ -80,7 +84,11 @@ impl<'a> Draws<'a> {
     pub(super) fn now(&mut self) -> i64 {
         let source = &self.source;
         *self.drawn.time.get_or_insert_with(|| match source {
-            Source::World(world) => i64::try_from(world.time().0).unwrap_or(i64::MAX),
+            Source::World(world) => {
+                let time = i64::try_from(world.time().0).unwrap_or(i64::MAX);
+                drew(Draw::Time(time));
+                time
+            }
             Source::Earlier { drawn, .. } => drawn.time.unwrap_or_default(),
         })
     }
@@ -88,7 +96,11 @@ impl<'a> Draws<'a> {
     fn next_random(&mut self) -> u64 {
         if self.drawn.seed.is_none() {
             let seed = match &self.source {
-                Source::World(_) => fastrand::u64(..),
+                Source::World(_) => {
+                    let seed = fastrand::u64(..);
+                    drew(Draw::Seed(seed));
+                    seed
+                }
                 Source::Earlier { drawn, .. } => drawn.seed.unwrap_or_default(),
             };
             (self.drawn.seed, self.random) = (Some(seed), seed);
@@ -127,7 +139,11 @@ impl<'a> Draws<'a> {
 
     fn draw(&mut self, draw: impl FnOnce(&dyn World) -> Result<i64, Error>) -> Result<i64, Failure> {
         let value = match &mut self.source {
-            Source::World(world) => draw(*world)?,
+            Source::World(world) => {
+                let value = draw(*world)?;
+                drew(Draw::Value(value));
+                value
+            }
             Source::Earlier { drawn, taken } => {
                 let value = drawn.sequence_values.get(*taken).copied();
                 *taken += 1;

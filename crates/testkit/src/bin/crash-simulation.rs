@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, Logged};
 use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Profile, Summary, run};
 
@@ -38,6 +38,9 @@ struct Options {
     /// The number of log streams; otherwise each seed draws it.
     #[arg(long)]
     streams: Option<u32>,
+    /// What calls of procedures log; otherwise each seed draws whether there are any.
+    #[arg(long)]
+    logged: Option<Payload>,
     /// The kind of checkpoints that are taken; otherwise each seed draws whether there are any.
     #[arg(long)]
     checkpoints: Option<Kind>,
@@ -64,6 +67,12 @@ enum LogProtocol {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
+enum Payload {
+    Values,
+    Commands,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Kind {
     Epoch,
     Fuzzy,
@@ -85,7 +94,11 @@ impl Options {
             Kind::Epoch => CheckpointKind::Epoch,
             Kind::Fuzzy => CheckpointKind::Fuzzy,
         });
-        Choices { protocol, streams: self.streams, checkpoints, profile: self.profile, mutations }
+        let logged = self.logged.map(|payload| match payload {
+            Payload::Values => Logged::Values,
+            Payload::Commands => Logged::Commands,
+        });
+        Choices { protocol, streams: self.streams, logged, checkpoints, profile: self.profile, mutations }
     }
 }
 

@@ -34,6 +34,12 @@ pub enum What {
     SequencesCreated,
     SequencesDropped,
     ValuesDrawn,
+    ProceduresDeclared,
+    ProceduresRefused,
+    ProceduresDropped,
+    Calls,
+    CallsThatGaveUp,
+    CallsWithoutProcedure,
     Missing,
     Savepoints,
     Rollbacks,
@@ -62,7 +68,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 47] = [
+const ALL: [What; 53] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -85,6 +91,12 @@ const ALL: [What; 47] = [
     What::SequencesCreated,
     What::SequencesDropped,
     What::ValuesDrawn,
+    What::ProceduresDeclared,
+    What::ProceduresRefused,
+    What::ProceduresDropped,
+    What::Calls,
+    What::CallsThatGaveUp,
+    What::CallsWithoutProcedure,
     What::Missing,
     What::Savepoints,
     What::Rollbacks,
@@ -150,6 +162,14 @@ impl Coverage {
         self.note(match operation {
             _ if *outcome == Outcome::Duplicate => What::Duplicates,
             _ if *outcome == Outcome::Missing => What::Missing,
+            Operation::Declare(..) if *outcome == Outcome::Invalid => What::ProceduresRefused,
+            Operation::Declare(..) => What::ProceduresDeclared,
+            Operation::DropProcedure(_) => What::ProceduresDropped,
+            Operation::Call(_) => match outcome {
+                Outcome::Called(called) if called.result.is_ok() => What::Calls,
+                Outcome::Called(called) if called.has_begun() => What::CallsThatGaveUp,
+                _ => What::CallsWithoutProcedure,
+            },
             Operation::Get(..) | Operation::GetByCode(_) if *outcome == Outcome::Row(None) => What::Absences,
             Operation::Get(..) => What::Gets,
             Operation::GetByCode(_) => What::UniqueLookups,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use osier::config::{CheckpointKind, Create};
+use osier::config::{CheckpointKind, Create, Logged};
 use osier::io::Disk;
 use osier::{Config, Database, DirectoryError, Error, Protocol};
 
@@ -44,7 +44,7 @@ pub(super) struct Moved {
     /// The streams' directories as they were before the last open, by the number of their directory and their name.
     earlier: RefCell<BTreeMap<(usize, PathBuf), Content>>,
     /// How the present generation logs, where that is not what the plan says.
-    pub(super) log: Cell<Option<(Protocol, u32)>>,
+    pub(super) log: Cell<Option<(Protocol, u32, Logged)>>,
     /// Whether a directory of the open database is somewhere else just now: what needs it is refused.
     pub(super) is_away: Cell<bool>,
 }
@@ -105,15 +105,20 @@ impl Simulation<'_> {
     /// Now and then the next generation has another protocol, or another number of streams.
     pub(super) fn change_log(&self) {
         let is_fuzzy = self.plan.checkpoints.as_ref().is_some_and(|taken| taken.kind == CheckpointKind::Fuzzy);
-        if !self.plan.is_moved || self.plan.protocol == Protocol::None {
+        if !(self.plan.is_moved || self.plan.changes_log) || self.plan.protocol == Protocol::None {
             return;
         }
+        let streams = || 1 + (self.moved.seed() % 5) as u32;
         let log = match self.moved.seed() % 4 {
             0 if !is_fuzzy => Some((Protocol::Serial, 1)),
-            1 => Some((Protocol::Poplar, 1 + (self.moved.seed() % 5) as u32)),
-            2 if !is_fuzzy => Some((Protocol::Gsn, 1 + (self.moved.seed() % 5) as u32)),
+            1 => Some((Protocol::Poplar, streams())),
+            2 if !is_fuzzy => Some((Protocol::Gsn, streams())),
             _ => None,
         };
+        let log = log.map(|(protocol, streams)| {
+            let calls = self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed() % 2 == 0;
+            (protocol, streams, if calls { Logged::Commands } else { Logged::Values })
+        });
         self.trace.line(|| format!("-- logs as {log:?}"));
         if log.is_some() {
             self.note(What::LogsChanged);
@@ -296,7 +301,7 @@ impl Simulation<'_> {
     /// Directories that do not belong together.
     fn refuse_mixtures(&self, disk: &SimDisk, dirs: &[PathBuf], copy: &[PathBuf]) -> Result<(), Failure> {
         let stranger = self.moved.place();
-        let other = Config { streams: 1, ..self.config_of(disk, std::slice::from_ref(&stranger)) };
+        let other = Config { streams: 1, logged: Logged::Values, ..self.config_of(disk, std::slice::from_ref(&stranger)) };
         let protocol = if self.plan.protocol == Protocol::None { Protocol::Serial } else { self.plan.protocol };
         let made = Database::open(other.protocol(protocol)).and_then(|other| other.close());
         made.map_err(|error| Failure::engine("another database", &error))?;

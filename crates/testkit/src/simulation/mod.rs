@@ -20,6 +20,7 @@ pub mod oracle;
 #[cfg(test)]
 mod oracle_tests;
 pub mod plan;
+pub mod procedures;
 mod run;
 mod sequences;
 mod session;

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, Bound};
 
 use super::operation::{IndexName, Key, Operation, Outcome, Range, Row, TableName, appended, increment};
+use super::procedures::{self, Declared};
 use super::sequences::SequenceModel;
 
 /// The tables that there are, and the sequence.
@@ -13,6 +14,8 @@ pub struct Model {
     tables: BTreeMap<TableName, TableModel>,
     /// If there is one.
     pub sequence: Option<SequenceModel>,
+    /// By slot.
+    pub procedures: BTreeMap<u8, Declared>,
 }
 
 /// One table.
@@ -39,6 +42,7 @@ enum Undo {
     Row(TableName, Key, Option<Row>),
     Table(TableName, Option<TableModel>),
     Sequence(Option<SequenceModel>),
+    Procedure(u8, Option<Declared>),
 }
 
 impl Default for Model {
@@ -46,7 +50,7 @@ impl Default for Model {
     fn default() -> Model {
         let indexed = TableModel { indexes: [IndexName::Codes, IndexName::Teams].into(), ..TableModel::default() };
         let tables = [(TableName::Plain, TableModel::default()), (TableName::Indexed, indexed)].into();
-        Model { tables, sequence: None }
+        Model { tables, sequence: None, procedures: BTreeMap::new() }
     }
 }
 
@@ -59,6 +63,11 @@ impl Model {
     /// The tables.
     pub fn tables(&self) -> impl Iterator<Item = (TableName, &TableModel)> {
         self.tables.iter().map(|(&name, table)| (name, table))
+    }
+
+    /// A table, if there is one of this name.
+    pub fn table(&self, name: TableName) -> Option<&TableModel> {
+        self.tables.get(&name)
     }
 
     /// Adds or replaces a table.
@@ -82,7 +91,7 @@ impl Model {
 }
 
 impl TableModel {
-    fn has_duplicate(&self, key: Key, row: &Row) -> bool {
+    pub(super) fn has_duplicate(&self, key: Key, row: &Row) -> bool {
         let mut others = self.rows.iter().filter(|(other, _)| **other != key);
         self.indexes.contains(&IndexName::Codes)
             && row.code.is_some()
@@ -119,6 +128,9 @@ impl Execution<'_> {
     pub fn follow(&mut self, operation: &Operation, seen: &Outcome, session: usize) -> Outcome {
         match (operation, seen, &mut self.model.sequence) {
             (Operation::NextValue, Outcome::Value(Some(value)), Some(sequence)) => sequence.give(*value, session),
+            (Operation::Call(invocation), Outcome::Called(called), _) => {
+                Outcome::Called(procedures::call(self, invocation, &called.drawn, session))
+            }
             _ => self.apply(operation),
         }
     }
@@ -127,6 +139,9 @@ impl Execution<'_> {
     pub fn apply(&mut self, operation: &Operation) -> Outcome {
         if operation.is_of_sequence() {
             return self.apply_to_sequence(operation);
+        }
+        if operation.is_of_procedures() {
+            return self.apply_to_procedure(operation);
         }
         let Some(name) = operation.table() else { return self.mark(operation) };
         let table = match (self.model.tables.get(&name), operation) {
@@ -181,6 +196,46 @@ impl Execution<'_> {
         let before = std::mem::replace(&mut self.model.sequence, after);
         self.undo.push(Undo::Sequence(before));
         Outcome::Done
+    }
+
+    fn apply_to_procedure(&mut self, operation: &Operation) -> Outcome {
+        let (slot, after) = match operation {
+            Operation::Declare(_, declared) if !procedures::resolves(self.model, &declared.0) => return Outcome::Invalid,
+            Operation::Declare(slot, declared) => (*slot, Some(declared.clone())),
+            Operation::DropProcedure(slot) if !self.model.procedures.contains_key(slot) => return Outcome::Missing,
+            Operation::DropProcedure(slot) => (*slot, None),
+            // What it draws is the engine's choice.
+            _ => return Outcome::Done,
+        };
+        self.undo.push(Undo::Procedure(slot, put_procedure(self.model, slot, after)));
+        Outcome::Done
+    }
+
+    /// The state as it is.
+    pub(super) fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// A place to undo to.
+    pub(super) fn mark_here(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Undoes what was written since.
+    pub(super) fn undo_to(&mut self, mark: usize) {
+        self.roll_back(mark);
+    }
+
+    /// Writes a row, or its absence.
+    pub(super) fn put_row(&mut self, table: TableName, key: Key, row: Option<Row>) {
+        let before = self.model.put(table, key, row);
+        self.undo.push(Undo::Row(table, key, before));
+    }
+
+    /// Notes that a session was given a value of the sequence; whether it may be.
+    pub(super) fn give(&mut self, value: i64, session: usize) -> bool {
+        let sequence = self.model.sequence.as_mut();
+        sequence.is_some_and(|sequence| sequence.give(value, session) == Outcome::Value(Some(value)))
     }
 
     fn mark(&mut self, operation: &Operation) -> Outcome {
@@ -275,6 +330,7 @@ impl Execution<'_> {
                 Undo::Table(name, Some(before)) => drop(self.model.tables.insert(name, before)),
                 Undo::Table(name, None) => drop(self.model.tables.remove(&name)),
                 Undo::Sequence(before) => self.model.sequence = before,
+                Undo::Procedure(slot, before) => drop(put_procedure(self.model, slot, before)),
             }
         }
     }
@@ -283,6 +339,14 @@ impl Execution<'_> {
 impl Drop for Execution<'_> {
     fn drop(&mut self) {
         self.roll_back(0);
+    }
+}
+
+/// Puts a procedure in its slot, or leaves that empty; returns what was there.
+fn put_procedure(model: &mut Model, slot: u8, declared: Option<Declared>) -> Option<Declared> {
+    match declared {
+        Some(declared) => model.procedures.insert(slot, declared),
+        None => model.procedures.remove(&slot),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier::Protocol;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, Logged};
 use osier::failpoint::Mutation;
 
 use super::{Choices, Profile, run};
@@ -28,6 +28,8 @@ pub struct Case {
     pub protocol: Option<Protocol>,
     /// The number of streams that shows it best; otherwise drawn.
     pub streams: Option<u32>,
+    /// What calls of procedures log; otherwise nothing is called.
+    pub logged: Option<Logged>,
     /// The kind of checkpoints that shows it best; otherwise drawn, if there are any.
     pub checkpoints: Option<CheckpointKind>,
     /// What seeds concentrate on that show it best; otherwise drawn.
@@ -47,8 +49,8 @@ struct Caught {
 }
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
-    let (protocol, streams, checkpoints, profile) = (None, None, None, None);
-    Case { mutation, what, invariant, protocol, streams, checkpoints, profile, is_refused: false }
+    let (protocol, streams, logged, checkpoints, profile) = (None, None, None, None, None);
+    Case { mutation, what, invariant, protocol, streams, logged, checkpoints, profile, is_refused: false }
 }
 
 impl Case {
@@ -347,6 +349,7 @@ impl Case {
         let choices = Choices {
             protocol: self.protocol,
             streams: self.streams,
+            logged: self.logged,
             checkpoints: self.checkpoints,
             profile: self.profile,
             mutations: vec![self.mutation],

@@ -5,6 +5,8 @@
 use std::collections::Bound;
 use std::fmt;
 
+use super::procedures::{Called, Declared, Invocation};
+
 /// A transaction of a simulation, unique over all generations; its marker row and the values it writes carry it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId(pub u64);
@@ -136,6 +138,12 @@ pub enum Operation {
     DropSequence,
     /// Draws a value of it.
     NextValue,
+    /// Creates the procedure of a slot, or replaces it.
+    Declare(u8, Declared),
+    /// Removes it.
+    DropProcedure(u8),
+    /// Calls a procedure.
+    Call(Invocation),
     /// Marks a point to roll back to.
     Savepoint,
     /// Undoes every write since the savepoint that was set when this many were open; later ones are gone.
@@ -158,8 +166,12 @@ pub enum Outcome {
     /// A duplicate of the primary key, in a unique index or of the name of a table, an index or a sequence; the statement did
     /// nothing.
     Duplicate,
-    /// There is no such table, no such index, or no sequence.
+    /// There is no such table, no such index, no sequence, or no such procedure.
     Missing,
+    /// A procedure makes no sense with the definitions that there are.
+    Invalid,
+    /// What a call gave.
+    Called(Called),
 }
 
 impl Operation {
@@ -186,6 +198,9 @@ impl Operation {
             Operation::CreateSequence(_)
             | Operation::DropSequence
             | Operation::NextValue
+            | Operation::Declare(..)
+            | Operation::DropProcedure(_)
+            | Operation::Call(_)
             | Operation::Savepoint
             | Operation::RollbackTo(_) => None,
         }
@@ -196,6 +211,11 @@ impl Operation {
         use Operation::{Get, GetByCode, NextValue, RollbackTo, Savepoint, Scan, ScanCodes, ScanTeams};
         let is_of_rows = matches!(self, Get(..) | Scan(..) | GetByCode(_) | ScanCodes(..) | ScanTeams(..));
         is_of_rows || matches!(self, NextValue | Savepoint | RollbackTo(_))
+    }
+
+    /// Whether it is of procedures.
+    pub fn is_of_procedures(&self) -> bool {
+        matches!(self, Operation::Declare(..) | Operation::DropProcedure(_) | Operation::Call(_))
     }
 
     /// Whether it is of the sequence.

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Compression};
+use osier::config::{CheckpointKind, Compression, Logged};
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
 pub use self::copies::Copies;
 pub use self::profile::Profile;
 use super::operation::{Change, EXTRAS, IndexName, Key, Operation, Range, Row, TableName, TransactionId};
+use super::procedures::{self, Declared, Generator};
 use crate::disk::LogWrites;
 
+mod calls;
 mod copies;
 mod profile;
 mod variant;
@@ -34,6 +36,8 @@ pub struct Choices {
     pub protocol: Option<Protocol>,
     /// Otherwise drawn from 1 to 4.
     pub streams: Option<u32>,
+    /// What a call of a procedure logs; otherwise drawn, also whether there are any.
+    pub logged: Option<Logged>,
     /// Checkpoints of this kind are taken; otherwise drawn, also whether there are any.
     pub checkpoints: Option<CheckpointKind>,
     /// What the seed concentrates on; otherwise drawn.
@@ -120,6 +124,14 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Log streams.
     pub streams: u32,
+    /// What a call of a procedure logs.
+    pub logged: Logged,
+    /// So many commands are logged for each hash; zero for none.
+    pub command_hash_interval: u64,
+    /// The chance that a transaction is a call of a procedure.
+    pub call_share: f64,
+    /// Whether protocol, streams and payload change between generations.
+    pub changes_log: bool,
     /// Memory of one stream's ring.
     pub ring_bytes: usize,
     /// Length of a segment.
@@ -168,6 +180,10 @@ pub struct Plan {
     extra_share: f64,
     /// Of operations on the sequence.
     sequence_share: f64,
+    /// Of operations on procedures.
+    procedure_share: f64,
+    /// How many statements a procedure has at most, about.
+    statements_max: usize,
     weights: [u32; KINDS],
 }
 
@@ -192,6 +208,7 @@ impl Plan {
     /// The plan of a seed.
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
         let plan = Plan::draw_any(rng, choices);
+        let plan = plan.with_calls(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(43)), choices);
         let profile = Profile::draw(rng);
         let plan = plan.concentrate(choices.profile.unwrap_or(profile), choices);
         plan.varied(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(19)))
@@ -225,6 +242,12 @@ impl Plan {
             protocol,
             streams,
             ring_bytes,
+            logged: Logged::Values,
+            command_hash_interval: 0,
+            call_share: 0.0,
+            changes_log: false,
+            procedure_share: 0.0,
+            statements_max: 0,
             segment_bytes: ring_bytes as u64 + 4096 * rng.u64(2..8),
             transaction_log_bytes_max: ring_bytes / 4,
             log_writes: if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered },
@@ -319,6 +342,9 @@ impl Plan {
                 3 => Operation::DropSequence,
                 _ => Operation::NextValue,
             };
+        }
+        if !read_only && self.procedure_share > 0.0 && rng.f64() < self.procedure_share {
+            return self.operation_on_procedures(rng, id);
         }
         let kinds = if read_only { 5 } else { KINDS };
         let total: u32 = self.weights[..kinds].iter().sum();

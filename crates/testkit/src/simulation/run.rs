@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::checkpoint::CheckpointState;
+use osier::config::Logged;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{CheckpointError, Config, Database, Error, Protocol};
 
@@ -297,17 +298,17 @@ impl<'s> Simulation<'s> {
         if was_power || self.rng.borrow_mut().bool() { disk.survive(seed) } else { disk.kill(seed) }
     }
 
-    /// The protocol and the number of streams of this generation.
-    fn log(&self) -> (Protocol, u32) {
-        self.moved.log.get().unwrap_or((self.plan.protocol, self.plan.streams))
+    /// The protocol, the number of streams and the payload of this generation.
+    fn log(&self) -> (Protocol, u32, Logged) {
+        self.moved.log.get().unwrap_or((self.plan.protocol, self.plan.streams, self.plan.logged))
     }
 
     /// Whether stamps are a serialization order: drawn at the serialization point, and above those of all who have read what is
     /// overwritten. In one stream each is above all before it.
     fn stamps_are_serial(&self) -> bool {
-        match self.log().0 {
-            Protocol::Gsn => true,
-            Protocol::Serial => self.plan.variant.stamps_early,
+        match self.log() {
+            (Protocol::Gsn, ..) => true,
+            (Protocol::Serial, _, logged) => self.plan.variant.stamps_early || logged == Logged::Commands,
             _ => false,
         }
     }
@@ -317,8 +318,9 @@ impl<'s> Simulation<'s> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
-        let (protocol, streams) = self.log();
-        let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams);
+        let (protocol, streams, logged) = self.log();
+        let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
+        config.command_hash_interval = plan.command_hash_interval;
         config.ring_bytes = plan.ring_bytes;
         config.segment_bytes = plan.segment_bytes;
         config.transaction_log_bytes_max = plan.transaction_log_bytes_max;
@@ -374,6 +376,7 @@ impl<'s> Simulation<'s> {
             clock,
             disk,
             trace: self.trace,
+            wanted: Cell::default(),
             receipts: RefCell::default(),
             checkpoints: Watch::start(disk, ending),
         };

@@ -11,10 +11,11 @@ use osier::{Database, Durability, Error, Protocol, Receipt, Savepoint, Session, 
 use super::checkpoints::Watch;
 use super::executor::pause;
 use super::operation::{Operation, Outcome, TransactionId};
-use super::oracle::{End, Finished, Oracle};
+use super::oracle::{End, Finished, NO_EPOCH, Oracle};
 use super::plan::Plan;
+use super::procedures::{self, Called};
 use super::run::{Failure, Trace};
-use super::tables::Tables;
+use super::tables::{self, Tables};
 use crate::clock::ManualClock;
 use crate::disk::SimDisk;
 use crate::fiber;
@@ -32,6 +33,8 @@ pub(super) struct World<'w> {
     pub(super) clock: &'w ManualClock,
     pub(super) disk: &'w SimDisk,
     pub(super) trace: &'w Trace,
+    /// A procedure that was called and is not there, or makes no sense.
+    pub(super) wanted: Cell<Option<u8>>,
     /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
     pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
     pub(super) checkpoints: Watch,
@@ -83,6 +86,10 @@ pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure>
 }
 
 async fn transaction(world: &World<'_>, number: usize, session: &mut Session) -> Result<(), Failure> {
+    if world.wanted.get().is_none() && world.chance(world.plan.call_share) {
+        let Some((at, receipt)) = call(world, number, session)? else { return Ok(()) };
+        return await_some(world, number, at, receipt).await;
+    }
     let mut draft = draft(world, number, session.stream().0);
     world.trace.line(|| format!("session {number} {} begins {:?}", draft.id, draft.options));
     let transaction = session.begin_with(draft.options);
@@ -94,7 +101,12 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
         }
     }
     pause().await;
-    let Some((at, mut receipt)) = end(world, transaction, draft)? else { return Ok(()) };
+    let Some((at, receipt)) = end(world, transaction, draft)? else { return Ok(()) };
+    await_some(world, number, at, receipt).await
+}
+
+/// Waits for a receipt, or leaves it to those that nobody awaits.
+async fn await_some(world: &World<'_>, number: usize, at: usize, mut receipt: Receipt) -> Result<(), Failure> {
     if world.chance(world.plan.shares.awaited) {
         let leads = world.chance(world.plan.shares.leads);
         let acknowledged = if leads { receipt.wait_in_steps(pause).await } else { (&mut receipt).await };
@@ -106,6 +118,50 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
         world.receipts.borrow_mut().push((at, receipt));
     }
     Ok(())
+}
+
+/// Calls a procedure as a transaction of its own. The receipt comes with the number under which the oracle knows it.
+fn call(world: &World<'_>, number: usize, session: &mut Session) -> Result<Option<(usize, Receipt)>, Failure> {
+    let draft = draft(world, number, session.stream().0);
+    let options = TransactionOptions { read_only: false, ..draft.options };
+    let invocation = world.plan.generator().invocation(&mut world.rng.borrow_mut(), draft.id);
+    world.trace.line(|| format!("session {number} {} calls {invocation:?} {options:?}", draft.id));
+    let (id, since, slot) = (draft.id, world.clock.now(), invocation.slot);
+    fiber::take_draws();
+    let result = session.call_with(options, &procedures::name(slot), &invocation.arguments());
+    let called = Called::of(result.as_ref().map(|(output, _)| output), tables::drawn());
+    let (called, receipt) = match (called, result) {
+        (Some(called), result) => (called, result.ok().map(|(_, receipt)| receipt)),
+        (None, Err(error)) => return gave_up(world, id, &error, &"its call").map(|_| None),
+        (None, Ok(_)) => unreachable!("a call that returned is called"),
+    };
+    if !called.has_begun() {
+        world.wanted.set(Some(slot));
+    }
+    let stamp = receipt.as_ref().map_or(0, |receipt| receipt.stamp().0);
+    let epoch = receipt.as_ref().map_or(NO_EPOCH, |receipt| receipt.epoch().0);
+    world.trace.line(|| format!("  {id} -> {called:?} stamp {stamp} epoch {epoch}"));
+    let end = if receipt.is_some() { End::Committed } else { End::Aborted };
+    let is_durable = options.durability == Durability::Durable;
+    let finished = Finished {
+        id,
+        session: number,
+        steps: vec![(Operation::Call(invocation), Outcome::Called(called))],
+        end,
+        marked: end == End::Committed && procedures::writes(slot),
+        order: fiber::order(),
+        epoch,
+        stamp: (stamp, draft.stream),
+        acknowledged: false,
+        since,
+        by: Duration::MAX,
+    };
+    let at = world.oracle.borrow_mut().finish(finished);
+    // An error is told when it is durable what it rests on.
+    if end == End::Aborted && is_durable {
+        world.acknowledge(at);
+    }
+    Ok(receipt.filter(|_| is_durable).map(|receipt| (at, receipt)))
 }
 
 fn draft(world: &World<'_>, session: usize, stream: u32) -> Draft {
@@ -122,7 +178,10 @@ fn draft(world: &World<'_>, session: usize, stream: u32) -> Draft {
 /// Draws and does one operation.
 fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> Result<Attempt, Failure> {
     let (id, savepoints) = (draft.id, draft.savepoints.len());
-    let operation = world.plan.operation(&mut world.rng.borrow_mut(), id, draft.options.read_only, savepoints);
+    let operation = match world.wanted.take().filter(|_| !draft.options.read_only) {
+        Some(slot) => world.plan.declaration(&mut world.rng.borrow_mut(), slot),
+        None => world.plan.operation(&mut world.rng.borrow_mut(), id, draft.options.read_only, savepoints),
+    };
     match world.tables.execute(transaction, &operation, &mut draft.savepoints) {
         Ok(outcome) => {
             world.trace.line(|| format!("  {} {operation:?} -> {outcome:?}", draft.id));

@@ -4,8 +4,10 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, Bound};
+use std::sync::Arc;
 
-use osier::table::{ColumnId, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
+use osier::table::{ColumnId, Datum, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
+use osier::failpoint::Draw;
 use osier::{Database, Error, Savepoint, Table, Transaction};
 
 use super::model::{Model, TableModel};
@@ -13,13 +15,15 @@ use super::operation::{
     Change, EXTRAS, IndexName, Key, Operation, Outcome, Range, Row, TableName, TransactionId, appended, increment,
 };
 use super::oracle::Recovered;
+use super::procedures::{self, Called, Declared, Drawn};
 use super::sequences::{self, Numbers};
+use crate::fiber;
 
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
-const NAMES: [&str; 8] = ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
+pub(super) const NAMES: [&str; 8] = ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
 
 /// What each row has at its end: enough that what changes in a row is logged, and not the row.
-const CONSTANT: &str = "what no transaction changes, neither by what it reads nor by what it replaces";
+pub(super) const CONSTANT: &str = "what no transaction changes, neither by what it reads nor by what it replaces";
 
 /// The SQLSTATE of a duplicate.
 const UNIQUE_VIOLATION: &str = "23505";
@@ -32,6 +36,12 @@ const UNDEFINED_OBJECT: &str = "42704";
 
 /// The SQLSTATE of a table, an index or a sequence that exists.
 const DUPLICATE_TABLE: &str = "42P07";
+
+/// The SQLSTATE of a procedure that does not exist.
+const UNDEFINED_FUNCTION: &str = "42883";
+
+/// The SQLSTATE of a procedure that makes no sense.
+const INVALID_FUNCTION: &str = "42P13";
 
 /// The SQLSTATE of a handle that is out of date.
 const TABLE_CHANGED: &str = "0A000";
@@ -171,14 +181,45 @@ impl Tables {
                 savepoints.truncate(depth + 1);
                 transaction.rollback_to(savepoints[*depth]).map(|()| Outcome::Done).map_err(Error::from)
             }
+            _ if operation.is_of_procedures() => self.execute_procedure(transaction, operation),
             _ if operation.is_of_sequence() => self.numbers.execute(transaction, operation),
             _ => self.execute_now(transaction, operation),
         };
         outcome.or_else(|error| match error.sqlstate() {
             UNIQUE_VIOLATION | DUPLICATE_TABLE => Ok(Outcome::Duplicate),
-            UNDEFINED_TABLE | UNDEFINED_OBJECT => Ok(Outcome::Missing),
+            UNDEFINED_TABLE | UNDEFINED_OBJECT | UNDEFINED_FUNCTION => Ok(Outcome::Missing),
+            INVALID_FUNCTION => Ok(Outcome::Invalid),
             _ => Err(error),
         })
+    }
+
+    fn execute_procedure(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
+        match operation {
+            Operation::Declare(_, declared) => transaction.replace_procedure(&declared.0).map(|()| Outcome::Done),
+            Operation::DropProcedure(slot) => {
+                transaction.drop_procedure(&procedures::name(*slot)).map(|()| Outcome::Done)
+            }
+            Operation::Call(invocation) => {
+                // What a call that fails has written until then stays: that is taken back here.
+                let (begin, mut has_failed) = (transaction.savepoint(), false);
+                loop {
+                    fiber::take_draws();
+                    let result = transaction.call(&procedures::name(invocation.slot), &invocation.arguments());
+                    if result.is_err() {
+                        transaction.rollback_to(begin)?;
+                    }
+                    let called = Called::of(result.as_ref(), drawn());
+                    match (called, result) {
+                        (Some(called), _) => return Ok(Outcome::Called(called)),
+                        // Compiled for a table that has changed since.
+                        (_, Err(error)) if error.sqlstate() == TABLE_CHANGED && !has_failed => has_failed = true,
+                        (_, Err(error)) => return Err(error),
+                        (None, Ok(_)) => unreachable!("a call that returned is called"),
+                    }
+                }
+            }
+            other => unreachable!("{other:?} is not of procedures"),
+        }
     }
 
     /// Again with a new handle, as long as the one at hand is out of date.
@@ -346,6 +387,13 @@ pub fn recovered(database: &Database) -> Result<Recovered, Error> {
         }
         check_indexes(&tables, &transaction, &mut model, name)?;
     }
+    for slot in 0..procedures::SLOTS {
+        match transaction.procedure(&procedures::name(slot)) {
+            Ok(program) => drop(model.procedures.insert(slot, Declared(Arc::new(program)))),
+            Err(error) if error.sqlstate() == UNDEFINED_FUNCTION => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(Recovered { transactions, model })
 }
 
@@ -365,7 +413,37 @@ fn check_indexes(
     Ok(())
 }
 
-fn key_values(table: TableName, key: Key) -> Vec<Value<'static>> {
+/// The key of these values.
+pub(super) fn key_of(table: TableName, values: &[Datum]) -> Key {
+    let number = |value: &Datum| match value {
+        Datum::Int(value) => u16::try_from(*value).expect("keys are ranks"),
+        other => unreachable!("a key has {other:?}"),
+    };
+    Key(match (table, values) {
+        (TableName::Indexed, [branch, Datum::Text(name)]) => {
+            let at = NAMES.iter().position(|known| known == name).expect("a known name");
+            number(branch) * NAMES.len() as u16 + at as u16
+        }
+        (_, [id]) => number(id),
+        (table, values) => unreachable!("{values:?} is no key of {table:?}"),
+    })
+}
+
+/// What the calling fiber has drawn for its last call.
+pub(super) fn drawn() -> Drawn {
+    let mut drawn = Drawn::default();
+    for draw in fiber::take_draws() {
+        match draw {
+            Draw::Time(time) => drawn.time = Some(time),
+            Draw::Seed(seed) => drawn.seed = Some(seed),
+            Draw::Value(value) => drawn.values.push(value),
+            other => unreachable!("{other:?} is nothing drawn"),
+        }
+    }
+    drawn
+}
+
+pub(super) fn key_values(table: TableName, key: Key) -> Vec<Value<'static>> {
     let rank = usize::from(key.0);
     match table {
         TableName::Plain | TableName::Extra(_) => vec![Value::Int(rank as i64)],

@@ -42,6 +42,8 @@ pub enum Profile {
     Parts,
     /// Values of a sequence, drawn by many sessions on several streams, and little else.
     Drawing,
+    /// Calls of procedures that are replaced and dropped, logged as commands, by sessions that all depend on each other.
+    Calling,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -65,7 +67,7 @@ impl Profile {
     pub(super) fn ending(self, rng: &mut Rng) -> Option<Ending> {
         let drawn = rng.u8(0..8);
         match self {
-            Profile::Hot | Profile::Absent | Profile::Returning | Profile::Drawing if drawn < 4 => {
+            Profile::Hot | Profile::Absent | Profile::Returning | Profile::Drawing | Profile::Calling if drawn < 4 => {
                 Some(Ending::PowerLoss)
             }
             Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..20))),
@@ -98,13 +100,14 @@ impl Plan {
             Profile::Returning => self.returning(choices),
             Profile::Moved => self.moved(),
             Profile::Drawing => self.drawing(choices),
+            Profile::Calling => self.calling(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
         Plan { profile, ..plan }
     }
 
-    fn hot(self, choices: &Choices) -> Plan {
+    pub(super) fn hot(self, choices: &Choices) -> Plan {
         let mut weights = [0; KINDS];
         (weights[0], weights[6], weights[10]) = (1, 2, 4);
         let (awaited, leads) = (self.shares.awaited.max(0.2), self.shares.leads.max(0.3));
