@@ -54,22 +54,14 @@ impl Catalog {
         Ok(opened)
     }
 
-    /// Opens the sequences that there are now, and forgets all others.
-    pub(super) fn reopen_sequences(&self, store: &Store) -> Result<(), Error> {
+    /// Follows transactions that were run again: opens the sequences that there are now, and forgets all others; the ids of the
+    /// procedures that they defined stay taken.
+    pub(super) fn follow_replay(&self, store: &Store) -> Result<(), Error> {
         self.open_sequences.clear();
-        self.open_all_sequences(&workers::register(store)?.pin())
-    }
-
-    /// Takes the ids of all procedures that have or had a version, of which replay has brought some since the catalog was opened.
-    pub(super) fn take_replayed_procedure_ids(&self, store: &Store) -> Result<(), Error> {
-        self.take_procedure_ids(&workers::register(store)?.pin())
-    }
-
-    fn take_procedure_ids(&self, pin: &Pin<'_>) -> Result<(), Error> {
-        for_each_row(&self.system.procedure_versions, pin, |row, _| {
-            self.take_procedure_id(VersionKey::of_version(row).id);
-            Ok(())
-        })
+        let mut participant = workers::register(store)?;
+        let pin = participant.pin();
+        self.open_all_sequences(&pin)?;
+        self.take_procedure_ids(&pin)
     }
 
     fn open_all_sequences(&self, pin: &Pin<'_>) -> Result<(), Error> {
@@ -94,6 +86,14 @@ impl Catalog {
             Ok(())
         })?;
         self.take_procedure_ids(pin)
+    }
+
+    /// Versions of procedures that are gone are still there.
+    fn take_procedure_ids(&self, pin: &Pin<'_>) -> Result<(), Error> {
+        for_each_row(&self.system.procedure_versions, pin, |row, _| {
+            self.take_procedure_id(VersionKey::of_version(row).id);
+            Ok(())
+        })
     }
 }
 

@@ -130,8 +130,7 @@ pub(super) fn replay(
     assert_eq!(replayed.transactions, log.transactions, "the passes over the log find the same transactions");
     report(&progress, replayed.transactions, log);
     // With the stamps of their rows, which nobody needed until now.
-    shared.catalog.reopen_sequences(store)?;
-    shared.catalog.take_replayed_procedure_ids(store)?;
+    shared.catalog.follow_replay(store)?;
     session.purge_all();
     drop(session);
     store.epochs().advance();

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use osier::procedure::expression::Expression;
-use osier::procedure::program::{Block, Catch, DataType, Program, Range, Results, StatementKind};
+use osier::procedure::program::{Block, Catch, DataType, Program, Range, StatementKind};
 use osier::table::{Datum, Type};
 
 use super::super::model::{Execution, TableModel};
@@ -44,7 +44,7 @@ type Executed = Result<Flow, Raised>;
 /// A procedure that is executed.
 struct Frame {
     bindings: BTreeMap<String, Binding>,
-    results: Results,
+
     rows: Rows,
 }
 
@@ -86,7 +86,7 @@ impl Interpreter<'_, '_> {
     fn procedure(&mut self, program: &Program, arguments: Vec<Datum>) -> Result<Rows, Raised> {
         let parameters = program.parameters.iter().zip(arguments);
         let bindings = parameters.map(|(field, value)| (field.name.clone(), Binding::Value(field.ty, value))).collect();
-        self.frames.push(Frame { bindings, results: program.results.clone(), rows: Rows::new() });
+        self.frames.push(Frame { bindings, rows: Rows::new() });
         let executed = self.block(&program.body);
         let frame = self.frames.pop().expect("it was begun");
         executed.map(|_| frame.rows)
