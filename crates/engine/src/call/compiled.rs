@@ -1,7 +1,8 @@
 //! Procedures as sessions keep them: compiled once per version and state of the catalog.
 //!
-//! Invariant: what is kept is used only by transactions for which every definition that went into it is the current one. A
-//! procedure and those that it calls are asked for here; a table is asked for by the access to it, which fails where it has changed.
+//! Invariant: what is kept is used only by transactions for which every definition that went into it is the current one, whether
+//! the call comes to it or not. Else it would depend on what a session has kept whether a procedure makes sense, and a call that
+//! was logged could not be run again where a table is gone that it did not need.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -101,9 +102,19 @@ impl Compiled {
         }
         match &self.body {
             Body::Opaque(_) => Ok(true),
-            Body::Declared { callees, .. } => {
+            Body::Declared { code, callees, sequences } => {
                 for callee in callees {
                     if !transaction.use_definition(callee)? {
+                        return Ok(false);
+                    }
+                }
+                for sequence in sequences {
+                    if !transaction.use_sequence(sequence)? {
+                        return Ok(false);
+                    }
+                }
+                for table in &code.tables {
+                    if !transaction.use_table(table)? {
                         return Ok(false);
                     }
                 }

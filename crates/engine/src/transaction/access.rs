@@ -538,6 +538,7 @@ impl<'s> Transaction<'s> {
         };
         debug_assert_eq!(self.pin.get(inserted.entry).key(), key, "a tree leads to the record of the key");
         if let Some(change) = &inserted.change {
+            state.placeholders_made += 1;
             state.writes.note_placeholder(inserted.entry, tree_ref);
             try_access!(state, control => control.inserted(change, inserted.entry, stamp))?;
         }

@@ -110,6 +110,8 @@ pub(crate) struct TransactionState {
     /// The conflict that one of the transaction's accesses met: it can only be rolled back.
     conflict: Option<TransactionError>,
     writes: WriteSet,
+    /// How many records this session has put into trees. A leaf that a scan has read may lack those that came since.
+    placeholders_made: u64,
     tables: Vec<TouchedTable>,
     used: Vec<UsedDefinition>,
     /// Version of the catalog that `tables` and `used` were filled under.
@@ -461,6 +463,7 @@ impl TransactionState {
             savepoints_made: 0,
             known_durable: Stamp::ZERO,
             leaf_scans: Vec::new(),
+            placeholders_made: 0,
             workspace: None,
             is_in_function: false,
             purges: purges.into(),

@@ -13,6 +13,7 @@ use super::definition::{Definition, refuse_reserved};
 use super::{Transaction, TransactionState};
 use crate::catalog::DefinitionHandle;
 use crate::catalog::handles::Handle;
+use crate::catalog::sequence::Sequence;
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::concurrency::write_set::TreeRef;
 use crate::error::{Error, TransactionError};
@@ -98,6 +99,20 @@ impl Transaction<'_> {
     /// Relies on `procedure` being the current version of its name; `false`: it is not, look it up again.
     pub(crate) fn use_definition(&self, procedure: &Procedure) -> Result<bool, Error> {
         self.touch_definition(&mut self.state(), &DefinitionHandle::Procedure(procedure.clone()))
+    }
+
+    /// Relies on `sequence` being what its name means; `false`: it is not.
+    pub(crate) fn use_sequence(&self, sequence: &Sequence) -> Result<bool, Error> {
+        self.touch_definition(&mut self.state(), &DefinitionHandle::Sequence(sequence.clone()))
+    }
+
+    /// Relies on `table` being what its name means; `false`: it is not.
+    pub(crate) fn use_table(&self, table: &Table) -> Result<bool, Error> {
+        match self.touch(&mut self.state(), table) {
+            Ok(_) => Ok(true),
+            Err(Error::Transaction(TransactionError::TableChanged { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The handle of the current version, noted as read. Who writes a newer one has waited until the one before was published, so

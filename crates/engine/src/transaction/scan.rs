@@ -3,7 +3,8 @@
 //! Invariants:
 //! - A leaf is noted as read before any of its records: a key that appears in it afterwards fails validation.
 //! - Records without a row are noted too. They may be placeholders of transactions about to commit, which change no leaf.
-//! - A scan sees the transaction's own writes made before it reached their leaf.
+//! - A scan sees the transaction's own writes as they are when it comes to them, those that it has made since the scan began too.
+//!   So what a procedure does does not depend on where leaves end, which differs from one run to the next.
 
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
@@ -30,6 +31,10 @@ pub struct Scan<'t, 's> {
     is_index: bool,
     bounds: KeyBounds,
     leaf: LeafScan<Record>,
+    /// How many records the session had put into trees when the leaf was read.
+    placeholders_made: u64,
+    /// The record that was given last.
+    last: Option<Held<Record>>,
     next_entry: usize,
     /// Entries of the leaf whose rows have been asked for: the first ones.
     expected: usize,
@@ -79,6 +84,8 @@ impl<'s> Transaction<'s> {
             is_index,
             bounds,
             leaf: state.leaf_scans.pop().unwrap_or_default(),
+            placeholders_made: 0,
+            last: None,
             next_entry: 0,
             expected: 0,
             has_begun: false,
@@ -118,11 +125,25 @@ impl<'t> Scan<'t, '_> {
 
     fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         (self.next_entry, self.expected) = (0, 0);
+        self.placeholders_made = state.placeholders_made;
         try_access!(state, control => control.scan(self.leaf.read()))
+    }
+
+    /// Reads the leaf again, behind the record that was given last: the transaction has put records into trees since.
+    #[cold]
+    fn read_again(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
+        let Some(last) = self.last else { return self.first_leaf(state) };
+        let key = self.transaction.pin.get(last).key();
+        let from = if self.bounds.is_reversed { ScanFrom::Below(key) } else { ScanFrom::Above(key) };
+        self.tree.scan_leaf(&self.transaction.pin, from, &mut self.leaf);
+        self.enter_leaf(state)
     }
 
     /// The next record of the range.
     fn next_record(&mut self, state: &mut TransactionState) -> Result<Option<Held<Record>>, TransactionError> {
+        if self.placeholders_made != state.placeholders_made {
+            self.read_again(state)?;
+        }
         loop {
             if let Some(record) = self.leaf.entries.get(self.next_entry).copied() {
                 if std::mem::replace(&mut self.has_begun, true) {
@@ -141,6 +162,7 @@ impl<'t> Scan<'t, '_> {
                     self.is_over = true;
                     return Ok(None);
                 }
+                self.last = Some(record);
                 return Ok(Some(record));
             }
             if !self.next_leaf(state)? {

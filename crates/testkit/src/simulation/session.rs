@@ -96,8 +96,11 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
     let operations = world.plan.operations(&mut world.rng.borrow_mut());
     for _ in 0..operations {
         pause().await;
-        if let Attempt::GaveUp = step(world, &transaction, &mut draft)? {
-            return Ok(());
+        match step(world, &transaction, &mut draft) {
+            Ok(Attempt::Goes) => {}
+            Ok(Attempt::GaveUp) => return Ok(()),
+            // What a transaction is told that conflicts with others is void.
+            Err(failure) => return if transaction.abort().is_err() { Ok(()) } else { Err(failure) },
         }
     }
     pause().await;

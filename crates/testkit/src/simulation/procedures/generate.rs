@@ -474,7 +474,7 @@ impl Draft<'_> {
     fn team(&mut self, known: &Known) -> Expression {
         let value = self.int(known, 1);
         // Now and then it is out of range.
-        if self.one_in(20) { value } else { coalesce([value % int(3), int(0)]) }
+        if !self.in_loop && self.one_in(20) { value } else { coalesce([value % int(3), int(0)]) }
     }
 
     fn code(&mut self, known: &Known) -> Expression {
