@@ -255,6 +255,30 @@ pub enum Mutation {
     PartMissing,
     /// The record of a transaction names the parts of the one before.
     PartOfAnother,
+    /// The values of sequences that a call has drawn are not logged with it.
+    ValuesUnlogged,
+    /// The seed of random numbers that a call has drawn is not logged with it.
+    SeedUnlogged,
+    /// A call that is run again reads the clock.
+    ClockReadAgain,
+    /// Random numbers of a call that is run again are others.
+    RandomDiffers,
+    /// The same, and the hash of what it writes is not compared.
+    HashUncompared,
+    /// A call is run again with the first version of its procedure.
+    FirstVersionRun,
+    /// Streams of commands are run again one after the other.
+    StreamsUnmerged,
+    /// Commands that the cut leaves out are run again.
+    DeadRunAgain,
+    /// Commands that a checkpoint covers are run again.
+    CoveredRunAgain,
+    /// A session goes on with a procedure that it has compiled for tables and sequences that are others by now.
+    StaleCodeRun,
+    /// A scan sees what its transaction inserts meanwhile as leaves have it.
+    LeafScannedOnce,
+    /// Ids of procedures that were defined behind the last checkpoint are given again.
+    ProcedureIdReused,
 }
 
 /// Where a simulated thread may be switched away from.

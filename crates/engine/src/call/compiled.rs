@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use foldhash::fast::RandomState;
 
+use super::faults;
 use super::lanes::Lanes;
 use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
@@ -109,12 +110,12 @@ impl Compiled {
                     }
                 }
                 for sequence in sequences {
-                    if !transaction.use_sequence(sequence)? {
+                    if !faults::is_current(transaction.use_sequence(sequence)?) {
                         return Ok(false);
                     }
                 }
                 for table in &code.tables {
-                    if !transaction.use_table(table)? {
+                    if !faults::is_current(transaction.use_table(table)?) {
                         return Ok(false);
                     }
                 }

@@ -8,6 +8,7 @@
 //! from one seed. They are a part of the log's format: a later version gives the same.
 
 use super::failure::Failure;
+use super::faults;
 use crate::catalog::sequence::Sequence;
 use crate::error::Error;
 use crate::failpoint::{Draw, drew};
@@ -89,7 +90,7 @@ impl<'a> Draws<'a> {
                 drew(Draw::Time(time));
                 time
             }
-            Source::Earlier { drawn, .. } => drawn.time.unwrap_or_default(),
+            Source::Earlier { drawn, .. } => faults::time(drawn.time.unwrap_or_default()),
         })
     }
 
@@ -103,7 +104,8 @@ impl<'a> Draws<'a> {
                 }
                 Source::Earlier { drawn, .. } => drawn.seed.unwrap_or_default(),
             };
-            (self.drawn.seed, self.random) = (Some(seed), seed);
+            let is_again = matches!(self.source, Source::Earlier { .. });
+            (self.drawn.seed, self.random) = (Some(seed), faults::random(seed, is_again));
         }
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;

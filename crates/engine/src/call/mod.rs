@@ -9,6 +9,7 @@ mod definitions;
 mod draws;
 mod evaluate;
 mod failure;
+mod faults;
 mod functions;
 mod interleave;
 mod lanes;

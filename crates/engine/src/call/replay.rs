@@ -12,6 +12,7 @@ use bumpalo::Bump;
 
 use super::compiled::{Body, Compiled};
 use super::draws::{Drawn, Source};
+use super::faults;
 use super::memory::Arena;
 use super::opaque::Procedures;
 use super::run::{checked, run};
@@ -96,7 +97,7 @@ impl Replayer {
         {
             return Ok(compiled.clone());
         }
-        let definition = transaction.procedure_version(key)?.ok_or(NotReplayed::Missing)?;
+        let definition = transaction.procedure_version(faults::version(key))?.ok_or(NotReplayed::Missing)?;
         let name = &definition.name;
         let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
             return Err(NotReplayed::Diverged(format!(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::compiled::{Compiled, Workspace};
 use super::draws::{Drawn, Source};
+use super::faults;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
@@ -154,7 +155,7 @@ impl Workspace {
         let Called { compiled, arguments, output, drawn } = called;
         let is_hashed = self.is_hashed(transaction.config());
         let VersionKey { id: procedure, version } = compiled.handle.version();
-        let Drawn { time, seed, sequence_values } = drawn;
+        let Drawn { time, seed, sequence_values } = faults::logged(drawn);
         let sequence_values = Cow::Owned(sequence_values);
         let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };
         let receipt = transaction.commit_command(command, is_hashed)?;

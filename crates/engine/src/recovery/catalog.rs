@@ -61,7 +61,7 @@ impl Catalog {
         let mut participant = workers::register(store)?;
         let pin = participant.pin();
         self.open_all_sequences(&pin)?;
-        self.take_procedure_ids(&pin)
+        faults::take_procedure_ids(|| self.take_procedure_ids(&pin))
     }
 
     fn open_all_sequences(&self, pin: &Pin<'_>) -> Result<(), Error> {

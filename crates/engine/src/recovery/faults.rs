@@ -29,6 +29,36 @@ pub(super) fn is_deferred_after(is_after: bool) -> bool {
     is_after && !has(Mutation::LateUntilIgnored)
 }
 
+/// Takes the ids of procedures that were defined by what was run again ([`Mutation::ProcedureIdReused`]).
+#[inline(always)]
+pub(super) fn take_procedure_ids<E>(take: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    unless(Mutation::ProcedureIdReused, take)
+}
+
+/// Whether a command is covered by the checkpoint ([`Mutation::CoveredRunAgain`]).
+#[inline(always)]
+pub(super) fn is_covered(is_covered: bool) -> bool {
+    is_covered && !has(Mutation::CoveredRunAgain)
+}
+
+/// Whether a command lives ([`Mutation::DeadRunAgain`]).
+#[inline(always)]
+pub(super) fn lives(lives: bool) -> bool {
+    lives || has(Mutation::DeadRunAgain)
+}
+
+/// What the first records of streams are ordered by ([`Mutation::StreamsUnmerged`]).
+#[inline(always)]
+pub(super) fn place(stamp: Stamp) -> Stamp {
+    if has(Mutation::StreamsUnmerged) { Stamp::ZERO } else { stamp }
+}
+
+/// Whether what a command wrote again has another hash than what it had written ([`Mutation::HashUncompared`]).
+#[inline(always)]
+pub(super) fn differs(differs: bool) -> bool {
+    differs && !has(Mutation::HashUncompared)
+}
+
 /// Whether a segment is read to its end ([`Mutation::ChunkEndsSegment`]).
 #[inline(always)]
 pub(super) fn is_exhausted(is_exhausted: bool) -> bool {

@@ -86,6 +86,12 @@ pub(super) fn look_up_unobserved<'a>(
     Ok(Some(((record, content), is_placeholder)))
 }
 
+/// Whether a leaf that a scan has read lacks what was put into trees since ([`Mutation::LeafScannedOnce`]).
+#[inline(always)]
+pub(super) fn is_outdated(is_outdated: bool) -> bool {
+    is_outdated && !has(Mutation::LeafScannedOnce)
+}
+
 /// Whether a tombstone with this stamp may be purged ([`Mutation::EarlyPurge`]).
 #[inline(always)]
 pub(super) fn is_due(stamp: Stamp, stable: Stamp) -> bool {

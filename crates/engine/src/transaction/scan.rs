@@ -141,7 +141,7 @@ impl<'t> Scan<'t, '_> {
 
     /// The next record of the range.
     fn next_record(&mut self, state: &mut TransactionState) -> Result<Option<Held<Record>>, TransactionError> {
-        if self.placeholders_made != state.placeholders_made {
+        if faults::is_outdated(self.placeholders_made != state.placeholders_made) {
             self.read_again(state)?;
         }
         loop {

@@ -86,8 +86,8 @@ impl Options {
             LogProtocol::Poplar => Protocol::Poplar,
             LogProtocol::Gsn => Protocol::Gsn,
         });
-        let is_named = |case: &&Case| self.mutation.contains(&case.name());
-        let mutations: Vec<_> = CASES.iter().filter(is_named).map(|case| case.mutation).collect();
+        let named = |name: &String| CASES.iter().find(|case| case.name() == *name).map(|case| case.mutation);
+        let mutations: Vec<_> = self.mutation.iter().filter_map(named).collect();
         let names = || CASES.iter().map(Case::name).collect::<Vec<_>>().join(", ");
         assert_eq!(mutations.len(), self.mutation.len(), "the mutations are {}", names());
         let checkpoints = self.checkpoints.map(|kind| match kind {

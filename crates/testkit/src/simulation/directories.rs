@@ -301,7 +301,8 @@ impl Simulation<'_> {
     /// Directories that do not belong together.
     fn refuse_mixtures(&self, disk: &SimDisk, dirs: &[PathBuf], copy: &[PathBuf]) -> Result<(), Failure> {
         let stranger = self.moved.place();
-        let other = Config { streams: 1, logged: Logged::Values, ..self.config_of(disk, std::slice::from_ref(&stranger)) };
+        let other =
+            Config { streams: 1, logged: Logged::Values, ..self.config_of(disk, std::slice::from_ref(&stranger)) };
         let protocol = if self.plan.protocol == Protocol::None { Protocol::Serial } else { self.plan.protocol };
         let made = Database::open(other.protocol(protocol)).and_then(|other| other.close());
         made.map_err(|error| Failure::engine("another database", &error))?;

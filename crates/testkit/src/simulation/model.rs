@@ -200,7 +200,9 @@ impl Execution<'_> {
 
     fn apply_to_procedure(&mut self, operation: &Operation) -> Outcome {
         let (slot, after) = match operation {
-            Operation::Declare(_, declared) if !procedures::resolves(self.model, &declared.0) => return Outcome::Invalid,
+            Operation::Declare(_, declared) if !procedures::resolves(self.model, &declared.0) => {
+                return Outcome::Invalid;
+            }
             Operation::Declare(slot, declared) => (*slot, Some(declared.clone())),
             Operation::DropProcedure(slot) if !self.model.procedures.contains_key(slot) => return Outcome::Missing,
             Operation::DropProcedure(slot) => (*slot, None),

@@ -1,6 +1,7 @@
 //! The faults that the simulation must find, and within how many seeds.
 //!
-//! Invariant: every [`Mutation`] that exists is listed here once, or has a directed test; `docs/testing.md` shows the table that
+//! Invariant: every [`Mutation`] that exists is listed here, or has a directed test, and a second time where it is another fault to
+//! a log of commands; `docs/testing.md` shows the table that
 //! [`table`] makes.
 
 use std::sync::OnceLock;
@@ -64,6 +65,16 @@ impl Case {
 
     const fn gsn(self) -> Case {
         self.of(Protocol::Gsn)
+    }
+
+    /// With calls, which are logged as commands.
+    const fn commands(self, protocol: Protocol) -> Case {
+        Case { logged: Some(Logged::Commands), ..self }.of(protocol)
+    }
+
+    /// The same, on several streams.
+    const fn on_streams(self) -> Case {
+        Case { streams: Some(4), ..self.commands(Protocol::Gsn) }
     }
 
     const fn epoch(self) -> Case {
@@ -284,6 +295,58 @@ pub const CASES: &[Case] = &[
     case(Mutation::PartOfAnother, "the parts of the transaction before are named", "a transaction is its own")
         .profile(Profile::Parts)
         .streams(1),
+    // Commands.
+    case(Mutation::StampDrawnLate, "stamps are drawn after the validation", "O1: a command comes after all it read")
+        .commands(Protocol::Serial)
+        .profile(Profile::Calling),
+    case(Mutation::ReadsUnordered, "stamps do not cover anti-dependencies", "O1: and before what overwrites it")
+        .on_streams()
+        .profile(Profile::Calling),
+    case(Mutation::UsersUnordered, "a definition is stamped without regard to its users", "O1: DDL and procedures")
+        .on_streams()
+        .profile(Profile::Calling),
+    case(Mutation::AbortedLogged, "a call that did not validate is logged", "only what commits is run again")
+        .commands(Protocol::Serial)
+        .profile(Profile::Calling),
+    case(Mutation::ValuesUnlogged, "values of sequences are not logged", "O3: what a call drew is a part of it")
+        .commands(Protocol::Serial)
+        .profile(Profile::Calling)
+        .refused(),
+    case(Mutation::SeedUnlogged, "the seed of random numbers is not logged", "O3: what a call drew is a part of it")
+        .commands(Protocol::Serial)
+        .refused(),
+    case(Mutation::ClockReadAgain, "a call that is run again reads the clock", "O3: a call has one time")
+        .commands(Protocol::Serial)
+        .refused(),
+    case(Mutation::RandomDiffers, "a call that is run again draws other random numbers", "O3: hashes are compared")
+        .commands(Protocol::Serial)
+        .refused(),
+    case(Mutation::HashUncompared, "the same, and hashes are not compared", "O3").commands(Protocol::Serial),
+    case(Mutation::FirstVersionRun, "the first version of a procedure is run again", "O3: a call has a version")
+        .commands(Protocol::Serial)
+        .profile(Profile::Calling)
+        .refused(),
+    case(Mutation::StreamsUnmerged, "streams are run again one after the other", "O2").on_streams().refused(),
+    case(Mutation::DeadRunAgain, "what the cut leaves out is run again", "O2: the dead stay dead").on_streams(),
+    case(Mutation::CoveredRunAgain, "what a checkpoint holds is run again", "O2: once")
+        .commands(Protocol::Serial)
+        .epoch()
+        .refused(),
+    case(Mutation::StaleCodeRun, "compiled code is used after its tables are gone", "O3: a command can be compiled")
+        .commands(Protocol::Serial),
+    case(
+        Mutation::LeafScannedOnce,
+        "a loop sees what it inserts as leaves have it",
+        "O3: the form of trees is nothing",
+    )
+    .commands(Protocol::Serial),
+    case(
+        Mutation::ProcedureIdReused,
+        "ids of procedures in the log are given again",
+        "an id is one procedure's for ever",
+    )
+    .commands(Protocol::Serial)
+    .profile(Profile::Calling),
     // Backups and restores.
     case(Mutation::BackupUnsynced, "files of a backup are not synced", "a backup is durable").backup(),
     case(Mutation::BackupDirectoriesUnsynced, "directories of a backup are not synced", "a backup is durable").backup(),
@@ -335,9 +398,10 @@ impl Case {
             Some(streams) => format!(" with {streams} streams"),
         };
         let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
+        let logged = self.logged.map_or("", |_| " with commands");
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
-            Some(caught) => (format!("{}{profile}{streams}{kind}", caught.seeds), shortened(&caught.verdict)),
+            Some(caught) => (format!("{}{profile}{streams}{logged}{kind}", caught.seeds), shortened(&caught.verdict)),
             None => (format!("not in {SEEDS_MAX}"), String::new()),
         };
         let row = format!("| `{}`: {} | {} | {seeds} | {verdict} |\n", self.name(), self.what, self.invariant);

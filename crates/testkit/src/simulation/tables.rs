@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, Bound};
 use std::sync::Arc;
 
-use osier::table::{ColumnId, Datum, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::failpoint::Draw;
+use osier::table::{ColumnId, Datum, KeyRange, Row as EngineRow, Schema, SchemaBuilder, Type, Value};
 use osier::{Database, Error, Savepoint, Table, Transaction};
 
 use super::model::{Model, TableModel};
@@ -20,7 +20,8 @@ use super::sequences::{self, Numbers};
 use crate::fiber;
 
 /// Text keys in ascending order of their bytes, with what an escaping codec could get wrong.
-pub(super) const NAMES: [&str; 8] = ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
+pub(super) const NAMES: [&str; 8] =
+    ["", "\0", "\0\u{1}", "a", "a\0", "a\0b", "ab", "z is a text that no inline key buffer holds"];
 
 /// What each row has at its end: enough that what changes in a row is logged, and not the row.
 pub(super) const CONSTANT: &str = "what no transaction changes, neither by what it reads nor by what it replaces";

@@ -18,7 +18,7 @@ use super::faults;
 use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Index, ListedFile};
 use super::listed::Listed;
-use crate::config::{Config, Create};
+use crate::config::{CheckpointKind, Config, Create, Protocol};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
 use crate::directory::{self, Claim, DirectoryError};
@@ -139,7 +139,11 @@ fn fill(
     }
     claim.store(&manifest)?;
     let (protocol, streams) = (manifest.current.protocol, manifest.current.streams.len().max(1) as u32);
-    let config = Config { create: Create::Never, protocol, streams, ..config };
+    let logged = manifest.current.logged;
+    // What is asked for of the log and of checkpoints may not go with the protocol of the backup.
+    let is_fuzzy = protocol == Protocol::Poplar && config.checkpoint_kind == CheckpointKind::Fuzzy;
+    let checkpoint_kind = if is_fuzzy { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
+    let config = Config { create: Create::Never, protocol, streams, logged, checkpoint_kind, ..config };
     config.check()?;
     let db = Database::open_claimed(config, Some((claim, Some(manifest))))?;
     let recovery = db.recovery().cloned().unwrap_or_default();

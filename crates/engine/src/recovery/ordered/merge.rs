@@ -76,7 +76,7 @@ impl<'v> Merge<'v> {
         // What follows in the stream is found before its present record is given: the buffer has the bytes of both, or the record
         // is the last one in it.
         if let Some(next) = cursor.first() {
-            self.firsts.push(Reverse((next.stamp, stream)));
+            self.firsts.push(Reverse((faults::place(next.stamp), stream)));
             return self.cursors[stream].record(&self.scan).map(Some);
         }
         self.refill(stream)?;
@@ -113,7 +113,7 @@ impl<'v> Merge<'v> {
     fn refill(&mut self, stream: usize) -> Result<(), RecoveryError> {
         let cursor = &mut self.cursors[stream];
         cursor.fill(&self.scan, &self.verdicts[cursor.generation])?;
-        self.firsts.extend(cursor.first().map(|first| Reverse((first.stamp, stream))));
+        self.firsts.extend(cursor.first().map(|first| Reverse((faults::place(first.stamp), stream))));
         Ok(())
     }
 }
@@ -256,9 +256,9 @@ impl Cursor {
         };
         let counts = |record: &RecordReader<'_, R::Dependency>| {
             let order = record.header();
-            !scan.base.covers(order.stamp, order.epoch)
+            !faults::is_covered(scan.base.covers(order.stamp, order.epoch))
                 && !faults::is_after(order.epoch > generation.until)
-                && R::lives(order.stamp, &order.raw_dep, &cut)
+                && faults::lives(R::lives(order.stamp, &order.raw_dep, &cut))
         };
         let header = batch.header;
         let torn = lock(&stream.torn).as_ref().filter(|torn| torn.batch == header.offset).map(|torn| torn.record_bytes);

@@ -29,6 +29,7 @@ pub(crate) use replayer::{CommandError, CommandReplayer};
 use super::RecoveryPhase;
 use super::base::Base;
 use super::cut::Verdict;
+use super::faults;
 use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::parts;
@@ -249,7 +250,7 @@ fn run_command(
     }
     if let Some(hash) = hash {
         let found = transaction.write_hash();
-        if found != hash {
+        if faults::differs(found != hash) {
             return Err(diverged(format!("it wrote rows of hash {found:08x}, and had written {hash:08x}")).into());
         }
     }

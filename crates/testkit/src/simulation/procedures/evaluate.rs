@@ -281,10 +281,14 @@ fn of_values(function: Function, values: Vec<Datum>) -> Evaluated {
     Ok(match (function, &values[..]) {
         (Function::Greatest, _) => best(Ordering::is_gt),
         (Function::Least, _) => best(Ordering::is_lt),
-        (Function::NullIf, [a, b]) => if a == b { Datum::Null } else { a.clone() },
-        (Function::Abs, [Datum::Int(value)]) => {
-            Datum::Int(value.checked_abs().ok_or_else(|| Raised::new("22003"))?)
+        (Function::NullIf, [a, b]) => {
+            if a == b {
+                Datum::Null
+            } else {
+                a.clone()
+            }
         }
+        (Function::Abs, [Datum::Int(value)]) => Datum::Int(value.checked_abs().ok_or_else(|| Raised::new("22003"))?),
         (Function::Sign, [Datum::Int(value)]) => Datum::Int(value.signum()),
         (Function::Length, [Datum::Text(text)]) => Datum::Int(text.chars().count() as i64),
         (Function::Length, [Datum::Bytes(bytes)]) => Datum::Int(bytes.len() as i64),

@@ -10,7 +10,8 @@
 
 use fastrand::Rng;
 use osier::procedure::builder::{
-    array, bytes, case_when, coalesce, column, exists, function, int, next_value, not, now, null, random, text, uuid, var,
+    array, bytes, case_when, coalesce, column, exists, function, int, next_value, not, now, null, random, text, uuid,
+    var,
 };
 use osier::procedure::expression::{Expression, Function};
 use osier::procedure::program::{
@@ -306,11 +307,8 @@ impl Draft<'_> {
             }
             4 => {
                 let counter = self.name("w");
-                let zero = StatementKind::Let {
-                    variable: counter.clone(),
-                    ty: Some(Type::Int64.into()),
-                    value: Some(int(0)),
-                };
+                let zero =
+                    StatementKind::Let { variable: counter.clone(), ty: Some(Type::Int64.into()), value: Some(int(0)) };
                 let condition = var(&counter).lt(int(self.rng.i64(1..4))).and(self.condition(known, 2));
                 let count = StatementKind::Set { variable: counter.clone(), value: var(&counter) + int(1) };
                 let mut inner = known.clone();
@@ -455,7 +453,10 @@ impl Draft<'_> {
             Some((row, _)) if self.rng.bool() => match table {
                 Table::Indexed => vec![
                     coalesce([column(row, "branch"), int(0)]),
-                    coalesce([column(row, "name"), text(NAMES[self.rng.usize(0..NAMES.len().min(self.of.keys.into()))])]),
+                    coalesce([
+                        column(row, "name"),
+                        text(NAMES[self.rng.usize(0..NAMES.len().min(self.of.keys.into()))]),
+                    ]),
                 ],
                 _ => vec![coalesce([column(row, "id"), int(0)])],
             },
@@ -649,7 +650,8 @@ impl Draft<'_> {
             0 => int(self.rng.i64(-3..9)),
             1..4 => match self.one_of(&known.rows).cloned() {
                 Some((row, table)) => {
-                    let columns = ["counter", "counter", "code", "team", if table == Table::Indexed { "branch" } else { "id" }];
+                    let columns =
+                        ["counter", "counter", "code", "team", if table == Table::Indexed { "branch" } else { "id" }];
                     column(row, columns[self.rng.usize(0..columns.len())])
                 }
                 None => var("k"),
@@ -675,7 +677,10 @@ impl Draft<'_> {
         match self.rng.u8(0..5) {
             0 => self.text(known, depth).concatenate(self.int(known, depth)),
             1 => function(Function::Upper, [self.text(known, depth)]),
-            2 => function(Function::Substring, [self.text(known, depth), int(self.rng.i64(1..4)), int(self.rng.i64(0..30))]),
+            2 => function(
+                Function::Substring,
+                [self.text(known, depth), int(self.rng.i64(1..4)), int(self.rng.i64(0..30))],
+            ),
             3 => case_when(self.condition(known, depth), self.text(known, depth)).end(),
             _ => self.text(known, depth),
         }

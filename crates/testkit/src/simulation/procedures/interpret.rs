@@ -213,7 +213,11 @@ impl Interpreter<'_, '_> {
                 }
                 let columns: Vec<_> = columns
                     .into_iter()
-                    .map(|column| if let Datum::Array(elements) = column { Ok(elements) } else { Err(Raised::new("22004")) })
+                    .map(
+                        |column| {
+                            if let Datum::Array(elements) = column { Ok(elements) } else { Err(Raised::new("22004")) }
+                        },
+                    )
                     .collect::<Result<_, _>>()?;
                 if columns.iter().any(|column| column.len() != columns[0].len()) {
                     return Err(Raised::new("2202E"));
@@ -395,11 +399,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Evaluates a row; `None` where it is a marker, which the model has elsewhere.
-    fn row(
-        &mut self,
-        name: &str,
-        values: &[(String, Expression)],
-    ) -> Result<Option<(TableName, Key, Row)>, Raised> {
+    fn row(&mut self, name: &str, values: &[(String, Expression)]) -> Result<Option<(TableName, Key, Row)>, Raised> {
         let values = values.iter().map(|(column, value)| Ok((column, self.value(value)?)));
         let values = values.collect::<Result<Vec<_>, Raised>>()?;
         let Some(of) = table(name) else { return Ok(None) };
@@ -421,7 +421,8 @@ impl Interpreter<'_, '_> {
                 _ => return Err(Raised::new("22004")),
             },
         };
-        let mut values = |list: &[Expression]| list.iter().map(|value| self.value(value)).collect::<Result<Vec<_>, _>>();
+        let mut values =
+            |list: &[Expression]| list.iter().map(|value| self.value(value)).collect::<Result<Vec<_>, _>>();
         let prefix = values(&range.prefix)?;
         let mut bound = |bound: &Option<osier::procedure::program::Bound>| {
             bound.as_ref().map(|bound| Ok((values(&bound.values)?, bound.is_included))).transpose()

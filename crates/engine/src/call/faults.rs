@@ -1,0 +1,43 @@
+//! Where the simulation makes calls wrong. What ships gets back what it gave, and does what it meant to.
+
+use super::draws::Drawn;
+use crate::catalog::procedure::VersionKey;
+use crate::failpoint::{Mutation, has};
+use crate::ids::ProcedureVersion;
+
+/// What is logged of what a call drew ([`Mutation::ValuesUnlogged`], [`Mutation::SeedUnlogged`]).
+#[inline(always)]
+pub(super) fn logged(drawn: Drawn) -> Drawn {
+    if has(Mutation::ValuesUnlogged) {
+        return Drawn { sequence_values: Vec::new(), ..drawn };
+    }
+    if has(Mutation::SeedUnlogged) {
+        return Drawn { seed: None, ..drawn };
+    }
+    drawn
+}
+
+/// The time of a call that is run again ([`Mutation::ClockReadAgain`]).
+#[inline(always)]
+pub(super) fn time(logged: i64) -> i64 {
+    if has(Mutation::ClockReadAgain) { logged + 1 } else { logged }
+}
+
+/// Where the random numbers of a call begin that is run again ([`Mutation::RandomDiffers`], [`Mutation::HashUncompared`]).
+#[inline(always)]
+pub(super) fn random(seed: u64, is_again: bool) -> u64 {
+    let differs = is_again && (has(Mutation::RandomDiffers) || has(Mutation::HashUncompared));
+    if differs { !seed } else { seed }
+}
+
+/// The version that is run again ([`Mutation::FirstVersionRun`]).
+#[inline(always)]
+pub(super) fn version(of: VersionKey) -> VersionKey {
+    if has(Mutation::FirstVersionRun) { VersionKey { version: ProcedureVersion(1), ..of } } else { of }
+}
+
+/// Whether a table or a sequence that a procedure was compiled for is what its name means ([`Mutation::StaleCodeRun`]).
+#[inline(always)]
+pub(super) fn is_current(is_current: bool) -> bool {
+    is_current || has(Mutation::StaleCodeRun)
+}

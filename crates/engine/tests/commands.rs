@@ -1,0 +1,160 @@
+//! Logs of commands that once brought back something else, or nothing at all: faults that the crash simulation has found.
+
+use osier::config::{CheckpointKind, Logged};
+use osier::procedure::program::Program;
+use osier::table::{KeyRange, Schema, Type};
+use osier::{Config, Database, Error, Protocol, Table, Transaction, restore};
+
+mod support;
+
+fn home(test: &str) -> std::path::PathBuf {
+    support::directory("commands", test)
+}
+
+fn commands(home: &std::path::Path) -> Config {
+    support::config(home, Protocol::Gsn, 2).logged(Logged::Commands).command_hash_interval(1)
+}
+
+fn table(db: &Database, name: &str) -> Table {
+    let schema = Schema::builder(name).column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
+    db.create_table(schema.build().expect("a schema")).expect("a table")
+}
+
+fn replace(db: &Database, text: &str) {
+    let program = Program::parse(text).expect("a program");
+    db.run(|tx: &Transaction<'_>| tx.replace_procedure(&program)).expect("replaced").1.wait().expect("durable");
+}
+
+fn call(db: &Database, name: &str, argument: i64) -> Result<(), Error> {
+    let mut session = db.session().expect("a session");
+    session.call(name, &[argument.into()])?.1.wait().expect("durable");
+    Ok(())
+}
+
+fn rows(db: &Database, name: &str) -> Vec<(i64, i64)> {
+    let scanned = db.run(|tx: &Transaction<'_>| {
+        let table = tx.table(name)?;
+        let (id, n) = (table.column("id")?, table.column("n")?);
+        let rows = tx.scan(&table, KeyRange::all())?;
+        rows.map(|row| row.map(|row| (row.int(id), row.int(n)))).collect::<Result<Vec<_>, Error>>()
+    });
+    scanned.expect("rows").0
+}
+
+/// Ids of procedures that were only in the log were given again after a recovery that ran commands: a new procedure took the
+/// place of the definition of another one, under its name.
+#[test]
+fn a_new_procedure_leaves_those_of_the_log_as_they_are() {
+    let home = home("ids");
+    {
+        let db = Database::open(commands(&home)).expect("a database");
+        table(&db, "t");
+        replace(&db, "procedure first(k bigint) { upsert into t (id, n) values (k, 1); }");
+        call(&db, "first", 1).expect("a call");
+        db.close().expect("closed");
+    }
+    let db = Database::open(commands(&home)).expect("recovered");
+    replace(&db, "procedure second(k bigint) { upsert into t (id, n) values (k, 2); }");
+    call(&db, "first", 2).expect("a call");
+    call(&db, "second", 3).expect("a call");
+    assert_eq!(rows(&db, "t"), [(1, 1), (2, 1), (3, 2)]);
+}
+
+/// A loop over rows saw those that its body inserted or not, as leaves had it: run again upon a tree of another form, it did
+/// something else.
+#[test]
+fn a_loop_sees_the_rows_that_it_inserts() {
+    let home = home("loop");
+    let expected = {
+        let db = Database::open(commands(&home)).expect("a database");
+        table(&db, "t");
+        let step = "
+            procedure fill(last bigint) {
+                upsert into t (id, n) values (0, 0);
+                for r in t {
+                    if r.id < last {
+                        upsert into t (id, n) values (r.id + 1, r.n + 2);
+                    }
+                }
+            }";
+        replace(&db, step);
+        let back = "
+            procedure back(last bigint) {
+                for r in t descending {
+                    if r.id > last {
+                        upsert into t (id, n) values (r.id - 1, r.n + 1);
+                    }
+                }
+            }";
+        replace(&db, back);
+        call(&db, "fill", 500).expect("a call");
+        let filled: Vec<_> = (0..=500).map(|id| (id, 2 * id)).collect();
+        assert_eq!(rows(&db, "t"), filled);
+        call(&db, "back", -100).expect("a call");
+        let expected = rows(&db, "t");
+        assert_eq!((expected.len(), expected[0]), (601, (-100, 1600)));
+        db.close().expect("closed");
+        expected
+    };
+    assert_eq!(rows(&Database::open(commands(&home)).expect("recovered"), "t"), expected);
+}
+
+/// A session that had compiled a procedure went on calling it when a table was gone that its calls did not come to. In the log
+/// was then a command that no recovery could compile.
+#[test]
+fn a_procedure_makes_sense_or_not_for_all_sessions() {
+    let home = home("stale");
+    {
+        let db = Database::open(commands(&home)).expect("a database");
+        let (_, gone) = (table(&db, "t"), table(&db, "gone"));
+        db.create_sequence(&osier::SequenceOptions::new("numbers")).expect("a sequence");
+        let rare = "
+            procedure rare(k bigint) {
+                upsert into t (id, n) values (k, 1);
+                if k > 100 { upsert into gone (id, n) values (k, 1); }
+                if k > 200 { upsert into t (id, n) values (k, nextval('numbers')); }
+            }";
+        replace(&db, rare);
+        let mut session = db.session().expect("a session");
+        session.call("rare", &[1_i64.into()]).expect("a call");
+        db.run(|tx: &Transaction<'_>| tx.drop_table(&gone)).expect("dropped");
+        let refused = session.call("rare", &[2_i64.into()]).expect_err("a table is gone");
+        assert_eq!(refused.sqlstate(), "42P13", "{refused}");
+        table(&db, "gone");
+        session.call("rare", &[3_i64.into()]).expect("a call");
+        db.run(|tx: &Transaction<'_>| tx.drop_sequence(&tx.sequence("numbers")?)).expect("dropped");
+        let refused = session.call("rare", &[4_i64.into()]).expect_err("a sequence is gone");
+        assert_eq!(refused.sqlstate(), "42P13", "{refused}");
+        drop(session);
+        db.close().expect("closed");
+    }
+    assert_eq!(rows(&Database::open(commands(&home)).expect("recovered"), "t"), [(1, 1), (3, 1)]);
+}
+
+/// A backup was restored under its own protocol, and under a payload and checkpoints that go with another one: refused, after
+/// everything was copied.
+#[test]
+fn a_backup_is_restored_whatever_is_logged_afterwards() {
+    let (home, backup) = (home("backup"), support::directory("commands", "backup-target"));
+    {
+        let db = Database::open(support::config(&home, Protocol::Poplar, 2)).expect("a database");
+        table(&db, "t");
+        replace(&db, "procedure put(k bigint) { upsert into t (id, n) values (k, 1); }");
+        call(&db, "put", 1).expect("a call");
+        db.backup(&backup, true).expect("a backup");
+        db.close().expect("closed");
+    }
+    let restored = support::directory("commands", "backup-restored");
+    restore(commands(&restored), &backup).expect("restored");
+    let db = Database::open(commands(&restored)).expect("opened");
+    call(&db, "put", 2).expect("a call");
+    assert_eq!(rows(&db, "t"), [(1, 1), (2, 1)]);
+    let second = support::directory("commands", "backup-of-commands");
+    db.backup(&second, true).expect("a backup");
+    db.close().expect("closed");
+    let fuzzy = support::directory("commands", "backup-restored-again");
+    let mut config = support::config(&fuzzy, Protocol::Poplar, 2);
+    config.checkpoint_kind = CheckpointKind::Fuzzy;
+    restore(config.clone(), &second).expect("restored");
+    assert_eq!(rows(&Database::open(config).expect("opened"), "t"), [(1, 1), (2, 1)]);
+}
