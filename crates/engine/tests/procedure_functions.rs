@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use osier::call::{OpaqueCall, OpaqueProcedure, Procedures};
 use osier::config::Logged;
+use osier::ids::Epoch;
 use osier::table::{Datum, Schema, Type, Value};
-use osier::{Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions};
+use osier::{Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions, Until};
 
 mod support;
 
@@ -146,9 +147,25 @@ fn a_function_that_breaks_the_contract_is_named() {
         Procedures::new().register(function("add", 1, move |call| add(call, outside.fetch_add(1, Ordering::Relaxed))))
     };
     let db = opened(commands(&home), procedures());
+    let sound = |tx: &osier::Transaction<'_>| tx.insert(&tx.table("items")?, &[Value::Int(100), Value::Int(7)]);
+    db.run(sound).expect("a row").1.wait().expect("durable");
+    std::thread::sleep(std::time::Duration::from_millis(50));
     db.session().expect("a session").call("add", &[]).expect("a call").1.wait().expect("durable");
     db.close().expect("closed");
     let error = Database::open_with(commands(&home), procedures()).map(drop).expect_err("it wrote another price");
     let told = error.to_string();
-    assert!(matches!(error, Error::Recovery(RecoveryError::Diverged { .. })) && told.contains("hash"), "{told}");
+    let Error::Recovery(RecoveryError::Diverged { epoch, .. }) = error else { panic!("{told}") };
+    assert!(
+        told.contains("`add`") && told.contains("hash") && told.contains(&format!("--until {}", epoch.0 - 1)),
+        "{told}"
+    );
+    Database::open_with(commands(&home), procedures()).map(drop).expect_err("it stays so");
+
+    // Whoever asks for it goes on from before; what came later is gone, and that stays so.
+    let back = commands(&home).until(Until::Epoch(Epoch(epoch.0 - 1)));
+    let db = Database::open_with(back, procedures()).expect("it goes back");
+    assert_eq!(prices(&db), [7]);
+    db.close().expect("closed");
+    let db = Database::open_with(commands(&home), procedures()).expect("it opens");
+    assert_eq!(prices(&db), [7]);
 }

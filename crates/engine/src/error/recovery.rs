@@ -7,7 +7,7 @@ use crate::config::Until;
 use crate::directory::DirectoryError;
 use crate::directory::manifest::ManifestError;
 use crate::error::CheckpointError;
-use crate::ids::{Generation, LogOffset, ProcedureId, ProcedureVersion, Stamp, StreamId};
+use crate::ids::{Epoch, Generation, LogOffset, ProcedureId, ProcedureVersion, Stamp, StreamId};
 use crate::io::error::{cause, io_cure, io_sqlstate};
 use crate::log::format::newest;
 use crate::log::format::segment::SegmentError;
@@ -164,15 +164,21 @@ pub enum RecoveryError {
     },
     /// A command was run again and did something else than before.
     #[error(
-        "transaction {stamp} cannot be run again as it was: procedure {procedure} version {version} ({arguments}): {what}; \
-         restore a backup, or make a new database of what is left with osier salvage; if the procedure looks at nothing but its \
-         arguments and tables, this is a defect, please report it"
+        "transaction {stamp} cannot be run again as it was: procedure {procedure}{} version {version} ({arguments}): {what}; \
+         restore a backup, or give up its epoch and all later ones with osier recover --until {}; if the procedure looks at \
+         nothing but its arguments and tables, this is a defect, please report it",
+        quoted(name),
+        epoch.0.saturating_sub(1)
     )]
     Diverged {
         /// Of the transaction.
         stamp: Stamp,
+        /// Of the transaction, too. The database can be taken back to the end of the epoch before.
+        epoch: Epoch,
         /// What it ran.
         procedure: ProcedureId,
+        /// The name of that, where the catalog knows it.
+        name: Option<String>,
         /// Which definition of that.
         version: ProcedureVersion,
         /// Its arguments, the long ones shortened.
@@ -182,14 +188,17 @@ pub enum RecoveryError {
     },
     /// There is no such procedure.
     #[error(
-        "transaction {stamp} cannot be run again: there is no procedure {procedure} with version {version}, and {commands} \
-         transactions of the log ran it; open the database with a program that has it"
+        "transaction {stamp} cannot be run again: there is no procedure {procedure}{} with version {version}, and {commands} \
+         transactions of the log ran it; open the database with a program that has it",
+        quoted(name)
     )]
     MissingProcedure {
         /// Of the first transaction that ran it.
         stamp: Stamp,
         /// The procedure.
         procedure: ProcedureId,
+        /// Its name, where the catalog knows it.
+        name: Option<String>,
         /// The definition that is asked for.
         version: ProcedureVersion,
         /// How many transactions that are yet to be run again ran that definition, this one included.
@@ -245,6 +254,11 @@ impl RecoveryError {
             _ => "XX001",
         }
     }
+}
+
+/// A name for a message, after an id.
+fn quoted(name: &Option<String>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!(" `{name}`"))
 }
 
 fn known(promised: &Option<LogOffset>) -> String {

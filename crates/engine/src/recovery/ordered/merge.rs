@@ -15,7 +15,7 @@ use std::sync::Arc;
 use osier_memory::sync::lock;
 
 use crate::error::RecoveryError;
-use crate::ids::{LogOffset, ProcedureId, ProcedureVersion, Stamp};
+use crate::ids::{Epoch, LogOffset, ProcedureId, ProcedureVersion, Stamp};
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::payload::PayloadReader;
 use crate::log::format::record::{self, Entry, RecordReader};
@@ -33,6 +33,7 @@ pub(super) struct LiveRecord<'m> {
     pub(super) segment: SegmentId,
     pub(super) offset: LogOffset,
     pub(super) stamp: Stamp,
+    pub(super) epoch: Epoch,
     /// The number in its header.
     pub(super) writes: u32,
     pub(super) payload: PayloadReader<'m>,
@@ -179,6 +180,7 @@ impl Cursor {
                 Ok(Entry::Record(record)) => Ok(LiveRecord {
                     segment,
                     offset: found.offset,
+                    epoch: record.header().epoch,
                     stamp: found.stamp,
                     writes: record.header().write_count,
                     payload: record.payload(),

@@ -35,10 +35,11 @@ use super::log_scan::LogScan;
 use super::parts;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
+use crate::catalog::procedure::VersionKey;
 use crate::config::{CheckpointKind, Config, Logged, Protocol};
 use crate::directory::manifest;
 use crate::error::{Error, RecoveryError};
-use crate::ids::{ProcedureId, ProcedureVersion, Stamp};
+use crate::ids::{Epoch, ProcedureId, ProcedureVersion, Stamp};
 use crate::log::CommitLog;
 use crate::log::format::parts_reader::RecordInParts;
 use crate::log::format::payload::PayloadReader;
@@ -118,9 +119,9 @@ pub(super) fn replay(
         match again {
             Ok(()) => {}
             Err(Refusal::Recovery(error)) => return Err(error.into()),
-            Err(Refusal::Missing { stamp, procedure, version }) => {
+            Err(Refusal::Missing { stamp, procedure, name, version }) => {
                 let commands = 1 + merge.count_commands(procedure, version)?;
-                return Err(RecoveryError::MissingProcedure { stamp, procedure, version, commands }.into());
+                return Err(RecoveryError::MissingProcedure { stamp, procedure, name, version, commands }.into());
             }
         }
         if replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
@@ -162,6 +163,7 @@ enum Refusal {
     Missing {
         stamp: Stamp,
         procedure: ProcedureId,
+        name: Option<String>,
         version: ProcedureVersion,
     },
 }
@@ -183,7 +185,9 @@ fn run(
     let transaction = session.begin();
     let unfit = |error: Error| RecoveryError::Unfit { stamp, what: error.to_string() };
     match &record.payload {
-        PayloadReader::Command(command) => return run_command(transaction, stamp, &command.command(), replayer),
+        PayloadReader::Command(command) => {
+            return run_command(transaction, (stamp, record.epoch), &command.command(), replayer);
+        }
         PayloadReader::Values(logged) => {
             let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| {
                 logged.clone().for_each(each);
@@ -227,34 +231,42 @@ fn put_values(
 /// Runs a command again, compares what it wrote, and commits it.
 fn run_command(
     transaction: Transaction<'_>,
-    stamp: Stamp,
+    (stamp, epoch): (Stamp, Epoch),
     command: &Command<'_>,
     replayer: &mut dyn CommandReplayer,
 ) -> Result<(), Refusal> {
     let Command { procedure, version, hash, .. } = *command;
-    let diverged = |what| {
-        let arguments = shortened(Listed(&command.arguments).to_string());
-        RecoveryError::Diverged { stamp, procedure, version, arguments, what }
+    let name_in = |transaction: &Transaction<'_>| {
+        let definition = transaction.procedure_version(VersionKey { id: procedure, version });
+        definition.ok().flatten().map(|of| of.name)
     };
+    let diverged = |name, what| {
+        let arguments = shortened(Listed(&command.arguments).to_string());
+        Refusal::from(RecoveryError::Diverged { stamp, epoch, procedure, name, version, arguments, what })
+    };
+    let refused = |what: &str| Err(diverged(name_in(&transaction), what.to_owned()));
     match replayer.replay(&transaction, command) {
         Ok(()) => {}
-        Err(CommandError::Missing) => return Err(Refusal::Missing { stamp, procedure, version }),
-        Err(CommandError::Diverged(what)) => return Err(diverged(what).into()),
-        Err(CommandError::Failed(error)) => return Err(diverged(format!("it failed: {error}")).into()),
+        Err(CommandError::Missing) => {
+            let name = name_in(&transaction);
+            return Err(Refusal::Missing { stamp, procedure, name, version });
+        }
+        Err(CommandError::Diverged(what)) => return refused(&what),
+        Err(CommandError::Failed(error)) => return refused(&format!("it failed: {error}")),
     }
     if transaction.has_defined() {
-        return Err(diverged("it changed definitions, which no command does".to_owned()).into());
+        return refused("it changed definitions, which no command does");
     }
     if !transaction.has_written() {
-        return Err(diverged("it wrote nothing, and had written something".to_owned()).into());
+        return refused("it wrote nothing, and had written something");
     }
     if let Some(hash) = hash {
         let found = transaction.write_hash();
         if faults::differs(found != hash) {
-            return Err(diverged(format!("it wrote rows of hash {found:08x}, and had written {hash:08x}")).into());
+            return refused(&format!("it wrote rows of hash {found:08x}, and had written {hash:08x}"));
         }
     }
-    transaction.commit().map_err(|error| diverged(error.to_string()))?;
+    transaction.commit().map_err(|error| diverged(None, error.to_string()))?;
     Ok(())
 }
 
