@@ -182,7 +182,8 @@ settings! {
         choice("optimistic" => ConcurrencyControlKind::Optimistic), default (ConcurrencyControlKind::Optimistic);
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a
-    /// recovery. Commands need protocol `serial` and checkpoints of kind `epoch`; what no procedure ran is logged as values.
+    /// recovery. Commands need protocol `serial` or `gsn` and checkpoints of kind `epoch`; what no procedure ran is logged as
+    /// values.
     logged: Logged, "logged", choice("values" => Logged::Values, "commands" => Logged::Commands), default (Logged::Values);
 
     /// Sets how many log streams work in parallel. The number may change from one open to the next; protocol `serial` takes 1.
