@@ -1,6 +1,6 @@
 //! What a database holds before a run: loaded once, used by any number of runs.
 //!
-//! The table `osier_bench` notes what was loaded and how many processes have used it. Each use gets an *incarnation*, a
+//! The table `bench_notes` notes what was loaded and how many processes have used it. Each use gets an *incarnation*, a
 //! number of its own from 1, made durable before the first transaction: identities made from it are never used twice,
 //! whatever a crash has undone.
 
@@ -23,7 +23,7 @@ use crate::tpcc::Tpcc;
 use crate::voter::Voter;
 use crate::ycsb::{self, YcsbConfig};
 
-const TABLE: &str = "osier_bench";
+const TABLE: &str = "bench_notes";
 const CONTENTS: &str = "contents";
 const INCARNATION: &str = "incarnation";
 

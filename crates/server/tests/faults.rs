@@ -72,7 +72,7 @@ fn content(home: &Path) -> Result<Vec<Rows>, Error> {
     let db = Database::open(config.streams(2))?;
     let mut session = db.session()?;
     let mut tables = Vec::new();
-    for name in ["usertable", "osier_bench"] {
+    for name in ["usertable", "bench_notes"] {
         let table = db.table(name)?;
         let rows = session.run(|tx| {
             let rows = tx.scan(&table, KeyRange::all())?.map(|row| {

@@ -275,6 +275,16 @@ pub(super) fn constant(value: &ConstantValue) -> Value<'_> {
 
 #[inline]
 fn compare(comparison: Comparison, a: Value<'_>, b: Value<'_>) -> Value<'static> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        return Value::Bool(match comparison {
+            Comparison::Equal | Comparison::NotDistinct => a == b,
+            Comparison::NotEqual | Comparison::Distinct => a != b,
+            Comparison::Less => a < b,
+            Comparison::LessOrEqual => a <= b,
+            Comparison::Greater => a > b,
+            Comparison::GreaterOrEqual => a >= b,
+        });
+    }
     let holds = match (comparison, a.is_null() || b.is_null()) {
         (Comparison::NotDistinct, _) => a == b,
         (Comparison::Distinct, _) => a != b,

@@ -20,7 +20,7 @@ use crate::table::{ColumnId, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
 
 /// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
-const ROUNDS_MAX: usize = 64;
+const ROUNDS_MAX: usize = 256;
 
 /// A `try` statement that is being executed.
 struct Try<'a> {
