@@ -233,8 +233,8 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`TransactionError::SequenceExhausted`], [`TransactionError::UnknownSequence`] where it was dropped,
-    /// [`TransactionError::ReadOnlySequence`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function that is a procedure, which
-    /// draws by its call.
+    /// [`TransactionError::ReadOnlySequence`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a
+    /// function that is a procedure, which draws by its call.
     pub fn next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
         self.refuse_in_function("`Transaction::next_value`", "draw by `OpaqueCall::next_value`, which the log notes")?;
         self.take_next_value(sequence)
