@@ -46,7 +46,9 @@ pub struct ListArgs {
     pub output: OutputArgs,
 }
 
+// Its option `--version` is that of the procedure.
 #[derive(Debug, Args)]
+#[command(disable_version_flag = true)]
 pub struct PrintArgs {
     /// The procedure
     pub name: String,
