@@ -82,8 +82,8 @@ fn mistakes_are_named() {
     };
     fails_by("call withdraw 1", 1, "it takes (account bigint, amount numeric(12,2))");
     fails_by("call withdraw 1 2 3", 1, "3 arguments are given for 2 parameters");
-    fails_by("call withdraw one 2", 1, "argument 1 of `withdraw`, account bigint: 'one' is no bigint");
-    fails_by("call collect 1 {2}", 1, "an array is written {a, b}");
+    fails_by("call withdraw one 2", 2, "argument 1 of `withdraw`, account bigint: 'one' is no bigint");
+    fails_by("call collect 1 {2}", 2, "an array is written {a, b}");
     fails_by("call withdraw 1 1000", 1, "account 1 has only 100.00");
     fails_by("call withdrow 1 1", 1, "`withdrow` does not exist");
     fails_by("print withdraw --version 7", 1, "version 7 of procedure `withdraw` is not kept");
@@ -98,7 +98,7 @@ fn mistakes_are_named() {
     fails_by("load bad.procedures", 1, "`three` does not exist");
     fails_by("print one", 1, "`one` does not exist");
     std::fs::write(directory.join("bad.procedures"), "procedure one() {\n    let a = ;\n}").unwrap();
-    fails_by("load bad.procedures", 1, "bad.procedures, line 2, column 13");
+    fails_by("load bad.procedures", 2, "bad.procedures, line 2, column 13");
 
     // Another process has it.
     let db = Database::open(config.clone()).unwrap();
