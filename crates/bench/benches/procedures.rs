@@ -1,12 +1,12 @@
 //! The transactions of TPC-C as procedures beside the same in Rust: what a declared procedure costs.
 //!
-//! One thread, one database without a log. For each transaction, a batch in Rust and one of calls take turns, and the order within
-//! a pair changes from round to round, so that a disturbance of the machine or a table that grows hits both alike. The table gives
-//! medians over the rounds and the median of the ratios within a round. Times are processor time of the thread, from the request to
-//! the evidence: the making of arguments is a part of a call.
+//! One thread, one database without a log. For each transaction, a batch in Rust and one of calls take turns, and the order
+//! within a pair changes from round to round, so that a disturbance of the machine or a table that grows hits both alike. The
+//! table gives medians over the rounds and the median of the ratios within a round. Times are processor time of the thread,
+//! from the request to the evidence: the making of arguments is a part of a call.
 //!
-//! Run with `cargo bench -p osier-bench --bench procedures -- [--rounds N] [--only KIND] [--side rust|calls]`; one side alone is for
-//! a profiler. Without `--bench` (which cargo adds) it only shows that it works.
+//! Run with `cargo bench -p osier-bench --bench procedures -- [--rounds N] [--only KIND] [--side rust|calls]`; one side alone
+//! is for a profiler. Without `--bench` (which cargo adds) it only shows that it works.
 //!
 //! Deliberately absent: a harness. Ratios within one run are the result, not the times.
 

@@ -105,8 +105,8 @@ pub(crate) fn conclude<E>(
     Ok(Executed { receipt, outcome, conflicts, evidence })
 }
 
-/// Creates the procedures of these texts where they are missing, and replaces those that are different. They stand in the order of
-/// their calls, who is called first.
+/// Creates the procedures of these texts where they are missing, and replaces those that are different. They stand in the order
+/// of their calls, who is called first.
 pub fn create(db: &Database, texts: &[&str]) -> Result<(), BenchError> {
     let mut programs = Vec::new();
     for text in texts {

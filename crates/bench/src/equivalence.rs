@@ -1,5 +1,5 @@
-//! That the procedures of a workload do what its transactions in Rust do: the same requests on two databases, one after the other,
-//! with the same outcome and evidence each time, and the same rows in all tables at the end.
+//! That the procedures of a workload do what its transactions in Rust do: the same requests on two databases, one after the
+//! other, with the same outcome and evidence each time, and the same rows in all tables at the end.
 
 use std::fmt::Debug;
 

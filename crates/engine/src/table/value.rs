@@ -122,7 +122,8 @@ impl fmt::Display for Type {
 }
 
 /// One value, borrowing its text or bytes.
-// The tag takes a word of its own: a value that was written in smaller pieces is copied by loads that wait for all of these stores.
+// The tag takes a word of its own: a value that was written in smaller pieces is copied by loads that wait for all of these
+// stores.
 #[repr(u64)]
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
