@@ -327,7 +327,9 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Calling)
         .refused(),
     case(Mutation::StreamsUnmerged, "streams are run again one after the other", "O2").on_streams().refused(),
-    case(Mutation::DeadRunAgain, "what the cut leaves out is run again", "O2: the dead stay dead").on_streams(),
+    case(Mutation::DeadRunAgain, "what the cut leaves out is run again", "O2: the dead stay dead")
+        .on_streams()
+        .refused(),
     case(Mutation::CoveredRunAgain, "what a checkpoint holds is run again", "O2: once")
         .commands(Protocol::Serial)
         .epoch()
