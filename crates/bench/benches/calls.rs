@@ -1,5 +1,6 @@
 //! Calls of a procedure of two accesses, one after the other and interleaved, against the same by hand: processor time on one
-//! thread, without a log. `cargo bench -p osier-bench --bench calls -- [ROWS] [SECONDS] [NAME]`; a name measures what contains it.
+//! thread, without a log. `cargo bench -p osier-bench --bench calls -- [ROWS] [SECONDS] [NAME]`; a name measures what contains
+//! it.
 
 use std::time::{Duration, Instant};
 

@@ -1,20 +1,19 @@
 //! Where the simulation makes calls wrong. What ships gets back what it gave, and does what it meant to.
 
-use super::draws::Drawn;
 use crate::catalog::procedure::VersionKey;
 use crate::failpoint::{Mutation, has};
 use crate::ids::ProcedureVersion;
 
-/// What is logged of what a call drew ([`Mutation::ValuesUnlogged`], [`Mutation::SeedUnlogged`]).
+/// The values of sequences that are logged with a call ([`Mutation::ValuesUnlogged`]).
 #[inline(always)]
-pub(super) fn logged(drawn: Drawn) -> Drawn {
-    if has(Mutation::ValuesUnlogged) {
-        return Drawn { sequence_values: Vec::new(), ..drawn };
-    }
-    if has(Mutation::SeedUnlogged) {
-        return Drawn { seed: None, ..drawn };
-    }
-    drawn
+pub(super) fn logged_values(drawn: Vec<i64>) -> Vec<i64> {
+    if has(Mutation::ValuesUnlogged) { Vec::new() } else { drawn }
+}
+
+/// The seed that is logged with a call ([`Mutation::SeedUnlogged`]).
+#[inline(always)]
+pub(super) fn logged_seed(drawn: Option<u64>) -> Option<u64> {
+    drawn.filter(|_| !has(Mutation::SeedUnlogged))
 }
 
 /// The time of a call that is run again ([`Mutation::ClockReadAgain`]).

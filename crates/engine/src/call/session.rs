@@ -70,8 +70,8 @@ impl Transaction<'_> {
     /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
     ///
     /// # Errors
-    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function that
-    /// is a procedure.
+    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function
+    /// that is a procedure.
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
         let cure = "do what it does in the function, or call both procedures from a transaction of `Session::run`";
         self.refuse_in_function("`Transaction::call`", cure)?;
@@ -155,8 +155,8 @@ impl Workspace {
         let Called { compiled, arguments, output, drawn } = called;
         let is_hashed = self.is_hashed(transaction.config());
         let VersionKey { id: procedure, version } = compiled.handle.version();
-        let Drawn { time, seed, sequence_values } = faults::logged(drawn);
-        let sequence_values = Cow::Owned(sequence_values);
+        let Drawn { time, seed, sequence_values } = drawn;
+        let (seed, sequence_values) = (faults::logged_seed(seed), Cow::Owned(faults::logged_values(sequence_values)));
         let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };
         let receipt = transaction.commit_command(command, is_hashed)?;
         Ok((output, receipt))

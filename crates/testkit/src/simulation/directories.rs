@@ -116,7 +116,8 @@ impl Simulation<'_> {
             _ => None,
         };
         let log = log.map(|(protocol, streams)| {
-            let calls = self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed().is_multiple_of(2);
+            let calls =
+                self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed().is_multiple_of(2);
             (protocol, streams, if calls { Logged::Commands } else { Logged::Values })
         });
         self.trace.line(|| format!("-- logs as {log:?}"));
