@@ -1,7 +1,7 @@
 //! The crash simulation within the budget of `cargo test`; scripts/crash-simulation runs as many seeds as one likes.
 
 use osier::Protocol;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, Logged};
 use osier_testkit::simulation::coverage::What;
 use osier_testkit::simulation::mutations::{CASES, table};
 use osier_testkit::simulation::{Choices, Profile, Summary, run};
@@ -47,6 +47,30 @@ fn none_survives_as_its_checkpoints() {
 fn serial_survives() {
     let total = pass(0..seeds(), &Choices { protocol: Some(Protocol::Serial), ..Choices::default() });
     assert!(total.acknowledged > 0 && total.lost > 0 && total.failed_opens > 0, "the seeds are too tame: {total:?}");
+}
+
+#[test]
+fn commands_survive() {
+    for (protocol, streams) in [(Protocol::Serial, None), (Protocol::Gsn, Some(1)), (Protocol::Gsn, Some(4))] {
+        let (protocol, logged) = (Some(protocol), Some(Logged::Commands));
+        let total = pass(0..seeds(), &Choices { protocol, streams, logged, ..Choices::default() });
+        for what in [What::Calls, What::CallsThatGaveUp, What::ProceduresDeclared, What::ProceduresRefused] {
+            assert!(total.coverage.count(what) > seeds(), "the seeds are too tame: {what:?} in {}", total.coverage);
+        }
+        assert!(
+            total.acknowledged > 0 && total.lost > 0 && total.failed_opens > 0,
+            "the seeds are too tame: {total:?}"
+        );
+    }
+}
+
+#[test]
+fn definitions_of_procedures_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Calling), ..Choices::default() });
+    for what in [What::Calls, What::ProceduresDeclared, What::ProceduresDropped, What::ValuesDrawn, What::LogsChanged] {
+        assert!(total.coverage.count(what) > seeds() / 2, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+    assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
 }
 
 #[test]

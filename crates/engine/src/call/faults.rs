@@ -4,16 +4,16 @@ use crate::catalog::procedure::VersionKey;
 use crate::failpoint::{Mutation, has};
 use crate::ids::ProcedureVersion;
 
-/// The values of sequences that are logged with a call ([`Mutation::ValuesUnlogged`]).
+/// What is logged of the values of sequences that a call drew ([`Mutation::ValuesUnlogged`]).
 #[inline(always)]
-pub(super) fn logged_values(drawn: Vec<i64>) -> Vec<i64> {
-    if has(Mutation::ValuesUnlogged) { Vec::new() } else { drawn }
+pub(super) fn logged_values(values: Vec<i64>) -> Vec<i64> {
+    if has(Mutation::ValuesUnlogged) { Vec::new() } else { values }
 }
 
-/// The seed that is logged with a call ([`Mutation::SeedUnlogged`]).
+/// The seed that is logged ([`Mutation::SeedUnlogged`]).
 #[inline(always)]
-pub(super) fn logged_seed(drawn: Option<u64>) -> Option<u64> {
-    drawn.filter(|_| !has(Mutation::SeedUnlogged))
+pub(super) fn logged_seed(seed: Option<u64>) -> Option<u64> {
+    seed.filter(|_| !has(Mutation::SeedUnlogged))
 }
 
 /// The time of a call that is run again ([`Mutation::ClockReadAgain`]).

@@ -156,7 +156,8 @@ impl Workspace {
         let is_hashed = self.is_hashed(transaction.config());
         let VersionKey { id: procedure, version } = compiled.handle.version();
         let Drawn { time, seed, sequence_values } = drawn;
-        let (seed, sequence_values) = (faults::logged_seed(seed), Cow::Owned(faults::logged_values(sequence_values)));
+        let (seed, sequence_values) = (faults::logged_seed(seed), faults::logged_values(sequence_values));
+        let sequence_values = Cow::Owned(sequence_values);
         let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };
         let receipt = transaction.commit_command(command, is_hashed)?;
         Ok((output, receipt))

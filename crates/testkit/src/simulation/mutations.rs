@@ -1,7 +1,7 @@
 //! The faults that the simulation must find, and within how many seeds.
 //!
-//! Invariant: every [`Mutation`] that exists is listed here, or has a directed test, and a second time where it is another fault to
-//! a log of commands; `docs/testing.md` shows the table that
+//! Invariant: every [`Mutation`] that exists is listed here, or has a directed test, and a second time where it is another
+//! fault to a log of commands; `docs/testing.md` shows the table that
 //! [`table`] makes.
 
 use std::sync::OnceLock;

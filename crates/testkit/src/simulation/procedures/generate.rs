@@ -1,11 +1,11 @@
 //! Random programs that make sense with the tables of a simulation.
 //!
 //! Invariants:
-//! - Types are right; names may mean nothing at the moment (a table that comes and goes), which is told when the program is declared
-//!   or called.
+//! - Types are right; names may mean nothing at the moment (a table that comes and goes), which is told when the program is
+//!   declared or called.
 //! - Every loop ends: it goes through what is there, or counts. What a loop goes through, its body does not change, but for rows.
-//! - Keys are those of the simulation, made of arguments and of what was read. All else may fail by the data: overflow, division by
-//!   zero, NULL, duplicates.
+//! - Keys are those of the simulation, made of arguments and of what was read. All else may fail by the data: overflow,
+//!   division by zero, NULL, duplicates.
 //! - Columns are named in the order of the table: which of two mistakes is told is then the same for everybody.
 
 use fastrand::Rng;

@@ -3,8 +3,8 @@
 //! Invariants:
 //! - Variables are found by their names, rows by a look at all of them. Nothing is shared with the engine but the tree.
 //! - A loop over rows looks for the next row behind the last one each time, among the rows as they are then.
-//! - What a failed block has written is undone where its error is caught, and wholly where nobody catches it. What it has drawn is
-//!   not given back.
+//! - What a failed block has written is undone where its error is caught, and wholly where nobody catches it. What it has
+//!   drawn is not given back.
 
 use std::collections::BTreeMap;
 
