@@ -172,3 +172,23 @@ fn a_log_of_commands_brings_everything_back() {
         assert!(output.value("id").int().expect("a number") > 1020, "a number is given once");
     }
 }
+
+#[test]
+fn a_loop_goes_through_an_array_as_it_was() {
+    let home = home("loop");
+    let db = Database::open(Config::new(&home)).expect("a database");
+    let doubled = "
+        procedure doubled(xs bigint[]) returns (all_of_them bigint[]) {
+            let ys = xs;
+            foreach y in ys {
+                append y * 10 to ys;
+            }
+            return ys;
+        }";
+    db.create_procedure(&program(doubled)).expect("a procedure");
+    let mut session = db.session().expect("a session");
+    let xs = Argument::Array(vec![Value::Int(1), Value::Int(2)]);
+    let (output, _) = session.call("doubled", &[xs]).expect("an array");
+    let expected = [1, 2, 10, 20].map(Datum::Int).to_vec();
+    assert_eq!(output.value("all_of_them"), &Datum::Array(expected));
+}

@@ -171,7 +171,7 @@ fn options_that_do_not_fit_are_explained() {
     assert!(error.contains("--protocol none"), "{error}");
     let error = fails(&directory, "bench smallbank --accounts 50 --hot-percent 5", 2);
     assert!(error.contains("--hot-accounts"), "{error}");
-    let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 8", 2);
+    let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 7", 2);
     assert!(error.contains("--field-bytes"), "{error}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
 }

@@ -31,6 +31,14 @@ pub(super) enum Variable {
 }
 
 impl Variable {
+    /// Whether statements may give it another value.
+    pub(super) fn is_settable(self) -> bool {
+        match self {
+            Variable::Scalar { is_settable, .. } | Variable::Array { is_settable, .. } => is_settable,
+            Variable::Row { .. } | Variable::Error { .. } => false,
+        }
+    }
+
     /// Returns what it is, for messages.
     pub(super) fn what(self) -> &'static str {
         match self {

@@ -199,9 +199,14 @@ impl Compiler<'_> {
             if !ty.is_array {
                 return wrong(format!("what `{name}` goes through is a value of type {ty}, not an array"));
             }
+            // One that the body can change is gone through as it is now.
+            let is_fixed = match array {
+                Expression::Variable(name) => !self.scope.find(name)?.is_settable(),
+                _ => false,
+            };
             let Output::Array(array) = self.assigned(array, ty)? else { unreachable!("it is an array") };
             slots.push(match array {
-                Array::Slot(slot) => slot,
+                Array::Slot(slot) if is_fixed => slot,
                 value => {
                     let to = self.array_slot()?;
                     self.emit(Instruction::EvaluateArray { to, value })?;
