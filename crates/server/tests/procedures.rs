@@ -102,7 +102,7 @@ fn mistakes_are_named() {
 
     // Another process has it.
     let db = Database::open(config.clone()).unwrap();
-    fails_by("list", 11, "in use");
+    fails_by("list", 11, "is open in process");
     db.close().unwrap();
     fails(&directory, "procedure list --dir nothing", 14);
 

@@ -68,7 +68,7 @@ fn commands_survive() {
 fn definitions_of_procedures_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Calling), ..Choices::default() });
     for what in [What::Calls, What::ProceduresDeclared, What::ProceduresDropped, What::ValuesDrawn, What::LogsChanged] {
-        assert!(total.coverage.count(what) > seeds() / 2, "the seeds are too tame: {what:?} in {}", total.coverage);
+        assert!(total.coverage.count(what) > seeds() / 4, "the seeds are too tame: {what:?} in {}", total.coverage);
     }
     assert!(total.checkpoints > seeds() && total.lost > seeds(), "the seeds are too tame: {total:?}");
 }
