@@ -4,7 +4,7 @@
 //! the requests; [`consistency`] says what must hold. The paper gives no numbers: the mix is half transfers, half deposits, one
 //! couple in ten is no couple, and so many accounts begin above the threshold of the bonus that both branches are taken often.
 //!
-//! Departures: people have numbers for names. The [`journal`](crate::journal) is optional and no part of the example: a row
+//! Departures: people have numbers for names. The [`journal`] is optional and no part of the example: a row
 //! more for each transaction that changes a balance. Crash tests keep it, measurements do not unless they are asked to.
 
 pub mod consistency;

@@ -9,7 +9,7 @@
 //! unknown and a balance that does not suffice roll back in both.
 //!
 //! Departures from both: TransactSavings deposits as often as it withdraws, so that accounts do not run empty for good; opening
-//! balances are uniform and not Gaussian. Another one is optional, the [`journal`](crate::journal): a row more for each
+//! balances are uniform and not Gaussian. Another one is optional, the [`journal`]: a row more for each
 //! transaction that changes a balance. Crash tests keep it, measurements do not unless they are asked to.
 
 pub mod consistency;
