@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A [`Program`](program::Program) says everything about a procedure: its printed form is what the catalog stores, and parses back to it.
+//! - A [`Program`](program::Program) says everything about a procedure: its printed form is what the catalog stores, and parses
+//!   back to it.
 //! - Nothing in a program depends on the order of a hash map, on a clock, on chance or on another session but through the
 //!   functions that draw ([`Function::is_drawn`](expression::Function::is_drawn)): what these give is part of the call. So a
 //!   program that runs again on the same rows with the same arguments and draws does the same.
