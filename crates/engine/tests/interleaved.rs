@@ -83,8 +83,15 @@ fn calls_of_a_batch_are_transactions_of_their_own() {
 
 #[test]
 fn an_error_is_that_of_its_call() {
-    let home = support::directory("interleaved", "errors");
-    let db = open(support::config(&home, Protocol::Poplar, 1));
+    // With 4, a batch gets fewer sessions than it asks for.
+    for sessions_max in [4, 64] {
+        let home = support::directory("interleaved", "errors");
+        let db = open(support::config(&home, Protocol::Poplar, 1).sessions_max(sessions_max));
+        errors_are_those_of_their_calls(&db);
+    }
+}
+
+fn errors_are_those_of_their_calls(db: &Database) {
     let mut session = db.session().expect("a session");
     let arguments: Vec<[Argument<'_>; 3]> =
         (0..40).map(|call: i64| [call.into(), (if call % 10 == 0 { -1 } else { call + 1 }).into(), 1.into()]).collect();
@@ -98,6 +105,6 @@ fn an_error_is_that_of_its_call() {
             }
         }
     }
-    assert_eq!(balances(&db).iter().sum::<i64>(), 100 * ACCOUNTS);
+    assert_eq!(balances(db).iter().sum::<i64>(), 100 * ACCOUNTS);
     assert!(session.call_all(TransactionOptions::default(), &[]).is_empty());
 }

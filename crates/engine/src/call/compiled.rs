@@ -17,7 +17,7 @@ use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
 use crate::catalog::sequence::Sequence;
-use crate::config::Config;
+use crate::config::{Config, Logged};
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::Code;
 use crate::procedure::compile::{Definitions, compile};
@@ -75,8 +75,11 @@ impl Workspace {
         self.memory = arena.into_memory();
     }
 
-    /// Whether the next command is logged with the hash of what it wrote.
+    /// Whether the next call is logged as a command with the hash of what it wrote.
     pub(super) fn is_hashed(&mut self, config: &Config) -> bool {
+        if config.logged != Logged::Commands {
+            return false;
+        }
         self.commands += 1;
         config.command_hash_interval > 0 && self.commands.is_multiple_of(config.command_hash_interval)
     }

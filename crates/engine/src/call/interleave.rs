@@ -53,8 +53,9 @@ impl Session {
         }
         let clock = self.config().environment.clock.clone();
         let begun = clock.now();
-        let ended = match lanes.sessions.get_mut(..width) {
-            Some(sessions) if width > 1 => interleaved(sessions, options, calls),
+        let beside = width.min(lanes.sessions.len());
+        let ended = match &mut lanes.sessions[..beside] {
+            sessions if beside > 1 => interleaved(sessions, options, calls),
             _ => calls.iter().map(|call| workspace.call_whole(self, options, call.procedure, call.arguments)).collect(),
         };
         lanes.width.learn(width, calls.len(), clock.now() - begun);

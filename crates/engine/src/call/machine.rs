@@ -12,9 +12,9 @@ use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
 use super::output::Output;
 use super::turns::stop;
-use crate::procedure::code::{ArraySlot, Slot};
 use crate::procedure::code::{
-    Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, TableSlot, Target,
+    ArraySlot, Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, Slot, TableSlot,
+    Target,
 };
 use crate::table::{ColumnId, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
