@@ -158,6 +158,8 @@ fn what_lies_in_the_place_of_a_directory_is_not_changed() {
         let before = content(&place);
         let error = db.checkpoint().expect_err("there is no place for it").to_string();
         assert!(error.contains(SAYS) && error.contains(which), "{name}: {error}");
+        let error = db.backup(&root.join("backup"), false).expect_err("another log is not copied").to_string();
+        assert!(error.contains(SAYS) && error.contains(which), "{name}: {error}");
         let (begun, mut acknowledged) = (Instant::now(), 300);
         let error = loop {
             assert!(begun.elapsed() < PATIENCE, "{name}: commits go on");

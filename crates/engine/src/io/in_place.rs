@@ -1,10 +1,11 @@
-//! A disk that changes nothing below a directory unless that is still the one that was locked.
+//! A disk that changes nothing below a directory, and opens no file there, unless that is still the one that was locked.
 //!
 //! A database goes on under the paths that it was opened with. A user may move what lies there, remove it, or put another
-//! database in its place; a file that is created, renamed or removed by its path would then be that of another database.
+//! database in its place; a file that is created, renamed or removed by its path would then be that of another database. One that
+//! is read would be, too: a backup would look for the end of its copy in a log that nobody writes.
 //!
-//! Invariant: below a guarded directory no name changes, and no file is opened for writing, before the lock on the directory was
-//! found in its place, and by the process that took it. What happens between that look and the change nobody can see.
+//! Invariant: below a guarded directory no name changes, and no file is opened, before the lock on the directory was found in its
+//! place, and by the process that took it. What happens between that look and the change nobody can see.
 //!
 //! Absent: files that are open already. They are the database's own, wherever they lie.
 
@@ -135,10 +136,8 @@ impl Disk for DiskInPlace {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
-        if mode != OpenMode::Read {
-            self.expect_in_place(path)?;
-        }
-        self.found(path, self.disk.open(path, mode))
+        self.expect_in_place(path)?;
+        self.disk.open(path, mode)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

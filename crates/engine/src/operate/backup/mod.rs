@@ -269,7 +269,8 @@ impl<'d> Hold<'d> {
 
     /// What is to be copied, up to what is durable now; fails where `target` holds what is not of its past.
     fn source(&self, target: &Path) -> Result<Source<'d>, Error> {
-        let (config, log) = (self.db.config(), &self.db.inner.shared.log);
+        // Whose disk fails where other files lie in the place of the database's.
+        let (config, log) = (&self.db.inner.shared.config, &self.db.inner.shared.log);
         let mut manifest = self.manifest.clone();
         manifest.begins = faults::begins(manifest.begins, log);
         let ends = (!manifest.current.streams.is_empty()).then(|| log.durable_ends());
