@@ -192,3 +192,52 @@ fn a_loop_goes_through_an_array_as_it_was() {
     let expected = [1, 2, 10, 20].map(Datum::Int).to_vec();
     assert_eq!(output.value("all_of_them"), &Datum::Array(expected));
 }
+
+#[test]
+fn an_array_has_an_order_and_each_element_once() {
+    let db = Database::open(Config::new(home("ordered"))).expect("a database");
+    let ordered = "
+        procedure ordered(xs integer[]) returns (in_order integer[], once integer[], none integer[]) {
+            return sorted(xs), distinct(xs || array[null::integer, null::integer]), distinct(null::integer[]);
+        }";
+    db.create_procedure(&program(ordered)).expect("a procedure");
+    let mut session = db.session().expect("a session");
+    let xs = Argument::Array([3, 1, 3, 2, 1].map(Value::Int).to_vec());
+    let (output, _) = session.call("ordered", &[xs]).expect("arrays");
+    let numbers = |numbers: &[i64]| numbers.iter().copied().map(Datum::Int).collect::<Vec<_>>();
+    assert_eq!(output.value("in_order"), &Datum::Array(numbers(&[1, 1, 2, 3, 3])));
+    let once = numbers(&[1, 2, 3]).into_iter().chain([Datum::Null]).collect();
+    assert_eq!(output.value("once"), &Datum::Array(once));
+    assert_eq!(output.value("none"), &Datum::Null);
+}
+
+/// The parameter of a procedure that is called is its argument, whatever becomes of that afterwards.
+#[test]
+fn an_argument_stays_what_it_was_when_the_call_began() {
+    let db = Database::open(Config::new(home("passed"))).expect("a database");
+    let inner = "
+        procedure inner(x bigint, xs bigint[]) returns (y bigint, ys bigint[]) {
+            let seen = xs;
+            append x to seen;
+            return x * 10, seen;
+        }";
+    let outer = "
+        procedure outer(x bigint) returns (first bigint, second bigint, third bigint, all_of_them bigint[]) {
+            let n = x;
+            let list bigint[] = array[n];
+            call inner(n, list) into a, as_list;
+            set n = n + 1;
+            append n to list;
+            call inner(n, list) into b, bs;
+            return a, b, n, as_list || bs;
+        }";
+    for text in [inner, outer] {
+        db.create_procedure(&program(text)).expect("a procedure");
+    }
+    let mut session = db.session().expect("a session");
+    let (output, _) = session.call("outer", &[7.into()]).expect("numbers");
+    let of = |name: &str| output.value(name).int().expect("a number");
+    assert_eq!((of("first"), of("second"), of("third")), (70, 80, 8));
+    let expected = [7, 7, 7, 8, 8].map(Datum::Int).to_vec();
+    assert_eq!(output.value("all_of_them"), &Datum::Array(expected));
+}

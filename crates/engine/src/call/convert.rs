@@ -46,7 +46,13 @@ pub(super) fn convert<'a>(arena: &'a Arena, conversion: &Conversion, value: Valu
 
 /// Returns what arithmetic gives, unless that has too many digits.
 pub(super) fn numeric_result<'a>(units: Option<i64>) -> Result<Value<'a>, Failure> {
-    units.map(Value::Numeric).ok_or_else(|| Failure::out_of_range("numeric of 18 digits"))
+    numeric_units(units).map(Value::Numeric)
+}
+
+/// As [`numeric_result`], without the value around it.
+#[inline]
+pub(super) fn numeric_units(units: Option<i64>) -> Result<i64, Failure> {
+    units.ok_or_else(|| Failure::out_of_range("numeric of 18 digits"))
 }
 
 /// Returns the value, if the type takes it.

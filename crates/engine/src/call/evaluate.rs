@@ -5,18 +5,17 @@
 //! - Values are of the kinds that the expression was compiled for; another one is a defect of the compiler.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
-use super::convert::{convert, numeric_result};
+use super::convert::{convert, numeric_result, numeric_units};
 use super::draws::Draws;
 use super::failure::Failure;
 use super::functions;
-use super::memory::Arena;
+use super::memory::{Arena, List};
 use crate::procedure::code::{Arithmetic, Array, ArraySlot, Comparison, ConstantValue, RowSlot, Scalar, Slot};
 use crate::procedure::expression::Function;
 use crate::procedure::numeric;
 use crate::procedure::numeric::Rounding;
-use crate::table::{RowCodec, Value};
+use crate::table::{ColumnId, RowCodec, Value};
 
 /// A row that a call has read.
 #[derive(Clone, Copy)]
@@ -32,7 +31,7 @@ pub(super) type ArrayValue<'a> = Option<Cow<'a, [Value<'a>]>>;
 pub(super) struct Variables<'a> {
     pub(super) values: &'a mut [Value<'a>],
     pub(super) rows: &'a mut [Option<RowView<'a>>],
-    pub(super) arrays: Vec<ArrayValue<'a>>,
+    pub(super) arrays: List<'a, ArrayValue<'a>>,
     pub(super) arena: &'a Arena,
     pub(super) draws: Draws<'a>,
 }
@@ -53,35 +52,36 @@ impl<'a> Variables<'a> {
     }
 
     /// Evaluates an expression.
+    #[inline]
     pub(super) fn scalar(&mut self, scalar: &'a Scalar) -> Evaluated<'a> {
+        match scalar {
+            Scalar::Slot(slot) => Ok(self.values[usize::from(slot.0)]),
+            _ => self.computed(scalar),
+        }
+    }
+
+    fn computed(&mut self, scalar: &'a Scalar) -> Evaluated<'a> {
         Ok(match scalar {
             Scalar::Constant(value) => constant(value),
             Scalar::Slot(slot) => self.values[usize::from(slot.0)],
-            Scalar::Column(row, column) => match self.rows[usize::from(row.0)] {
-                Some(row) => row.codec.value(row.bytes, *column),
-                None => Value::Null,
-            },
-            Scalar::Exists(row) => Value::Bool(self.rows[usize::from(row.0)].is_some()),
-            Scalar::Not(operand) => match self.scalar(operand)? {
-                Value::Bool(value) => Value::Bool(!value),
-                _ => Value::Null,
-            },
-            Scalar::IsNull(operand) => Value::Bool(self.scalar(operand)?.is_null()),
-            Scalar::And(a, b) => self.both(a, b, false)?,
-            Scalar::Or(a, b) => self.both(a, b, true)?,
-            Scalar::Compare(comparison, a, b) => compare(*comparison, self.scalar(a)?, self.scalar(b)?),
-            Scalar::Int(operator, a, b) => int_arithmetic(*operator, self.scalar(a)?, self.scalar(b)?)?,
+            Scalar::Column(row, column) => self.column(*row, *column),
+            Scalar::Not(..)
+            | Scalar::IsNull(..)
+            | Scalar::And(..)
+            | Scalar::Or(..)
+            | Scalar::CompareUnits(..)
+            | Scalar::Compare(..)
+            | Scalar::Exists(..) => self.truth(scalar)?.map_or(Value::Null, Value::Bool),
+            Scalar::Int(..) => self.units(scalar)?.map_or(Value::Null, Value::Int),
+            Scalar::Numeric(..) => self.units(scalar)?.map_or(Value::Null, Value::Numeric),
             Scalar::Float(operator, a, b) => float_arithmetic(*operator, self.scalar(a)?, self.scalar(b)?)?,
-            Scalar::Numeric(operator, (a, of), (b, to)) => {
-                numeric_arithmetic(*operator, (self.scalar(a)?, *of), (self.scalar(b)?, *to))?
-            }
             Scalar::Negate(operand) => negate(self.scalar(operand)?)?,
             Scalar::Shift(operator, a, b) => shift(*operator, self.scalar(a)?, self.scalar(b)?)?,
-            Scalar::Concatenate(a, b) => {
-                let (a, b) = (self.scalar(a)?, self.scalar(b)?);
-                self.concatenated(a, b)?
+            Scalar::Concatenate(parts) => return self.concatenated(parts),
+            Scalar::Case(branches, otherwise) => {
+                let branch = self.branch(branches, otherwise)?;
+                return self.scalar(branch);
             }
-            Scalar::Case(branches, otherwise) => return self.case(branches, otherwise),
             Scalar::Convert(conversion, operand) => {
                 let value = self.scalar(operand)?;
                 convert(self.arena, conversion, value)?
@@ -105,9 +105,56 @@ impl<'a> Variables<'a> {
         })
     }
 
+    #[inline]
+    fn column(&self, row: RowSlot, column: ColumnId) -> Value<'a> {
+        match self.rows[usize::from(row.0)] {
+            Some(row) => row.codec.value(row.bytes, column),
+            None => Value::Null,
+        }
+    }
+
+    /// Evaluates an expression whose value is a number in units: an integer, a numeric or a timestamp. Without a [`Value`] in
+    /// between, which does not fit into registers.
+    fn units(&mut self, scalar: &'a Scalar) -> Result<Option<i64>, Failure> {
+        match scalar {
+            Scalar::Slot(slot) => Ok(units_of(self.values[usize::from(slot.0)])),
+            Scalar::Column(row, column) => Ok(units_of(self.column(*row, *column))),
+            Scalar::Int(operator, a, b) => {
+                let (Some(a), Some(b)) = (self.units(a)?, self.units(b)?) else { return Ok(None) };
+                int_arithmetic(*operator, a, b).map(Some)
+            }
+            Scalar::Numeric(operator, (a, of), (b, to)) => {
+                let (Some(a), Some(b)) = (self.units(a)?, self.units(b)?) else { return Ok(None) };
+                numeric_arithmetic(*operator, (a, *of), (b, *to)).map(Some)
+            }
+            Scalar::Case(branches, otherwise) => {
+                let branch = self.branch(branches, otherwise)?;
+                self.units(branch)
+            }
+            other => self.computed(other).map(units_of),
+        }
+    }
+
+    /// Evaluates a condition; `None` is NULL.
+    fn truth(&mut self, scalar: &'a Scalar) -> Result<Option<bool>, Failure> {
+        Ok(match scalar {
+            Scalar::Exists(row) => Some(self.rows[usize::from(row.0)].is_some()),
+            Scalar::Not(operand) => self.truth(operand)?.map(|holds| !holds),
+            Scalar::IsNull(operand) => Some(self.scalar(operand)?.is_null()),
+            Scalar::And(a, b) => self.both(a, b, false)?,
+            Scalar::Or(a, b) => self.both(a, b, true)?,
+            Scalar::CompareUnits(comparison, a, b) => compare_units(*comparison, self.units(a)?, self.units(b)?),
+            Scalar::Compare(comparison, a, b) => compare(*comparison, self.scalar(a)?, self.scalar(b)?),
+            other => match self.scalar(other)? {
+                Value::Bool(holds) => Some(holds),
+                _ => None,
+            },
+        })
+    }
+
     /// Whether a condition holds; NULL does not.
     pub(super) fn holds(&mut self, condition: &'a Scalar) -> Result<bool, Failure> {
-        Ok(matches!(self.scalar(condition)?, Value::Bool(true)))
+        self.truth(condition).map(|holds| holds == Some(true))
     }
 
     /// Evaluates an integer that must not be NULL.
@@ -119,29 +166,49 @@ impl<'a> Variables<'a> {
     }
 
     /// AND, where `decided` is false, and OR, where it is true.
-    fn both(&mut self, a: &'a Scalar, b: &'a Scalar, decided: bool) -> Evaluated<'a> {
-        let a = self.scalar(a)?;
-        if a == Value::Bool(decided) {
+    fn both(&mut self, a: &'a Scalar, b: &'a Scalar, decided: bool) -> Result<Option<bool>, Failure> {
+        let a = self.truth(a)?;
+        if a == Some(decided) {
             return Ok(a);
         }
-        let b = self.scalar(b)?;
-        Ok(if b == Value::Bool(decided) || !a.is_null() { b } else { Value::Null })
+        let b = self.truth(b)?;
+        Ok(if b == Some(decided) || a.is_some() { b } else { None })
     }
 
-    fn case(&mut self, branches: &'a [(Scalar, Scalar)], otherwise: &'a Scalar) -> Evaluated<'a> {
+    /// Returns what a `case` evaluates to.
+    fn branch(&mut self, branches: &'a [(Scalar, Scalar)], otherwise: &'a Scalar) -> Result<&'a Scalar, Failure> {
         for (condition, value) in branches {
             if self.holds(condition)? {
-                return self.scalar(value);
+                return Ok(value);
             }
         }
-        self.scalar(otherwise)
+        Ok(otherwise)
     }
 
-    fn concatenated(&self, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
-        Ok(match (a, b) {
-            (Value::Text(a), Value::Text(b)) => Value::Text(self.arena.texts([a, b])?),
-            (Value::Bytes(a), Value::Bytes(b)) => Value::Bytes(self.arena.byte_strings([a, b])?),
-            _ => Value::Null,
+    fn concatenated(&mut self, parts: &'a [Scalar]) -> Evaluated<'a> {
+        let arena = self.arena;
+        let mut pieces = arena.list(parts.len());
+        let (mut is_null, mut is_text) = (false, false);
+        for part in parts {
+            pieces.push(match self.scalar(part)? {
+                Value::Text(text) => {
+                    is_text = true;
+                    text.as_bytes()
+                }
+                Value::Bytes(bytes) => bytes,
+                _ => {
+                    is_null = true;
+                    &[]
+                }
+            });
+        }
+        if is_null {
+            return Ok(Value::Null);
+        }
+        let whole = arena.joined(&pieces)?;
+        Ok(match is_text {
+            true => Value::Text(str::from_utf8(whole).expect("texts that follow each other are a text")),
+            false => Value::Bytes(whole),
         })
     }
 
@@ -214,15 +281,12 @@ impl<'a> Variables<'a> {
                 whole.extend_from_slice(&b);
                 Some(Cow::Owned(whole))
             }
-            Array::Sorted(array) => match self.array(array)? {
-                None => None,
-                Some(elements) => {
-                    self.arena.take(size_of_val(&*elements))?;
-                    let mut sorted = elements.into_owned();
-                    sorted.sort_by(|a, b| (a.is_null(), a).cmp(&(b.is_null(), b)));
-                    Some(Cow::Owned(sorted))
-                }
-            },
+            Array::Sorted(array) => self.sorted(array)?,
+            Array::Distinct(array) => self.sorted(array)?.map(|elements| {
+                let mut elements = elements.into_owned();
+                elements.dedup();
+                Cow::Owned(elements)
+            }),
             Array::Convert(conversion, array) => match self.array(array)? {
                 None => None,
                 Some(mut elements) => {
@@ -234,6 +298,14 @@ impl<'a> Variables<'a> {
                 }
             },
         })
+    }
+
+    fn sorted(&mut self, array: &'a Array) -> Result<ArrayValue<'a>, Failure> {
+        let Some(elements) = self.array(array)? else { return Ok(None) };
+        self.arena.take(size_of_val(&*elements))?;
+        let mut sorted = elements.into_owned();
+        sorted.sort_by(|a, b| (a.is_null(), a).cmp(&(b.is_null(), b)));
+        Ok(Some(Cow::Owned(sorted)))
     }
 
     fn contains(&mut self, array: &'a Array, element: &'a Scalar) -> Evaluated<'a> {
@@ -273,30 +345,40 @@ pub(super) fn constant(value: &ConstantValue) -> Value<'_> {
     }
 }
 
+/// Returns the number in a value that has one.
 #[inline]
-fn compare(comparison: Comparison, a: Value<'_>, b: Value<'_>) -> Value<'static> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        return Value::Bool(match comparison {
-            Comparison::Equal | Comparison::NotDistinct => a == b,
-            Comparison::NotEqual | Comparison::Distinct => a != b,
-            Comparison::Less => a < b,
-            Comparison::LessOrEqual => a <= b,
-            Comparison::Greater => a > b,
-            Comparison::GreaterOrEqual => a >= b,
-        });
+fn units_of(value: Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(units) | Value::Numeric(units) | Value::Timestamp(units) => Some(units),
+        _ => None,
     }
-    let holds = match (comparison, a.is_null() || b.is_null()) {
-        (Comparison::NotDistinct, _) => a == b,
-        (Comparison::Distinct, _) => a != b,
-        (_, true) => return Value::Null,
-        (Comparison::Equal, _) => a == b,
-        (Comparison::NotEqual, _) => a != b,
-        (Comparison::Less, _) => a.cmp(&b) == Ordering::Less,
-        (Comparison::LessOrEqual, _) => a.cmp(&b) != Ordering::Greater,
-        (Comparison::Greater, _) => a.cmp(&b) == Ordering::Greater,
-        (Comparison::GreaterOrEqual, _) => a.cmp(&b) != Ordering::Less,
-    };
-    Value::Bool(holds)
+}
+
+/// Compares what is known to be there.
+#[inline]
+fn is_so<T: Ord>(comparison: Comparison, a: T, b: T) -> bool {
+    match comparison {
+        Comparison::Equal | Comparison::NotDistinct => a == b,
+        Comparison::NotEqual | Comparison::Distinct => a != b,
+        Comparison::Less => a < b,
+        Comparison::LessOrEqual => a <= b,
+        Comparison::Greater => a > b,
+        Comparison::GreaterOrEqual => a >= b,
+    }
+}
+
+#[inline]
+fn compare_units(comparison: Comparison, a: Option<i64>, b: Option<i64>) -> Option<bool> {
+    match (comparison, a, b) {
+        (_, Some(a), Some(b)) => Some(is_so(comparison, a, b)),
+        (Comparison::NotDistinct | Comparison::Distinct, a, b) => Some(is_so(comparison, a, b)),
+        _ => None,
+    }
+}
+
+fn compare(comparison: Comparison, a: Value<'_>, b: Value<'_>) -> Option<bool> {
+    let is_known = !a.is_null() && !b.is_null() || matches!(comparison, Comparison::NotDistinct | Comparison::Distinct);
+    is_known.then(|| is_so(comparison, a, b))
 }
 
 #[cold]
@@ -305,8 +387,7 @@ fn division_by_zero() -> Failure {
 }
 
 #[inline]
-fn int_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
-    let (Value::Int(a), Value::Int(b)) = (a, b) else { return Ok(Value::Null) };
+fn int_arithmetic(operator: Arithmetic, a: i64, b: i64) -> Result<i64, Failure> {
     let result = match operator {
         Arithmetic::Add => a.checked_add(b),
         Arithmetic::Subtract => a.checked_sub(b),
@@ -316,7 +397,7 @@ fn int_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evalu
         // The rest of the smallest number by -1 is 0.
         Arithmetic::Remainder => Some(a.wrapping_rem(b)),
     };
-    result.map(Value::Int).ok_or_else(|| Failure::out_of_range("bigint"))
+    result.ok_or_else(|| Failure::out_of_range("bigint"))
 }
 
 fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
@@ -335,9 +416,8 @@ fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Eva
     }
 }
 
-fn numeric_arithmetic<'a>(operator: Arithmetic, (a, of): (Value<'a>, u8), (b, to): (Value<'a>, u8)) -> Evaluated<'a> {
-    let (Value::Numeric(a), Value::Numeric(b)) = (a, b) else { return Ok(Value::Null) };
-    numeric_result(match operator {
+fn numeric_arithmetic(operator: Arithmetic, (a, of): (i64, u8), (b, to): (i64, u8)) -> Result<i64, Failure> {
+    numeric_units(match operator {
         Arithmetic::Add => numeric::add(a, b),
         Arithmetic::Subtract => numeric::add(a, -b),
         Arithmetic::Multiply => numeric::multiply((a, of), (b, to)),

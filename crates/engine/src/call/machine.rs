@@ -10,17 +10,21 @@
 
 use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
+use super::memory::List;
 use super::output::Output;
 use super::turns::stop;
 use crate::procedure::code::{
-    ArraySlot, Code, Each, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, Slot, TableSlot,
-    Target,
+    ArraySlot, Code, Each, ExpectedKey, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, Slot,
+    TableSlot, Target,
 };
 use crate::table::{ColumnId, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
 
 /// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
 const ROUNDS_MAX: usize = 256;
+
+/// Rows of so many columns are put together without a move.
+const USUAL_COLUMNS: usize = 16;
 
 /// A `try` statement that is being executed.
 struct Try<'a> {
@@ -42,21 +46,25 @@ pub(super) struct Machine<'a, 's> {
     scans: Vec<OpenScan<'a, 's>>,
     tries: Vec<Try<'a>>,
     /// A key or a row that is being put together.
-    row: Vec<Value<'a>>,
-    changes: Vec<(ColumnId, Value<'a>)>,
+    row: List<'a, Value<'a>>,
+    changes: List<'a, (ColumnId, Value<'a>)>,
     /// Rows that are asked for.
-    ahead: Vec<RowAhead<'a>>,
+    ahead: List<'a, RowAhead<'a>>,
     pub(super) output: Output,
     steps_left: u64,
     steps_max: u64,
     /// The instruction that is executed.
     at: u32,
+    /// The one whose row was asked for.
+    asked_at: Option<u32>,
 }
 
 /// What comes after an instruction.
 enum Next {
     Following,
     At(Target),
+    /// The following one, once the memory that was asked for is there.
+    Asked,
     Over,
 }
 
@@ -70,16 +78,17 @@ impl<'a, 's> Machine<'a, 's> {
         Machine {
             code,
             transaction,
-            variables,
             scans: Vec::new(),
             tries: Vec::new(),
-            row: Vec::new(),
-            changes: Vec::new(),
-            ahead: Vec::new(),
+            row: variables.arena.list(USUAL_COLUMNS),
+            changes: variables.arena.list(USUAL_COLUMNS),
+            ahead: variables.arena.list(0),
             output: Output::new(code.results.clone()),
             steps_left: steps_max,
             steps_max,
             at: 0,
+            asked_at: None,
+            variables,
         }
     }
 
@@ -90,29 +99,39 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Runs to the end. An interleaved call stops at each access whose memory it has asked for.
     pub(super) async fn run<const INTERLEAVED: bool>(&mut self) -> Result<(), Failure> {
+        while self.run_until_asked::<INTERLEAVED>()? {
+            // One line after the other, of all rows side by side. Others go on while they are on their way.
+            let mut is_asked = true;
+            while is_asked {
+                if INTERLEAVED {
+                    stop().await;
+                }
+                is_asked = false;
+                self.ahead.iter_mut().for_each(|row| is_asked |= row.advance());
+            }
+            self.ahead.clear();
+        }
+        Ok(())
+    }
+
+    /// Runs until memory was asked for, or to the end; tells whether it was asked for.
+    fn run_until_asked<const INTERLEAVED: bool>(&mut self) -> Result<bool, Failure> {
         let instructions = &self.code.instructions;
         loop {
             let instruction = &instructions[self.at as usize];
-            if self.steps_left == 0 {
-                return Err(Failure::steps(self.steps_max));
+            if INTERLEAVED && self.asked_at.take() != Some(self.at) && self.ask_ahead(instruction)? {
+                self.asked_at = Some(self.at);
+                return Ok(true);
             }
-            self.steps_left -= 1;
-            if self.ask_ahead::<INTERLEAVED>(instruction)? {
-                // One line after the other, of all rows side by side. Others go on while they are on their way.
-                let mut is_asked = true;
-                while is_asked {
-                    if INTERLEAVED {
-                        stop().await;
-                    }
-                    is_asked = false;
-                    self.ahead.iter_mut().for_each(|row| is_asked |= row.advance());
-                }
-                self.ahead.clear();
-            }
+            self.steps_left = self.steps_left.checked_sub(1).ok_or_else(|| Failure::steps(self.steps_max))?;
             self.at = match self.step(instruction) {
                 Ok(Next::Following) => self.at + 1,
                 Ok(Next::At(target)) => target.0,
-                Ok(Next::Over) => return Ok(()),
+                Ok(Next::Asked) => {
+                    self.at += 1;
+                    return Ok(true);
+                }
+                Ok(Next::Over) => return Ok(false),
                 Err(failure) => self.catch(failure)?.0,
             };
         }
@@ -174,8 +193,10 @@ impl<'a, 's> Machine<'a, 's> {
     /// What is rare, or long.
     fn other(&mut self, instruction: &'a Instruction) -> Result<Next, Failure> {
         match instruction {
-            // Done before.
-            Instruction::Expect(_) => {}
+            Instruction::Expect(expected) => {
+                expected.iter().try_for_each(|keys| self.expect(keys))?;
+                return Ok(Next::Asked);
+            }
             Instruction::EvaluateArray { to, value } => {
                 let value = self.variables.array(value)?;
                 self.variables.arrays[usize::from(to.0)] = value;
@@ -401,18 +422,19 @@ impl<'a, 's> Machine<'a, 's> {
         Ok(if is_over { Next::At(end) } else { Next::Following })
     }
 
-    /// Gives the variables of a loop over arrays the elements at a place; returns whether there are no more.
+    /// Gives the variables of a loop over arrays the elements at a place; returns whether there are no more. The arrays stay as
+    /// they are while the loop goes through them.
     fn element_of_each(&mut self, each: &'a Each, at: usize) -> Result<bool, Failure> {
         let length = |array: &ArraySlot| self.variables.array_at(*array).map(<[_]>::len);
         let first = length(&each.arrays[0]);
-        let Some(first) = first.filter(|_| each.arrays.iter().all(|array| length(array) == first)) else {
+        if at == 0 && !each.arrays.iter().all(|array| first.is_some() && length(array) == first) {
             let is_null = each.arrays.iter().any(|array| length(array).is_none());
             return Err(match is_null {
                 true => Failure::raised("22004", "an array that is gone through is NULL"),
                 false => Failure::raised("2202E", "arrays that are gone through side by side have different lengths"),
             });
-        };
-        if at >= first {
+        }
+        if first.is_none_or(|length| at >= length) {
             return Ok(true);
         }
         for (array, to) in each.arrays.iter().zip(&each.variables) {
@@ -422,15 +444,13 @@ impl<'a, 's> Machine<'a, 's> {
         Ok(false)
     }
 
-    /// Begins to ask for the rows that an instruction says will be used, and where calls are interleaved for the one that it uses
-    /// itself; returns whether there is one.
-    fn ask_ahead<const INTERLEAVED: bool>(&mut self, instruction: &'a Instruction) -> Result<bool, Failure> {
+    /// Begins to ask for the row that an instruction uses, where nothing asked for it before; returns whether there is one.
+    fn ask_ahead(&mut self, instruction: &'a Instruction) -> Result<bool, Failure> {
         match instruction {
-            Instruction::Expect(expected) => expected.iter().try_for_each(|keys| self.expect(keys))?,
             Instruction::Get { table, key, .. }
             | Instruction::Update { table, key, .. }
             | Instruction::Delete { table, key, .. }
-                if INTERLEAVED && !self.code.is_expected[self.at as usize] =>
+                if !self.code.is_expected[self.at as usize] =>
             {
                 // What is computed is computed once: it may draw.
                 let is_at_hand =
@@ -446,13 +466,13 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Begins to ask for rows whose keys are known beforehand.
     fn expect(&mut self, expected: &'a ExpectedKeys) -> Result<(), Failure> {
-        let ExpectedKeys { table, key, rounds } = expected;
+        let ExpectedKeys { keys, rounds } = expected;
         match rounds {
-            None => self.expect_key(*table, key),
+            None => self.expect_keys(keys),
             Some(Rounds::Arrays(each)) => {
                 let mut at = 0;
                 while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
-                    self.expect_key(*table, key)?;
+                    self.expect_keys(keys)?;
                     at += 1;
                 }
                 Ok(())
@@ -461,12 +481,16 @@ impl<'a, 's> Machine<'a, 's> {
                 let (first, last) = (self.number(*variable)?, self.number(*last)?);
                 for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
                     self.variables.set(*variable, Value::Int(number));
-                    self.expect_key(*table, key)?;
+                    self.expect_keys(keys)?;
                 }
                 self.variables.set(*variable, Value::Int(first));
                 Ok(())
             }
         }
+    }
+
+    fn expect_keys(&mut self, keys: &'a [ExpectedKey]) -> Result<(), Failure> {
+        keys.iter().try_for_each(|ExpectedKey { table, key }| self.expect_key(*table, key))
     }
 
     /// Begins to ask for a row. A key that makes no sense is told when it is used.

@@ -11,6 +11,9 @@ use super::failure::Failure;
 /// A call that took more leaves nothing to the next one.
 const KEPT_BYTES: usize = 256 << 10;
 
+/// A list in the memory of a call.
+pub(super) type List<'a, T> = bumpalo::collections::Vec<'a, T>;
+
 /// Where a call keeps what it computes. All of it is given up together.
 pub(super) struct Arena {
     bump: Bump,
@@ -51,17 +54,16 @@ impl Arena {
         Ok(self.bump.alloc_slice_copy(bytes))
     }
 
-    pub(super) fn texts(&self, parts: [&str; 2]) -> Result<&str, Failure> {
-        self.take(parts[0].len() + parts[1].len())?;
-        let mut whole = bumpalo::collections::String::with_capacity_in(parts[0].len() + parts[1].len(), &self.bump);
-        parts.iter().for_each(|part| whole.push_str(part));
-        Ok(whole.into_bump_str())
+    /// Returns an empty list with room for so many items. What the code alone says how long it gets is not counted.
+    pub(super) fn list<T>(&self, room: usize) -> List<'_, T> {
+        List::with_capacity_in(room, &self.bump)
     }
 
-    pub(super) fn byte_strings(&self, parts: [&[u8]; 2]) -> Result<&[u8], Failure> {
-        self.take(parts[0].len() + parts[1].len())?;
-        let mut whole = bumpalo::collections::Vec::with_capacity_in(parts[0].len() + parts[1].len(), &self.bump);
-        parts.iter().for_each(|part| whole.extend_from_slice(part));
+    pub(super) fn joined(&self, parts: &[&[u8]]) -> Result<&[u8], Failure> {
+        let length = parts.iter().map(|part| part.len()).sum();
+        self.take(length)?;
+        let mut whole = self.list(length);
+        whole.extend_from_slices_copy(parts);
         Ok(whole.into_bump_slice())
     }
 

@@ -47,10 +47,11 @@ async fn declared<'a, const INTERLEAVED: bool>(
     let mut variables = Variables {
         values: arena.slots(sizes.values, Value::Null),
         rows: arena.slots(sizes.rows, None),
-        arrays: vec![None; sizes.arrays.into()],
+        arrays: arena.list(sizes.arrays.into()),
         arena,
         draws: Draws::new(source, sequences),
     };
+    variables.arrays.resize(sizes.arrays.into(), None);
     for (argument, parameter) in arguments.iter().zip(&code.parameters) {
         match (argument, parameter) {
             (Argument::Scalar(value), ParameterSlot::Scalar(slot)) => variables.set(*slot, *value),

@@ -134,7 +134,7 @@ pub(crate) enum Conversion {
 }
 
 /// An expression of one value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Constant(ConstantValue),
     Slot(Slot),
@@ -144,6 +144,8 @@ pub(crate) enum Scalar {
     IsNull(Box<Scalar>),
     And(Box<Scalar>, Box<Scalar>),
     Or(Box<Scalar>, Box<Scalar>),
+    /// Of integers, timestamps or numerics of one scale.
+    CompareUnits(Comparison, Box<Scalar>, Box<Scalar>),
     Compare(Comparison, Box<Scalar>, Box<Scalar>),
     /// Of integers.
     Int(Arithmetic, Box<Scalar>, Box<Scalar>),
@@ -153,8 +155,8 @@ pub(crate) enum Scalar {
     Negate(Box<Scalar>),
     /// A timestamp and microseconds, or two timestamps.
     Shift(Arithmetic, Box<Scalar>, Box<Scalar>),
-    /// Of two texts, or of two byte strings.
-    Concatenate(Box<Scalar>, Box<Scalar>),
+    /// Of texts, or of byte strings.
+    Concatenate(Vec<Scalar>),
     Case(Box<[(Scalar, Scalar)]>, Box<Scalar>),
     Convert(Conversion, Box<Scalar>),
     /// A numeric of one scale rounded to another one.
@@ -184,7 +186,7 @@ pub(crate) enum ConstantValue {
 }
 
 /// An expression of an array.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Array {
     Null,
     Slot(ArraySlot),
@@ -194,6 +196,8 @@ pub(crate) enum Array {
     Convert(Conversion, Box<Array>),
     /// The elements in order.
     Sorted(Box<Array>),
+    /// In order, and each of them once.
+    Distinct(Box<Array>),
 }
 
 /// Rows of a table.
@@ -219,14 +223,20 @@ pub(crate) struct RangeEnd {
 /// Keys that a call will use: their memory is asked for before the first one is.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedKeys {
-    pub(crate) table: TableSlot,
-    pub(crate) key: Box<[Scalar]>,
-    /// There is a key for each round of a loop.
+    pub(crate) keys: Box<[ExpectedKey]>,
+    /// There are such keys in each round of a loop.
     pub(crate) rounds: Option<Rounds>,
 }
 
+/// A key of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ExpectedKey {
+    pub(crate) table: TableSlot,
+    pub(crate) key: Box<[Scalar]>,
+}
+
 /// The rounds of a loop that has not begun.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Rounds {
     /// Over the elements of arrays.
     Arrays(Each),
@@ -235,7 +245,7 @@ pub(crate) enum Rounds {
 }
 
 /// A loop over arrays.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Each {
     pub(crate) variables: Box<[Slot]>,
     pub(crate) arrays: Box<[ArraySlot]>,

@@ -149,6 +149,8 @@ pub enum Function {
     Contains,
     /// `sorted(a)`: the elements of an array in order, NULLs last
     Sorted,
+    /// `distinct(a)`: each element of an array once, in that order
+    Distinct,
     /// `now()`: when the call began, a timestamp
     Now,
     /// `random()`: a float from 0 up to 1
@@ -186,6 +188,7 @@ impl Function {
         (Function::Cardinality, "cardinality", 1, 1),
         (Function::Contains, "contains", 2, 2),
         (Function::Sorted, "sorted", 1, 1),
+        (Function::Distinct, "distinct", 1, 1),
         (Function::Now, "now", 0, 0),
         (Function::Random, "random", 0, 0),
         (Function::Uuid, "uuid", 0, 0),

@@ -24,8 +24,19 @@ pub(crate) fn quotient_scale(a: u8, b: u8) -> u8 {
     (a.max(b) + QUOTIENT_DIGITS).min(SCALE_MAX.max(a).max(b))
 }
 
+const POWERS: [i128; 39] = {
+    let mut powers = [1; 39];
+    let mut digits = 1;
+    while digits < powers.len() {
+        powers[digits] = 10 * powers[digits - 1];
+        digits += 1;
+    }
+    powers
+};
+
+#[inline]
 fn power(digits: u8) -> i128 {
-    10_i128.pow(digits.into())
+    POWERS[usize::from(digits)]
 }
 
 /// Powers up to the 22nd are floats without rounding.
@@ -37,9 +48,14 @@ fn checked(units: i128) -> Option<i64> {
     (-UNITS_MAX..=UNITS_MAX).contains(&units).then_some(units as i64)
 }
 
-/// Divides, rounding half away from zero.
+/// Divides, rounding half away from zero. Most numbers have 64 bits, which processors divide by themselves.
+#[inline]
 fn divide_rounded(a: i128, b: i128) -> i128 {
-    let (quotient, rest) = (a / b, a % b);
+    let (quotient, rest) = match (i64::try_from(a), i64::try_from(b)) {
+        (_, Ok(1)) => return a,
+        (Ok(a), Ok(b)) if b != -1 => (i128::from(a / b), i128::from(a % b)),
+        _ => (a / b, a % b),
+    };
     let is_half = rest.unsigned_abs() * 2 >= b.unsigned_abs();
     if is_half { quotient + if (a < 0) == (b < 0) { 1 } else { -1 } } else { quotient }
 }

@@ -28,6 +28,7 @@ impl RowCodec {
     }
 
     /// Returns the value of a column of encoded bytes, as [`Row::value`] does.
+    #[inline]
     pub(crate) fn value<'b>(&self, bytes: &'b [u8], column: ColumnId) -> Value<'b> {
         let Some(ty) = self.present(bytes, column) else {
             return Value::Null;

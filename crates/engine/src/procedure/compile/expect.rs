@@ -2,10 +2,12 @@
 //! at the beginning by the arguments alone, and where a loop begins by what the loop does not change.
 //!
 //! Invariant: it changes no result. Keys are taken only where they are put together from variables and constants, which cannot
-//! fail, and where the statement is executed in every call, or every round, that goes well.
+//! fail, and where the statement is executed in every call, or every round, that goes well, or one of several that have the key.
 
 use super::{Compiled, Compiler};
-use crate::procedure::code::{ExpectedKeys, Instruction, ParameterSlot, Rounds, RowSlot, Scalar, Slot, TableSlot};
+use crate::procedure::code::{
+    ExpectedKey, ExpectedKeys, Instruction, ParameterSlot, Rounds, RowSlot, Scalar, Slot, TableSlot,
+};
 
 /// The most keys outside of loops that are asked for together: what comes later drives out what came first.
 const KEYS_MAX: usize = 24;
@@ -14,8 +16,7 @@ const KEYS_MAX: usize = 24;
 struct Candidate {
     /// The instruction.
     at: usize,
-    table: TableSlot,
-    key: Box<[Scalar]>,
+    key: ExpectedKey,
     /// The innermost loop around it, from 0, in which it is executed in every round.
     inner: Option<usize>,
     /// Whether it is executed in every call, or in every round of a loop that is.
@@ -58,7 +59,8 @@ impl Compiler<'_> {
         };
         // It is the next one that is emitted.
         let at = self.instructions.len();
-        self.expected.candidates.push(Candidate { at, table, key: key.into(), inner, is_certain });
+        let key = ExpectedKey { table, key: key.into() };
+        self.expected.candidates.push(Candidate { at, key, inner, is_certain });
     }
 
     /// A write of a whole row that is there is compiled.
@@ -96,8 +98,9 @@ impl Compiler<'_> {
         };
         let varies = |key: &[Scalar]| key.iter().any(|part| matches!(part, Scalar::Slot(slot) if rounds.gives(*slot)));
         let (mut begin, mut here) = (Vec::new(), Vec::new());
-        for Candidate { at, table, key, is_certain, .. } in own {
-            if !key.iter().all(is_kept) || !varies(&key) {
+        for Candidate { at, key, is_certain, .. } in own {
+            let parts = &key.key;
+            if !parts.iter().all(is_kept) || !varies(parts) {
                 continue;
             }
             self.expected.instructions.push(at);
@@ -106,12 +109,14 @@ impl Compiler<'_> {
                 Scalar::Column(..) => false,
                 _ => true,
             };
-            let of_arguments = is_certain && rounds.is_over(parameters) && key.iter().all(is_given);
-            let keys = ExpectedKeys { table, key, rounds: Some(rounds.clone()) };
-            if of_arguments { begin.push(keys) } else { here.push(keys) }
+            let of_arguments = is_certain && rounds.is_over(parameters) && parts.iter().all(is_given);
+            add(if of_arguments { &mut begin } else { &mut here }, key);
         }
-        self.instructions[ended.place] = Instruction::Expect(here.into());
-        self.expected.of_loops.extend(begin);
+        let of_rounds = |keys: Vec<ExpectedKey>| {
+            (!keys.is_empty()).then(|| ExpectedKeys { keys: keys.into(), rounds: Some(rounds.clone()) })
+        };
+        self.instructions[ended.place] = Instruction::Expect(of_rounds(here).into_iter().collect());
+        self.expected.of_loops.extend(of_rounds(begin));
     }
 
     /// The procedure is compiled: its first instruction asks for what the arguments alone give.
@@ -121,18 +126,32 @@ impl Compiler<'_> {
             Scalar::Column(..) => false,
             _ => true,
         };
-        let candidates = std::mem::take(&mut self.expected.candidates);
-        let is_single = |of: &Candidate| of.is_certain && of.inner.is_none() && of.key.iter().all(is_given);
-        let mut single: Vec<_> = candidates.into_iter().filter(is_single).take(KEYS_MAX).collect();
+        let mut candidates = std::mem::take(&mut self.expected.candidates);
+        candidates.retain(|of| of.inner.is_none() && of.key.key.iter().all(is_given));
+        // Of one key more than once: probably in all branches of a condition.
+        let is_named =
+            |of: &Candidate| of.is_certain || candidates.iter().filter(|other| other.key == of.key).count() > 1;
+        let (mut keys, mut at) = (Vec::new(), Vec::new());
+        for candidate in candidates.iter().filter(|of| is_named(of)) {
+            at.push(candidate.at);
+            add(&mut keys, candidate.key.clone());
+        }
         let of_loops = std::mem::take(&mut self.expected.of_loops);
         // One row alone is asked for when it is read.
-        if single.len() == 1 && of_loops.is_empty() {
-            single.clear();
+        if keys.len() == 1 && of_loops.is_empty() {
+            return;
         }
-        self.expected.instructions.extend(single.iter().map(|of| of.at));
-        let single = single.into_iter().map(|Candidate { table, key, .. }| ExpectedKeys { table, key, rounds: None });
-        let keys: Vec<_> = single.chain(of_loops).collect();
-        self.instructions[0] = Instruction::Expect(keys.into());
+        keys.truncate(KEYS_MAX);
+        self.expected.instructions.extend(at);
+        let keys = ExpectedKeys { keys: keys.into(), rounds: None };
+        self.instructions[0] = Instruction::Expect(std::iter::once(keys).chain(of_loops).collect());
+    }
+}
+
+/// Adds a key that is not there yet.
+fn add(keys: &mut Vec<ExpectedKey>, key: ExpectedKey) {
+    if !keys.contains(&key) {
+        keys.push(key);
     }
 }
 

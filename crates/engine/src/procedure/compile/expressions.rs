@@ -35,9 +35,10 @@ impl Compiler<'_> {
             Expression::Binary(operator, a, b) => self.binary(*operator, a, b).map(scalar),
             Expression::Case(branches, otherwise) => self.case(branches, otherwise.as_deref()).map(scalar),
             Expression::Cast(value, ty) => self.cast(value, *ty),
-            Expression::Call(Function::Sorted, arguments) if arguments.len() == 1 => {
+            Expression::Call(function @ (Function::Sorted | Function::Distinct), arguments) if arguments.len() == 1 => {
                 let (array, kind) = self.array(&arguments[0])?;
-                Ok(Typed::Array(Array::Sorted(Box::new(array)), kind))
+                let ordered = if *function == Function::Sorted { Array::Sorted } else { Array::Distinct };
+                Ok(Typed::Array(ordered(Box::new(array)), kind))
             }
             Expression::Call(function, arguments) => self.function(*function, arguments).map(scalar),
             Expression::Array(elements) => self.elements(elements),
@@ -95,7 +96,8 @@ impl Compiler<'_> {
                 Some(steps) => steps.into_iter().fold(array, |array, step| Array::Convert(step, Box::new(array))),
                 None => return wrong(format!("an array of {kind} stands where {ty} is needed; cast it")),
             };
-            let is_checked = fits_as_it_is(wanted, ty.ty) || matches!(array, Array::Null);
+            let is_checked =
+                fits_as_it_is(wanted, ty.ty) || matches!(array, Array::Null) || self.has_type(expression, ty.ty);
             let check = |array| Array::Convert(Conversion::Check(ty.ty), Box::new(array));
             return Ok(Output::Array(if is_checked { array } else { check(array) }));
         }
@@ -103,8 +105,30 @@ impl Compiler<'_> {
         let Some(scalar) = self.converted(scalar, kind, wanted) else {
             return wrong(format!("a value of type {kind} stands where {ty} is needed; cast it"));
         };
-        let is_checked = fits_as_it_is(wanted, ty.ty) || matches!(scalar, Scalar::Constant(ConstantValue::Null));
+        let is_null = matches!(scalar, Scalar::Constant(ConstantValue::Null));
+        let is_checked = fits_as_it_is(wanted, ty.ty) || is_null || self.has_type(expression, ty.ty);
         Ok(Output::Scalar(if is_checked { scalar } else { convert(Conversion::Check(ty.ty), scalar) }))
+    }
+
+    /// Whether an expression names a variable or a column of this type, or elements of it, which were checked when it got them.
+    pub(super) fn has_type(&self, expression: &Expression, wanted: Type) -> bool {
+        match expression {
+            Expression::Variable(name) => match self.scope.find(name) {
+                Ok(Variable::Scalar { ty, .. } | Variable::Array { ty, .. }) => ty == wanted,
+                _ => false,
+            },
+            Expression::Column(row, name) => match self.scope.find(row) {
+                Ok(Variable::Row { table, .. }) => {
+                    let schema = self.schema(table);
+                    column(&schema, name).is_ok_and(|column| schema.column(column).ty() == wanted)
+                }
+                _ => false,
+            },
+            Expression::Call(Function::Sorted | Function::Distinct, arguments) => {
+                arguments.iter().all(|array| self.has_type(array, wanted))
+            }
+            _ => false,
+        }
     }
 
     /// Returns a value as one of the kind of a column or variable; `None` where it has to be cast.
@@ -188,8 +212,12 @@ impl Compiler<'_> {
             Binary::Distinct => Comparison::Distinct,
         };
         let ((a, of), (b, to)) = (self.scalar(a)?, self.scalar(b)?);
-        let (a, b, _) = unified((a, of), (b, to), "compared")?;
-        Ok((Scalar::Compare(comparison, Box::new(a), Box::new(b)), Kind::Bool))
+        let (a, b, kind) = unified((a, of), (b, to), "compared")?;
+        let compare = match kind {
+            Kind::Int | Kind::Numeric(_) | Kind::Timestamp => Scalar::CompareUnits,
+            _ => Scalar::Compare,
+        };
+        Ok((compare(comparison, Box::new(a), Box::new(b)), Kind::Bool))
     }
 
     fn arithmetic(&mut self, operator: Arithmetic, a: &Expression, b: &Expression) -> Compiled<(Scalar, Kind)> {
@@ -238,11 +266,11 @@ impl Compiler<'_> {
                 Ok(Typed::Array(Array::Concatenate(Box::new(a), Box::new(b)), kind))
             }
             (Typed::Scalar(a, Kind::Bytes), Typed::Scalar(b, Kind::Bytes | Kind::Null)) => {
-                Ok(Typed::Scalar(Scalar::Concatenate(Box::new(a), Box::new(b)), Kind::Bytes))
+                Ok(Typed::Scalar(followed(a, b), Kind::Bytes))
             }
             (Typed::Scalar(a, of), Typed::Scalar(b, to)) => {
                 let (a, b) = (self.shown(a, of), self.shown(b, to));
-                Ok(Typed::Scalar(Scalar::Concatenate(Box::new(a), Box::new(b)), Kind::Text))
+                Ok(Typed::Scalar(followed(a, b), Kind::Text))
             }
         }
     }
@@ -283,6 +311,17 @@ impl Compiler<'_> {
         let (scalar, kind) = self.scalar(value)?;
         let Some(steps) = cast(kind, ty.ty) else { return impossible(kind) };
         Ok(Typed::Scalar(steps.into_iter().fold(scalar, |scalar, step| convert(step, scalar)), wanted))
+    }
+}
+
+/// Puts two texts or byte strings together; what was put together before is not copied again.
+fn followed(a: Scalar, b: Scalar) -> Scalar {
+    match a {
+        Scalar::Concatenate(mut parts) => {
+            parts.push(b);
+            Scalar::Concatenate(parts)
+        }
+        a => Scalar::Concatenate(vec![a, b]),
     }
 }
 

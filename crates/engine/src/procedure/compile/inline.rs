@@ -93,8 +93,7 @@ impl Compiler<'_> {
         let loops = std::mem::take(&mut self.loops);
         self.begin_procedure(program, Some(Caller { values: results, ends: Vec::new() }));
         for (field, argument) in program.parameters.iter().zip(arguments) {
-            let parameter = self.declare(field, false)?;
-            self.store(parameter, argument)?;
+            self.pass(field, argument)?;
         }
         self.conditional(&program.body)?;
         self.scope.end_procedure();
@@ -103,6 +102,21 @@ impl Compiler<'_> {
         ends.into_iter().for_each(|end| self.patch_here(end));
         self.loops = loops;
         Ok(())
+    }
+
+    /// Gives a parameter its argument. Neither the procedure nor, while that runs, its caller writes a variable that is one:
+    /// such a variable is the parameter itself.
+    fn pass(&mut self, field: &Field, argument: Output) -> Compiled<()> {
+        let ty = field.ty.ty;
+        let variable = match argument {
+            Output::Scalar(Scalar::Slot(slot)) => Variable::Scalar { slot, ty, is_settable: false },
+            Output::Array(Array::Slot(slot)) => Variable::Array { slot, ty, is_settable: false },
+            argument => {
+                let parameter = self.declare(field, false)?;
+                return self.store(parameter, argument);
+            }
+        };
+        self.scope.declare(&field.name, variable)
     }
 
     /// Ends the procedure that is being compiled, and goes on in the one that called it.

@@ -303,9 +303,12 @@ fn of_values(function: Function, values: Vec<Datum>) -> Evaluated {
             }
         }
         (Function::Contains, _) => Datum::Null,
-        (Function::Sorted, [Datum::Array(elements)]) => {
+        (Function::Sorted | Function::Distinct, [Datum::Array(elements)]) => {
             let mut sorted = elements.clone();
             sorted.sort_by(|a, b| (*a == Datum::Null).cmp(&(*b == Datum::Null)).then_with(|| order(a, b)));
+            if function == Function::Distinct {
+                sorted.dedup();
+            }
             Datum::Array(sorted)
         }
         (Function::Substring, [text, Datum::Int(from), Datum::Int(count)]) => {

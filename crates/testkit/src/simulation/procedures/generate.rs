@@ -602,6 +602,7 @@ impl Draft<'_> {
     fn array(&mut self, known: &Known) -> Expression {
         match self.one_of(&known.arrays).cloned() {
             Some(name) if !self.one_in(4) => match self.rng.u8(0..4) {
+                0 if self.one_in(2) => function(Function::Distinct, [var(name)]),
                 0 => function(Function::Sorted, [var(name)]),
                 1 => var(name).concatenate(array([self.int(known, 1)])),
                 _ => var(name),
