@@ -61,6 +61,18 @@ pub enum Logged {
     Values,
     /// The procedure and its parameters.
     Commands,
+    /// The rows that a transaction wrote, as a group of images with or without those before (Command logging, section IV).
+    Physiological,
+}
+
+/// What of a row that changes physiological logging logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PhysiologicalImages {
+    /// What changed in it, where the transaction has read it and that is shorter.
+    #[default]
+    Changed,
+    /// All of it.
+    Full,
 }
 
 /// Which state a checkpoint holds.
@@ -159,7 +171,10 @@ impl ConfigError {
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     match (control, protocol, logged) {
-        (ConcurrencyControlKind::Optimistic, _, Logged::Values)
+        (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Physiological) => {
+            refuse("nothing is logged without a log; use Values")
+        }
+        (ConcurrencyControlKind::Optimistic, _, Logged::Values | Logged::Physiological)
         | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands) => Ok(()),
         (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands) => {
             refuse("nothing is logged without a log; use Values")
@@ -209,6 +224,11 @@ impl Config {
         Ok(())
     }
 
+    /// Whether transactions read all that they overwrite, because it is logged.
+    pub(crate) fn logs_before_images(&self) -> bool {
+        self.logged == Logged::Physiological && self.physiological_before_images
+    }
+
     /// Returns the number of threads for scan and replay.
     pub fn effective_recovery_threads(&self) -> usize {
         match self.recovery_threads {
@@ -231,7 +251,8 @@ mod tests {
     const CONTROLS: [ConcurrencyControlKind; 1] = [ConcurrencyControlKind::Optimistic];
     const PROTOCOLS: [Protocol; 4] = [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn];
 
-    /// Optimistic concurrency control logs values with every protocol, and commands where the stamps are one total order.
+    /// Optimistic concurrency control logs values with every protocol, images with every one that has a log, and commands where
+    /// the stamps are one total order.
     #[test]
     fn every_triple_is_sound_or_refused() {
         for control in CONTROLS {
@@ -246,6 +267,11 @@ mod tests {
                 assert_eq!(config.check(), legal, "an unsound triple must not open");
                 let is_advised =
                     |refused| matches!(refused, ConfigError::Unsound { reason, .. } if reason.contains("use Values"));
+                assert!(legal.err().is_none_or(is_advised));
+                config.logged = Logged::Physiological;
+                let legal = legality(control, protocol, Logged::Physiological);
+                assert_eq!(legal.is_ok(), protocol != Protocol::None, "{control:?} {protocol:?} physiological");
+                assert_eq!(config.check(), legal, "an unsound triple must not open");
                 assert!(legal.err().is_none_or(is_advised));
             }
         }

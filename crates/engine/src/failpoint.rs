@@ -279,6 +279,10 @@ pub enum Mutation {
     LeafScannedOnce,
     /// Ids of procedures that were defined behind the last checkpoint are given again.
     ProcedureIdReused,
+    /// Of a row that is changed the image before takes the place of what became of it.
+    BeforeImageReplayed,
+    /// What changed against the row before is logged although the transaction has not read that.
+    OverwrittenUnread,
 }
 
 /// Where a simulated thread may be switched away from.

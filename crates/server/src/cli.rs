@@ -301,7 +301,8 @@ pub struct EngineArgs {
     /// How transactions are isolated [default: optimistic]
     #[arg(long, value_parser = named("cc"))]
     pub cc: Option<String>,
-    /// What the log holds: the rows that were written, or the calls of procedures, which recovery runs again [default: values]
+    /// What the log holds: the rows that were written, or the calls of procedures, which recovery runs again, or the rows as
+    /// ARIES-like systems log them [default: values]
     #[arg(long, value_name = "PAYLOAD", value_parser = named("logged"))]
     pub payload: Option<String>,
     /// Log streams that work in parallel [default: 1]
@@ -492,7 +493,7 @@ mod tests {
             let default = if setting.name == "control_socket" { "yes".to_owned() } else { setting.default_value() };
             assert!(help.contains(&format!("\n{} [default: {default};", setting.name)), "{help}");
         }
-        assert!(help.contains("\nlogged [default: values; one of: values]"), "{help}");
+        assert!(help.contains("\nlogged [default: values; one of: values, physiological]"), "{help}");
         assert!(help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn]"), "{help}");
     }
 

@@ -214,8 +214,13 @@ pub fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, Bench
     let status = osier::status(&directories(dirs)).map_err(osier::Error::from)?;
     let own = [("protocol", status.protocol.to_string()), ("streams", status.stream_count.max(1).to_string())];
     let has_other = given.settings.iter().any(|(name, _)| name == "protocol");
-    let commands = (status.logs_commands && !has_other).then(|| ("logged", "commands".to_owned()));
-    let own = own.into_iter().chain(commands).map(|(name, value)| (name.to_owned(), value));
+    let payload = match (status.logs_commands, status.logs_physiologically) {
+        (true, _) => Some("commands"),
+        (false, true) => Some("physiological"),
+        (false, false) => None,
+    };
+    let payload = payload.filter(|_| !has_other).map(|payload| ("logged", payload.to_owned()));
+    let own = own.into_iter().chain(payload).map(|(name, value)| (name.to_owned(), value));
     let settings = own.chain(given.settings.iter().cloned()).collect();
     Ok(EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: false }.config(Create::Never)?)
 }

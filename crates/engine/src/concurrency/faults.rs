@@ -22,11 +22,18 @@ pub(super) fn is_read(is_read: bool) -> bool {
     is_read || has(Mutation::ExistenceAsBase)
 }
 
-/// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], and [`Mutation::AbortedLogged`], which
-/// logs what did not validate).
+/// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], [`Mutation::OverwrittenUnread`], and
+/// [`Mutation::AbortedLogged`], which logs what did not validate).
 #[inline(always)]
 pub(super) fn rests_on(rests_on: bool) -> bool {
-    rests_on || has(Mutation::ExistenceAsBase) || has(Mutation::AbortedLogged)
+    rests_on || has(Mutation::ExistenceAsBase) || has(Mutation::OverwrittenUnread) || has(Mutation::AbortedLogged)
+}
+
+/// Whether the row before is logged. One that nobody has read ([`Mutation::OverwrittenUnread`]) would have another length by the
+/// time that the record is filled; what changed in it is logged all the same.
+#[inline(always)]
+pub(super) fn is_shown(is_shown: bool) -> bool {
+    is_shown && !has(Mutation::OverwrittenUnread)
 }
 
 /// Whether the bisection of a large write set has found a record ([`Mutation::BisectionTrusted`]).

@@ -12,6 +12,7 @@ use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
 use super::faults;
 use crate::failpoint::locks_by_key;
 use crate::log::format::payload::delta::{self, Delta};
+use crate::log::format::payload::physiological::Before;
 use crate::sizes::{deltas_kept_bytes, linear_writes_max};
 
 /// A session keeps the memory of up to this many writes, and of what savepoints keep of as many, for the next transaction.
@@ -40,6 +41,8 @@ pub(crate) struct Write {
     pub(crate) base: Stamp,
     /// Where [`WriteSet::delta`] has what changed in `base`, if that is logged.
     pub(crate) delta: Option<DeltaRange>,
+    /// The same of what makes `base` out of the new row.
+    pub(crate) undo: Option<DeltaRange>,
     /// This transaction indexed the record.
     pub(crate) is_placeholder: bool,
 }
@@ -61,7 +64,8 @@ impl DeltaRange {
 impl Write {
     /// Returns a write that rests on nothing that was read.
     pub(crate) fn new(record: Held<Record>, tree_ref: TreeRef, pending: Option<VersionBox>) -> Write {
-        Write { record, tree_ref, pending, birth: None, base: Stamp::ZERO, delta: None, is_placeholder: false }
+        let (birth, base, delta, undo) = (None, Stamp::ZERO, None, None);
+        Write { record, tree_ref, pending, birth, base, delta, undo, is_placeholder: false }
     }
 
     /// The write takes the place of the committed version `base`, if its content `is_read`.
@@ -133,6 +137,8 @@ pub(crate) struct WriteSet {
     abandoned: Vec<(Held<Record>, TreeRef)>,
     /// What is logged of rows in place of their images, one behind the other.
     deltas: Vec<u8>,
+    /// Whether the images that writes replace are logged.
+    logs_before: bool,
     /// What `writes` and `undo` take of memory.
     memory_bytes: usize,
     /// How often it has changed, over all transactions.
@@ -155,6 +161,11 @@ fn filter_bit(record: Held<Record>) -> u64 {
 fn delta_of<'d>(deltas: &'d [u8], write: &Write) -> Option<Delta<'d>> {
     let DeltaRange { begin, end } = write.delta?;
     Some(Delta { base: write.base, body: &deltas[begin as usize..end as usize] })
+}
+
+/// The committed version that a write rests on; where it is another one by now, the transaction does not validate.
+fn base_of<'p>(pin: &'p Pin<'_>, write: &Write) -> Option<&'p Version> {
+    pin.get(write.record).version(pin).filter(|version| version.stamp() == write.base)
 }
 
 fn memory_bytes(pending: &Option<VersionBox>) -> usize {
@@ -180,6 +191,7 @@ impl WriteSet {
     /// Forgets what is logged in place of images.
     fn clear_deltas(&mut self) {
         self.deltas.clear();
+        self.logs_before = false;
         if self.deltas.capacity() > deltas_kept_bytes() {
             self.deltas = Vec::new();
         }
@@ -356,12 +368,11 @@ impl WriteSet {
         self.clear_deltas();
         for write in &mut self.writes {
             let record = pin.get(write.record);
-            write.delta = None;
+            (write.delta, write.undo) = (None, None);
             if write.base > Stamp::ZERO
                 && write.tree_ref.index.is_none()
                 && let Some(new) = &write.pending
-                // Where it is another one by now, the transaction does not validate.
-                && let Some(base) = record.version(pin).filter(|version| version.stamp() == write.base)
+                && let Some(base) = base_of(pin, write)
             {
                 let begin = self.deltas.len();
                 if delta::push_body(write.base, base.bytes(), new.bytes(), &mut self.deltas) {
@@ -380,12 +391,51 @@ impl WriteSet {
         delta_of(&self.deltas, write)
     }
 
+    /// Lets the image of every write be logged.
+    pub(crate) fn forget_deltas(&mut self) {
+        self.clear_deltas();
+        self.writes.iter_mut().for_each(|write| (write.delta, write.undo) = (None, None));
+    }
+
+    /// Works out, for a transaction that has read all that it overwrites, and before anything is locked, what undoes the
+    /// changes of [`WriteSet::find_deltas`]. From now on [`WriteSet::before`] is asked what rows were.
+    pub(crate) fn find_undo(&mut self, pin: &Pin<'_>) {
+        self.logs_before = true;
+        for write in &mut self.writes {
+            write.undo = None;
+            if write.delta.is_some()
+                && let (Some(new), Some(base)) = (&write.pending, base_of(pin, write))
+            {
+                let begin = self.deltas.len();
+                if delta::push_inverse(base.bytes(), new.bytes(), &mut self.deltas) {
+                    write.undo = DeltaRange::of(begin, self.deltas.len());
+                    if write.undo.is_none() {
+                        self.deltas.truncate(begin);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the row that a write replaces, if there is one: the version that the transaction has read.
+    pub(crate) fn before<'w>(&'w self, pin: &'w Pin<'_>, write: &Write) -> Before<'w> {
+        if !faults::is_shown(self.logs_before) {
+            return Before::NotLogged;
+        }
+        match (write.undo, base_of(pin, write)) {
+            (Some(DeltaRange { begin, end }), _) => Before::Ranges(&self.deltas[begin as usize..end as usize]),
+            (None, Some(base)) => Before::Image(base.bytes()),
+            (None, None) => Before::Absent,
+        }
+    }
+
     /// Checks, with the writes locked and the reads validated, that what is logged of each write is a change of what is in its
-    /// place.
+    /// place, and that this is what is logged as its row before.
     pub(crate) fn assert_bases(&self, pin: &Pin<'_>) {
-        for write in self.writes.iter().filter(|write| write.delta.is_some()) {
-            let base = pin.get(write.record).version(pin).map(Version::stamp);
-            assert!(faults::rests_on(base == Some(write.base)), "a delta of {} where {base:?} is", write.base);
+        let is_logged_before = |write: &Write| self.logs_before && write.tree_ref.index.is_none();
+        for write in self.writes.iter().filter(|write| write.delta.is_some() || is_logged_before(write)) {
+            let base = pin.get(write.record).version(pin).map_or(Stamp::ZERO, Version::stamp);
+            assert!(faults::rests_on(base == write.base), "a write that rests on {} where {base} is", write.base);
         }
     }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use super::Until;
 use super::{
-    CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Logged, ProgressCallback, Protocol,
+    CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Logged, PhysiologicalImages,
+    ProgressCallback, Protocol,
 };
 use crate::io::Environment;
 
@@ -183,8 +184,19 @@ settings! {
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a
     /// recovery. Commands need protocol `serial` or `gsn` and checkpoints of kind `epoch`; what no procedure ran is logged as
-    /// values.
-    logged: Logged, "logged", choice("values" => Logged::Values, "commands" => Logged::Commands), default (Logged::Values);
+    /// values. `physiological` logs rows as ARIES-like systems do, to compare with; any protocol but `none` takes it.
+    logged: Logged, "logged",
+        choice("values" => Logged::Values, "commands" => Logged::Commands, "physiological" => Logged::Physiological),
+        default (Logged::Values);
+
+    /// Sets what `logged = physiological` logs of a row that changes: what changed in it, or its full image.
+    physiological_images: PhysiologicalImages, "physiological_images",
+        choice("changed" => PhysiologicalImages::Changed, "full" => PhysiologicalImages::Full),
+        default (PhysiologicalImages::Changed);
+
+    /// Sets whether `logged = physiological` logs what rows were before, too. Every write then reads what it overwrites. Recovery
+    /// does not need it.
+    physiological_before_images: bool, "physiological_before_images", choice("off" => false, "on" => true), default (false);
 
     /// Sets how many log streams work in parallel. The number may change from one open to the next; protocol `serial` takes 1.
     streams: u32, "streams", number("streams", 1, 64), default (1);

@@ -118,9 +118,11 @@ fn earlier_formats_are_read() {
     };
     let added = 2 * 8 + 1 + manifest.directories.len() + manifest.layouts().count();
     manifest.frozen[0].layout.incarnation = Incarnation(7);
-    (manifest.frozen[0].layout.logged, manifest.current.logged) = (Logged::Commands, Logged::Values);
-    put(&manifest, &disk);
-    assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(&manifest));
+    for logged in [Logged::Physiological, Logged::Values] {
+        (manifest.frozen[0].layout.logged, manifest.current.logged) = (Logged::Commands, logged);
+        put(&manifest, &disk);
+        assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(&manifest));
+    }
     manifest.frozen[0].layout.logged = Logged::Values;
     reads(5, 2, &manifest);
     manifest.records_begin = false;

@@ -14,8 +14,9 @@ use crate::log::format::part::{self, CHECKSUM_OF_PARTS, PART, PartHeader};
 use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::in_parts::{self, InParts};
+use crate::log::format::payload::physiological::{self, Before, ImagedWrite};
 use crate::log::format::payload::values::{self, Change, LoggedWrite, ValuesWriter};
-use crate::log::format::payload::{PayloadKind, PayloadReader};
+use crate::log::format::payload::{PayloadKind, PayloadReader, WriteForm};
 use crate::log::format::record::{self, Entry, RecordHeader, RecordReader};
 use crate::log::format::segment::{self, SegmentHeader};
 use crate::log::format::{LogIdentity, Seal};
@@ -45,7 +46,16 @@ fn encode_record(header: RecordHeader, writes: &[LoggedWrite<'_>], seal: Seal) -
 
 fn encode_in_parts(header: RecordHeader, named: &InParts, seal: Seal) -> Vec<u8> {
     let mut bytes = vec![0; record::encoded_len(&header, in_parts::ENCODED_BYTES)];
-    record::encode(&mut bytes, &header, PayloadKind::InParts, seal, |payload| named.encode(payload));
+    record::encode(&mut bytes, &header, named.kind(), seal, |payload| named.encode(payload));
+    bytes
+}
+
+fn encode_images(header: RecordHeader, writes: &[ImagedWrite<'_>], seal: Seal) -> Vec<u8> {
+    let length = writes.iter().map(ImagedWrite::encoded_len).sum();
+    let mut bytes = vec![0; record::encoded_len(&header, length)];
+    record::encode(&mut bytes, &header, PayloadKind::Physiological, seal, |payload| {
+        physiological::encode(payload, writes.iter().copied())
+    });
     bytes
 }
 
@@ -84,6 +94,35 @@ fn command() -> Vec<u8> {
     encode_command(header, &command, record_seal())
 }
 
+/// An insert, an update by ranges and one by an image, and deletes, each as it is logged with the row before.
+fn images() -> Vec<u8> {
+    let new = [5; OLD_ROW.len()];
+    let mut changed = OLD_ROW;
+    changed[9..12].fill(9);
+    let (mut body, mut undo) = (Vec::new(), Vec::new());
+    assert!(delta::push_body(Stamp(1), &OLD_ROW, &changed, &mut body), "it saves something");
+    assert!(delta::push_inverse(&OLD_ROW, &changed, &mut undo), "there are few ranges");
+    let change = Change::Delta(Delta { base: Stamp(1), body: &body });
+    let writes = [
+        (Change::Put(&new), Before::Absent),
+        (Change::Put(&new), Before::Image(&OLD_ROW)),
+        (Change::Put(&new), Before::NotLogged),
+        (change, Before::Ranges(&undo)),
+        (change, Before::Image(&OLD_ROW)),
+        (change, Before::NotLogged),
+        (Change::Delete, Before::Image(&OLD_ROW)),
+        (Change::Delete, Before::Absent),
+    ];
+    let writes = writes
+        .map(|(change, before)| ImagedWrite { write: LoggedWrite { table: TableId(17), key: b"key", change }, before });
+    let write_count = writes.len() as u32;
+    encode_images(
+        RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count },
+        &writes,
+        record_seal(),
+    )
+}
+
 fn encode_part(header: &PartHeader, content: &[u8], seal: Seal) -> Vec<u8> {
     let mut bytes = vec![0; part::encoded_len(content.len())];
     part::encode(&mut bytes, header, seal, content);
@@ -113,11 +152,13 @@ pub(super) fn records() -> Vec<Vec<u8>> {
     record::write_skip(&mut skip);
     let (first, last) = (LogOffset(8), LogOffset(24));
     let header = RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count: 2 };
-    let in_parts = encode_in_parts(header, &InParts { first, last, bytes: 90, parts: 2, checksum: 7 }, record_seal());
+    let in_parts = [WriteForm::Values, WriteForm::Physiological]
+        .map(|form| InParts { first, last, bytes: 90, parts: 2, checksum: 7, form })
+        .map(|named| encode_in_parts(header, &named, record_seal()));
     let header = PartHeader { stamp: Stamp(9), first, previous: last, position: 9, bytes: 5 };
     let part = encode_part(&header, &[7; 5], record_seal());
     let records = [0, 1, 3, 20].map(|rows| record(9, rows, record_seal()));
-    records.into_iter().chain([skip, in_parts, part, command()]).collect()
+    records.into_iter().chain(in_parts).chain([skip, part, command(), images()]).collect()
 }
 
 fn seal_one_record(bytes: &mut [u8], seal: Seal) {
@@ -152,6 +193,11 @@ fn assert_same_record(record: &RecordReader<'_>, bytes: &[u8], seal: Seal) {
         }
         PayloadReader::InParts(named) => encode_in_parts(record.header(), &named, seal),
         PayloadReader::Command(command) => encode_command(record.header(), &command.command(), seal),
+        PayloadReader::Physiological(images) => {
+            let writes: Vec<_> = images.collect();
+            writes.iter().for_each(|imaged| apply(&imaged.write));
+            encode_images(record.header(), &writes, seal)
+        }
     };
     assert_eq!(again, bytes, "a record is what is encoded again");
 }

@@ -24,7 +24,8 @@ use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::part::PartHeader;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::in_parts::InParts;
-use crate::log::format::payload::values::Change;
+use crate::log::format::payload::physiological::{Before, ImagedWrite};
+use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
@@ -152,7 +153,11 @@ impl Dump<'_> {
     fn layout(&mut self, state: &str, layout: &Layout) -> io::Result<()> {
         let Layout { generation, protocol, logged, floor, epoch_floor, streams, .. } = layout;
         let streams = count(streams.len() as u64, "stream");
-        let logs = if *logged == Logged::Commands { ", commands" } else { "" };
+        let logs = match logged {
+            Logged::Values => "",
+            Logged::Commands => ", commands",
+            Logged::Physiological => ", physiological",
+        };
         writeln!(
             self.out,
             "{state} generation {generation}: {protocol:?}{logs}, {streams}, floor {floor}, epoch floor {epoch_floor}"
@@ -314,8 +319,11 @@ impl Dump<'_> {
             order.raw_dep,
             order.epoch,
             match record.kind() {
-                PayloadKind::Values | PayloadKind::InParts => count(order.write_count, "write"),
                 PayloadKind::Command => count(order.write_count, "argument"),
+                PayloadKind::Values
+                | PayloadKind::InParts
+                | PayloadKind::Physiological
+                | PayloadKind::PhysiologicalInParts => count(order.write_count, "write"),
             }
         )?;
         let writes = match record.payload() {
@@ -325,18 +333,30 @@ impl Dump<'_> {
                 return writeln!(self.out, "          {bytes} bytes in {parts} from {first} to {last}");
             }
             PayloadReader::Command(command) => return writeln!(self.out, "          {}", command.command()),
+            PayloadReader::Physiological(mut images) => {
+                return images.try_for_each(|ImagedWrite { write, before }| self.write(write, before));
+            }
         };
-        for write in writes {
-            let (TableId(table), key) = (write.table, Bytes(write.key));
-            match write.change {
-                Change::Put(row) => writeln!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
-                Change::Delete => writeln!(self.out, "          delete table {table} key {key}")?,
-                Change::Delta(Delta { base, body }) => {
-                    writeln!(self.out, "          change table {table} key {key}: {} bytes against {base}", body.len())?
-                }
+        let mut writes = writes;
+        writes.try_for_each(|write| self.write(write, Before::NotLogged))
+    }
+
+    /// What became of a row, and what it was before where that is logged.
+    fn write(&mut self, write: LoggedWrite<'_>, before: Before<'_>) -> io::Result<()> {
+        let (TableId(table), key) = (write.table, Bytes(write.key));
+        match write.change {
+            Change::Put(row) => write!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
+            Change::Delete => write!(self.out, "          delete table {table} key {key}")?,
+            Change::Delta(Delta { base, body }) => {
+                write!(self.out, "          change table {table} key {key}: {} bytes against {base}", body.len())?
             }
         }
-        Ok(())
+        match before {
+            Before::NotLogged => writeln!(self.out),
+            Before::Absent => writeln!(self.out, "; before: no row"),
+            Before::Image(row) => writeln!(self.out, "; before: {} bytes, {}", row.len(), Bytes(row)),
+            Before::Ranges(body) => writeln!(self.out, "; before: {} bytes of ranges, {}", body.len(), Bytes(body)),
+        }
     }
 }
 

@@ -42,6 +42,9 @@ pub struct Status {
     /// Whether it logs calls of procedures in place of what they wrote.
     #[serde(default)]
     pub logs_commands: bool,
+    /// Whether it logs physiologically.
+    #[serde(default)]
+    pub logs_physiologically: bool,
     /// Its lives so far.
     pub generation: u64,
     /// Streams of the newest generation.
@@ -256,6 +259,7 @@ impl Status {
             directories: (0..).zip(&manifest.directories).map(directory).collect(),
             protocol: manifest.current.protocol,
             logs_commands: manifest.current.logged == Logged::Commands,
+            logs_physiologically: manifest.current.logged == Logged::Physiological,
             generation: manifest.current.generation.0,
             stream_count: manifest.current.streams.len() as u32,
             taken_back: manifest.taken_back(),
@@ -332,7 +336,11 @@ impl fmt::Display for Status {
             write!(f, " in process {}", live.pid)?;
         }
         writeln!(f)?;
-        let logs = if self.logs_commands { ", commands" } else { "" };
+        let logs = match (self.logs_commands, self.logs_physiologically) {
+            (true, _) => ", commands",
+            (false, true) => ", physiological",
+            (false, false) => "",
+        };
         writeln!(f, "  protocol    {}{logs}, generation {generation}", self.protocol)?;
         for DirectoryStatus { index, path, is_retired } in &self.directories {
             let state = if *is_retired { ", left out" } else { "" };

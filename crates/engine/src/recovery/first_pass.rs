@@ -246,14 +246,19 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
         Ok(())
     }
 
-    /// Checks that a command stands where there may be some.
+    /// Checks that a command, or what physiological logging wrote, stands where there may be some.
     fn expect_kind(&self, kind: PayloadKind, offset: LogOffset) -> Result<(), RecoveryError> {
+        let damaged = |what: &str| Err(self.scan.damaged(self.segment, offset, what.to_owned()));
+        let logged = self.generation.layout.logged;
         let is_command = kind == PayloadKind::Command;
-        if is_command && (self.generation.layout.logged != Logged::Commands || R::ORDER < ReplayOrder::Total) {
-            let what = "it holds a command, and its generation none by the manifest".to_owned();
-            return Err(self.scan.damaged(self.segment, offset, what));
+        if is_command && (logged != Logged::Commands || R::ORDER < ReplayOrder::Total) {
+            return damaged("it holds a command, and its generation none by the manifest");
         }
-        Ok(())
+        match (kind.is_physiological(), logged == Logged::Physiological) {
+            (true, false) => damaged("it holds images before, and its generation none by the manifest"),
+            (false, true) => damaged("it holds no images before, and its generation does by the manifest"),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that stamps rise.

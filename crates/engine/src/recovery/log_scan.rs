@@ -222,6 +222,9 @@ impl LogScan {
                 let Ok(Entry::Record(record)) = entry else { continue };
                 let holds = match record.payload() {
                     PayloadReader::Values(mut writes) => writes.any(|write| matches!(write.change, Change::Delta(_))),
+                    PayloadReader::Physiological(images) => {
+                        images.writes().any(|write| matches!(write.change, Change::Delta(_)))
+                    }
                     PayloadReader::InParts(_) => true,
                     // Whatever the order in which it is read: it is replayed later.
                     PayloadReader::Command(_) => false,

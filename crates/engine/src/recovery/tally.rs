@@ -67,8 +67,11 @@ impl Tally {
         self.replayed += 1;
         self.replayed_bytes += bytes;
         match kind {
-            PayloadKind::Values | PayloadKind::InParts => self.writes += u64::from(record.write_count),
             PayloadKind::Command => self.commands += 1,
+            PayloadKind::Values
+            | PayloadKind::InParts
+            | PayloadKind::Physiological
+            | PayloadKind::PhysiologicalInParts => self.writes += u64::from(record.write_count),
         }
     }
 

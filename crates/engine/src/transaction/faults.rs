@@ -2,17 +2,20 @@
 
 #[cfg(not(feature = "mutations"))]
 use osier_memory::Snapshots;
-use osier_memory::{Pin, Stamp};
+use osier_memory::{Held, Pin, Record, Stamp};
 
 use super::access::{Content, Looked};
 use super::payload::Payload;
 use super::{Commit, Transaction, TransactionState};
-use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::write_set::{TreeRef, WriteSet};
+use crate::concurrency::{ConcurrencyControl, Found};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, TableId};
+use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::in_parts::InParts;
+use crate::log::format::payload::physiological::{Before, ImagedWrite};
+use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::RecordHeader;
 use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
@@ -84,6 +87,29 @@ pub(super) fn look_up_unobserved<'a>(
         None => transaction.pin.get(record).version(&transaction.pin).map(Content::Committed),
     };
     Ok(Some(((record, content), is_placeholder)))
+}
+
+/// What is overwritten, without having been read ([`Mutation::OverwrittenUnread`]); `None`: it is to be read.
+#[inline(always)]
+pub(super) fn unread<'a>(pin: &'a Pin<'_>, record: Held<Record>) -> Option<Found<'a>> {
+    has(Mutation::OverwrittenUnread).then(|| pin.get(record).version(pin).map_or(Found::Absent, Found::Present))
+}
+
+/// A write as it is logged with the row before ([`Mutation::BeforeImageReplayed`]: what became of the row and what it was take
+/// each other's places).
+#[inline(always)]
+pub(super) fn imaged(imaged: ImagedWrite<'_>) -> ImagedWrite<'_> {
+    if !has(Mutation::BeforeImageReplayed) {
+        return imaged;
+    }
+    let (change, before) = match (imaged.write.change, imaged.before) {
+        (Change::Put(new), Before::Image(old)) => (Change::Put(old), Before::Image(new)),
+        (Change::Delta(Delta { base, body }), Before::Ranges(undo)) => {
+            (Change::Delta(Delta { base, body: undo }), Before::Ranges(body))
+        }
+        pair => pair,
+    };
+    ImagedWrite { write: LoggedWrite { change, ..imaged.write }, before }
 }
 
 /// Whether a leaf that a scan has read lacks what was put into trees since ([`Mutation::LeafScannedOnce`]).

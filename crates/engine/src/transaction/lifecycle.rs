@@ -106,7 +106,7 @@ impl Commit<'_, '_> {
     ) {
         let header = RecordHeader { stamp: slot.stamp(), ..header };
         slot.fill(|buffer, seal| {
-            record::encode(buffer, &header, L::KIND, seal, |bytes| payload.encode(self.pin, writes, bytes));
+            record::encode(buffer, &header, payload.kind(), seal, |bytes| payload.encode(self.pin, writes, bytes));
         });
     }
 

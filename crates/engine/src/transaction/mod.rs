@@ -21,6 +21,7 @@ pub(crate) mod memory_limit;
 mod own_sequence;
 mod parts;
 mod payload;
+mod physiological;
 mod procedure;
 #[cfg(test)]
 mod procedure_tests;
@@ -69,7 +70,8 @@ use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
 use lifecycle::{Admitted, Commit};
-use payload::{Called, Payload, Values};
+use payload::{Called, Payload};
+use physiological::Rows;
 use reservation::Reservations;
 
 /// When a commit is acknowledged.
@@ -329,7 +331,7 @@ impl<'s> Transaction<'s> {
             memory: &shared.memory,
         };
         let command = command.filter(|_| shared.config.logged == Logged::Commands);
-        let outcome = state.commit(&commit, &shared.log, &shared.catalog, command)?;
+        let outcome = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
         state.settle(shared, &self.pin, outcome.stamp);
         Ok(outcome)
     }
@@ -363,7 +365,7 @@ impl TransactionState {
     fn commit(
         &mut self,
         commit: &Commit<'_, '_>,
-        log: &CommitLog,
+        (log, config): (&CommitLog, &Config),
         catalog: &Catalog,
         command: Option<&Command<'_>>,
     ) -> Result<Outcome, Error> {
@@ -379,7 +381,7 @@ impl TransactionState {
             sequence: self.sequence,
             changes_own: !self.definitions.is_empty(),
         };
-        let payload = Values { table_id: |tree_ref| logged_table(used.tables, tree_ref) };
+        let payload = Rows::of(config, |tree_ref| logged_table(used.tables, tree_ref));
         let called = command.filter(|_| !used.changes_own).map(|command| Called { command });
         let writes = &mut self.writes;
         with_pair!(&mut self.scheme, log, (control, protocol) => {

@@ -21,8 +21,8 @@ use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp};
 use crate::log::CommitLog;
 use crate::log::format::part::{self, PartHeader};
-use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::in_parts::{ENCODED_BYTES, InParts, PayloadSum};
+use crate::log::format::payload::{PayloadKind, WriteForm};
 use crate::log::format::record::ALIGNMENT;
 use crate::log::persist::parts::PartsHold;
 use crate::log::protocol::LogProtocol;
@@ -41,7 +41,9 @@ pub(crate) struct NamedParts {
 }
 
 impl Payload for NamedParts {
-    const KIND: PayloadKind = PayloadKind::InParts;
+    fn kind(&self) -> PayloadKind {
+        self.named.kind()
+    }
 
     fn prepare(&self, _pin: &Pin<'_>, _writes: &mut WriteSet) -> Prepared {
         Prepared { bytes: ENCODED_BYTES, write_count: self.writes }
@@ -72,12 +74,17 @@ impl Commit<'_, '_> {
         writes: &WriteSet,
         (payload, prepared): (&L, Prepared),
     ) -> Result<Option<WrittenParts>, Error> {
-        assert!(matches!(L::KIND, PayloadKind::Values), "what is put together again are the rows that were written");
+        let form = match payload.kind() {
+            PayloadKind::Values => WriteForm::Values,
+            PayloadKind::Physiological => WriteForm::Physiological,
+            kind => unreachable!("what is put together again are the rows that were written, not {kind:?}"),
+        };
         yield_at(Point::InParts);
         let Some(hold) = log.hold_parts(self.stream) else { return Ok(None) };
         let longest = part_bytes().min(self.transaction_log_bytes_max);
         let room = part::room(longest - longest % ALIGNMENT);
-        let mut parts = PartsWriter { commit: self, protocol, log, sum: PayloadSum::new(), named: None, last: None };
+        let sum = PayloadSum::new();
+        let mut parts = PartsWriter { commit: self, protocol, log, form, sum, named: None, last: None };
         let mut waiting: Vec<u8> = Vec::with_capacity(room);
         payload.pieces(self.pin, writes, |piece| {
             waiting.extend_from_slice(piece);
@@ -100,6 +107,7 @@ struct PartsWriter<'w, 'c, 'p, P> {
     commit: &'w Commit<'c, 'p>,
     protocol: &'w P,
     log: &'w CommitLog,
+    form: WriteForm,
     sum: PayloadSum,
     /// What was written so far; its checksum comes last.
     named: Option<InParts>,
@@ -125,7 +133,8 @@ impl<P: LogProtocol> PartsWriter<'_, '_, '_, P> {
             self.log.wait_for_room(self.commit.stream, length)?;
         };
         let (offset, stamp) = (slot.offset(), slot.stamp());
-        let named = self.named.get_or_insert(InParts { first: offset, last: offset, bytes: 0, parts: 0, checksum: 0 });
+        let (first, last, form) = (offset, offset, self.form);
+        let named = self.named.get_or_insert(InParts { first, last, bytes: 0, parts: 0, checksum: 0, form });
         let header = PartHeader {
             stamp,
             first: named.first,

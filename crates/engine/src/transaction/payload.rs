@@ -16,8 +16,8 @@ use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 
 /// What a transaction logs.
 pub(crate) trait Payload {
-    /// Which kind of payload it is.
-    const KIND: PayloadKind;
+    /// Returns which kind of payload it is.
+    fn kind(&self) -> PayloadKind;
 
     /// Decides what of the writes is logged, before anything is locked. Until the transaction ends it stays so.
     fn prepare(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Prepared;
@@ -44,7 +44,7 @@ pub(crate) struct Values<F> {
 
 /// A write as it is logged.
 #[inline]
-fn logged<'w>(table: TableId, key: &'w [u8], write: &'w Write, delta: Option<Delta<'w>>) -> LoggedWrite<'w> {
+pub(super) fn logged<'w>(table: TableId, key: &'w [u8], write: &'w Write, delta: Option<Delta<'w>>) -> LoggedWrite<'w> {
     let image = || Change::from(write.pending.as_ref().map(VersionBox::bytes));
     LoggedWrite { table, key, change: delta.map_or_else(image, Change::Delta) }
 }
@@ -60,7 +60,9 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Values<F> {
 }
 
 impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Values<F> {
-    const KIND: PayloadKind = PayloadKind::Values;
+    fn kind(&self) -> PayloadKind {
+        PayloadKind::Values
+    }
 
     fn prepare(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Prepared {
         let mut prepared = Prepared::default();
@@ -107,7 +109,9 @@ pub(crate) struct Called<'c, 'a> {
 }
 
 impl Payload for Called<'_, '_> {
-    const KIND: PayloadKind = PayloadKind::Command;
+    fn kind(&self) -> PayloadKind {
+        PayloadKind::Command
+    }
 
     fn prepare(&self, _pin: &Pin<'_>, _writes: &mut WriteSet) -> Prepared {
         let arguments = u32::try_from(self.command.arguments.len()).expect("a procedure has few parameters");

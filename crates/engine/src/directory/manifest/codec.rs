@@ -215,6 +215,7 @@ fn logged_tag(logged: Logged) -> u8 {
     match logged {
         Logged::Values => 0,
         Logged::Commands => 1,
+        Logged::Physiological => 3,
     }
 }
 
@@ -284,6 +285,7 @@ impl<'a> Input<'a> {
         match self.u8()? {
             0 => Ok(Logged::Values),
             1 => Ok(Logged::Commands),
+            3 => Ok(Logged::Physiological),
             tag => damaged(format!("{tag} is nothing that records hold")),
         }
     }

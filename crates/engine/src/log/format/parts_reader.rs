@@ -14,7 +14,7 @@ use super::faults;
 use super::layout::RecordLayout;
 use super::part;
 use super::payload::in_parts::{InParts, PayloadSum};
-use super::payload::values::{self, LoggedWrite};
+use super::payload::values::LoggedWrite;
 use super::record::{self, Entry};
 use super::seal::LogIdentity;
 use crate::ids::{LogOffset, Stamp};
@@ -70,7 +70,7 @@ pub(crate) fn for_each_write<S: PartSource>(
         waiting.extend_from_slice(part.content());
 
         let mut rest = &waiting[..];
-        while let Ok((write, behind)) = values::split_compact(rest) {
+        while let Ok((write, behind)) = record.named.form.split(rest) {
             rest = behind;
             writes += 1;
             each(write);

@@ -3,8 +3,9 @@
 use super::*;
 use crate::ids::{DatabaseId, Generation, StreamId, TableId};
 use crate::log::format::part::PartHeader;
+use crate::log::format::payload::WriteForm;
 use crate::log::format::payload::in_parts::PayloadSum;
-use crate::log::format::payload::values::Change;
+use crate::log::format::payload::values::{Change, ValuesWriter};
 
 /// A log in memory.
 struct Bytes {
@@ -53,7 +54,7 @@ impl Bytes {
             let start = payload.len();
             let write = LoggedWrite { table: TableId(17), key: &key, change: row.as_deref().into() };
             payload.resize(start + write.encoded_len(), 0);
-            let mut writer = values::ValuesWriter::new(&mut payload[start..]);
+            let mut writer = ValuesWriter::new(&mut payload[start..]);
             writer.write(write);
             writer.finish();
         }
@@ -77,7 +78,7 @@ impl Bytes {
             between(self);
         }
         let (first, last) = (first.unwrap(), last.unwrap());
-        let named = InParts { first, last, bytes: position, parts, checksum: sum.value() };
+        let named = InParts { first, last, bytes: position, parts, checksum: sum.value(), form: WriteForm::Values };
         let offset = LogOffset(self.bytes.len() as u64);
         self.stamp += 1;
         RecordInParts { offset, stamp: Stamp(self.stamp), writes: rows.len() as u32, named }

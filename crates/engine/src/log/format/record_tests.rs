@@ -65,6 +65,7 @@ fn writes<'a>(record: &RecordReader<'a>) -> Writes<'a> {
         PayloadReader::Values(writes) => writes,
         PayloadReader::InParts(named) => panic!("{named:?}"),
         PayloadReader::Command(command) => panic!("{}", command.command()),
+        PayloadReader::Physiological(images) => panic!("{} writes with images", images.count()),
     }
 }
 

@@ -195,6 +195,13 @@ fn run(
             };
             put_values(&transaction, stamp, feed)?;
         }
+        PayloadReader::Physiological(images) => {
+            let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| {
+                images.clone().writes().for_each(each);
+                Ok(())
+            };
+            put_values(&transaction, stamp, feed)?;
+        }
         PayloadReader::InParts(named) => {
             let record = RecordInParts { offset, stamp, writes, named: *named };
             let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| parts::for_each_write(scan, segment, &record, each);

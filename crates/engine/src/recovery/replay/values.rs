@@ -145,6 +145,8 @@ impl ReplayBatch for ValueBatch<'_> {
             PayloadReader::Values(writes) => {
                 writes.for_each(|write| self.write(stamp, write));
             }
+            // What rows were before says nothing of what they become, whatever the order.
+            PayloadReader::Physiological(images) => images.writes().for_each(|write| self.write(stamp, write)),
             PayloadReader::InParts(_) => unreachable!("the parts of a record are replayed, not what names them"),
             PayloadReader::Command(_) => unreachable!("commands are replayed in their order, by transactions"),
         }

@@ -12,6 +12,7 @@ use crate::ids::{DatabaseId, Generation, LogOffset, Stamp, StreamId, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::LogIdentity;
 use crate::log::format::layout::RecordLayout;
+use crate::log::format::payload::WriteForm;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::in_parts::InParts;
 use crate::log::format::payload::values::{Change, LoggedWrite};
@@ -139,7 +140,8 @@ fn what_waits_for_a_row_that_is_gone_or_a_table_that_was_dropped_is_none() {
 fn a_record_that_names_impossible_parts_is_damage() {
     for last in [4000, 8192, 1_000_000, u64::MAX - 7] {
         let (world, first) = (World::new(Protocol::Serial, 1), LogOffset(64));
-        let named = InParts { first, last: LogOffset(last), bytes: 90, parts: 2, checksum: 7 };
+        let form = WriteForm::Values;
+        let named = InParts { first, last: LogOffset(last), bytes: 90, parts: 2, checksum: 7, form };
         let mut log = world.writer(0);
         log.batch(&[put(1, 0, "a", "first")])
             .batch(&[Txn { in_parts: Some(named), ..put(2, 0, "b", "second") }])

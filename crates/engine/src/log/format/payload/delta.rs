@@ -53,6 +53,16 @@ pub(crate) fn push_body(base: Stamp, old: &[u8], new: &[u8], out: &mut Vec<u8>) 
     is_pushed
 }
 
+/// Appends to `out` the ranges that make `old` out of `new`. Returns whether it did: they may be too many.
+pub(crate) fn push_inverse(old: &[u8], new: &[u8], out: &mut Vec<u8>) -> bool {
+    let begin = out.len();
+    let is_pushed = push_ranges(new, old, out, usize::MAX).is_some();
+    if !is_pushed {
+        out.truncate(begin);
+    }
+    is_pushed
+}
+
 /// `None` where they end beyond `room`, or are too many.
 fn push_ranges(old: &[u8], new: &[u8], out: &mut Vec<u8>, room: usize) -> Option<()> {
     let (head, is_resized) = (out.len(), old.len() != new.len());
@@ -153,12 +163,8 @@ impl<'a> Delta<'a> {
         if base == Stamp::ZERO || base > Stamp::MAX {
             return Err(malformed());
         }
-        let mut ranges = Ranges::begin(body).ok_or_else(malformed)?;
-        while ranges.left > 0 {
-            ranges.next_range().ok_or_else(malformed)?;
-        }
-        let body = &body[..body.len() - ranges.rest.len()];
-        Ok((Delta { base, body }, ranges.rest))
+        let (body, rest) = split_body(body)?;
+        Ok((Delta { base, body }, rest))
     }
 
     /// Returns the length of the new row where the old one has `old` bytes; `None` where the delta does not fit it.
@@ -192,6 +198,16 @@ impl<'a> Delta<'a> {
             head[ranges.at - bytes.len()..ranges.at].copy_from_slice(bytes);
         }
     }
+}
+
+/// The ranges with their head at the start of `bytes`, and what is behind them.
+pub(super) fn split_body(bytes: &[u8]) -> Result<(&[u8], &[u8]), PayloadError> {
+    let malformed = || PayloadError { what: "a delta is malformed" };
+    let mut ranges = Ranges::begin(bytes).ok_or_else(malformed)?;
+    while ranges.left > 0 {
+        ranges.next_range().ok_or_else(malformed)?;
+    }
+    Ok(bytes.split_at(bytes.len() - ranges.rest.len()))
 }
 
 /// A walk over the ranges of a body.

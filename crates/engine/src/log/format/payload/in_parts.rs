@@ -3,7 +3,7 @@
 //!
 //! Absent: the parts themselves (log/format/part.rs).
 
-use super::PayloadError;
+use super::{PayloadError, PayloadKind, WriteForm};
 use crate::ids::LogOffset;
 use crate::log::format::bytes::{u32_at, u64_at};
 
@@ -23,9 +23,19 @@ pub struct InParts {
     pub parts: u32,
     /// The CRC-32C of the bytes of all of them, one behind the other.
     pub checksum: u32,
+    /// How the writes in them are encoded. The kind of the payload says so.
+    pub form: WriteForm,
 }
 
 impl InParts {
+    /// Returns the kind of the payload.
+    pub fn kind(&self) -> PayloadKind {
+        match self.form {
+            WriteForm::Values => PayloadKind::InParts,
+            WriteForm::Physiological => PayloadKind::PhysiologicalInParts,
+        }
+    }
+
     /// Writes it to the start of `buffer`, and returns how many bytes it took.
     pub fn encode(&self, buffer: &mut [u8]) -> usize {
         assert!(self.is_sensible(), "{self:?}");
@@ -37,8 +47,8 @@ impl InParts {
         ENCODED_BYTES
     }
 
-    /// Reads it from the start of `bytes`.
-    pub(super) fn decode(bytes: &[u8]) -> Result<InParts, PayloadError> {
+    /// Reads it from the start of `bytes`; `form` is that of the writes in the parts.
+    pub(super) fn decode(bytes: &[u8], form: WriteForm) -> Result<InParts, PayloadError> {
         if bytes.len() < ENCODED_BYTES {
             return Err(PayloadError { what: "the names of its parts are cut short" });
         }
@@ -48,6 +58,7 @@ impl InParts {
             bytes: u64_at(bytes, 16),
             parts: u32_at(bytes, 24),
             checksum: u32_at(bytes, 28),
+            form,
         };
         if named.is_sensible() { Ok(named) } else { Err(PayloadError { what: "the parts that it names cannot be" }) }
     }
@@ -83,5 +94,5 @@ impl PayloadSum {
 
 /// Checks that `bytes` begin with such a payload, and returns how many bytes it takes.
 pub fn check(bytes: &[u8]) -> Result<usize, PayloadError> {
-    InParts::decode(bytes).map(|_| ENCODED_BYTES)
+    InParts::decode(bytes, WriteForm::Values).map(|_| ENCODED_BYTES)
 }

@@ -6,11 +6,13 @@ pub mod command;
 pub mod delta;
 mod fixed;
 pub mod in_parts;
+pub mod physiological;
 pub mod values;
 mod write;
 
 use command::CommandReader;
 use in_parts::InParts;
+use physiological::ImagedWrites;
 use values::Writes;
 
 use crate::log::format::layout::RecordLayout;
@@ -25,6 +27,19 @@ pub enum PayloadKind {
     InParts,
     /// How the transaction was called ([`command`]).
     Command,
+    /// The rows that it wrote, perhaps with what they were before ([`physiological`]).
+    Physiological,
+    /// The same, in parts that lie before the record ([`in_parts`]).
+    PhysiologicalInParts,
+}
+
+/// How writes are encoded, in a record or in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteForm {
+    /// As [`values`].
+    Values,
+    /// As [`physiological`].
+    Physiological,
 }
 
 impl PayloadKind {
@@ -34,12 +49,26 @@ impl PayloadKind {
             PayloadKind::Values => 0,
             PayloadKind::InParts => 1,
             PayloadKind::Command => 2,
+            PayloadKind::Physiological => 3,
+            PayloadKind::PhysiologicalInParts => 4,
         }
     }
 
     /// Returns the kind that `tag` stands for.
     pub fn of(tag: u8) -> Option<PayloadKind> {
-        [PayloadKind::Values, PayloadKind::InParts, PayloadKind::Command].into_iter().find(|kind| kind.tag() == tag)
+        let kinds = [
+            PayloadKind::Values,
+            PayloadKind::InParts,
+            PayloadKind::Command,
+            PayloadKind::Physiological,
+            PayloadKind::PhysiologicalInParts,
+        ];
+        kinds.into_iter().find(|kind| kind.tag() == tag)
+    }
+
+    /// Whether writes are logged with images as physiological logging has them, in one piece or in parts.
+    pub fn is_physiological(self) -> bool {
+        matches!(self, PayloadKind::Physiological | PayloadKind::PhysiologicalInParts)
     }
 
     /// Checks that `bytes` begin with a payload of this kind and returns how many of them it takes; `count` is the number in the
@@ -52,8 +81,9 @@ impl PayloadKind {
     ) -> Result<usize, PayloadError> {
         match self {
             PayloadKind::Values => values::check(bytes, count, layout),
-            PayloadKind::InParts => in_parts::check(bytes),
+            PayloadKind::InParts | PayloadKind::PhysiologicalInParts => in_parts::check(bytes),
             PayloadKind::Command => command::check(bytes, count),
+            PayloadKind::Physiological => physiological::check(bytes, count),
         }
     }
 }
@@ -67,6 +97,8 @@ pub enum PayloadReader<'a> {
     InParts(InParts),
     /// How the transaction was called.
     Command(CommandReader<'a>),
+    /// The rows that it wrote, with what they were before.
+    Physiological(ImagedWrites<'a>),
 }
 
 impl<'a> PayloadReader<'a> {
@@ -77,9 +109,12 @@ impl<'a> PayloadReader<'a> {
         count: u32,
         layout: RecordLayout,
     ) -> PayloadReader<'a> {
+        let in_parts = |form| InParts::decode(bytes, form).expect("the payload was checked");
         match kind {
             PayloadKind::Values => PayloadReader::Values(Writes::new(bytes, count, layout)),
-            PayloadKind::InParts => PayloadReader::InParts(InParts::decode(bytes).expect("the payload was checked")),
+            PayloadKind::InParts => PayloadReader::InParts(in_parts(WriteForm::Values)),
+            PayloadKind::PhysiologicalInParts => PayloadReader::InParts(in_parts(WriteForm::Physiological)),
+            PayloadKind::Physiological => PayloadReader::Physiological(ImagedWrites::new(bytes, count)),
             PayloadKind::Command => PayloadReader::Command(CommandReader::new(bytes, count)),
         }
     }

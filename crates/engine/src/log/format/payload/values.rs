@@ -30,15 +30,18 @@ impl<'b> ValuesWriter<'b> {
 
     /// Appends what became of a row.
     pub fn write(&mut self, write: LoggedWrite<'_>) {
-        assert!(write.key.len() <= usize::from(u16::MAX), "the engine bounds keys far below 64 KiB");
         self.number(write.head());
-        self.number(write.key.len() as u64);
-        self.bytes(write.key);
+        self.content(write);
+    }
+
+    /// Appends what follows the head of a write.
+    pub(super) fn content(&mut self, write: LoggedWrite<'_>) {
+        assert!(write.key.len() <= usize::from(u16::MAX), "the engine bounds keys far below 64 KiB");
+        self.string(write.key);
         match write.change {
             Change::Put(row) => {
                 assert!(row.len() <= u32::MAX as usize, "the engine bounds rows far below 4 GiB");
-                self.number(row.len() as u64);
-                self.bytes(row);
+                self.string(row);
             }
             Change::Delete => {}
             Change::Delta(Delta { base, body }) => {
@@ -48,13 +51,19 @@ impl<'b> ValuesWriter<'b> {
         }
     }
 
-    fn number(&mut self, value: u64) {
+    pub(super) fn number(&mut self, value: u64) {
         self.position += put_varint(&mut self.buffer[self.position..], value);
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.buffer[self.position..self.position + bytes.len()].copy_from_slice(bytes);
         self.position += bytes.len();
+    }
+
+    /// Bytes with their length before them.
+    pub(super) fn string(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.bytes(bytes);
     }
 
     /// Appends all of them.
@@ -123,26 +132,45 @@ fn split(bytes: &[u8], layout: RecordLayout) -> Result<(LoggedWrite<'_>, &[u8]),
 /// That of a write as this program encodes it, as it stands in parts, too.
 #[inline]
 pub(in crate::log::format) fn split_compact(bytes: &[u8]) -> Result<(LoggedWrite<'_>, &[u8]), PayloadError> {
-    let malformed = |what| PayloadError { what };
-    let number = |bytes| split_varint(bytes).ok_or(malformed("a write is cut short"));
     let (head, rest) = number(bytes)?;
     let table = u32::try_from(head >> KIND_BITS).map_err(|_| malformed("a table's number is out of range"))?;
-    let (length, rest) = number(rest)?;
+    let (key, rest) = split_key(rest)?;
+    let (change, rest) = split_change(head & ((1 << KIND_BITS) - 1), rest)?;
+    Ok((LoggedWrite { table: TableId(table), key, change }, rest))
+}
+
+/// The key at the start of `bytes`, and what is behind it.
+#[inline]
+pub(super) fn split_key(bytes: &[u8]) -> Result<(&[u8], &[u8]), PayloadError> {
+    let (length, rest) = number(bytes)?;
     let length = u16::try_from(length).map_err(|_| malformed("a key is longer than any"))?;
-    let (key, rest) = rest.split_at_checked(length.into()).ok_or(malformed("a key is cut short"))?;
-    let (change, rest) = match head & ((1 << KIND_BITS) - 1) {
+    rest.split_at_checked(length.into()).ok_or(malformed("a key is cut short"))
+}
+
+/// What became of a row, by the number of its kind, at the start of `bytes`, and what is behind it.
+#[inline]
+pub(super) fn split_change(kind: u64, bytes: &[u8]) -> Result<(Change<'_>, &[u8]), PayloadError> {
+    Ok(match kind {
         KIND_PUT => {
-            let (length, rest) = number(rest)?;
+            let (length, rest) = number(bytes)?;
             let row = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
             let (row, rest) = row.ok_or(malformed("a row is cut short"))?;
             (Change::Put(row), rest)
         }
-        KIND_DELETE => (Change::Delete, rest),
+        KIND_DELETE => (Change::Delete, bytes),
         KIND_DELTA => {
-            let (delta, rest) = Delta::split(rest)?;
+            let (delta, rest) = Delta::split(bytes)?;
             (Change::Delta(delta), rest)
         }
         _ => return Err(malformed("a write is neither a put nor a delete nor a delta")),
-    };
-    Ok((LoggedWrite { table: TableId(table), key, change }, rest))
+    })
+}
+
+#[inline]
+fn number(bytes: &[u8]) -> Result<(u64, &[u8]), PayloadError> {
+    split_varint(bytes).ok_or(malformed("a write is cut short"))
+}
+
+pub(super) const fn malformed(what: &'static str) -> PayloadError {
+    PayloadError { what }
 }

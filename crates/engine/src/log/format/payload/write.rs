@@ -40,23 +40,32 @@ impl<'a> From<Option<&'a [u8]>> for Change<'a> {
 }
 
 impl LoggedWrite<'_> {
-    pub(super) fn head(&self) -> u64 {
-        let kind = match self.change {
+    pub(super) fn kind(&self) -> u64 {
+        match self.change {
             Change::Put(_) => KIND_PUT,
             Change::Delete => KIND_DELETE,
             Change::Delta(_) => KIND_DELTA,
-        };
-        u64::from(self.table.0) << KIND_BITS | kind
+        }
+    }
+
+    pub(super) fn head(&self) -> u64 {
+        u64::from(self.table.0) << KIND_BITS | self.kind()
     }
 
     /// Returns how many bytes it takes.
     #[inline]
     pub fn encoded_len(&self) -> usize {
+        varint_len(self.head()) + self.content_len()
+    }
+
+    /// Returns how many bytes follow its head.
+    #[inline]
+    pub(super) fn content_len(&self) -> usize {
         let change = match self.change {
             Change::Put(row) => varint_len(row.len() as u64) + row.len(),
             Change::Delete => 0,
             Change::Delta(Delta { base, body }) => varint_len(base.0) + body.len(),
         };
-        varint_len(self.head()) + varint_len(self.key.len() as u64) + self.key.len() + change
+        varint_len(self.key.len() as u64) + self.key.len() + change
     }
 }

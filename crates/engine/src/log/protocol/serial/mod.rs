@@ -45,7 +45,7 @@ impl LogProtocol for Serial {
     #[inline]
     fn stamp_order(&self) -> StampOrder {
         match self.logged {
-            Logged::Values => StampOrder::AfterValidation,
+            Logged::Values | Logged::Physiological => StampOrder::AfterValidation,
             Logged::Commands => StampOrder::BeforeValidation,
         }
     }
