@@ -65,6 +65,18 @@ fn commands_survive() {
 }
 
 #[test]
+fn images_survive() {
+    for (protocol, streams) in [(Protocol::Serial, None), (Protocol::Gsn, None), (Protocol::Poplar, Some(4))] {
+        let (protocol, logged) = (Some(protocol), Some(Logged::Physiological));
+        let total = pass(0..seeds(), &Choices { protocol, streams, logged, ..Choices::default() });
+        assert!(
+            total.acknowledged > 0 && total.lost > 0 && total.failed_opens > 0,
+            "the seeds are too tame: {total:?}"
+        );
+    }
+}
+
+#[test]
 fn definitions_of_procedures_survive() {
     let total = pass(0..seeds(), &Choices { profile: Some(Profile::Calling), ..Choices::default() });
     for what in [What::Calls, What::ProceduresDeclared, What::ProceduresDropped, What::ValuesDrawn, What::LogsChanged] {

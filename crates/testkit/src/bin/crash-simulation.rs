@@ -38,7 +38,7 @@ struct Options {
     /// The number of log streams; otherwise each seed draws it.
     #[arg(long)]
     streams: Option<u32>,
-    /// What calls of procedures log; otherwise each seed draws whether there are any.
+    /// What calls of procedures log, or, where it is physiological, all transactions; otherwise each seed draws that.
     #[arg(long)]
     logged: Option<Payload>,
     /// The kind of checkpoints that are taken; otherwise each seed draws whether there are any.
@@ -70,6 +70,7 @@ enum LogProtocol {
 enum Payload {
     Values,
     Commands,
+    Physiological,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,6 +98,7 @@ impl Options {
         let logged = self.logged.map(|payload| match payload {
             Payload::Values => Logged::Values,
             Payload::Commands => Logged::Commands,
+            Payload::Physiological => Logged::Physiological,
         });
         Choices { protocol, streams: self.streams, logged, checkpoints, profile: self.profile, mutations }
     }

@@ -118,7 +118,13 @@ impl Simulation<'_> {
         let log = log.map(|(protocol, streams)| {
             let calls =
                 self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed().is_multiple_of(2);
-            (protocol, streams, if calls { Logged::Commands } else { Logged::Values })
+            let with_images = || self.plan.logged == Logged::Physiological && self.moved.seed().is_multiple_of(2);
+            let logged = match calls {
+                true => Logged::Commands,
+                false if with_images() => Logged::Physiological,
+                false => Logged::Values,
+            };
+            (protocol, streams, logged)
         });
         self.trace.line(|| format!("-- logs as {log:?}"));
         if log.is_some() {

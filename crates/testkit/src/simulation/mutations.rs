@@ -29,7 +29,7 @@ pub struct Case {
     pub protocol: Option<Protocol>,
     /// The number of streams that shows it best; otherwise drawn.
     pub streams: Option<u32>,
-    /// What calls of procedures log; otherwise nothing is called.
+    /// What calls of procedures, or all transactions log; otherwise nothing is called, and values are logged.
     pub logged: Option<Logged>,
     /// The kind of checkpoints that shows it best; otherwise drawn, if there are any.
     pub checkpoints: Option<CheckpointKind>,
@@ -72,7 +72,12 @@ impl Case {
         Case { logged: Some(Logged::Commands), ..self }.of(protocol)
     }
 
-    /// The same, on several streams.
+    /// With images of what rows become and were, in half of the seeds.
+    const fn physiological(self, protocol: Protocol) -> Case {
+        Case { logged: Some(Logged::Physiological), ..self }.of(protocol)
+    }
+
+    /// With commands, on several streams.
     const fn on_streams(self) -> Case {
         Case { streams: Some(4), ..self.commands(Protocol::Gsn) }
     }
@@ -350,6 +355,21 @@ pub const CASES: &[Case] = &[
     )
     .commands(Protocol::Serial)
     .profile(Profile::Calling),
+    // Physiological logging.
+    case(
+        Mutation::BeforeImageReplayed,
+        "the image before takes the place of the one after",
+        "a row is what was written",
+    )
+    .physiological(Protocol::Serial),
+    case(
+        Mutation::OverwrittenUnread,
+        "a row counts as read because its image before is wanted",
+        "R14: the row before was read",
+    )
+    .physiological(Protocol::Poplar)
+    .profile(Profile::Absent)
+    .refused(),
     // Backups and restores.
     case(Mutation::BackupUnsynced, "files of a backup are not synced", "a backup is durable").backup(),
     case(Mutation::BackupDirectoriesUnsynced, "directories of a backup are not synced", "a backup is durable").backup(),
@@ -401,7 +421,11 @@ impl Case {
             Some(streams) => format!(" with {streams} streams"),
         };
         let kind = self.checkpoints.map_or(String::new(), |kind| format!(" with {kind:?} checkpoints").to_lowercase());
-        let logged = self.logged.map_or("", |_| " with commands");
+        let logged = match self.logged {
+            None | Some(Logged::Values) => "",
+            Some(Logged::Commands) => " with commands",
+            Some(Logged::Physiological) => " with images",
+        };
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
             Some(caught) => (format!("{}{profile}{streams}{logged}{kind}", caught.seeds), shortened(&caught.verdict)),

@@ -13,6 +13,7 @@ use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
 pub use self::copies::Copies;
+pub use self::images::Images;
 pub use self::profile::Profile;
 use super::operation::{Change, EXTRAS, IndexName, Key, Operation, Range, Row, TableName, TransactionId};
 use super::procedures::{self, Declared, Generator};
@@ -20,6 +21,7 @@ use crate::disk::LogWrites;
 
 mod calls;
 mod copies;
+mod images;
 mod profile;
 mod variant;
 
@@ -36,7 +38,7 @@ pub struct Choices {
     pub protocol: Option<Protocol>,
     /// Otherwise drawn from 1 to 4.
     pub streams: Option<u32>,
-    /// What a call of a procedure logs; otherwise drawn, also whether there are any.
+    /// What a call of a procedure logs; otherwise drawn, also whether there are any. Physiological: what all transactions log.
     pub logged: Option<Logged>,
     /// Checkpoints of this kind are taken; otherwise drawn, also whether there are any.
     pub checkpoints: Option<CheckpointKind>,
@@ -124,8 +126,10 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Log streams.
     pub streams: u32,
-    /// What a call of a procedure logs.
+    /// What a call of a procedure logs, or where it is physiological, all transactions.
     pub logged: Logged,
+    /// What is logged of a row then.
+    pub images: Images,
     /// So many commands are logged for each hash; zero for none.
     pub command_hash_interval: u64,
     /// The chance that a transaction is a call of a procedure.
@@ -209,6 +213,7 @@ impl Plan {
     pub fn draw(rng: &mut Rng, choices: &Choices) -> Plan {
         let plan = Plan::draw_any(rng, choices);
         let plan = plan.with_calls(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(43)), choices);
+        let plan = plan.with_images(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(53)), choices);
         let profile = Profile::draw(rng);
         let plan = plan.concentrate(choices.profile.unwrap_or(profile), choices);
         plan.varied(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(19)))
@@ -243,6 +248,7 @@ impl Plan {
             streams,
             ring_bytes,
             logged: Logged::Values,
+            images: Images::default(),
             command_hash_interval: 0,
             call_share: 0.0,
             changes_log: false,

@@ -321,6 +321,8 @@ impl<'s> Simulation<'s> {
         let (protocol, streams, logged) = self.log();
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
         config.command_hash_interval = plan.command_hash_interval;
+        config.physiological_images = plan.images.after;
+        config.physiological_before_images = plan.images.before;
         config.ring_bytes = plan.ring_bytes;
         config.segment_bytes = plan.segment_bytes;
         config.transaction_log_bytes_max = plan.transaction_log_bytes_max;

@@ -13,10 +13,11 @@ impl Plan {
     /// The plan with calls of procedures, if they are drawn.
     pub(super) fn with_calls(self, rng: &mut Rng, choices: &Choices) -> Plan {
         let kind = rng.u8(0..8);
-        let is_chosen = choices.logged.is_some() || choices.profile == Some(Profile::Calling);
+        let calls_log = choices.logged.filter(|logged| *logged != Logged::Physiological);
+        let is_chosen = calls_log.is_some() || choices.profile == Some(Profile::Calling);
         let has_calls = is_chosen || choices.mutations.is_empty() && kind < 3;
         let drawn = if is_chosen || kind < 2 { Logged::Commands } else { Logged::Values };
-        let wanted = choices.logged.unwrap_or(drawn);
+        let wanted = choices.logged.map_or(drawn, |_| calls_log.unwrap_or_default());
         let total = if rng.bool() { Protocol::Gsn } else { Protocol::Serial };
         let (streams, shares) = (rng.u32(1..=4), (rng.usize(0..4), rng.usize(0..3), rng.usize(0..3)));
         let (hashes, changes) = (rng.usize(0..3), rng.u8(0..4) == 0);
