@@ -18,6 +18,8 @@ use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Create, Database, Error, Protocol, Session, Table, Transaction, salvage};
 
 type Rows = BTreeMap<i64, (i64, String)>;
+type Write<'w> = dyn Fn(&Transaction<'_>) -> Result<(), Error> + 'w;
+type BlindWrite = fn(&Transaction<'_>, &Table) -> Result<(), Error>;
 
 const KEYS: i64 = 12;
 
@@ -206,7 +208,7 @@ fn a_log_shows_what_rows_were() {
         let n = table.column("n").unwrap();
         let row = |n: i64| (n, "y".repeat(40));
         let id = [Value::Int(1)];
-        let writes: [&dyn Fn(&Transaction<'_>) -> Result<(), Error>; 7] = [
+        let writes: [&Write<'_>; 7] = [
             &|tx| tx.insert(&table, &values(1, &row(1))),
             &|tx| tx.update(&table, &id, &[(n, Value::Int(2))]).map(drop),
             &|tx| tx.replace(&table, &values(1, &row(3))).map(drop),
@@ -245,7 +247,7 @@ fn directory_of(after: PhysiologicalImages) -> PathBuf {
 /// A write whose row before is logged has read that row: whoever changes it first makes the transaction run again.
 #[test]
 fn what_is_logged_as_the_row_before_was_read() {
-    let blind: [fn(&Transaction<'_>, &Table) -> Result<(), Error>; 3] = [
+    let blind: [BlindWrite; 3] = [
         |tx, table| tx.upsert(table, &values(1, &(5, String::new()))),
         |tx, table| tx.replace(table, &values(1, &(5, String::new()))).map(drop),
         |tx, table| tx.delete_blind(table, &[Value::Int(1)]),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, Lookup, Record, Stamp, Version, VersionBox};
 
-use super::{TouchedTable, Transaction, TransactionState, faults, try_access};
+use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, with_scheme};
 use crate::config::Config;
@@ -452,25 +452,6 @@ impl<'s> Transaction<'s> {
         try_access!(state, control => control.write(&self.pin, write.record))?;
         state.writes.put(write);
         Ok(())
-    }
-
-    /// Where images before are logged, notes as read what a write of a row takes the place of: the content of the row, or that
-    /// there is none. All writes come by here, so none is logged with another image than that of the version which validation
-    /// finds in its place, and the transaction depends on whoever wrote that.
-    fn observe_overwritten(&self, state: &mut TransactionState, write: Write) -> Result<Write, TransactionError> {
-        let is_known = write.base > Stamp::ZERO || write.tree_ref.index.is_some();
-        if is_known || !self.shared.config.logs_before_images() || state.writes.find(write.record).is_some() {
-            return Ok(write);
-        }
-        let found = match faults::unread(&self.pin, write.record) {
-            Some(found) => found,
-            None => try_access!(state, control => control.read(&self.pin, write.record))?,
-        };
-        match found {
-            Found::Present(version) => Ok(Write { base: version.stamp(), ..write }),
-            // Whoever locks a record that has left its tree meets a conflict.
-            Found::Absent | Found::Gone => Ok(write),
-        }
     }
 
     /// Looks a key up, noting the row or its absence as read.

@@ -5,19 +5,21 @@
 //!
 //! Invariants:
 //! - An image before is that of the version which the write replaces. The transaction has read that version, or that there was
-//!   none ([`Transaction::put`](super::Transaction::put)); validation has found it in place with the record locked, and
+//!   none ([`Transaction::observe_overwritten`]); validation has found it in place with the record locked, and
 //!   [`WriteSet::assert_bases`] looks once more before the record is filled.
 //! - So it depends on whoever wrote that version (`raw_dep`): where the record lives, the image before is that of a row that
 //!   lived.
 //!
 //! Absent: the encoding (log/format/payload/physiological.rs).
 
-use osier_memory::Pin;
+use osier_memory::{Pin, Stamp};
 
-use super::faults;
 use super::payload::{Payload, Prepared, Values, logged};
-use crate::concurrency::write_set::{TreeRef, WriteSet};
+use super::{Transaction, TransactionState, faults, try_access};
+use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
+use crate::concurrency::{ConcurrencyControl, Found};
 use crate::config::{Config, Logged, PhysiologicalImages};
+use crate::error::TransactionError;
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::physiological::{self, ImagedWrite};
@@ -83,6 +85,31 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Physiological<F> {
             take(&piece[..length])?;
         }
         Ok(())
+    }
+}
+
+impl Transaction<'_> {
+    /// Where images before are logged, notes as read what a write of a row takes the place of: the content of the row, or that
+    /// there is none. All writes come by here, so none is logged with another image than that of the version which validation
+    /// finds in its place, and the transaction depends on whoever wrote that.
+    pub(super) fn observe_overwritten(
+        &self,
+        state: &mut TransactionState,
+        write: Write,
+    ) -> Result<Write, TransactionError> {
+        let is_known = write.base > Stamp::ZERO || write.tree_ref.index.is_some();
+        if is_known || !self.shared.config.logs_before_images() || state.writes.find(write.record).is_some() {
+            return Ok(write);
+        }
+        let found = match faults::unread(&self.pin, write.record) {
+            Some(found) => found,
+            None => try_access!(state, control => control.read(&self.pin, write.record))?,
+        };
+        match found {
+            Found::Present(version) => Ok(Write { base: version.stamp(), ..write }),
+            // Whoever locks a record that has left its tree meets a conflict.
+            Found::Absent | Found::Gone => Ok(write),
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //!   is logged as ranges has a row before that is.
 //! - A reader that wants no images before gets the writes that a payload of values would give.
 //!
-//! Absent: when a transaction knows what it overwrites (transaction/access.rs).
+//! Absent: when a transaction knows what it overwrites (transaction/physiological.rs).
 
 use super::delta;
 use super::values::{LoggedWrite, ValuesWriter, malformed, split_change, split_key};
