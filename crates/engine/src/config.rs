@@ -4,6 +4,7 @@
 //! Invariant: [`Config::check`] runs before anything is touched on disk; an unsound combination of concurrency control,
 //! log protocol and logged content never opens (the matrix is [`legality`]).
 
+mod faults;
 mod progress;
 mod settings;
 mod until;
@@ -205,11 +206,12 @@ impl Config {
                 "protocol serial has one total order, so exactly 1 stream",
             );
         }
-        if self.checkpoint_kind == CheckpointKind::Fuzzy && self.protocol != Protocol::Poplar {
+        let is_fuzzy = faults::is_fuzzy(self.checkpoint_kind == CheckpointKind::Fuzzy);
+        if is_fuzzy && self.protocol != Protocol::Poplar {
             let expected = "fuzzy needs protocol poplar, whose log it is completed from; take epoch";
             return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }
-        if self.checkpoint_kind == CheckpointKind::Fuzzy && self.logged == Logged::Commands {
+        if is_fuzzy && self.logged == Logged::Commands {
             let expected = "fuzzy holds rows at different moments, upon which no command can be run again; take epoch";
             return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }

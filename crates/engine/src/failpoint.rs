@@ -283,6 +283,14 @@ pub enum Mutation {
     BeforeImageReplayed,
     /// What changed against the row before is logged although the transaction has not read that.
     OverwrittenUnread,
+    /// Of what is read at once of a log of commands, transactions that logged values are run first.
+    ValuesRunFirst,
+    /// The room in the log of a transaction that drew its stamp and did not validate is left as it is.
+    SlotUnskipped,
+    /// A fuzzy checkpoint is taken, and is a base, where commands are logged.
+    FuzzyBaseTaken,
+    /// The epoch is drawn before the locks are held (breaks the S-point rule).
+    EpochBeforeLocks,
 }
 
 /// Where a simulated thread may be switched away from.

@@ -1,5 +1,7 @@
 //! Where the simulation makes recovery wrong. What ships gets back what it gave, and does what it meant to.
 
+use std::collections::VecDeque;
+
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, Stamp, TableId};
 
@@ -51,6 +53,26 @@ pub(super) fn lives(lives: bool) -> bool {
 #[inline(always)]
 pub(super) fn place(stamp: Stamp) -> Stamp {
     if has(Mutation::StreamsUnmerged) { Stamp::ZERO } else { stamp }
+}
+
+/// Whether the order in which transactions are run again is that of their stamps ([`Mutation::ValuesRunFirst`]).
+#[inline(always)]
+pub(super) fn follows(follows: bool) -> bool {
+    follows || has(Mutation::ValuesRunFirst)
+}
+
+/// Leaves what was found of a stream in its order ([`Mutation::ValuesRunFirst`]).
+#[inline(always)]
+pub(super) fn in_order<T>(found: &mut VecDeque<T>, is_command: impl Fn(&T) -> bool) {
+    if has(Mutation::ValuesRunFirst) {
+        found.make_contiguous().sort_by_key(is_command);
+    }
+}
+
+/// Whether a fuzzy checkpoint is no base for commands ([`Mutation::FuzzyBaseTaken`]).
+#[inline(always)]
+pub(super) fn is_no_base(is_no_base: bool) -> bool {
+    is_no_base && !has(Mutation::FuzzyBaseTaken)
 }
 
 /// Whether what a command wrote again has another hash than what it had written ([`Mutation::HashUncompared`]).

@@ -17,12 +17,18 @@ use crate::log::format::payload::in_parts::InParts;
 use crate::log::format::payload::physiological::{Before, ImagedWrite};
 use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::record::RecordHeader;
+use crate::log::persist::Slot;
 use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
 
-/// The epoch of a transaction that has validated ([`Mutation::LateEpoch`]).
+/// The epoch of a transaction that has validated ([`Mutation::LateEpoch`], [`Mutation::EpochBeforeLocks`]).
 #[inline(always)]
-pub(super) fn epoch(pin: &Pin<'_>, epoch: Epoch) -> Epoch {
+pub(super) fn epoch(announced: &Announced<'_>, pin: &Pin<'_>, epoch: Epoch) -> Epoch {
+    #[cfg(feature = "mutations")]
+    if let Some(early) = announced.early {
+        return early;
+    }
+    let _ = announced;
     if has(Mutation::LateEpoch) { pin.current_epoch() } else { epoch }
 }
 
@@ -162,6 +168,12 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
     }
 }
 
+/// Gives up the room of a transaction that drew its number and does not commit ([`Mutation::SlotUnskipped`]).
+#[inline(always)]
+pub(super) fn skip(slot: Slot<'_>) {
+    if has(Mutation::SlotUnskipped) { slot.fill(|_, _| ()) } else { slot.skip() }
+}
+
 /// Whether the last part of several is not written ([`Mutation::PartMissing`]).
 #[inline(always)]
 pub(super) fn is_left_out(is_last: bool) -> bool {
@@ -201,7 +213,7 @@ mod wrapped {
 
     use osier_memory::{Interval, Pin, Snapshots};
 
-    use crate::failpoint::{Mutation, has};
+    use crate::failpoint::{Mutation, Point, has, yield_at};
     use crate::ids::Epoch;
 
     /// The snapshots, with the faults that are built into the calling thread.
@@ -209,6 +221,8 @@ mod wrapped {
         snapshots: &'c Snapshots,
         /// What was found before the locks were held ([`Mutation::StaleAnnouncement`]).
         stale: Cell<Option<Interval<'c>>>,
+        /// The epoch by then ([`Mutation::EpochBeforeLocks`]).
+        pub(super) early: Option<Epoch>,
     }
 
     /// Wraps the snapshots, before the locks are held.
@@ -216,7 +230,12 @@ mod wrapped {
         // A look that finds a snapshot does no harm.
         let is_stale = has(Mutation::StaleAnnouncement) && !snapshots.is_active(pin);
         let stale = is_stale.then(|| snapshots.interval(pin, Epoch(u64::MAX)));
-        Announced { snapshots, stale: Cell::new(stale) }
+        let early = has(Mutation::EpochBeforeLocks).then(|| pin.current_epoch());
+        if early.is_some() {
+            // Others get in between.
+            yield_at(Point::Ordered);
+        }
+        Announced { snapshots, stale: Cell::new(stale), early }
     }
 
     impl<'c> Announced<'c> {

@@ -82,7 +82,7 @@ impl Commit<'_, '_> {
                 return Err(refusal);
             }
         };
-        let epoch = faults::epoch(self.pin, epoch);
+        let epoch = faults::epoch(&self.snapshots, self.pin, epoch);
         let stamp = slot.stamp();
         yield_at(Point::Reserved);
 
@@ -145,7 +145,7 @@ impl Commit<'_, '_> {
                 match validate() {
                     Ok(()) => Ok(Some(slot)),
                     Err(conflict) => {
-                        slot.skip();
+                        faults::skip(slot);
                         Err(conflict.into())
                     }
                 }
@@ -165,7 +165,7 @@ impl Commit<'_, '_> {
         yield_at(Point::Ordered);
         control.validate(self.pin, writes).and_then(|()| definitions_hold())?;
         yield_at(Point::Validated);
-        let epoch = faults::epoch(self.pin, epoch);
+        let epoch = faults::epoch(&self.snapshots, self.pin, epoch);
         Ok(Committed { stamp: Stamp::ZERO, stream: self.stream, epoch, raw_dep: control.dependency().clone() })
     }
 

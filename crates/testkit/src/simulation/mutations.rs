@@ -268,6 +268,8 @@ pub const CASES: &[Case] = &[
         .refused(),
     // Epochs and their checkpoints.
     case(Mutation::LateEpoch, "the epoch is drawn after the validation", "P4: an epoch cuts no dependency").epoch(),
+    case(Mutation::EpochBeforeLocks, "the epoch is drawn before the locks are held", "P4: an epoch cuts no dependency")
+        .epoch(),
     case(Mutation::EarlyScan, "the scan begins before its epoch has ended", "K1").epoch(),
     case(Mutation::NotRetained, "what is overwritten is not kept for the snapshot", "K1, U3").epoch(),
     case(Mutation::RetainedForAnother, "it is kept for the snapshot before", "K1, U2").epoch(),
@@ -355,6 +357,22 @@ pub const CASES: &[Case] = &[
     )
     .commands(Protocol::Serial)
     .profile(Profile::Calling),
+    case(Mutation::ValuesRunFirst, "values are put in place before the commands around them", "O2: each in its place")
+        .commands(Protocol::Serial)
+        .refused(),
+    case(
+        Mutation::SlotUnskipped,
+        "the room of a call that did not validate is left as it is",
+        "a number that nobody has is a skip",
+    )
+    .commands(Protocol::Serial),
+    case(
+        Mutation::EpochBeforeLocks,
+        "the epoch is drawn before the locks are held",
+        "P4: the base of a replay is whole",
+    )
+    .on_streams()
+    .epoch(),
     // Physiological logging.
     case(
         Mutation::BeforeImageReplayed,

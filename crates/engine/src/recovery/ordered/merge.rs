@@ -17,7 +17,7 @@ use osier_memory::sync::lock;
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, LogOffset, ProcedureId, ProcedureVersion, Stamp};
 use crate::log::format::layout::RecordLayout;
-use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{self, Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
@@ -70,7 +70,7 @@ impl<'v> Merge<'v> {
             self.begin_generation()?;
         }
         let Reverse((stamp, stream)) = self.firsts.pop().expect("there is a record");
-        assert!(stamp >= self.last, "transaction {stamp} follows {}", self.last);
+        assert!(faults::follows(stamp >= self.last), "transaction {stamp} follows {}", self.last);
         self.last = stamp;
         let cursor = &mut self.cursors[stream];
         cursor.take();
@@ -127,6 +127,7 @@ struct Found {
     at: usize,
     length: usize,
     layout: RecordLayout,
+    is_command: bool,
 }
 
 /// A place in a stream.
@@ -217,6 +218,7 @@ impl Cursor {
                 with_rule!(protocol, Rule => self.find::<Rule>(scan, verdict, (id, begin), &batch))?;
             }
         }
+        faults::in_order(&mut self.found, |found| found.is_command);
         Ok(())
     }
 
@@ -272,7 +274,8 @@ impl Cursor {
             if counts(&record) {
                 let stamp = record.header().stamp;
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), header.layout);
-                self.found.push_back(Found { stamp, offset, at, length, layout });
+                let is_command = record.kind() == PayloadKind::Command;
+                self.found.push_back(Found { stamp, offset, at, length, layout, is_command });
             }
         }
         Ok(())

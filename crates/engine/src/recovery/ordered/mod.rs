@@ -79,13 +79,15 @@ pub(super) fn expect_base(base: &Base, generations: &[GenerationScan], home: &Pa
     let first = generations.iter().find(|generation| generation.layout.logged == Logged::Commands);
     let fuzzy = base.checkpoint.as_ref().filter(|checkpoint| checkpoint.kind == CheckpointKind::Fuzzy);
     match (first, fuzzy) {
-        (Some(first), Some(fuzzy)) if fuzzy.max_seen > first.layout.floor => Err(RecoveryError::Contradiction {
-            path: home.join(manifest::FILE_NAME),
-            what: format!(
-                "checkpoint {} is fuzzy, and generation {}, which it does not hold wholly, logs commands",
-                fuzzy.number, first.layout.generation
-            ),
-        }),
+        (Some(first), Some(fuzzy)) if faults::is_no_base(fuzzy.max_seen > first.layout.floor) => {
+            Err(RecoveryError::Contradiction {
+                path: home.join(manifest::FILE_NAME),
+                what: format!(
+                    "checkpoint {} is fuzzy, and generation {}, which it does not hold wholly, logs commands",
+                    fuzzy.number, first.layout.generation
+                ),
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -147,6 +147,40 @@ fn a_fuzzy_checkpoint_of_commands_is_refused_and_one_from_before_is_not() {
     assert!(config.check().is_err());
 }
 
+/// Were a fuzzy checkpoint a base, a command that the log holds behind RSN would be run upon what it wrote. The order of stamps
+/// shows that, too.
+#[cfg(feature = "mutations")]
+#[test]
+fn a_command_upon_a_fuzzy_checkpoint_meets_what_it_wrote() {
+    use std::time::Duration;
+
+    use crate::failpoint::{Mutation, simulated::build_in};
+
+    build_in(&[Mutation::FuzzyBaseTaken]);
+    let mut shop = Shop::new();
+    shop.config.checkpoint_kind = CheckpointKind::Fuzzy;
+    // What is called last is not durable yet when the checkpoint begins.
+    shop.config.group_commit_interval = Duration::from_millis(300);
+    let db = shop.open();
+    db.create_table(schema()).unwrap();
+    let mut session = db.session().unwrap();
+    call(&mut session, ADD, &[1, 4]).wait().unwrap();
+    let arguments = [Argument::from(1_i64), Argument::from(3_i64)];
+    run(&mut session, &command(MULTIPLY, &arguments), false).unwrap();
+    db.checkpoint().unwrap();
+    let mut crashed = shop.crashed();
+    let error = refused(&crashed, Procedures::Sound);
+    let RecoveryError::Diverged { procedure: ProcedureId(MULTIPLY), what, .. } = &error else { panic!("{error}") };
+    assert!(what.contains("rests on a row of transaction"), "{error}");
+    build_in(&[]);
+
+    assert!(crashed.config.check().is_err());
+    crashed = shop.crashed();
+    crashed.config.checkpoint_kind = CheckpointKind::Epoch;
+    let error = refused(&crashed, Procedures::Sound).to_string();
+    assert!(error.contains("is fuzzy"), "{error}");
+}
+
 #[test]
 fn salvage_says_that_it_cannot_run_commands() {
     let shop = shop();
