@@ -50,6 +50,19 @@ fn the_guides_commands_print_what_it_says() {
     assert!(dumped.contains("(1, 3050)"), "{dumped}");
 }
 
+/// What opens a database goes on with what it logs.
+#[test]
+fn commands_go_on_with_images() {
+    let directory = Directory::new();
+    let config = filled(&directory);
+    Database::open(config.logged(Logged::Physiological)).unwrap().close().unwrap();
+    succeeds(&directory, "procedure load bank.procedures --dir bank.osier");
+    let status = succeeds(&directory, "status bank.osier");
+    assert!(status.contains("gsn, physiological, "), "{status}");
+    let dumped = succeeds(&directory, "log dump bank.osier");
+    assert!(dumped.contains("Gsn, physiological, 2 streams"), "{dumped}");
+}
+
 #[test]
 fn procedures_are_replaced_printed_and_dropped() {
     let directory = Directory::new();
