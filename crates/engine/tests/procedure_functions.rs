@@ -169,3 +169,24 @@ fn a_function_that_breaks_the_contract_is_named() {
     let db = Database::open_with(commands(&home), procedures()).expect("it opens");
     assert_eq!(prices(&db), [7]);
 }
+
+/// A function that keeps the handle of a table: the caller hears of it when the table has changed, and is not kept waiting.
+#[test]
+fn a_handle_that_a_function_keeps_gets_old() {
+    let kept = Arc::new(std::sync::OnceLock::<osier::Table>::new());
+    let of_function = kept.clone();
+    let procedures = Procedures::new().register(function("add", 1, move |call| {
+        let id = call.next_value("numbers")?;
+        call.transaction().insert(of_function.get().expect("a handle"), &[Value::Int(id), Value::Int(1)])?;
+        Ok(vec![Datum::Int(id)])
+    }));
+    let db = opened(commands(&home("kept")), procedures);
+    kept.set(db.table("items").expect("a table")).expect("no handle yet");
+    let mut session = db.session().expect("a session");
+    session.call("add", &[]).expect("the handle is new");
+    let items = db.table("items").expect("a table");
+    db.run(|tx| tx.create_index(&items, "by_price", &["price"], false)).expect("an index");
+    let refused = session.call("add", &[]).expect_err("the handle is old");
+    assert!(matches!(refused, Error::Transaction(osier::TransactionError::TableChanged { .. })), "{refused}");
+    assert_eq!(prices(&db), [1]);
+}

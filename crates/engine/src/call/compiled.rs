@@ -83,11 +83,6 @@ impl Workspace {
         self.commands += 1;
         config.command_hash_interval > 0 && self.commands.is_multiple_of(config.command_hash_interval)
     }
-
-    /// Forgets a procedure, because a table that it uses has changed.
-    pub(super) fn forget(&mut self, name: &str) {
-        self.compiled.remove(name);
-    }
 }
 
 impl Compiled {

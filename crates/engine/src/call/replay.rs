@@ -18,7 +18,7 @@ use super::opaque::Procedures;
 use super::run::{checked, run};
 use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
-use crate::error::{Error, ProcedureError, TransactionError};
+use crate::error::{Error, ProcedureError};
 use crate::log::format::payload::command::Command;
 use crate::transaction::Transaction;
 
@@ -62,19 +62,6 @@ impl Replayer {
 
     /// Does in `transaction` what `command` did.
     pub(crate) fn run(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
-        let begin = transaction.savepoint();
-        match self.run_compiled(transaction, command) {
-            // A table has changed since the procedure was compiled.
-            Err(NotReplayed::Failed(Error::Transaction(TransactionError::TableChanged { .. }))) => {
-                self.compiled.clear();
-                transaction.rollback_to(begin).map_err(Error::from)?;
-                self.run_compiled(transaction, command)
-            }
-            ran => ran,
-        }
-    }
-
-    fn run_compiled(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
         let compiled = self.compiled(transaction, command)?;
         let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
         let arguments = checked(&compiled, &command.arguments, &arena)?;

@@ -12,7 +12,7 @@ use super::output::Output;
 use super::run::{checked, run};
 use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
-use crate::error::{Error, TransactionError};
+use crate::error::Error;
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
 use crate::table::{Argument, Arguments};
@@ -126,11 +126,6 @@ impl Workspace {
         let arena = self.arena(transaction.config());
         let ended = match self.call::<INTERLEAVED>(&transaction, &arena, procedure, arguments).await {
             Ok(called) => self.commit(transaction, called).map(|(output, receipt)| (Ok(output), receipt)),
-            // A table has changed since the procedure was compiled: the next attempt compiles it anew.
-            Err(Error::Transaction(TransactionError::TableChanged { .. })) => {
-                self.forget(procedure);
-                transaction.give_up().and_then(|()| Err(TransactionError::ROW_CONFLICT.into()))
-            }
             Err(error) => transaction.abort().map(|receipt| (Err(error), receipt)),
         };
         self.keep(arena);
