@@ -62,8 +62,28 @@ pub enum Logged {
     Values,
     /// The procedure and its parameters.
     Commands,
+    /// The one or the other, decided for each call of a procedure by what it saves and what it costs a recovery.
+    Adaptive,
     /// The rows that a transaction wrote, as a group of images with or without those before (Command logging, section IV).
     Physiological,
+}
+
+impl Logged {
+    /// Whether there are commands among the records: a recovery replays them one after the other, in the order of their stamps.
+    pub fn has_commands(self) -> bool {
+        match self {
+            Logged::Values | Logged::Physiological => false,
+            Logged::Commands | Logged::Adaptive => true,
+        }
+    }
+
+    /// Returns what the manifest says of a generation: one that logs commands holds values, too, whoever decides which.
+    pub(crate) fn on_disk(self) -> Logged {
+        match self {
+            Logged::Adaptive => Logged::Commands,
+            logged => logged,
+        }
+    }
 }
 
 /// What of a row that changes physiological logging logs.
@@ -176,11 +196,13 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
             refuse("nothing is logged without a log; use Values")
         }
         (ConcurrencyControlKind::Optimistic, _, Logged::Values | Logged::Physiological)
-        | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands) => Ok(()),
-        (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands) => {
+        | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands | Logged::Adaptive) => {
+            Ok(())
+        }
+        (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands | Logged::Adaptive) => {
             refuse("nothing is logged without a log; use Values")
         }
-        (ConcurrencyControlKind::Optimistic, Protocol::Poplar, Logged::Commands) => {
+        (ConcurrencyControlKind::Optimistic, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => {
             refuse("an SSN does not order a read before the write that follows it, so replay would diverge; use Values")
         }
     }
@@ -211,7 +233,7 @@ impl Config {
             let expected = "fuzzy needs protocol poplar, whose log it is completed from; take epoch";
             return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }
-        if is_fuzzy && self.logged == Logged::Commands {
+        if is_fuzzy && self.logged.has_commands() {
             let expected = "fuzzy holds rows at different moments, upon which no command can be run again; take epoch";
             return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }
@@ -253,8 +275,8 @@ mod tests {
     const CONTROLS: [ConcurrencyControlKind; 1] = [ConcurrencyControlKind::Optimistic];
     const PROTOCOLS: [Protocol; 4] = [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn];
 
-    /// Optimistic concurrency control logs values with every protocol, images with every one that has a log, and commands where
-    /// the stamps are one total order.
+    /// Optimistic concurrency control logs values with every protocol, images with every one that has a log, and commands, or
+    /// either, where the stamps are one total order.
     #[test]
     fn every_triple_is_sound_or_refused() {
         for control in CONTROLS {
@@ -262,20 +284,33 @@ mod tests {
                 assert!(legality(control, protocol, Logged::Values).is_ok(), "{control:?} {protocol:?} values");
                 let mut config = Config::new("x").protocol(protocol);
                 assert_eq!(config.check(), Ok(()));
-                config.logged = Logged::Commands;
-                let legal = legality(control, protocol, Logged::Commands);
-                let is_ordered = matches!(protocol, Protocol::Serial | Protocol::Gsn);
-                assert_eq!(legal.is_ok(), is_ordered, "{control:?} {protocol:?} commands");
-                assert_eq!(config.check(), legal, "an unsound triple must not open");
-                let is_advised =
-                    |refused| matches!(refused, ConfigError::Unsound { reason, .. } if reason.contains("use Values"));
-                assert!(legal.err().is_none_or(is_advised));
-                config.logged = Logged::Physiological;
-                let legal = legality(control, protocol, Logged::Physiological);
-                assert_eq!(legal.is_ok(), protocol != Protocol::None, "{control:?} {protocol:?} physiological");
-                assert_eq!(config.check(), legal, "an unsound triple must not open");
-                assert!(legal.err().is_none_or(is_advised));
+                for logged in [Logged::Commands, Logged::Adaptive, Logged::Physiological] {
+                    config.logged = logged;
+                    let legal = legality(control, protocol, logged);
+                    let is_sound = match protocol {
+                        Protocol::None => false,
+                        Protocol::Poplar => !logged.has_commands(),
+                        Protocol::Serial | Protocol::Gsn => true,
+                    };
+                    assert_eq!(legal.is_ok(), is_sound, "{control:?} {protocol:?} {logged:?}");
+                    assert_eq!(config.check(), legal, "an unsound triple must not open");
+                    let is_advised = |refused| match refused {
+                        ConfigError::Unsound { reason, .. } => reason.contains("use Values"),
+                        _ => false,
+                    };
+                    assert!(legal.err().is_none_or(is_advised));
+                }
             }
+        }
+    }
+
+    /// No command can be run again upon rows of different moments, whoever decides that it is one.
+    #[test]
+    fn commands_refuse_fuzzy_checkpoints() {
+        for logged in [Logged::Values, Logged::Commands, Logged::Adaptive] {
+            let config = Config::new("x").protocol(Protocol::Gsn).logged(logged).checkpoint_kind(CheckpointKind::Fuzzy);
+            assert!(matches!(config.check(), Err(ConfigError::BadValue { name: "checkpoint_kind", .. })), "{logged:?}");
+            assert_eq!(logged.on_disk() == Logged::Commands, logged.has_commands());
         }
     }
 

@@ -183,11 +183,17 @@ settings! {
         choice("optimistic" => ConcurrencyControlKind::Optimistic), default (ConcurrencyControlKind::Optimistic);
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a
-    /// recovery. Commands need protocol `serial` or `gsn` and checkpoints of kind `epoch`; what no procedure ran is logged as
-    /// values. `physiological` logs rows as ARIES-like systems do, to compare with; any protocol but `none` takes it.
+    /// recovery; `adaptive` decides for each call, within `recovery_seconds_target`. Commands need protocol `serial` or `gsn` and
+    /// checkpoints of kind `epoch`; what no procedure ran is logged as values. `physiological` logs rows as ARIES-like systems
+    /// do, to compare with; any protocol but `none` takes it.
     logged: Logged, "logged",
-        choice("values" => Logged::Values, "commands" => Logged::Commands, "physiological" => Logged::Physiological),
+        choice("values" => Logged::Values, "commands" => Logged::Commands, "adaptive" => Logged::Adaptive,
+            "physiological" => Logged::Physiological),
         default (Logged::Values);
+
+    /// Sets how long a recovery may take to replay the log since the last checkpoint, where `logged` is `adaptive`: the longer
+    /// it would take, the more calls are logged as values, and at half of it a checkpoint is due.
+    recovery_seconds_target: u64, "recovery_seconds_target", number("seconds", 1, 86_400), default (10);
 
     /// Sets what `logged = physiological` logs of a row that changes: what changed in it, or its full image.
     physiological_images: PhysiologicalImages, "physiological_images",

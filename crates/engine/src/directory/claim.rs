@@ -125,7 +125,7 @@ impl Claim {
     pub(crate) fn create(&mut self, config: &Config) -> Result<Manifest, DirectoryError> {
         assert_eq!(self.incarnation, Incarnation::NONE, "there is a database already");
         let mut manifest = Manifest::new(self.database, config.protocol, config.streams, &config.dirs);
-        manifest.current.logged = config.logged;
+        manifest.current.logged = config.logged.on_disk();
         self.store(&manifest)?;
         Ok(manifest)
     }

@@ -125,7 +125,7 @@ pub(crate) fn next_manifest(
         incarnation: Incarnation(fastrand::u64(1..)),
         generation: Generation(manifest.current.generation.0 + 1),
         protocol: config.protocol,
-        logged: config.logged,
+        logged: config.logged.on_disk(),
         floor,
         epoch_floor,
         streams,

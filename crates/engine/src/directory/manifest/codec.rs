@@ -212,10 +212,10 @@ fn protocol_tag(protocol: Protocol) -> u8 {
 }
 
 fn logged_tag(logged: Logged) -> u8 {
-    match logged {
+    match logged.on_disk() {
         Logged::Values => 0,
-        Logged::Commands => 1,
-        Logged::Physiological => 3,
+        Logged::Physiological => 2,
+        _ => 1,
     }
 }
 

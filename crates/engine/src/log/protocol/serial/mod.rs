@@ -46,7 +46,7 @@ impl LogProtocol for Serial {
     fn stamp_order(&self) -> StampOrder {
         match self.logged {
             Logged::Values | Logged::Physiological => StampOrder::AfterValidation,
-            Logged::Commands => StampOrder::BeforeValidation,
+            Logged::Commands | Logged::Adaptive => StampOrder::BeforeValidation,
         }
     }
 
