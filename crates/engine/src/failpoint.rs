@@ -414,6 +414,15 @@ pub(crate) fn locks_by_key() -> bool {
     false
 }
 
+/// Whether a call is logged as a command, where the simulator draws that: in its time a procedure takes no time.
+#[inline(always)]
+pub(crate) fn logs_command() -> Option<bool> {
+    #[cfg(feature = "mutations")]
+    return simulated::COMMANDS_OF_256.get().map(|share| fastrand::u8(..) < share);
+    #[cfg(not(feature = "mutations"))]
+    None
+}
+
 /// Whether commits draw their order numbers before they validate, whatever their protocol asks for.
 #[cfg(feature = "mutations")]
 pub(crate) fn stamps_early() -> bool {
@@ -460,6 +469,7 @@ pub mod simulated {
         pub(super) static SLICE: Cell<Option<Slice>> = const { Cell::new(None) };
         pub(super) static LOCKS_BY_KEY: Cell<bool> = const { Cell::new(false) };
         pub(super) static STAMPS_EARLY: Cell<bool> = const { Cell::new(false) };
+        pub(super) static COMMANDS_OF_256: Cell<Option<u8>> = const { Cell::new(None) };
     }
 
     /// From now on `reached` is called at every point, by whatever thread, and takes the place of waiting where `is_here`.
@@ -506,12 +516,19 @@ pub mod simulated {
         pub locks_by_key: bool,
         /// Whether commits draw their order numbers before they validate, whatever their protocol asks for.
         pub stamps_early: bool,
+        /// Of 256 calls so many are logged as commands where the database decides that, by chance; otherwise by what it measures.
+        pub commands_of_256: Option<u8>,
     }
 
     impl Variant {
         /// What ships, and what every thread runs unless it is told otherwise.
-        pub const SHIPPED: Variant =
-            Variant { sizes: Sizes::SHIPPED, trees: TreeSizes::SHIPPED, locks_by_key: false, stamps_early: false };
+        pub const SHIPPED: Variant = Variant {
+            sizes: Sizes::SHIPPED,
+            trees: TreeSizes::SHIPPED,
+            locks_by_key: false,
+            stamps_early: false,
+            commands_of_256: None,
+        };
     }
 
     /// Lets the calling thread run this variant from now on.
@@ -520,5 +537,6 @@ pub mod simulated {
         set_tree_sizes(variant.trees);
         LOCKS_BY_KEY.set(variant.locks_by_key);
         STAMPS_EARLY.set(variant.stamps_early);
+        COMMANDS_OF_256.set(variant.commands_of_256);
     }
 }

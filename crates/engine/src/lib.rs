@@ -57,6 +57,8 @@ pub use operate::{backup, control, inspect, salvage, status};
 pub use osier_memory::MemoryUse;
 pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
 pub use table::{Row, Schema, SchemaError, Table, Value};
+pub use transaction::debt::RecoveryDebt;
+pub use transaction::figures::ProcedureMetrics;
 pub use transaction::memory_limit::MemoryMetrics;
 pub use transaction::{
     Changes, Durability, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,

@@ -7,24 +7,29 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bumpalo::Bump;
 use foldhash::fast::RandomState;
 
+use super::choice::{self, Choice};
 use super::faults;
 use super::lanes::Lanes;
 use super::memory::Arena;
 use super::opaque::{OpaqueProcedure, Procedures};
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind};
 use crate::catalog::sequence::Sequence;
-use crate::config::{Config, Logged};
+use crate::config::Config;
 use crate::error::{Error, ProcedureError};
+use crate::io::Clock;
+use crate::log::format::payload::command::Command;
 use crate::procedure::code::Code;
 use crate::procedure::compile::{Definitions, compile};
 use crate::procedure::program::Program;
 use crate::procedure::stored;
 use crate::table::Table;
 use crate::transaction::Transaction;
+use crate::transaction::figures::{Sample, SessionFigures};
 
 /// A procedure that can be run.
 pub(super) struct Compiled {
@@ -40,11 +45,19 @@ pub(super) enum Body {
     Opaque(Arc<OpaqueProcedure>),
 }
 
+/// A procedure as a session keeps it.
+pub(super) struct Kept {
+    pub(super) compiled: Compiled,
+    /// What the session counts of its calls.
+    pub(super) figures: SessionFigures,
+    pub(super) choice: Choice,
+}
+
 /// What a session keeps from one call to the next.
 #[derive(Default)]
 pub(super) struct Workspace {
     memory: Bump,
-    compiled: HashMap<String, Arc<Compiled>, RandomState>,
+    kept: HashMap<String, Arc<Kept>, RandomState>,
     /// Calls that were logged as commands.
     commands: u64,
     /// For calls that are interleaved.
@@ -53,16 +66,16 @@ pub(super) struct Workspace {
 
 impl Workspace {
     /// Returns the current version of a procedure, as a transaction sees it.
-    pub(super) fn compiled(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Compiled>, Error> {
-        if let Some(kept) = self.compiled.get(name) {
-            if kept.is_current(transaction)? {
+    pub(super) fn kept(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Kept>, Error> {
+        if let Some(kept) = self.kept.get(name) {
+            if kept.compiled.is_current(transaction)? {
                 return Ok(kept.clone());
             }
-            self.compiled.remove(name);
+            self.kept.remove(name);
         }
-        let compiled = Arc::new(Compiled::of(transaction, name)?);
-        self.compiled.insert(name.to_owned(), compiled.clone());
-        Ok(compiled)
+        let kept = Arc::new(Kept::of(transaction, name)?);
+        self.kept.insert(name.to_owned(), kept.clone());
+        Ok(kept)
     }
 
     /// Returns the memory of a call, as the configuration bounds it.
@@ -75,13 +88,44 @@ impl Workspace {
         self.memory = arena.into_memory();
     }
 
-    /// Whether the next call is logged as a command with the hash of what it wrote.
+    /// Whether the next command is logged with the hash of what it wrote.
     pub(super) fn is_hashed(&mut self, config: &Config) -> bool {
-        if config.logged != Logged::Commands {
-            return false;
-        }
         self.commands += 1;
         config.command_hash_interval > 0 && self.commands.is_multiple_of(config.command_hash_interval)
+    }
+}
+
+impl Kept {
+    fn of(transaction: &Transaction<'_>, name: &str) -> Result<Kept, Error> {
+        let compiled = Compiled::of(transaction, name)?;
+        let figures = transaction.shared().figures.begin(name, compiled.handle.version());
+        let kept = Kept { compiled, figures, choice: Choice::new() };
+        kept.decide(transaction);
+        Ok(kept)
+    }
+
+    /// Returns the clock by which the next attempt is measured, if it is.
+    #[inline]
+    pub(super) fn clock<'t>(&self, transaction: &Transaction<'t>) -> Option<&'t dyn Clock> {
+        let config = transaction.config();
+        choice::is_sampled(self.figures.attempts(), config.logged).then(|| &*config.environment.clock)
+    }
+
+    /// Notes what an attempt took, and what it is about to commit. Of a procedure that writes only calls that do are judged.
+    pub(super) fn learn(&self, transaction: &Transaction<'_>, execution: Duration, command: &Command<'_>) {
+        let (rows, bytes) = transaction.values_size();
+        if rows > 0 || !self.figures.means().is_some_and(|means| means.rows > 0.0) {
+            let (command_bytes, value_bytes) = (command.encoded_len() as f64, bytes as f64);
+            let execution_ns = execution.as_nanos() as f64;
+            self.figures.learn(Sample { execution_ns, command_bytes, value_bytes, rows: rows.into() });
+            self.decide(transaction);
+        }
+    }
+
+    fn decide(&self, transaction: &Transaction<'_>) {
+        if let Some(means) = self.figures.means().filter(|means| means.rows > 0.0) {
+            self.choice.decide(&means, &transaction.shared().debt);
+        }
     }
 }
 

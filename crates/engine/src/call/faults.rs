@@ -1,7 +1,7 @@
 //! Where the simulation makes calls wrong. What ships gets back what it gave, and does what it meant to.
 
 use crate::catalog::procedure::VersionKey;
-use crate::failpoint::{Mutation, has};
+use crate::failpoint::{Mutation, has, logs_command};
 use crate::ids::ProcedureVersion;
 
 /// What is logged of the values of sequences that a call drew ([`Mutation::ValuesUnlogged`]).
@@ -33,6 +33,12 @@ pub(super) fn random(seed: u64, is_again: bool) -> u64 {
 #[inline(always)]
 pub(super) fn version(of: VersionKey) -> VersionKey {
     if has(Mutation::FirstVersionRun) { VersionKey { version: ProcedureVersion(1), ..of } } else { of }
+}
+
+/// Whether a call is logged as a command, where the database decides that: by chance where time says nothing.
+#[inline(always)]
+pub(super) fn is_command(decided: impl FnOnce() -> bool) -> bool {
+    logs_command().unwrap_or_else(decided)
 }
 
 /// Whether a table or a sequence that a procedure was compiled for is what its name means ([`Mutation::StaleCodeRun`]).

@@ -3,6 +3,7 @@
 //! [`session`] is the life of a call: look the procedure up, check the arguments, run it, commit it as a command. [`replay`] is
 //! its mirror, for recovery.
 
+mod choice;
 mod compiled;
 mod convert;
 mod definitions;

@@ -2,17 +2,20 @@
 //! within a transaction, which then logs what it wrote.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::time::Duration;
 
-use super::compiled::{Compiled, Workspace};
+use super::compiled::{Kept, Workspace};
 use super::draws::{Drawn, Source};
 use super::faults;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
-use super::turns::whole;
+use super::turns::{timed, whole};
 use crate::catalog::procedure::VersionKey;
 use crate::error::Error;
+use crate::io::Clock;
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
 use crate::table::{Argument, Arguments};
@@ -77,7 +80,11 @@ impl Transaction<'_> {
         self.refuse_in_function("`Transaction::call`", cure)?;
         let mut workspace = self.take_workspace::<Workspace>();
         let arena = workspace.arena(self.config());
-        let called = whole(workspace.call::<false>(self, &arena, procedure, arguments)).map(|called| called.output);
+        let called = workspace.kept(self, procedure).and_then(|kept| {
+            let called = whole(call::<false>(self, &arena, &kept, None, arguments)).map(|called| called.output);
+            kept.count_part(&called);
+            called
+        });
         workspace.keep(arena);
         self.keep_workspace(workspace);
         called
@@ -96,10 +103,55 @@ pub(super) fn told(
 
 /// A call that has been run.
 struct Called<'a> {
-    compiled: Arc<Compiled>,
     arguments: Arguments<'a>,
     output: Output,
     drawn: Drawn,
+    /// How long it took, where that was measured.
+    execution: Option<Duration>,
+}
+
+/// Runs a call; with a clock it is measured.
+async fn call<'a, const INTERLEAVED: bool>(
+    transaction: &Transaction<'_>,
+    arena: &'a Arena,
+    kept: &Kept,
+    clock: Option<&dyn Clock>,
+    arguments: &'a [Argument<'a>],
+) -> Result<Called<'a>, Error> {
+    let arguments = checked(&kept.compiled, arguments, arena)?;
+    let mut spent = Duration::ZERO;
+    let (output, drawn) = {
+        let source = Source::World(transaction);
+        let mut running = pin!(run::<INTERLEAVED>(transaction, &kept.compiled, &arguments, arena, source));
+        poll_fn(|context| timed(clock, &mut spent, || running.as_mut().poll(context))).await?
+    };
+    Ok(Called { arguments, output, drawn, execution: clock.map(|_| spent) })
+}
+
+impl Kept {
+    /// Counts an attempt of a transaction of its own.
+    fn count(&self, ended: &Result<(Result<Output, Error>, Receipt), Error>) {
+        match ended {
+            Err(error) if error.is_conflict() => self.figures.conflicted(),
+            Err(_) | Ok((Ok(_), _)) => self.figures.ended(),
+            Ok((Err(_), _)) => {
+                self.figures.ended();
+                self.figures.aborted();
+            }
+        }
+    }
+
+    /// Counts a call within another transaction.
+    fn count_part(&self, called: &Result<Output, Error>) {
+        match called {
+            Err(error) if error.is_conflict() => self.figures.conflicted(),
+            Err(_) => {
+                self.figures.ended();
+                self.figures.aborted();
+            }
+            Ok(_) => self.figures.ended(),
+        }
+    }
 }
 
 impl Workspace {
@@ -124,37 +176,47 @@ impl Workspace {
         arguments: &[Argument<'_>],
     ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let arena = self.arena(transaction.config());
-        let ended = match self.call::<INTERLEAVED>(&transaction, &arena, procedure, arguments).await {
-            Ok(called) => self.commit(transaction, called).map(|(output, receipt)| (Ok(output), receipt)),
+        let ended = match self.kept(&transaction, procedure) {
+            Ok(kept) => {
+                let clock = kept.clock(&transaction);
+                let ended = match call::<INTERLEAVED>(&transaction, &arena, &kept, clock, arguments).await {
+                    Ok(called) => {
+                        self.commit(transaction, &kept, called).map(|(output, receipt)| (Ok(output), receipt))
+                    }
+                    Err(error) => transaction.abort().map(|receipt| (Err(error), receipt)),
+                };
+                kept.count(&ended);
+                ended
+            }
             Err(error) => transaction.abort().map(|receipt| (Err(error), receipt)),
         };
         self.keep(arena);
         ended
     }
 
-    async fn call<'a, const INTERLEAVED: bool>(
+    fn commit(
         &mut self,
-        transaction: &Transaction<'_>,
-        arena: &'a Arena,
-        procedure: &str,
-        arguments: &'a [Argument<'a>],
-    ) -> Result<Called<'a>, Error> {
-        let compiled = self.compiled(transaction, procedure)?;
-        let arguments = checked(&compiled, arguments, arena)?;
-        let source = Source::World(transaction);
-        let (output, drawn) = run::<INTERLEAVED>(transaction, &compiled, &arguments, arena, source).await?;
-        Ok(Called { compiled, arguments, output, drawn })
-    }
-
-    fn commit(&mut self, transaction: Transaction<'_>, called: Called<'_>) -> Result<(Output, Receipt), Error> {
-        let Called { compiled, arguments, output, drawn } = called;
-        let is_hashed = self.is_hashed(transaction.config());
-        let VersionKey { id: procedure, version } = compiled.handle.version();
+        transaction: Transaction<'_>,
+        kept: &Kept,
+        called: Called<'_>,
+    ) -> Result<(Output, Receipt), Error> {
+        let Called { arguments, output, drawn, execution } = called;
+        let config = transaction.config();
+        let VersionKey { id: procedure, version } = kept.compiled.handle.version();
         let Drawn { time, seed, sequence_values } = drawn;
         let (seed, sequence_values) = (faults::logged_seed(seed), faults::logged_values(sequence_values));
         let sequence_values = Cow::Owned(sequence_values);
         let command = Command { procedure, version, time, seed, sequence_values, hash: None, arguments };
-        let receipt = transaction.commit_command(command, is_hashed)?;
+        if let Some(execution) = execution {
+            kept.learn(&transaction, execution, &command);
+        }
+        let (receipt, entry) = if kept.choice.is_command(config, &command) {
+            let is_hashed = self.is_hashed(config);
+            transaction.commit_command(command, is_hashed, kept.choice.execution_ns())?
+        } else {
+            transaction.commit_values()?
+        };
+        kept.figures.logged(entry);
         Ok((output, receipt))
     }
 }

@@ -3,6 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::io::Clock;
 
 /// Lets other calls of the thread go on, once.
 pub(super) fn stop() -> Stop {
@@ -23,6 +26,16 @@ impl Future for Stop {
             false => Poll::Pending,
         }
     }
+}
+
+/// Polls once, and adds what that took to `spent`, if there is a clock: while others go on no time is spent.
+#[inline]
+pub(super) fn timed<T>(clock: Option<&dyn Clock>, spent: &mut Duration, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+    let Some(clock) = clock else { return poll() };
+    let begun = clock.now();
+    let polled = poll();
+    *spent += clock.now().saturating_sub(begun);
+    polled
 }
 
 /// Runs a future that stops nowhere.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::requests::CheckpointRequests;
+use crate::config::Logged;
 use crate::transaction::shared::Shared;
 
 /// The share of the time until the next checkpoint in which this one is to be written.
@@ -26,8 +27,9 @@ pub(super) struct Pace {
     shared: Arc<Shared>,
     requests: Arc<CheckpointRequests>,
     begun: Duration,
-    /// How much log there was when it began.
+    /// How much log there was when it began, and what was owed (transaction/debt.rs).
     log_bytes: u64,
+    owed_ns: u64,
     never_rests: bool,
 }
 
@@ -35,11 +37,10 @@ impl Pace {
     pub(super) fn new(
         shared: &Arc<Shared>,
         requests: &Arc<CheckpointRequests>,
-        begun: Duration,
-        log_bytes: u64,
+        (begun, log_bytes, owed_ns): (Duration, u64, u64),
         never_rests: bool,
     ) -> Pace {
-        Pace { shared: shared.clone(), requests: requests.clone(), begun, log_bytes, never_rests }
+        Pace { shared: shared.clone(), requests: requests.clone(), begun, log_bytes, owed_ns, never_rests }
     }
 
     /// Returns the time of the database's clock.
@@ -53,8 +54,10 @@ impl Pace {
         let log_bytes = self.shared.log.metrics().total().bytes - self.log_bytes;
         let by_log = share(log_bytes as f64, config.checkpoint_log_bytes as f64);
         let by_time = share((self.now() - self.begun).as_secs_f64(), config.checkpoint_interval.as_secs_f64());
+        let due_ns = if config.logged == Logged::Adaptive { self.shared.debt.due_ns() } else { 0 };
+        let by_debt = share((self.shared.debt.owed_ns() - self.owed_ns) as f64, due_ns as f64);
         let is_urgent = self.never_rests || self.requests.is_awaited() || self.shared.memory.is_exceeded();
-        written * COMPLETION > by_log.max(by_time) && !is_urgent
+        written * COMPLETION > by_log.max(by_time).max(by_debt) && !is_urgent
     }
 }
 

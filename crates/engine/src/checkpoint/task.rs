@@ -24,7 +24,7 @@ use super::retention::{NewCheckpoint, Retention};
 use super::scan::{CheckpointScan, ScanCursor, Source};
 use super::writer::{PartWriter, WrittenPart};
 use super::{CheckpointReport, CheckpointState, faults};
-use crate::config::{CheckpointKind, Compression, Config};
+use crate::config::{CheckpointKind, Compression, Config, Logged};
 use crate::directory::manifest::{CheckpointEntry, CheckpointPart, StreamBegin};
 use crate::error::{CheckpointError, LogFailure};
 use crate::failpoint::{Point, yield_at};
@@ -53,6 +53,8 @@ pub(crate) struct Checkpointer {
     /// When the last checkpoint began, and how much log there was.
     last_begun: Duration,
     last_log_bytes: u64,
+    /// What was owed then, of recovery's time (transaction/debt.rs).
+    last_owed_ns: u64,
     inherited: Inherited,
     /// When the next piece of superseded files may be removed, and its bytes.
     next_removal_at: Duration,
@@ -95,6 +97,8 @@ struct CheckpointRun {
     boundary: u64,
     /// The segments from which on the log has everything that the checkpoint does not cover.
     begins: Vec<StreamBegin>,
+    /// What was owed before the boundary was announced.
+    owed_ns: u64,
     /// What must be stable before the checkpoint counts; known after the wait, or after the scan of a fuzzy one.
     max_seen: Stamp,
 }
@@ -128,6 +132,7 @@ impl Checkpointer {
             stage,
             last_begun,
             last_log_bytes,
+            last_owed_ns: 0,
             inherited,
             next_removal_at,
             next_look_at,
@@ -195,15 +200,18 @@ impl Checkpointer {
         let waiting = self.participant.reclaim();
         let config = self.config();
         let reclaim = (waiting > 0).then_some(config.epoch_interval);
-        let log_bytes = (config.checkpoint_log_bytes > 0).then_some(TRIGGER_POLL);
+        let log_bytes = (config.checkpoint_log_bytes > 0 || config.logged == Logged::Adaptive).then_some(TRIGGER_POLL);
         let interval = (!config.checkpoint_interval.is_zero())
             .then(|| (self.last_begun + config.checkpoint_interval).saturating_sub(self.now()).max(TRIGGER_POLL));
         Ok(Step::Idle([reclaim, log_bytes, interval].into_iter().flatten().min()))
     }
 
-    /// Whether log or time calls for a checkpoint.
+    /// Whether log, time or the time of a recovery calls for a checkpoint.
     fn is_due(&self) -> bool {
-        let config = self.config();
+        let (config, debt) = (self.config(), &self.shared.debt);
+        if config.logged == Logged::Adaptive && debt.owed_ns() - self.last_owed_ns >= debt.due_ns() {
+            return true;
+        }
         if config.checkpoint_log_bytes == 0 && config.checkpoint_interval.is_zero() {
             return false;
         }
@@ -219,6 +227,7 @@ impl Checkpointer {
         assert!(matches!(self.stage, CheckpointStage::Idle), "one checkpoint at a time");
         self.last_begun = self.now();
         self.last_log_bytes = self.shared.log.metrics().total().bytes;
+        self.last_owed_ns = self.shared.debt.owed_ns();
         self.inherited.log_bytes = 0;
         // A device that failed is asked for nothing more.
         if let Some(failure) = self.shared.log.failure() {
@@ -242,9 +251,17 @@ impl Checkpointer {
                 (self.shared.log.begins(Some(rsn)), rsn.0)
             }
         };
-        let (begun, announced, waited, max_seen) = (self.last_begun, self.now(), Duration::ZERO, Stamp::ZERO);
-        self.stage =
-            CheckpointStage::Waits(CheckpointRun { begun, announced, waited, files, kind, boundary, begins, max_seen });
+        self.stage = CheckpointStage::Waits(CheckpointRun {
+            begun: self.last_begun,
+            announced: self.now(),
+            waited: Duration::ZERO,
+            files,
+            kind,
+            boundary,
+            begins,
+            owed_ns: self.last_owed_ns,
+            max_seen: Stamp::ZERO,
+        });
         Ok(())
     }
 
@@ -275,8 +292,8 @@ impl Checkpointer {
         drop(pin);
         let crew = Crew::new(self.requests.signal.clone());
         let sources: Vec<_> = (0..threads).map(|_| Source::CheckpointScan(ScanCursor::new(scan.clone()))).collect();
-        let (log_bytes, is_late) = (self.last_log_bytes, self.inherited.is_late);
-        let pace = Arc::new(Pace::new(&self.shared, &self.requests, run.begun, log_bytes, is_late));
+        let (begun, is_late) = ((run.begun, self.last_log_bytes, run.owed_ns), self.inherited.is_late);
+        let pace = Arc::new(Pace::new(&self.shared, &self.requests, begun, is_late));
         let writing = Writing { scan, pace, crew, joiners: Vec::new(), written: Vec::new() };
         self.stage = CheckpointStage::Writes(run, writing);
         self.requests.show(CheckpointState::Writes);
@@ -398,6 +415,7 @@ impl Checkpointer {
             self.shared.log.recycle(&run.begins, &others);
         }
         self.inherited.is_late = false;
+        self.shared.debt.cover(run.owed_ns);
         if run.kind == CheckpointKind::Epoch {
             self.shared.superseded.checkpointed(Epoch(run.boundary));
         }

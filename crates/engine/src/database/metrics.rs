@@ -2,6 +2,8 @@
 
 use crate::checkpoint::CheckpointMetrics;
 use crate::log::persist::LogMetrics;
+use crate::transaction::debt::RecoveryDebt;
+use crate::transaction::figures::ProcedureMetrics;
 use crate::transaction::memory_limit::MemoryMetrics;
 
 /// Totals since the database was opened.
@@ -18,4 +20,8 @@ pub struct Metrics {
     pub checkpoints: CheckpointMetrics,
     /// What memory is used for.
     pub memory: MemoryMetrics,
+    /// Calls of procedures, by name and version.
+    pub procedures: Vec<ProcedureMetrics>,
+    /// How long a recovery would take, where commands are logged.
+    pub recovery: Option<RecoveryDebt>,
 }

@@ -29,6 +29,7 @@ use crate::log::acknowledge::Receipt;
 use crate::procedure::program::Program;
 use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
+use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::shared::Shared;
 use crate::transaction::ticker::Ticker;
 use crate::transaction::{SequenceOptions, Session, Totals, Transaction};
@@ -179,7 +180,8 @@ impl Database {
         let now = shared.config.environment.clock.now();
         let Totals { committed, aborted } = shared.counters.totals();
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
-        Metrics { committed, aborted, log, checkpoints, memory }
+        let (procedures, recovery) = (shared.figures.metrics(), RecoveryDebt::of(&shared.debt));
+        Metrics { committed, aborted, log, checkpoints, memory, procedures, recovery }
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began

@@ -13,6 +13,7 @@
 //! - Where a step fails, the tasks that earlier steps started are stopped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_memory::Epochs;
 
@@ -111,6 +112,10 @@ impl Database {
         };
 
         let shared = Arc::new(Shared::new(config, store, catalog, log, replayer.registered()));
+        if let Some(report) = &report {
+            let seconds = report.scan_seconds + report.replay_seconds + report.ordered_seconds;
+            shared.debt.add(Duration::from_secs_f64(seconds).as_nanos() as u64);
+        }
         let retention = Arc::new(Retention::new(files));
         let stop_log = |_: &Error| drop(shared.log.close());
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };

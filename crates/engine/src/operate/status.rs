@@ -23,6 +23,7 @@ use crate::ids::{Generation, StreamId, WallTime};
 use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::FileName;
 use crate::log::persist::StreamMetrics;
+use crate::transaction::figures::ProcedureMetrics;
 use crate::units::{bytes, count};
 
 /// The status of a database.
@@ -140,6 +141,15 @@ pub struct LiveStatus {
     pub checkpoint_failure: Option<String>,
     /// Where backups are being written to.
     pub backups: Vec<PathBuf>,
+    /// How long a recovery would take to replay the log, in seconds; `None` where no commands are logged.
+    #[serde(default)]
+    pub recovery_debt_seconds: Option<f64>,
+    /// What that is to be at most.
+    #[serde(default)]
+    pub recovery_target_seconds: Option<f64>,
+    /// Versions of procedures that were called since the database was opened.
+    #[serde(default)]
+    pub procedures: Vec<ProcedureMetrics>,
     /// Why the log stopped, if it did.
     pub failure: Option<String>,
 }
@@ -214,6 +224,9 @@ impl Database {
             checkpoints_failed: metrics.checkpoints.failed,
             checkpoint_failure: metrics.checkpoints.failure.map(|failure| failure.to_string()),
             backups: self.inner.retention.holds(),
+            recovery_debt_seconds: metrics.recovery.map(|recovery| recovery.debt.as_secs_f64()),
+            recovery_target_seconds: metrics.recovery.map(|recovery| recovery.target.as_secs_f64()),
+            procedures: metrics.procedures,
             failure: self.failure().map(|failure| failure.to_string()),
         }
     }
@@ -393,6 +406,10 @@ impl fmt::Display for LiveStatus {
         if let Some(failure) = &self.checkpoint_failure {
             write!(f, "\n  the last one that failed: {failure}")?;
         }
+        if let (Some(debt), Some(target)) = (self.recovery_debt_seconds, self.recovery_target_seconds) {
+            write!(f, "\n  debt        a recovery would replay for about {debt:.1} s; the target is {target:.0} s")?;
+        }
+        self.procedures.iter().try_for_each(|procedure| write!(f, "\n  procedure   {procedure}"))?;
         for target in &self.backups {
             write!(f, "\n  a backup to {} is being written: nothing is removed until it ends", target.display())?;
         }

@@ -11,10 +11,12 @@
 mod access;
 mod counters;
 mod critical;
+pub(crate) mod debt;
 mod definition;
 #[cfg(test)]
 mod end_tests;
 mod faults;
+pub(crate) mod figures;
 mod index_maintenance;
 pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
@@ -58,7 +60,7 @@ pub use session::Session;
 use crate::catalog::{Catalog, DefinitionHandle};
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
-use crate::config::{Config, Logged};
+use crate::config::Config;
 use crate::error::{Error, LogError, ProcedureError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
 use crate::log::CommitLog;
@@ -69,6 +71,7 @@ use crate::table::Table;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
+use debt::{LogEntry, OwnDebt};
 use lifecycle::{Admitted, Commit};
 use payload::{Called, Payload};
 use physiological::Rows;
@@ -136,6 +139,7 @@ pub(crate) struct TransactionState {
     /// How many of them the last transaction has added.
     purges_noted: usize,
     counters: SessionCounters,
+    debt: OwnDebt,
 }
 
 /// A table that this session knows.
@@ -208,15 +212,34 @@ impl<'s> Transaction<'s> {
     /// that was valid and, unless the transaction is relaxed, is durable.
     /// Any error of the log, once the database is closed or poisoned.
     pub fn commit(self) -> Result<Receipt, Error> {
-        self.commit_as(None)
+        self.commit_as(None, 0).map(|(receipt, _)| receipt)
     }
 
-    /// As [`Transaction::commit`], of what a stored procedure did. Where the database logs commands, the log gets `command` in
-    /// place of what was written, together with the hash of that, if it is to be `with_hash`. Where the transaction has changed
-    /// definitions, and where the command would not fit in one record, it gets what was written.
-    pub(crate) fn commit_command(self, command: Command<'_>, with_hash: bool) -> Result<Receipt, Error> {
+    /// As [`Transaction::commit`], and tells what was logged.
+    pub(crate) fn commit_values(self) -> Result<(Receipt, LogEntry), Error> {
+        self.commit_as(None, 0)
+    }
+
+    /// As [`Transaction::commit_values`], of what a stored procedure did, which takes `execution_ns`. Where the database logs
+    /// commands, the log gets `command` in place of what was written, with the hash of that, if it is to be `with_hash`.
+    /// Where the transaction has changed definitions, and where the command would not fit in one record, it gets what was
+    /// written.
+    pub(crate) fn commit_command(
+        self,
+        command: Command<'_>,
+        with_hash: bool,
+        execution_ns: u64,
+    ) -> Result<(Receipt, LogEntry), Error> {
         let hash = with_hash.then(|| self.write_hash());
-        self.commit_as(Some(&Command { hash, ..command }))
+        self.commit_as(Some(&Command { hash, ..command }), execution_ns)
+    }
+
+    /// Returns how many rows the transaction has written so far, and how long they are as values.
+    pub(crate) fn values_size(&self) -> (u32, usize) {
+        let TransactionState { writes, tables, .. } = &mut **self.state();
+        let payload = Values { table_id: |tree_ref| logged_table(tables, tree_ref) };
+        let prepared = payload.prepare(&self.pin, writes);
+        (prepared.write_count, prepared.bytes)
     }
 
     /// Returns the hash of the rows that the transaction has written so far.
@@ -225,11 +248,11 @@ impl<'s> Transaction<'s> {
         payload::write_hash(&self.pin, &state.writes, |tree_ref| logged_table(&state.tables, tree_ref))
     }
 
-    /// Commits; the log gets `command`, if there is one and it can.
-    fn commit_as(self, command: Option<&Command<'_>>) -> Result<Receipt, Error> {
+    /// Commits; the log gets `command`, which takes `execution_ns`, if there is one and it can.
+    fn commit_as(self, command: Option<&Command<'_>>, execution_ns: u64) -> Result<(Receipt, LogEntry), Error> {
         match self.finish(command) {
             Err(refusal) if refusal.is_refusal() => self.refuse(refusal),
-            outcome => self.counted(outcome),
+            outcome => self.counted(outcome, execution_ns),
         }
     }
 
@@ -242,7 +265,7 @@ impl<'s> Transaction<'s> {
     pub fn abort(self) -> Result<Receipt, Error> {
         self.roll_back();
         self.state().counters.aborted();
-        self.finish(None)
+        self.finish(None).map(|(receipt, _)| receipt)
     }
 
     /// Gives the transaction up for an error that its caller is told: what it observed holds and is durable when this returns.
@@ -281,15 +304,20 @@ impl<'s> Transaction<'s> {
         &self.shared.config
     }
 
+    /// What the sessions of the database share.
+    pub(crate) fn shared(&self) -> &'s Shared {
+        self.shared
+    }
+
     /// What was registered when the database was opened.
     pub(crate) fn registered<R: Any>(&self) -> &'s R {
         self.shared.registered.downcast_ref().expect("the one kind of registry")
     }
 
     /// Gives the transaction up because its writes are beyond a limit, which may follow from what it read.
-    fn refuse(self, refusal: Error) -> Result<Receipt, Error> {
+    fn refuse<T>(self, refusal: Error) -> Result<T, Error> {
         self.roll_back();
-        let observed = self.finish(None);
+        let observed = self.finish(None).map(|(receipt, _)| receipt);
         self.state().counters.aborted();
         // The wait is for a device: no memory waits for this pin meanwhile.
         drop(self);
@@ -297,25 +325,34 @@ impl<'s> Transaction<'s> {
         Err(refusal)
     }
 
-    fn counted(&self, outcome: Result<Receipt, Error>) -> Result<Receipt, Error> {
+    fn counted(
+        &self,
+        outcome: Result<(Receipt, LogEntry), Error>,
+        execution_ns: u64,
+    ) -> Result<(Receipt, LogEntry), Error> {
+        let state = &mut **self.state();
         match &outcome {
-            Ok(_) => self.state().counters.committed(),
-            Err(_) => self.state().counters.aborted(),
+            Ok((_, entry)) => {
+                state.counters.committed();
+                state.debt.add(&self.shared.debt, *entry, execution_ns);
+            }
+            Err(_) => state.counters.aborted(),
         }
         outcome
     }
 
     /// Commits the writes, or validates what was observed where there are none.
-    fn finish(&self, command: Option<&Command<'_>>) -> Result<Receipt, Error> {
-        let outcome = self.conclude(command)?;
-        Ok(match self.options.durability {
+    fn finish(&self, command: Option<&Command<'_>>) -> Result<(Receipt, LogEntry), Error> {
+        let (outcome, entry) = self.conclude(command)?;
+        let receipt = match self.options.durability {
             Durability::Durable => self.receipts.durable(outcome),
             Durability::Relaxed => self.receipts.relaxed(outcome),
-        })
+        };
+        Ok((receipt, entry))
     }
 
     /// As [`Transaction::finish`], for who asks for no receipt.
-    fn conclude(&self, command: Option<&Command<'_>>) -> Result<Outcome, Error> {
+    fn conclude(&self, command: Option<&Command<'_>>) -> Result<(Outcome, LogEntry), Error> {
         let (state, shared) = (&mut **self.state(), self.shared);
         assert!(!self.options.read_only || state.writes.is_clear(), "a transaction that may not write has written");
         if shared.is_closed() {
@@ -330,10 +367,10 @@ impl<'s> Transaction<'s> {
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
         };
-        let command = command.filter(|_| shared.config.logged == Logged::Commands);
-        let outcome = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
+        let command = command.filter(|_| shared.config.logged.has_commands());
+        let (outcome, entry) = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
         state.settle(shared, &self.pin, outcome.stamp);
-        Ok(outcome)
+        Ok((outcome, entry))
     }
 
     fn roll_back(&self) {
@@ -368,7 +405,7 @@ impl TransactionState {
         (log, config): (&CommitLog, &Config),
         catalog: &Catalog,
         command: Option<&Command<'_>>,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<(Outcome, LogEntry), Error> {
         if let Some(conflict) = &self.conflict {
             return Err(conflict.clone().into());
         }
@@ -386,17 +423,18 @@ impl TransactionState {
         let writes = &mut self.writes;
         with_pair!(&mut self.scheme, log, (control, protocol) => {
             if writes.is_empty() {
-                return Ok(commit.observe(control, writes, || used.hold())?.outcome(protocol));
+                return Ok((commit.observe(control, writes, || used.hold())?.outcome(protocol), LogEntry::Nothing));
             }
             if let Some(called) = &called {
                 let admitted = commit.admit(control, protocol, writes, called)?;
                 if commit.is_whole(admitted.record_bytes_max) {
                     let record = (called, admitted);
                     let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
-                    return Ok(committed.outcome(protocol));
+                    return Ok((committed.outcome(protocol), LogEntry::Command { rows: writes.len() as u64 }));
                 }
             }
             let admitted = commit.admit(control, protocol, writes, &payload)?;
+            let entry = admitted.prepared.as_values();
             if !commit.is_whole(admitted.record_bytes_max) {
                 let _promised = commit.memory.promise(commit.pin, writes)?;
                 control.prevalidate(commit.pin, writes)?;
@@ -405,12 +443,12 @@ impl TransactionState {
                     let record = (&parts.payload, commit.admitted(control, named));
                     let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
                     parts.hold.committed(committed.stamp);
-                    return Ok(committed.outcome(protocol));
+                    return Ok((committed.outcome(protocol), entry));
                 }
             }
             let record = (&payload, admitted);
             let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
-            Ok(committed.outcome(protocol))
+            Ok((committed.outcome(protocol), entry))
         })
     }
 
@@ -471,6 +509,7 @@ impl TransactionState {
             purges: purges.into(),
             purges_noted: 0,
             counters,
+            debt: OwnDebt::default(),
         }
     }
 
@@ -479,6 +518,7 @@ impl TransactionState {
         self.reservations.end(shared);
         shared.adopt_purges(self.purges.drain(..));
         shared.counters.end(&self.counters);
+        self.debt.tell(&shared.debt);
     }
 }
 

@@ -6,6 +6,7 @@
 
 use osier_memory::{Pin, VersionBox};
 
+use super::debt::LogEntry;
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
 use crate::log::format::mix;
@@ -34,6 +35,16 @@ pub(crate) trait Payload {
 pub(crate) struct Prepared {
     pub(crate) bytes: usize,
     pub(crate) write_count: u32,
+}
+
+impl Prepared {
+    /// What the log gets, if it is values.
+    pub(crate) fn as_values(self) -> LogEntry {
+        match self.write_count {
+            0 => LogEntry::Nothing,
+            rows => LogEntry::Values { rows: rows.into(), bytes: self.bytes as u64 },
+        }
+    }
 }
 
 /// The rows that a transaction wrote: of those that it changed what is new, where it has read them and that is shorter, else

@@ -147,7 +147,8 @@ impl Transaction<'_> {
                 }
                 Ok((old.base(), row.bound(), reserved))
             })?;
-        let outcome = self.conclude(None)?;
+        let (outcome, entry) = self.conclude(None)?;
+        self.state().debt.add(&self.shared.debt, entry, 0);
         Ok(match reserved {
             Some(reserved) => Ok((reserved, outcome.stamp)),
             None => Err(Exhausted { bound, observed }),

@@ -9,6 +9,8 @@ use osier_memory::sync::{Mutex, lock};
 
 use super::Purge;
 use super::counters::Counters;
+use super::debt::Debt;
+use super::figures::Figures;
 use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
@@ -27,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) log: CommitLog,
     pub(crate) counters: Counters,
+    pub(crate) figures: Figures,
+    pub(crate) debt: Debt,
     pub(crate) superseded: Superseded,
     /// What was registered for calls of procedures, which this floor does not know.
     pub(crate) registered: Arc<dyn Any + Send + Sync>,
@@ -58,6 +62,8 @@ impl Shared {
         Shared {
             registered,
             counters: Counters::default(),
+            figures: Figures::default(),
+            debt: Debt::new(&config),
             superseded: Superseded::new(&catalog),
             next_stream: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),

@@ -285,7 +285,7 @@ impl<'a> Input<'a> {
         match self.u8()? {
             0 => Ok(Logged::Values),
             1 => Ok(Logged::Commands),
-            3 => Ok(Logged::Physiological),
+            2 => Ok(Logged::Physiological),
             tag => damaged(format!("{tag} is nothing that records hold")),
         }
     }

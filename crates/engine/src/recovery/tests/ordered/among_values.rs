@@ -159,9 +159,9 @@ fn what_cannot_be_a_command_is_logged_as_values() {
     run(&mut session, &command(ADD, &arguments), true).unwrap();
     let tx = session.begin();
     tx.create_table(named("other").build().unwrap()).unwrap();
-    tx.commit_command(command(ADD, &[]), true).unwrap().wait().unwrap();
+    tx.commit_command(command(ADD, &[]), true, 0).unwrap().0.wait().unwrap();
     // Nothing was written, so that nothing is logged.
-    session.begin().commit_command(command(ADD, &[]), true).unwrap().wait().unwrap();
+    session.begin().commit_command(command(ADD, &[]), true, 0).unwrap().0.wait().unwrap();
     survives(&shop, &db);
     assert_eq!((report(&shop).commands, report(&shop).ordered), (0, 3));
 }

@@ -160,7 +160,7 @@ pub(super) fn run(session: &mut Session, command: &Command<'_>, with_hash: bool)
     loop {
         let tx = session.begin();
         let outcome = match execute(&tx, command) {
-            Ok(()) => tx.commit_command(command.clone(), with_hash),
+            Ok(()) => tx.commit_command(command.clone(), with_hash, 0).map(|(receipt, _)| receipt),
             // An error may follow from rows of different moments.
             Err(error) => tx.abort().and(Err(error)),
         };
