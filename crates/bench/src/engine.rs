@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use osier::config::SETTINGS;
 use osier::recovery::RecoveryPhase;
-use osier::{Config, Create, Database, Durability, MemoryUse, Protocol, RecoveryReport};
+use osier::{Config, Create, Database, Durability, MemoryUse, Metrics, Protocol, RecoveryReport};
 use serde::{Deserialize, Serialize};
 
 use crate::error::BenchError;
 use crate::progress::{phase_name, recovery_callback};
-use crate::report::{AccountedFigures, RecoveryFigures};
+use crate::report::{AccountedFigures, CallFigures, RecoveryFigures};
 use crate::{CheckpointCounters, Counters, StreamCounters};
 
 /// How the database of a run is opened.
@@ -92,6 +92,16 @@ pub fn accounted(db: &Database) -> AccountedFigures {
     let memory = db.metrics().memory;
     let MemoryUse { rows, keys, nodes, retained, .. } = memory.used;
     AccountedFigures { rows, keys, nodes, retained, total: memory.used.total(), peak: memory.peak_bytes }
+}
+
+/// What was counted of calls, and what recovery would take.
+pub fn call_figures(db: &Database) -> CallFigures {
+    let Metrics { procedures, recovery, .. } = db.metrics();
+    CallFigures {
+        recovery_debt_seconds: recovery.map(|recovery| recovery.debt.as_secs_f64()),
+        recovery_target_seconds: recovery.map(|recovery| recovery.target.as_secs_f64()),
+        procedures,
+    }
 }
 
 /// A recovery's figures.

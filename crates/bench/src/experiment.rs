@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Issue;
 use crate::conditions::Conditions;
 use crate::driver::{self, Length, RunConfig, RunResult};
-use crate::engine::{EngineOptions, accounted, counters, recovery_figures, settings};
+use crate::engine::{EngineOptions, accounted, call_figures, counters, recovery_figures, settings};
 use crate::error::BenchError;
 use crate::fixture::{Fixture, WorkloadConfig};
 use crate::in_process::InProcessTarget;
@@ -61,6 +61,7 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
         }
     }
     report.memory.accounted = accounted(&db);
+    report.calls = call_figures(&db);
     db.close()?;
     Ok(report)
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
+use osier::ProcedureMetrics;
 use serde::Serialize;
 
 use crate::CheckpointCounters;
@@ -79,6 +80,8 @@ pub struct Report {
     pub kills: Kills,
     /// One entry per crash.
     pub round_details: Vec<RoundFigures>,
+    /// Calls of procedures since the database was opened.
+    pub calls: CallFigures,
     /// Resident memory.
     pub memory: MemoryFigures,
     /// The build.
@@ -170,6 +173,17 @@ impl Kills {
     }
 }
 
+/// Calls of procedures, and what they make of a recovery.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CallFigures {
+    /// How long a recovery would take to replay the log, where commands are logged.
+    pub recovery_debt_seconds: Option<f64>,
+    /// What that is to be at most.
+    pub recovery_target_seconds: Option<f64>,
+    /// By name and version.
+    pub procedures: Vec<ProcedureMetrics>,
+}
+
 /// Resident memory in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryFigures {
@@ -236,6 +250,7 @@ impl Report {
             rounds: None,
             kills: Kills::default(),
             round_details: Vec::new(),
+            calls: CallFigures::default(),
             memory: MemoryFigures::default(),
             git_commit: GIT_COMMIT,
             version: env!("CARGO_PKG_VERSION"),
@@ -302,6 +317,7 @@ impl fmt::Display for Report {
             let share = 100.0 * (active_seconds / self.seconds.max(1e-9)).min(1.0);
             line("checkpoints", format!("{taken} ({}){failed}, {share:.0} % of the time", bytes(written)))?;
         }
+        self.calls.lines().into_iter().try_for_each(|(name, text)| line(name, text))?;
         if let Some(recovery) = &self.recovery {
             line("recovery", recovery.to_string())?;
         }
@@ -323,6 +339,17 @@ impl fmt::Display for Report {
             )?;
         }
         Ok(())
+    }
+}
+
+impl CallFigures {
+    /// What it has to say to people, by name.
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines: Vec<_> = self.procedures.iter().map(|of| ("procedure", of.to_string())).collect();
+        if let (Some(debt), Some(target)) = (self.recovery_debt_seconds, self.recovery_target_seconds) {
+            lines.push(("debt", format!("a recovery would replay for about {debt:.1} s; the target is {target:.0} s")));
+        }
+        lines
     }
 }
 

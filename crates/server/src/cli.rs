@@ -301,8 +301,8 @@ pub struct EngineArgs {
     /// How transactions are isolated [default: optimistic]
     #[arg(long, value_parser = named("cc"))]
     pub cc: Option<String>,
-    /// What the log holds: the rows that were written, or the calls of procedures, which recovery runs again, or the rows as
-    /// ARIES-like systems log them [default: values]
+    /// What the log holds: the rows that were written, the calls of procedures, which recovery runs again, for each call what is
+    /// better (`adaptive`), or the rows as ARIES-like systems log them [default: values]
     #[arg(long, value_name = "PAYLOAD", value_parser = named("logged"))]
     pub payload: Option<String>,
     /// Log streams that work in parallel [default: 1]
