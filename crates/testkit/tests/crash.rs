@@ -64,6 +64,19 @@ fn commands_survive() {
     }
 }
 
+/// Calls are logged as commands or as values by chance: both are among what is run again.
+#[test]
+fn commands_among_values_survive() {
+    for (protocol, streams) in [(Protocol::Serial, None), (Protocol::Gsn, Some(4))] {
+        let (protocol, logged) = (Some(protocol), Some(Logged::Adaptive));
+        let total = pass(0..seeds(), &Choices { protocol, streams, logged, ..Choices::default() });
+        for what in [What::Calls, What::CallsLoggedAsCommands, What::CallsLoggedAsValues] {
+            assert!(total.coverage.count(what) > seeds(), "the seeds are too tame: {what:?} in {}", total.coverage);
+        }
+        assert!(total.lost > 0 && total.failed_opens > 0, "the seeds are too tame: {total:?}");
+    }
+}
+
 #[test]
 fn images_survive() {
     for (protocol, streams) in [(Protocol::Serial, None), (Protocol::Gsn, None), (Protocol::Poplar, Some(4))] {

@@ -70,6 +70,7 @@ enum LogProtocol {
 enum Payload {
     Values,
     Commands,
+    Adaptive,
     Physiological,
 }
 
@@ -98,6 +99,7 @@ impl Options {
         let logged = self.logged.map(|payload| match payload {
             Payload::Values => Logged::Values,
             Payload::Commands => Logged::Commands,
+            Payload::Adaptive => Logged::Adaptive,
             Payload::Physiological => Logged::Physiological,
         });
         Choices { protocol, streams: self.streams, logged, checkpoints, profile: self.profile, mutations }

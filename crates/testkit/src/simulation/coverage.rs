@@ -1,8 +1,11 @@
 //! How often seeds reach what the simulation is to try: operations and their outcomes, ends of transactions, moments of crashes.
 //!
-//! Invariant: only what ended with a receipt counts, so that the oracle has judged every one of it.
+//! Invariant: only what ended with a receipt counts, so that the oracle has judged every one of it; save what the log got of
+//! calls, which the engine has counted.
 
 use std::fmt;
+
+use osier::ProcedureMetrics;
 
 use super::operation::{Operation, Outcome};
 use super::oracle::{End, Finished};
@@ -40,6 +43,8 @@ pub enum What {
     Calls,
     CallsThatGaveUp,
     CallsWithoutProcedure,
+    CallsLoggedAsCommands,
+    CallsLoggedAsValues,
     Missing,
     Savepoints,
     Rollbacks,
@@ -68,7 +73,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 53] = [
+const ALL: [What; 55] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -97,6 +102,8 @@ const ALL: [What; 53] = [
     What::Calls,
     What::CallsThatGaveUp,
     What::CallsWithoutProcedure,
+    What::CallsLoggedAsCommands,
+    What::CallsLoggedAsValues,
     What::Missing,
     What::Savepoints,
     What::Rollbacks,
@@ -137,6 +144,14 @@ impl Default for Coverage {
 impl Coverage {
     pub(super) fn note(&mut self, what: What) {
         self.0[what as usize] += 1;
+    }
+
+    /// What the log got of calls in one life of a database.
+    pub(super) fn note_logged(&mut self, procedures: &[ProcedureMetrics]) {
+        for ProcedureMetrics { commands, values, .. } in procedures {
+            self.0[What::CallsLoggedAsCommands as usize] += commands;
+            self.0[What::CallsLoggedAsValues as usize] += values;
+        }
     }
 
     /// How often this was.

@@ -120,6 +120,7 @@ impl Simulation<'_> {
                 self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed().is_multiple_of(2);
             let with_images = || self.plan.logged == Logged::Physiological && self.moved.seed().is_multiple_of(2);
             let logged = match calls {
+                true if self.plan.variant.stamps_early => Logged::Adaptive,
                 true => Logged::Commands,
                 false if with_images() => Logged::Physiological,
                 false => Logged::Values,

@@ -225,7 +225,9 @@ impl Plan {
         let variant = variant::draw(rng, is_alone);
         let trees = if self.profile == Profile::Large { variant::trees(rng) } else { variant.trees };
         let sizes = if self.profile == Profile::Parts { variant::in_parts(rng, variant.sizes) } else { variant.sizes };
-        Plan { variant: Variant { trees, sizes, ..variant }, ..self }
+        // From a number of its own, as above.
+        let commands_of_256 = Some([64, 128, 230][Rng::with_seed(rng.clone().u64(..)).usize(0..3)]);
+        Plan { variant: Variant { trees, sizes, commands_of_256, ..variant }, ..self }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {

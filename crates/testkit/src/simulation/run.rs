@@ -20,7 +20,7 @@ use fastrand::Rng;
 use osier::checkpoint::CheckpointState;
 use osier::config::Logged;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{CheckpointError, Config, Database, Error, Protocol};
+use osier::{CheckpointError, Config, Database, Error, Metrics, Protocol};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
@@ -254,8 +254,11 @@ impl<'s> Simulation<'s> {
                 self.count(|summary| summary.opens += 1);
                 self.judge(&database)?;
                 self.use_and_break(&database, &disk, &spawn, &clock, ending)?;
-                let checkpoints = database.metrics().checkpoints;
-                self.count(|summary| summary.checkpoints += checkpoints.taken);
+                let Metrics { checkpoints, procedures, .. } = database.metrics();
+                self.count(|summary| {
+                    summary.checkpoints += checkpoints.taken;
+                    summary.coverage.note_logged(&procedures);
+                });
                 if let Some(error @ CheckpointError::Incomplete { .. }) = checkpoints.failure.as_deref() {
                     return Err(Failure::engine("checkpoint", error));
                 }
@@ -308,7 +311,7 @@ impl<'s> Simulation<'s> {
     fn stamps_are_serial(&self) -> bool {
         match self.log() {
             (Protocol::Gsn, ..) => true,
-            (Protocol::Serial, _, logged) => self.plan.variant.stamps_early || logged == Logged::Commands,
+            (Protocol::Serial, _, logged) => self.plan.variant.stamps_early || logged.has_commands(),
             _ => false,
         }
     }
@@ -330,6 +333,8 @@ impl<'s> Simulation<'s> {
         config.recovery_buffer_bytes = plan.recovery_buffer_bytes;
         config.sessions_max = 64;
         if let Some(checkpoints) = &plan.checkpoints {
+            // Calls that are switched away from take long, so that the debt is a reason for checkpoints, too.
+            config.recovery_seconds_target = 1;
             config.epoch_interval = plan.epoch_interval;
             config.checkpoint_kind = checkpoints.kind;
             config.checkpoint_threads = checkpoints.threads;

@@ -16,7 +16,10 @@ impl Plan {
         let calls_log = choices.logged.filter(|logged| *logged != Logged::Physiological);
         let is_chosen = calls_log.is_some() || choices.profile == Some(Profile::Calling);
         let has_calls = is_chosen || choices.mutations.is_empty() && kind < 3;
-        let drawn = if is_chosen || kind < 2 { Logged::Commands } else { Logged::Values };
+        // From numbers of its own, as a plan's.
+        let is_adaptive = Rng::with_seed(rng.clone().u64(..).rotate_left(23)).u8(0..3) == 0;
+        let commands = if is_adaptive { Logged::Adaptive } else { Logged::Commands };
+        let drawn = if is_chosen || kind < 2 { commands } else { Logged::Values };
         let wanted = choices.logged.map_or(drawn, |_| calls_log.unwrap_or_default());
         let total = if rng.bool() { Protocol::Gsn } else { Protocol::Serial };
         let (streams, shares) = (rng.u32(1..=4), (rng.usize(0..4), rng.usize(0..3), rng.usize(0..3)));

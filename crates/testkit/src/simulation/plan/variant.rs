@@ -15,7 +15,7 @@ pub(super) fn draw(rng: &mut Rng, is_alone: bool) -> Variant {
         return Variant { locks_by_key, ..Variant::SHIPPED };
     }
     let (sizes, trees) = (sizes(rng), trees(rng));
-    Variant { sizes, trees, locks_by_key, stamps_early: rng.u8(0..4) == 0 }
+    Variant { sizes, trees, locks_by_key, stamps_early: rng.u8(0..4) == 0, ..Variant::SHIPPED }
 }
 
 /// Trees of small nodes.
