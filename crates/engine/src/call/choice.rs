@@ -66,7 +66,7 @@ impl Choice {
     #[inline]
     pub(super) fn is_command(&self, config: &Config, command: &Command<'_>) -> bool {
         match config.logged {
-            Logged::Values => false,
+            Logged::Values | Logged::Physiological => false,
             Logged::Commands => true,
             Logged::Adaptive => faults::is_command(|| {
                 let below = self.command_bytes_below.load(Ordering::Relaxed);

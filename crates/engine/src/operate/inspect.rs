@@ -155,7 +155,7 @@ impl Dump<'_> {
         let streams = count(streams.len() as u64, "stream");
         let logs = match logged {
             Logged::Values => "",
-            Logged::Commands => ", commands",
+            Logged::Commands | Logged::Adaptive => ", commands",
             Logged::Physiological => ", physiological",
         };
         writeln!(

@@ -237,7 +237,7 @@ impl<'s> Transaction<'s> {
     /// Returns how many rows the transaction has written so far, and how long they are as values.
     pub(crate) fn values_size(&self) -> (u32, usize) {
         let TransactionState { writes, tables, .. } = &mut **self.state();
-        let payload = Values { table_id: |tree_ref| logged_table(tables, tree_ref) };
+        let payload = payload::Values { table_id: |tree_ref| logged_table(tables, tree_ref) };
         let prepared = payload.prepare(&self.pin, writes);
         (prepared.write_count, prepared.bytes)
     }

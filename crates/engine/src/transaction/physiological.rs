@@ -124,7 +124,7 @@ impl<F> Rows<F> {
     /// Returns what `config` asks for.
     pub(crate) fn of(config: &Config, table_id: F) -> Rows<F> {
         match config.logged {
-            Logged::Values | Logged::Commands => Rows::Values(Values { table_id }),
+            Logged::Values | Logged::Commands | Logged::Adaptive => Rows::Values(Values { table_id }),
             Logged::Physiological => Rows::Physiological(Physiological {
                 table_id,
                 images: config.physiological_images,

@@ -442,6 +442,7 @@ impl Case {
         let logged = match self.logged {
             None | Some(Logged::Values) => "",
             Some(Logged::Commands) => " with commands",
+            Some(Logged::Adaptive) => " with either",
             Some(Logged::Physiological) => " with images",
         };
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
