@@ -45,8 +45,8 @@ pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::{Database, Metrics};
 pub use directory::DirectoryError;
 pub use error::{
-    BackupError, CheckpointError, Contended, Error, LogError, LogFailure, ProcedureError, RecoveryError, SalvageError,
-    TransactionError,
+    BackupError, CheckpointError, Contended, DivergedRow, Error, LogError, LogFailure, ProcedureError, RecoveryError,
+    SalvageError, TransactionError,
 };
 pub use log::acknowledge::Receipt;
 pub use log::persist::{LogMetrics, StreamMetrics};

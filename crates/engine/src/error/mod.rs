@@ -13,7 +13,7 @@ pub use backup::BackupError;
 pub use checkpoint::CheckpointError;
 pub use log::{LogError, LogFailure};
 pub use procedure::ProcedureError;
-pub use recovery::RecoveryError;
+pub use recovery::{DivergedRow, RecoveryError};
 pub use salvage::SalvageError;
 pub use transaction::{Contended, TransactionError};
 

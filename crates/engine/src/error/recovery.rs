@@ -185,6 +185,8 @@ pub enum RecoveryError {
         arguments: String,
         /// What was different.
         what: String,
+        /// The first row that was, where the log says which.
+        row: Option<Box<DivergedRow>>,
     },
     /// There is no such procedure.
     #[error(
@@ -221,6 +223,17 @@ pub enum RecoveryError {
         /// What happened.
         what: String,
     },
+}
+
+/// A row that a command wrote otherwise than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DivergedRow {
+    /// Its table.
+    pub table: String,
+    /// Its primary key, as `(id)=(1)`.
+    pub key: String,
+    /// What it holds now, as `(1, 'Ada')`; `None`: it was deleted.
+    pub now: Option<String>,
 }
 
 impl From<DirectoryError> for RecoveryError {

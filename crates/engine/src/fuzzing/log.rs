@@ -11,7 +11,7 @@ use crate::log::format::batch::{self, BatchHeader, Certificate};
 use crate::log::format::bytes::{u16_at, u32_at};
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::part::{self, CHECKSUM_OF_PARTS, PART, PartHeader};
-use crate::log::format::payload::command::Command;
+use crate::log::format::payload::command::{Command, WriteHash};
 use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::in_parts::{self, InParts};
 use crate::log::format::payload::physiological::{self, Before, ImagedWrite};
@@ -87,7 +87,7 @@ fn command() -> Vec<u8> {
         time: Some(1_700_000_000_000_000),
         seed: Some(7),
         sequence_values: (&[9, 10, -4]).into(),
-        hash: Some(0xfeed),
+        hash: Some(WriteHash { all: 0xfeed, rows: (&[1, 0, 255]).into() }),
         arguments: arguments.into(),
     };
     let header = RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count };

@@ -75,10 +75,10 @@ pub(super) fn is_no_base(is_no_base: bool) -> bool {
     is_no_base && !has(Mutation::FuzzyBaseTaken)
 }
 
-/// Whether what a command wrote again has another hash than what it had written ([`Mutation::HashUncompared`]).
+/// Returns how what a command wrote again differs from what it had written ([`Mutation::HashUncompared`]).
 #[inline(always)]
-pub(super) fn differs(differs: bool) -> bool {
-    differs && !has(Mutation::HashUncompared)
+pub(super) fn difference<D>(difference: Option<D>) -> Option<D> {
+    difference.filter(|_| !has(Mutation::HashUncompared))
 }
 
 /// Whether a segment is read to its end ([`Mutation::ChunkEndsSegment`]).

@@ -51,6 +51,16 @@ impl RowCodec {
     }
 }
 
+impl RowCodec {
+    /// Returns encoded bytes for messages, as `(1, 'Ada', 100.00)`. They must have passed [`RowCodec::check`] or come from this
+    /// codec.
+    pub(crate) fn describe(&self, bytes: &[u8]) -> String {
+        let columns = self.schema().columns().iter().enumerate();
+        let shown = columns.map(|(at, column)| column.ty().shown(self.value(bytes, column_id_at(at))).to_string());
+        format!("({})", shown.collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl<'a> Row<'a> {
     pub(super) fn new(codec: &'a RowCodec, bytes: Cow<'a, [u8]>) -> Row<'a> {
         Row { codec, bytes }

@@ -85,6 +85,11 @@ impl Type {
         self.admit(value).is_ok()
     }
 
+    /// Returns what shows a value of this type as SQL would.
+    pub(crate) fn shown<'v>(self, value: Value<'v>) -> impl fmt::Display + use<'v> {
+        fmt::from_fn(move |f| self.show(value, f))
+    }
+
     /// Writes a value of this type as SQL would show it.
     pub(super) fn show(self, value: Value<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self, value) {

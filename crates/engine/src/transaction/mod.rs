@@ -37,6 +37,7 @@ mod session;
 pub(crate) mod shared;
 mod superseded;
 pub(crate) mod ticker;
+pub(crate) mod written;
 
 use std::any::Any;
 use std::cell::{RefCell, RefMut};
@@ -240,12 +241,6 @@ impl<'s> Transaction<'s> {
         let payload = payload::Values { table_id: |tree_ref| logged_table(tables, tree_ref) };
         let prepared = payload.prepare(&self.pin, writes);
         (prepared.write_count, prepared.bytes)
-    }
-
-    /// Returns the hash of the rows that the transaction has written so far.
-    pub(crate) fn write_hash(&self) -> u32 {
-        let state = &**self.state();
-        payload::write_hash(&self.pin, &state.writes, |tree_ref| logged_table(&state.tables, tree_ref))
     }
 
     /// Commits; the log gets `command`, which takes `execution_ns`, if there is one and it can.

@@ -2,14 +2,13 @@
 //!
 //! The seam is orthogonal to concurrency control and protocol: a payload knows how long it is and how to write itself.
 //!
-//! A command is logged in place of what it wrote. Whoever runs it again compares the hash of that ([`write_hash`]).
+//! A command is logged in place of what it wrote. Whoever runs it again compares the hash of that ([`written`](super::written)).
 
 use osier_memory::{Pin, VersionBox};
 
 use super::debt::LogEntry;
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
-use crate::log::format::mix;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::Delta;
@@ -141,23 +140,4 @@ impl Payload for Called<'_, '_> {
     ) -> Result<(), E> {
         unreachable!("a command is in one piece, or the rows that it wrote are logged")
     }
-}
-
-/// Returns the hash of the rows that a transaction wrote, whatever their order (docs/log-format.md). `table_id` is that of
-/// [`Values`].
-pub(crate) fn write_hash(pin: &Pin<'_>, writes: &WriteSet, table_id: impl Fn(TreeRef) -> Option<TableId>) -> u32 {
-    let mut sum = 0_u64;
-    for write in writes.iter() {
-        let Some(table) = table_id(write.tree_ref) else { continue };
-        let (key, row) = (pin.get(write.record).key(), write.pending.as_ref().map(VersionBox::bytes));
-        let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
-        digest.update(&table.0.to_le_bytes());
-        digest.update(&(key.len() as u32).to_le_bytes());
-        digest.update(key);
-        digest.update(&[u8::from(row.is_some())]);
-        digest.update(row.unwrap_or_default());
-        // Mixed, because a checksum is linear: the sum of two would not tell which of them changed.
-        sum = sum.wrapping_add(mix(digest.finalize()));
-    }
-    (sum ^ sum >> 32) as u32
 }

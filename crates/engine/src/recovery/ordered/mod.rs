@@ -38,7 +38,7 @@ use crate::catalog::Catalog;
 use crate::catalog::procedure::VersionKey;
 use crate::config::{CheckpointKind, Config, Logged, Protocol};
 use crate::directory::manifest;
-use crate::error::{Error, RecoveryError};
+use crate::error::{DivergedRow, Error, RecoveryError};
 use crate::ids::{Epoch, ProcedureId, ProcedureVersion, Stamp};
 use crate::log::CommitLog;
 use crate::log::format::parts_reader::RecordInParts;
@@ -49,6 +49,7 @@ use crate::log::protocol::replayed::ReplayedStamp;
 use crate::table::store::Store;
 use crate::transaction::replayed::{ReplayedError, ValuesReplay};
 use crate::transaction::shared::Shared;
+use crate::transaction::written::{Difference, WrittenRow};
 use crate::transaction::{Session, Transaction};
 use merge::{LiveRecord, Merge};
 
@@ -244,16 +245,17 @@ fn run_command(
     command: &Command<'_>,
     replayer: &mut dyn CommandReplayer,
 ) -> Result<(), Refusal> {
-    let Command { procedure, version, hash, .. } = *command;
+    let Command { procedure, version, .. } = *command;
     let name_in = |transaction: &Transaction<'_>| {
         let definition = transaction.procedure_version(VersionKey { id: procedure, version });
         definition.ok().flatten().map(|of| of.name)
     };
-    let diverged = |name, what| {
+    let diverged = |name, Difference { what, row }: Difference| {
         let arguments = shortened(Listed(&command.arguments).to_string());
-        Refusal::from(RecoveryError::Diverged { stamp, epoch, procedure, name, version, arguments, what })
+        let row = row.map(|row| DivergedRow::of(&row)).map(Box::new);
+        Refusal::from(RecoveryError::Diverged { stamp, epoch, procedure, name, version, arguments, what, row })
     };
-    let refused = |what: &str| Err(diverged(name_in(&transaction), what.to_owned()));
+    let refused = |what: &str| Err(diverged(name_in(&transaction), Difference::new(what)));
     match replayer.replay(&transaction, command) {
         Ok(()) => {}
         Err(CommandError::Missing) => {
@@ -269,14 +271,19 @@ fn run_command(
     if !transaction.has_written() {
         return refused("it wrote nothing, and had written something");
     }
-    if let Some(hash) = hash {
-        let found = transaction.write_hash();
-        if faults::differs(found != hash) {
-            return refused(&format!("it wrote rows of hash {found:08x}, and had written {hash:08x}"));
-        }
+    let difference = command.hash.as_ref().and_then(|hash| transaction.difference(hash));
+    if let Some(difference) = faults::difference(difference) {
+        return Err(diverged(name_in(&transaction), difference));
     }
-    transaction.commit().map_err(|error| diverged(None, error.to_string()))?;
+    transaction.commit().map_err(|error| diverged(None, Difference::new(error.to_string())))?;
     Ok(())
+}
+
+impl DivergedRow {
+    fn of(row: &WrittenRow) -> DivergedRow {
+        let (table, key) = (row.table.name().to_owned(), row.table.keys.describe(&row.key));
+        DivergedRow { table, key, now: row.after.as_deref().map(|after| row.table.rows.describe(after)) }
+    }
 }
 
 /// Cuts a text that is too long for a message.

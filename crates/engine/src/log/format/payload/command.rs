@@ -50,10 +50,24 @@ pub struct Command<'a> {
     pub seed: Option<u64>,
     /// What it drew from sequences, in the order in which it did.
     pub sequence_values: Cow<'a, [i64]>,
-    /// The hash of what it wrote (docs/log-format.md).
-    pub hash: Option<u32>,
+    /// The hash of what it wrote.
+    pub hash: Option<WriteHash<'a>>,
     /// The arguments.
     pub arguments: Arguments<'a>,
+}
+
+/// What tells whether a transaction that is run again writes the same rows (docs/log-format.md).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteHash<'a> {
+    /// Of all rows.
+    pub all: u32,
+    /// A byte of each row, in the order of tables and keys; empty where there are more than [`WriteHash::ROWS_MAX`].
+    pub rows: Cow<'a, [u8]>,
+}
+
+impl WriteHash<'_> {
+    /// Of more rows there is no byte for each.
+    pub const ROWS_MAX: usize = u8::MAX as usize;
 }
 
 impl Command<'_> {
@@ -94,7 +108,11 @@ impl Command<'_> {
                 before = *value;
             }
         }
-        self.hash.iter().for_each(|hash| sink.bytes(&hash.to_le_bytes()));
+        if let Some(WriteHash { all, rows }) = &self.hash {
+            sink.bytes(&all.to_le_bytes());
+            sink.bytes(&[u8::try_from(rows.len()).expect("of many rows there are no bytes")]);
+            sink.bytes(rows);
+        }
         self.arguments.iter().for_each(|argument| put_argument(sink, argument));
     }
 }
@@ -114,9 +132,20 @@ impl fmt::Display for Command<'_> {
             write!(f, ", drew {}", Listed(sequence_values))?;
         }
         if let Some(hash) = hash {
-            write!(f, ", hash {hash:08x}")?;
+            write!(f, ", {hash}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for WriteHash<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hash {:08x} of ", self.all)?;
+        match self.rows.len() {
+            0 => write!(f, "more than {} rows", WriteHash::ROWS_MAX),
+            1 => write!(f, "1 row"),
+            rows => write!(f, "{rows} rows"),
+        }
     }
 }
 
@@ -285,13 +314,18 @@ impl<'a> Input<'a> {
         let time = if flags & TIME != 0 { Some(i64::from_le_bytes(self.array()?)) } else { None };
         let seed = if flags & SEED != 0 { Some(u64::from_le_bytes(self.array()?)) } else { None };
         let sequence_values = if flags & SEQUENCES != 0 { self.sequence_values()? } else { Vec::new() };
-        let hash = if flags & HASH != 0 { Some(u32::from_le_bytes(self.array()?)) } else { None };
+        let hash = if flags & HASH != 0 { Some(self.write_hash()?) } else { None };
         if arguments as usize > self.rest.len() {
             return Err(CUT_SHORT);
         }
         let arguments = (0..arguments).map(|_| self.argument()).collect::<Result<Vec<_>, _>>()?;
         let (sequence_values, arguments) = (sequence_values.into(), arguments.into());
         Ok(Command { procedure, version, time, seed, sequence_values, hash, arguments })
+    }
+
+    fn write_hash(&mut self) -> Result<WriteHash<'a>, PayloadError> {
+        let (all, rows) = (u32::from_le_bytes(self.array()?), self.byte()?);
+        Ok(WriteHash { all, rows: self.bytes(rows.into())?.into() })
     }
 
     fn sequence_values(&mut self) -> Result<Vec<i64>, PayloadError> {
@@ -387,9 +421,13 @@ impl<'a> Input<'a> {
 
     fn string(&mut self) -> Result<&'a [u8], PayloadError> {
         let length = usize::try_from(self.number()?).map_err(|_| CUT_SHORT)?;
-        let (string, rest) = self.rest.split_at_checked(length).ok_or(CUT_SHORT)?;
+        self.bytes(length)
+    }
+
+    fn bytes(&mut self, length: usize) -> Result<&'a [u8], PayloadError> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or(CUT_SHORT)?;
         self.rest = rest;
-        Ok(string)
+        Ok(bytes)
     }
 }
 

@@ -86,7 +86,8 @@ proptest! {
     #[test]
     fn what_is_encoded_is_read_to_the_bit(
         (procedure, version) in (any::<u32>(), any::<u32>()),
-        (time, seed, hash) in (any::<Option<i64>>(), any::<Option<u64>>(), any::<Option<u32>>()),
+        (time, seed) in (any::<Option<i64>>(), any::<Option<u64>>()),
+        hash in proptest::option::of((any::<u32>(), prop_oneof![vec(any::<u8>(), 0..4), vec(any::<u8>(), 255)])),
         drawn in vec(prop_oneof![any::<i64>(), 1..9_i64], 0..4),
         arguments in vec(argument(), 0..6),
         behind in vec(any::<u8>(), 0..3),
@@ -97,7 +98,7 @@ proptest! {
             time,
             seed,
             sequence_values: drawn.as_slice().into(),
-            hash,
+            hash: hash.as_ref().map(|(all, rows)| WriteHash { all: *all, rows: rows.as_slice().into() }),
             arguments: arguments.iter().map(borrowed).collect::<Vec<_>>().into(),
         };
         let mut bytes = encoded(&command);
@@ -131,7 +132,7 @@ fn bytes_are_as_they_are_documented() {
         time: Some(2),
         seed: Some(3),
         sequence_values: Cow::Borrowed(&[10, 11, 9]),
-        hash: Some(0x0403_0201),
+        hash: Some(WriteHash { all: 0x0403_0201, rows: Cow::Borrowed(&[8, 9]) }),
         ..call(vec![
             Argument::from(5_i64),
             Argument::from("ab"),
@@ -141,11 +142,12 @@ fn bytes_are_as_they_are_documented() {
             Argument::Array(vec![]),
         ])
     };
-    let mut expected = vec![7, 0xac, 2, 15, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 20, 2, 3, 1, 2, 3, 4];
+    let mut expected = vec![7, 0xac, 2, 15, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 20, 2, 3];
+    expected.extend([1, 2, 3, 4, 2, 8, 9]);
     expected.extend([3, 10, 6, 2, b'a', b'b', 0x39, 2, 2, 4, 0x19, 2, 1, 0, 10, 3, 3, 1, 0, 2, 10, 0]);
     assert_eq!(encoded(&command), expected);
     let shown = "procedure 7 version 300 (5, 'ab', {1, 2}, {true, false}, {-1, NULL, true}, {}), time 2, \
-                 seed 0000000000000003, drew 10, 11, 9, hash 04030201";
+                 seed 0000000000000003, drew 10, 11, 9, hash 04030201 of 2 rows";
     assert_eq!(command.to_string(), shown);
 }
 
@@ -167,6 +169,8 @@ fn other_encodings_are_refused() {
     refused(1, &[0, MIXED, 1, MIXED, 0], "an argument is of a kind that is not known");
     refused(1, &[0, TEXT, 1, 0xff], "a text is not UTF-8");
     refused(1, &[0, INT, 0x80, 0], "a command is cut short");
+    refused(0, &[HASH, 1, 2, 3, 4, 2, 8], "a command is cut short");
+    refused(0, &[HASH, 1, 2, 3, 4], "a command is cut short");
     refused(9, &[0, NULL], "a command is cut short");
     let out_of_range = [0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0];
     assert_eq!(check(&out_of_range, 0).map_err(|error| error.what), Err("the number of a procedure is out of range"));

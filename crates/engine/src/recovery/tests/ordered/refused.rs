@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use osier_memory::Epochs;
 
-use super::shop::{ADD, MULTIPLY, Procedures, Shop, call, command, contents, row, run, schema};
+use super::shop::{ADD, MULTIPLY, Procedures, Shop, TOUCH, call, command, contents, row, run, schema};
 use crate::catalog::Catalog;
 use crate::config::{CheckpointKind, Config, Logged, Protocol};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
-use crate::error::{Error, LogError, RecoveryError};
+use crate::error::{DivergedRow, Error, LogError, RecoveryError};
 use crate::ids::{Epoch, ProcedureId, ProcedureVersion, Stamp};
 use crate::log::CommitLog;
 use crate::log::format::payload::command::Command;
@@ -59,6 +59,11 @@ fn a_command_that_does_otherwise_is_named_and_nothing_is_lost() {
             let RecoveryError::Diverged { procedure, version, ref arguments, .. } = error else { panic!("{text}") };
             assert_eq!((procedure, version, &**arguments), (ProcedureId(MULTIPLY), ProcedureVersion(1), "1, 3"));
             assert!(text.contains(what) && text.contains("procedure 2 version 1 (1, 3)"), "{text}");
+            let RecoveryError::Diverged { ref row, .. } = error else { unreachable!() };
+            let now = "(1, 15, 'a row of more than a few bytes')".to_owned();
+            let named = DivergedRow { table: "counter".to_owned(), key: "(id)=(1)".to_owned(), now: Some(now) };
+            let expected = (procedures == Procedures::Otherwise).then_some(named);
+            assert_eq!(row.as_deref(), expected.as_ref(), "{text}");
             assert_eq!(error.sqlstate(), "XX001");
         }
         assert_eq!(contents(&shop.open()), expected, "the log is what it was");
@@ -80,6 +85,65 @@ fn a_procedure_that_is_missing_is_named_with_the_number_of_its_calls() {
         "{error}"
     );
     assert_eq!(contents(&shop.open())["counter"].len(), 2);
+}
+
+/// Writes rows of these numbers, each with the same.
+struct Writes<'i>(&'i [i64], i64);
+
+impl CommandReplayer for Writes<'_> {
+    fn replay(&mut self, transaction: &Transaction<'_>, _: &Command<'_>) -> Result<(), CommandError> {
+        let table = transaction.table("counter")?;
+        Ok(self.0.iter().try_for_each(|id| transaction.insert(&table, &row(*id, self.1)))?)
+    }
+}
+
+/// Rows in the order of their keys, whatever order they are written in.
+#[test]
+fn the_first_row_that_differs_is_named_whatever_the_order() {
+    let logged = |ids: &[i64]| {
+        let (shop, db) = Shop::with_counters();
+        let ids: Vec<_> = ids.iter().map(|id| Value::Int(*id)).collect();
+        run(&mut db.session().unwrap(), &command(TOUCH, &[Argument::Array(ids)]), true).unwrap().wait().unwrap();
+        shop
+    };
+    // `TOUCH` writes 1.
+    let told_of =
+        |shop: &Shop, ids: &[i64], n| match Database::open_replaying(shop.crashed().config, &mut Writes(ids, n)) {
+            Err(Error::Recovery(RecoveryError::Diverged { what, row, .. })) => (what, row.map(|row| row.key)),
+            other => panic!("{:?}", other.map(drop)),
+        };
+    let told = |shop: &Shop, ids: &[i64]| told_of(shop, ids, 1);
+    let padding = "'a row of more than a few bytes'";
+    let shop = logged(&[9, 1, 5]);
+    let (what, key) = told_of(&shop, &[5, 9, 1], 2);
+    assert!(what.contains("it wrote 3 rows, and had written 3 rows: the first that differs, 1, is (id)=(1)"), "{what}");
+    assert!(what.ends_with(&format!("of table `counter`, which holds (1, 2, {padding})")), "{what}");
+    assert_eq!(key.as_deref(), Some("(id)=(1)"));
+
+    let (what, key) = told(&shop, &[9, 7, 1, 5]);
+    assert!(
+        what.contains("the first that differs, 3, is (id)=(7)") && what.contains("was not written before"),
+        "{what}"
+    );
+    assert_eq!(key.as_deref(), Some("(id)=(7)"));
+    let (what, key) = told(&shop, &[9, 1]);
+    assert!(what.contains("the first that differs, 2, is (id)=(9)"), "{what}");
+    assert!(
+        what.contains("it wrote 2 rows, and had written 3 rows") && what.contains("1 row before it missing"),
+        "{what}"
+    );
+    assert_eq!(key.as_deref(), Some("(id)=(9)"));
+    let (what, key) = told(&shop, &[1, 5]);
+    assert!(what.ends_with("those behind (id)=(5) of table `counter` are missing"), "{what}");
+    assert_eq!(key, None);
+    // Of many rows there is the hash alone.
+    let many: Vec<_> = (0..256).collect();
+    let (what, key) = told(&logged(&many), &many[1..]);
+    assert!(what.ends_with("of more than 255 rows none is named"), "{what}");
+    assert_eq!(key, None);
+    let (what, key) = told(&logged(&many[1..]), &many[2..]);
+    assert!(what.contains("the first that differs, 1, is (id)=(2)"), "{what}");
+    assert_eq!(key.as_deref(), Some("(id)=(2)"));
 }
 
 /// A transaction that rests on what does not come before it is not the one that was logged.
