@@ -130,6 +130,7 @@ pub fn recovery_figures(report: &RecoveryReport) -> RecoveryFigures {
         replayed: report.replayed,
         discarded: report.discarded,
         writes: report.writes,
+        accepted: report.accepted.iter().map(ToString::to_string).collect(),
         phases: phases.map(|(phase, seconds)| (phase_name(phase).to_owned(), seconds)).into(),
     }
 }

@@ -128,6 +128,9 @@ pub struct RecoveryFigures {
     pub discarded: u64,
     /// Row images and deletes in the replayed records.
     pub writes: u64,
+    /// Commands that did something else than before, which was accepted: each in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<String>,
     /// Seconds by stage.
     pub phases: BTreeMap<String, f64>,
 }

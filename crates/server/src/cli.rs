@@ -230,6 +230,11 @@ pub struct RecoverArgs {
     /// since 1970); what came later is gone for ever
     #[arg(long, value_name = "EPOCH|TIME")]
     pub until: Option<Until>,
+    /// Accept that calls of procedures which were logged as commands, from the transaction with this stamp on, do something else
+    /// when they are run again: what they do now counts, and nothing of those that fail. Each is printed, and a checkpoint holds
+    /// the result
+    #[arg(long, value_name = "STAMP", conflicts_with = "explain")]
+    pub accept_divergence: Option<u64>,
     /// Agree to lose what --until discards
     #[arg(long)]
     pub yes: bool,
@@ -533,6 +538,9 @@ mod tests {
             "osier crash tpcc --transactions 5",
             "osier recover",
             "osier recover x --until yesterday",
+            "osier recover x --accept-divergence",
+            "osier recover x --accept-divergence 3 --explain",
+            "osier recover x --set accept_divergence=3",
             "osier status",
             "osier backup x",
             "osier restore x",

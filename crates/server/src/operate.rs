@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use osier::control::{self, Answer, CheckpointTaken, Request};
+use osier::ids::Stamp;
 use osier::{Config, Create, DirectoryError, Error, RecoveryPlan, SalvageError};
 use osier_bench::engine::{EngineOptions, accounted, open, recovery_figures, settings};
 use osier_bench::error::BenchError;
@@ -115,6 +116,7 @@ fn describe(taken: &CheckpointTaken) -> String {
 pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
     let mut config = own_config(&args.dirs.dirs, &args.settings)?;
     config.until = args.until;
+    config.accept_divergence = args.accept_divergence.map(Stamp);
     let out = &mut *args.output.text();
     if args.explain || args.until.is_some() {
         let plan = osier::explain(&config).map_err(osier::Error::from)?;

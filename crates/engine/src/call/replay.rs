@@ -27,8 +27,10 @@ use crate::transaction::Transaction;
 pub(crate) enum NotReplayed {
     /// There is no such version, or it is a function that is not registered.
     Missing,
-    /// It does not do what it did.
+    /// It ran to its end, and did not do what it did.
     Diverged(String),
+    /// It is not the version that is the current one there.
+    Superseded(String),
     /// It failed.
     Failed(Error),
 }
@@ -87,7 +89,7 @@ impl Replayer {
         let definition = transaction.procedure_version(faults::version(key))?.ok_or(NotReplayed::Missing)?;
         let name = &definition.name;
         let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
-            return Err(NotReplayed::Diverged(format!(
+            return Err(NotReplayed::Superseded(format!(
                 "it is no longer the current version of procedure `{name}` there"
             )));
         };

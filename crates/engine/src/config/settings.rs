@@ -15,6 +15,7 @@ use super::{
     CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Logged, PhysiologicalImages,
     ProgressCallback, Protocol,
 };
+use crate::ids::Stamp;
 use crate::io::Environment;
 
 /// One setting, as it is known by name.
@@ -119,6 +120,8 @@ macro_rules! settings {
             pub create: Create,
             /// Where to take the database back to; see [`Config::until`](method@Config::until).
             pub until: Option<Until>,
+            /// From where on divergence is accepted; see [`Config::accept_divergence`](method@Config::accept_divergence).
+            pub accept_divergence: Option<Stamp>,
             /// What is called with recovery's progress; see [`Config::progress`](method@Config::progress).
             pub progress: Option<ProgressCallback>,
             /// The world to run in; see [`Config::environment`](method@Config::environment).
@@ -153,6 +156,7 @@ macro_rules! settings {
                     leaving: Vec::new(),
                     create: Create::default(),
                     until: None,
+                    accept_divergence: None,
                     progress: None,
                     environment: Environment::os(),
                     $($field: kind!(default $kind $of $default),)+
@@ -322,6 +326,16 @@ impl Config {
     /// do exactly that fails and changes nothing. The database must exist. docs/operations.md says more.
     pub fn until(mut self, until: Until) -> Config {
         self.until = Some(until);
+        self
+    }
+
+    /// Opens the database also where commands of the log, from the transaction with this stamp on, do something else when they
+    /// are run again: what they do now counts, and nothing of those that fail now. Before that stamp divergence ends the recovery,
+    /// as it does everywhere by default. [`RecoveryReport::accepted`](crate::RecoveryReport::accepted) lists what was accepted. If
+    /// anything was, the database is given away only once a checkpoint holds the result, so that no later open comes to these
+    /// commands again. docs/procedures.md says more.
+    pub fn accept_divergence(mut self, from: Stamp) -> Config {
+        self.accept_divergence = Some(from);
         self
     }
 

@@ -164,10 +164,11 @@ pub enum RecoveryError {
     },
     /// A command was run again and did something else than before.
     #[error(
-        "transaction {stamp} cannot be run again as it was: procedure {procedure}{} version {version} ({arguments}): {what}; \
-         restore a backup, or give up its epoch and all later ones with osier recover --until {}; if the procedure looks at \
-         nothing but its arguments and tables, this is a defect, please report it",
-        quoted(name),
+        "transaction {stamp} cannot be run again as it was: {}: {what}; restore a backup, or {}give up its epoch and all later \
+         ones with osier recover --until {}; if the procedure looks at nothing but its arguments and tables, this is a defect, \
+         please report it",
+        called(*procedure, name, *version, arguments),
+        acceptable(*can_be_accepted, *stamp),
         epoch.0.saturating_sub(1)
     )]
     Diverged {
@@ -187,6 +188,25 @@ pub enum RecoveryError {
         what: String,
         /// The first row that was, where the log says which.
         row: Option<Box<DivergedRow>>,
+        /// Whether [`Config::accept_divergence`](crate::Config::accept_divergence) lets recovery go on.
+        can_be_accepted: bool,
+    },
+    /// Rows were logged upon what a command had done, and that was accepted to be something else.
+    #[error(
+        "what was accepted from transaction {from} on leaves no place for the rows that transaction {stamp} wrote: {what}; \
+         restore a backup, or give up its epoch and all later ones, too, with osier recover --accept-divergence {from} \
+         --until {}",
+        epoch.0.saturating_sub(1)
+    )]
+    Unacceptable {
+        /// Of the transaction.
+        stamp: Stamp,
+        /// Of the transaction, too.
+        epoch: Epoch,
+        /// From where on divergence is accepted.
+        from: Stamp,
+        /// What does not fit.
+        what: String,
     },
     /// There is no such procedure.
     #[error(
@@ -250,6 +270,12 @@ impl RecoveryError {
         move |source| RecoveryError::Io { action, path: path.to_owned(), source }
     }
 
+    /// The call that has diverged, for people.
+    pub(crate) fn call(&self) -> Option<String> {
+        let RecoveryError::Diverged { procedure, name, version, arguments, .. } = self else { return None };
+        Some(called(*procedure, name, *version, arguments))
+    }
+
     /// The SQLSTATE that a server reports.
     pub fn sqlstate(&self) -> &'static str {
         match self {
@@ -266,6 +292,22 @@ impl RecoveryError {
             RecoveryError::MissingProcedure { .. } => "42883",
             _ => "XX001",
         }
+    }
+}
+
+/// A call for a message.
+fn called(procedure: ProcedureId, name: &Option<String>, version: ProcedureVersion, arguments: &str) -> String {
+    format!("procedure {procedure}{} version {version} ({arguments})", quoted(name))
+}
+
+/// One of the ways on from a command that has diverged.
+fn acceptable(can_be_accepted: bool, stamp: Stamp) -> String {
+    match can_be_accepted {
+        true => format!(
+            "let what it and later ones do now count in place of what they did with osier recover --accept-divergence \
+             {stamp}, or "
+        ),
+        false => String::new(),
     }
 }
 

@@ -10,6 +10,8 @@
 //! - One process has a directory open at a time.
 //! - A directory that holds anything but a readable database is never treated as an empty one, nor is one that is being filled.
 //! - All of the past is in memory, and durable as it will count, before anything new is written.
+//! - Where commands did something else than before and that was accepted, a checkpoint holds the result before anybody sees it or
+//!   anything new is logged. Until then the next open comes to the same commands, and asks again.
 //! - Where a step fails, the tasks that earlier steps started are stopped.
 
 use std::sync::Arc;
@@ -121,7 +123,12 @@ impl Database {
         let no_ticker = |source| Error::Spawn { task: Ticker::NAME, source };
         let ticker = Ticker::start(&shared).map_err(no_ticker).inspect_err(stop_log)?;
         let checkpoints = Checkpoints::start(&shared, &retention, inherited(report.as_ref())).inspect_err(stop_log)?;
-        Ok(Database::of(given, shared, ticker, checkpoints, retention, report))
+        let has_accepted = report.as_ref().is_some_and(RecoveryReport::has_accepted);
+        let database = Database::of(given, shared, ticker, checkpoints, retention, report);
+        if has_accepted {
+            database.checkpoint()?;
+        }
+        Ok(database)
     }
 }
 

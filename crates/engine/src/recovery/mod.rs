@@ -64,7 +64,7 @@ pub(crate) use ordered::CommandError;
 pub(crate) use ordered::CommandReplayer;
 
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
-pub use report::RecoveryReport;
+pub use report::{AcceptedDivergence, RecoveryReport};
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Protocol};
@@ -80,7 +80,7 @@ use chain::Chain;
 use cut::Verdict;
 use first_pass::ScannedLog;
 use generation_scan::GenerationScan;
-use ordered::OrderedLog;
+use ordered::{Acceptance, OrderedLog};
 use replay::values::ValueMachine;
 use replay::waiting::WaitingDeltas;
 use report::Stopwatch;
@@ -168,9 +168,11 @@ pub(crate) fn open_tables(
     let catalog = match ordered.take() {
         None => catalog,
         Some(log) => {
-            let (catalog, replayed) = ordered::replay(config, store, catalog, &log, replayer)?;
+            let mut acceptance = Acceptance::new(config.accept_divergence);
+            let (catalog, replayed) = ordered::replay(config, store, catalog, &log, replayer, &mut acceptance)?;
             assert_eq!(replayed.commands, report.commands, "every command that lives is run again");
             (report.ordered, report.ordered_seconds) = (replayed.transactions, watch.lap());
+            report.accepted = acceptance.into_accepted();
             catalog
         }
     };
@@ -223,7 +225,7 @@ pub(crate) fn load(
     if let Some(log) = ordered_log(&scanned, &verdicts, &Tally::default()) {
         let catalog = Catalog::new(store)?;
         catalog.load(config, store)?;
-        ordered::replay(config, store, catalog, &log, replayer)?;
+        ordered::replay(config, store, catalog, &log, replayer, &mut Acceptance::default())?;
     }
     Ok(report)
 }

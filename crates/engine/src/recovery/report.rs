@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Config, Progress, ProgressCallback, RecoveryPhase};
+use crate::error::RecoveryError;
 use crate::ids::{Epoch, Stamp};
 use crate::io::Clock;
 use crate::units::{bytes, count};
@@ -96,9 +97,53 @@ pub struct RecoveryReport {
     pub clean: bool,
     /// How many threads worked.
     pub threads: u32,
+    /// The commands that did something else than before, which [`Config::accept_divergence`] asked to accept, in their order.
+    pub accepted: Vec<AcceptedDivergence>,
+}
+
+/// A command that did something else when it was run again, which was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AcceptedDivergence {
+    /// Of its transaction.
+    pub stamp: Stamp,
+    /// Of its transaction, too.
+    pub epoch: Epoch,
+    /// The procedure, its version and its arguments.
+    pub call: String,
+    /// What was different.
+    pub what: String,
+    /// Whether what it does now counts, else nothing of it.
+    pub counts: bool,
+}
+
+impl AcceptedDivergence {
+    /// Returns what a [`RecoveryError::Diverged`] tells of.
+    pub(super) fn of(
+        error: &RecoveryError,
+        (stamp, epoch): (Stamp, Epoch),
+        counts: bool,
+    ) -> Option<AcceptedDivergence> {
+        let RecoveryError::Diverged { what, .. } = error else { return None };
+        Some(AcceptedDivergence { stamp, epoch, call: error.call()?, what: what.clone(), counts })
+    }
+}
+
+impl fmt::Display for AcceptedDivergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AcceptedDivergence { stamp, epoch, call, what, counts } = self;
+        let fate = if *counts { "what it does now counts" } else { "nothing of it counts" };
+        write!(f, "transaction {stamp} of epoch {epoch}: {call}: {what}; {fate}")
+    }
 }
 
 impl RecoveryReport {
+    /// Whether commands did something else than before and that was accepted. What is in memory then is not what the next
+    /// replay of the same log would make.
+    pub(crate) fn has_accepted(&self) -> bool {
+        !self.accepted.is_empty()
+    }
+
     /// Bytes of log per second of the whole.
     pub fn log_bytes_per_second(&self) -> f64 {
         self.log_bytes as f64 / self.seconds.max(1e-9)
@@ -154,6 +199,7 @@ impl fmt::Display for RecoveryReport {
                 self.commands,
             )?;
         }
+        self.accepted.iter().try_for_each(|accepted| writeln!(f, "  accepted {accepted}"))?;
         if let Some(until) = self.until {
             writeln!(
                 f,

@@ -24,8 +24,6 @@ use crate::units::count;
 pub(crate) struct WrittenRow {
     pub(crate) table: Table,
     pub(crate) key: Box<[u8]>,
-    /// Before the transaction.
-    pub(crate) before: Option<Box<[u8]>>,
     /// As it is now; `None` where it was deleted.
     pub(crate) after: Option<Box<[u8]>>,
 }
@@ -124,11 +122,12 @@ impl Transaction<'_> {
         Some(Difference { what, row: Some(row) })
     }
 
-    /// Returns the rows that the transaction has written, in the order in which it came to them first.
-    pub(crate) fn written_rows(&self) -> Vec<WrittenRow> {
-        let state = &**self.state();
-        let rows = state.writes.iter().filter(|write| write.tree_ref.index.is_none());
-        rows.map(|write| self.written(state, write)).collect()
+    /// Returns the key of a row for messages.
+    pub(crate) fn shown_key(&self, table: TableId, key: &[u8]) -> String {
+        match self.shared.catalog.table(table) {
+            Some(table) => format!("{} of table `{}`", table.keys.describe(key), table.name()),
+            None => format!("a row of table {}", table.0),
+        }
     }
 
     fn written(&self, state: &TransactionState, write: &Write) -> WrittenRow {
@@ -136,7 +135,6 @@ impl Transaction<'_> {
         WrittenRow {
             table: state.tables[write.tree_ref.table as usize].table.clone(),
             key: record.key().into(),
-            before: record.version(&self.pin).map(|version| version.bytes().into()),
             after: write.pending.as_ref().map(|row| row.bytes().into()),
         }
     }

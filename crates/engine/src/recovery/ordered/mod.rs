@@ -11,52 +11,46 @@
 //!   durable by then: an error here leaves a database that the next open finds as it was.
 //! - The order is that of stamps, and of streams where two are equal: transactions without a conflict may share one (O2).
 //! - A command does what it did, or recovery fails (O3, [`RecoveryError::Diverged`]): it wrote something, rests on nothing that
-//!   came after it, and wrote the same rows, if their hash is in the log.
+//!   came after it, and wrote the same rows, if their hash is in the log. Recovery goes on only where whoever opens the database
+//!   has accepted that ([`Acceptance`]); what cannot be found at all is accepted by nobody.
 //! - No setting that limits transactions applies: they were accepted.
 //! - Keys of deleted rows are gone at the end, as after the merge of machines.
 //! - What a checkpoint covers is in it wholly, and nothing else is: a fuzzy checkpoint of these generations is refused.
 //!
-//! Absent: the read and the merge of the streams (merge.rs), what runs a procedure ([`CommandReplayer`]), more than one thread.
+//! Absent: the read and the merge of the streams (merge.rs), one transaction (run.rs), what runs a procedure ([`CommandReplayer`]), more than one thread.
 
+mod acceptance;
 mod merge;
 mod replayer;
+mod run;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub(super) use acceptance::Acceptance;
 pub(crate) use replayer::{CommandError, CommandReplayer};
 
 use super::RecoveryPhase;
 use super::base::Base;
 use super::cut::Verdict;
-use super::faults;
 use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
-use super::parts;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
-use crate::catalog::procedure::VersionKey;
 use crate::config::{CheckpointKind, Config, Logged, Protocol};
 use crate::directory::manifest;
-use crate::error::{DivergedRow, Error, RecoveryError};
-use crate::ids::{Epoch, ProcedureId, ProcedureVersion, Stamp};
+use crate::error::{Error, RecoveryError};
 use crate::log::CommitLog;
-use crate::log::format::parts_reader::RecordInParts;
 use crate::log::format::payload::PayloadReader;
-use crate::log::format::payload::command::{Command, Listed};
-use crate::log::format::payload::values::LoggedWrite;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::table::store::Store;
-use crate::transaction::replayed::{ReplayedError, ValuesReplay};
+use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-use crate::transaction::written::{Difference, WrittenRow};
-use crate::transaction::{Session, Transaction};
-use merge::{LiveRecord, Merge};
+use merge::Merge;
+use run::Refusal;
 
 /// After so many transactions the memory of what they replaced is freed.
 const TRANSACTIONS_PER_EPOCH: u64 = 1024;
-/// Longer arguments are shortened in messages.
-const SHOWN_CHARS: usize = 200;
 
 /// The generations that are replayed in order: what was read of them, and what lives.
 pub(crate) struct OrderedLog {
@@ -100,23 +94,23 @@ pub(super) struct Replayed {
     pub(super) commands: u64,
 }
 
-/// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures.
+/// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures. `acceptance` says what becomes of
+/// those that do something else, and is told.
 pub(super) fn replay(
     config: &Config,
     store: &Store,
     catalog: Catalog,
     log: &OrderedLog,
     replayer: &mut dyn CommandReplayer,
+    acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
-    let stamp = Arc::new(ReplayedStamp::default());
-    let commit_log = CommitLog::replaying(&stamp);
-    let shared = Arc::new(Shared::new(unlimited(config), store.clone(), catalog, commit_log, replayer.registered()));
+    let (stamp, shared) = shared(config, store, catalog, replayer);
     let mut session = Session::new(shared.clone())?;
     let mut merge = Merge::new(log.scan.clone(), &log.verdicts);
     let (mut replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
     while let Some(record) = merge.next()? {
         stamp.set(record.stamp);
-        let again = run(&mut session, &log.scan, &record, replayer);
+        let again = run::run(&mut session, &log.scan, &record, replayer, acceptance);
         replayed.transactions += 1;
         replayed.commands += u64::from(matches!(record.payload, PayloadReader::Command(_)));
         match again {
@@ -143,6 +137,19 @@ pub(super) fn replay(
     Ok((shared.catalog, replayed))
 }
 
+/// What transactions that are run again share, and the stamp of the present one.
+fn shared(
+    config: &Config,
+    store: &Store,
+    catalog: Catalog,
+    replayer: &dyn CommandReplayer,
+) -> (Arc<ReplayedStamp>, Arc<Shared>) {
+    let stamp = Arc::new(ReplayedStamp::default());
+    let log = CommitLog::replaying(&stamp);
+    let shared = Shared::new(unlimited(config), store.clone(), catalog, log, replayer.registered());
+    (stamp, Arc::new(shared))
+}
+
 fn report(progress: &Option<ProgressReporter>, done: u64, log: &OrderedLog) {
     if let Some(progress) = progress {
         progress.report(RecoveryPhase::Order, done, log.transactions);
@@ -157,139 +164,4 @@ fn unlimited(config: &Config) -> Config {
     (config.key_bytes_max, config.row_bytes_max) = (usize::MAX, usize::MAX);
     (config.procedure_steps_max, config.procedure_bytes_max) = (u64::MAX, usize::MAX);
     config
-}
-
-/// Why a transaction is not run again.
-enum Refusal {
-    Recovery(RecoveryError),
-    /// There is no such procedure.
-    Missing {
-        stamp: Stamp,
-        procedure: ProcedureId,
-        name: Option<String>,
-        version: ProcedureVersion,
-    },
-}
-
-impl From<RecoveryError> for Refusal {
-    fn from(error: RecoveryError) -> Refusal {
-        Refusal::Recovery(error)
-    }
-}
-
-/// Runs one transaction again, and commits it.
-fn run(
-    session: &mut Session,
-    scan: &LogScan,
-    record: &LiveRecord<'_>,
-    replayer: &mut dyn CommandReplayer,
-) -> Result<(), Refusal> {
-    let LiveRecord { segment, offset, stamp, writes, .. } = *record;
-    let transaction = session.begin();
-    let unfit = |error: Error| RecoveryError::Unfit { stamp, what: error.to_string() };
-    match &record.payload {
-        PayloadReader::Command(command) => {
-            return run_command(transaction, (stamp, record.epoch), &command.command(), replayer);
-        }
-        PayloadReader::Values(logged) => {
-            let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| {
-                logged.clone().for_each(each);
-                Ok(())
-            };
-            put_values(&transaction, stamp, feed)?;
-        }
-        PayloadReader::Physiological(images) => {
-            let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| {
-                images.clone().writes().for_each(each);
-                Ok(())
-            };
-            put_values(&transaction, stamp, feed)?;
-        }
-        PayloadReader::InParts(named) => {
-            let record = RecordInParts { offset, stamp, writes, named: *named };
-            let feed = |each: &mut dyn FnMut(LoggedWrite<'_>)| parts::for_each_write(scan, segment, &record, each);
-            put_values(&transaction, stamp, feed)?;
-        }
-    }
-    transaction.commit().map_err(unfit)?;
-    Ok(())
-}
-
-/// Makes the writes again that `feed` gives.
-fn put_values(
-    transaction: &Transaction<'_>,
-    stamp: Stamp,
-    feed: impl Fn(&mut dyn FnMut(LoggedWrite<'_>)) -> Result<(), RecoveryError>,
-) -> Result<(), RecoveryError> {
-    let refused = |error| match error {
-        ReplayedError::MissingVersion { table, key, base } => RecoveryError::MissingVersion { table, key, base, stamp },
-        ReplayedError::Failed(error) => RecoveryError::Unfit { stamp, what: error.to_string() },
-    };
-    let mut replay = ValuesReplay::new(transaction);
-    for step in [ValuesReplay::define, ValuesReplay::write] {
-        let mut made = Ok(());
-        feed(&mut |write| {
-            if made.is_ok() {
-                made = step(&mut replay, &write);
-            }
-        })?;
-        made.map_err(refused)?;
-    }
-    replay.end().map_err(refused)
-}
-
-/// Runs a command again, compares what it wrote, and commits it.
-fn run_command(
-    transaction: Transaction<'_>,
-    (stamp, epoch): (Stamp, Epoch),
-    command: &Command<'_>,
-    replayer: &mut dyn CommandReplayer,
-) -> Result<(), Refusal> {
-    let Command { procedure, version, .. } = *command;
-    let name_in = |transaction: &Transaction<'_>| {
-        let definition = transaction.procedure_version(VersionKey { id: procedure, version });
-        definition.ok().flatten().map(|of| of.name)
-    };
-    let diverged = |name, Difference { what, row }: Difference| {
-        let arguments = shortened(Listed(&command.arguments).to_string());
-        let row = row.map(|row| DivergedRow::of(&row)).map(Box::new);
-        Refusal::from(RecoveryError::Diverged { stamp, epoch, procedure, name, version, arguments, what, row })
-    };
-    let refused = |what: &str| Err(diverged(name_in(&transaction), Difference::new(what)));
-    match replayer.replay(&transaction, command) {
-        Ok(()) => {}
-        Err(CommandError::Missing) => {
-            let name = name_in(&transaction);
-            return Err(Refusal::Missing { stamp, procedure, name, version });
-        }
-        Err(CommandError::Diverged(what)) => return refused(&what),
-        Err(CommandError::Failed(error)) => return refused(&format!("it failed: {error}")),
-    }
-    if transaction.has_defined() {
-        return refused("it changed definitions, which no command does");
-    }
-    if !transaction.has_written() {
-        return refused("it wrote nothing, and had written something");
-    }
-    let difference = command.hash.as_ref().and_then(|hash| transaction.difference(hash));
-    if let Some(difference) = faults::difference(difference) {
-        return Err(diverged(name_in(&transaction), difference));
-    }
-    transaction.commit().map_err(|error| diverged(None, Difference::new(error.to_string())))?;
-    Ok(())
-}
-
-impl DivergedRow {
-    fn of(row: &WrittenRow) -> DivergedRow {
-        let (table, key) = (row.table.name().to_owned(), row.table.keys.describe(&row.key));
-        DivergedRow { table, key, now: row.after.as_deref().map(|after| row.table.rows.describe(after)) }
-    }
-}
-
-/// Cuts a text that is too long for a message.
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
 }

@@ -30,6 +30,9 @@ pub(crate) enum CommandError {
     /// It does something else than before.
     #[error("{0}")]
     Diverged(String),
+    /// The order of the log has another version of the procedure there.
+    #[error("{0}")]
+    Superseded(String),
     /// It failed: only what has committed is in the log, so that it should not.
     #[error(transparent)]
     Failed(#[from] Error),
@@ -42,10 +45,17 @@ impl CommandReplayer for Replayer {
     }
 
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {
-        self.run(transaction, command).map_err(|error| match error {
+        Ok(self.run(transaction, command)?)
+    }
+}
+
+impl From<NotReplayed> for CommandError {
+    fn from(error: NotReplayed) -> CommandError {
+        match error {
             NotReplayed::Missing => CommandError::Missing,
             NotReplayed::Diverged(what) => CommandError::Diverged(what),
+            NotReplayed::Superseded(what) => CommandError::Superseded(what),
             NotReplayed::Failed(error) => CommandError::Failed(error),
-        })
+        }
     }
 }

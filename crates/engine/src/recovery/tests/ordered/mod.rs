@@ -1,5 +1,6 @@
 //! Commands that are run again: their order, what lies among them, what they rest on, and what happens where they do otherwise.
 
+mod accepted;
 mod among_values;
 mod refused;
 mod shop;
