@@ -47,7 +47,7 @@ fn the_guides_commands_print_what_it_says() {
     }
     // The calls were logged, with the settings that the database has.
     let dumped = succeeds(&directory, "log dump bank.osier");
-    assert!(dumped.contains("(1, 3050)"), "{dumped}");
+    assert!(dumped.contains("`withdraw` version 1 (account = 1, amount = 30.50)"), "{dumped}");
 }
 
 /// What opens a database goes on with what it logs.

@@ -20,7 +20,7 @@ use crate::table::{SchemaError, Table, Value};
 use handles::{Handle, Published};
 use procedure::Procedure;
 use sequence::Sequence;
-pub(crate) use system::{PROCEDURES, RESERVED_PREFIX, SEQUENCES, SystemTables, TABLES};
+pub(crate) use system::{PROCEDURE_VERSIONS, PROCEDURES, RESERVED_PREFIX, SEQUENCES, SystemTables, TABLES};
 
 /// One row of `osier_tables`.
 pub(crate) struct TableRow {

@@ -24,7 +24,7 @@ pub(crate) const SEQUENCES: TableId = TableId(2);
 /// The table of the current definitions of procedures.
 pub(crate) const PROCEDURES: TableId = TableId(3);
 /// The table of all versions of procedures.
-const PROCEDURE_VERSIONS: TableId = TableId(4);
+pub(crate) const PROCEDURE_VERSIONS: TableId = TableId(4);
 
 /// How the names of system tables begin.
 pub(crate) const RESERVED_PREFIX: &str = "osier_";

@@ -33,6 +33,7 @@ use crate::log::format::segment::Segment;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::operate::salvage::{Unnamed, next_batch};
 use crate::recovery::chain::{Chain, Limit};
+use crate::recovery::names::Names;
 use crate::recovery::verify::verify_locked;
 pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
 use crate::units::count;
@@ -61,11 +62,20 @@ pub fn dump(config: &Config, detail: Detail, out: &mut dyn Write) -> Result<u64,
     let found = directory::find_damaged(config)?;
     let (manifest, missing) = found.ok_or_else(|| RecoveryError::NoDatabase { path: home.to_owned() })?;
     let unnamed = Unnamed::find(config, &manifest)?;
-    let mut dump = Dump { config, manifest: &manifest, home, unnamed, detail, out, damages: 0 };
+    let names = names(config, &manifest, detail);
+    let mut dump = Dump { config, manifest: &manifest, home, unnamed, names, detail, out, damages: 0 };
     let unfinished = directory::refuse_unfinished(config).err().map(|error| error.to_string());
     let printed = dump.run(&unfinished.into_iter().chain(missing).collect::<Vec<_>>());
     printed.map_err(|source| RecoveryError::Io { action: "write", path: "the output".into(), source })?;
     Ok(dump.damages)
+}
+
+/// Returns what the ids of commands mean, where some are printed.
+fn names(config: &Config, manifest: &Manifest, detail: Detail) -> Option<Names> {
+    let logs_commands = manifest.layouts().any(|layout| layout.logged == Logged::Commands);
+    let names = (logs_commands && detail >= Detail::Records).then(|| Names::of(config, manifest));
+    // Without names there are ids.
+    names.and_then(Result::ok)
 }
 
 /// By which protocol a generation was written, and what the manifest says of its end.
@@ -80,6 +90,8 @@ struct Dump<'d> {
     manifest: &'d Manifest,
     home: &'d Path,
     unnamed: Unnamed,
+    /// Of procedures and their parameters, where they are printed.
+    names: Option<Names>,
     detail: Detail,
     out: &'d mut dyn Write,
     damages: u64,
@@ -332,7 +344,11 @@ impl Dump<'_> {
                 let parts = count(parts, "part");
                 return writeln!(self.out, "          {bytes} bytes in {parts} from {first} to {last}");
             }
-            PayloadReader::Command(command) => return writeln!(self.out, "          {}", command.command()),
+            PayloadReader::Command(command) => {
+                let command = command.command();
+                let call = self.names.as_ref().map_or_else(|| command.to_string(), |names| names.call(&command));
+                return writeln!(self.out, "          {call}");
+            }
             PayloadReader::Physiological(mut images) => {
                 return images.try_for_each(|ImagedWrite { write, before }| self.write(write, before));
             }

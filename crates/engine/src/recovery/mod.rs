@@ -43,6 +43,7 @@ mod freeze;
 mod generation_scan;
 pub(crate) mod indexes;
 mod log_scan;
+pub(crate) mod names;
 mod ordered;
 mod parts;
 mod postconditions;
@@ -54,6 +55,7 @@ mod tally;
 mod tests;
 pub(crate) mod until;
 pub(crate) mod verify;
+pub(crate) mod walk;
 pub(crate) mod workers;
 
 use std::path::Path;
