@@ -72,6 +72,7 @@ impl Command {
             Command::Salvage(args) => &args.dirs.dirs,
             Command::Recover(args) => &args.dirs.dirs,
             Command::Log(LogCommand::Dump(args)) => &args.dirs.dirs,
+            Command::Log(LogCommand::Replay(args)) => &args.dirs.dirs,
             Command::Log(LogCommand::Verify(args)) => &args.dirs,
             Command::Procedure(command) => return command.home(),
             Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } | Command::Restore(_) => return None,
@@ -114,6 +115,20 @@ pub enum LogCommand {
     Dump(DumpArgs),
     /// Check every byte that opening the database would rely on
     Verify(DirArgs),
+    /// Run one transaction again upon the state just before it, in memory, and print what it does; nothing is written
+    Replay(ReplayArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    pub dirs: DirArgs,
+    /// The stamp of the transaction, as `log dump` and errors print it
+    #[arg(long, value_name = "STAMP")]
+    pub to: u64,
+    /// Print each statement with the rows that it reads and writes
+    #[arg(long)]
+    pub trace: bool,
 }
 
 #[derive(Debug, Args)]
@@ -545,6 +560,9 @@ mod tests {
             "osier backup x",
             "osier restore x",
             "osier log verify",
+            "osier log replay x",
+            "osier log replay --to 3",
+            "osier log replay x --to now",
             "osier procedure",
             "osier procedure load x",
             "osier procedure call --dir x",

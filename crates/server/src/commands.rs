@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
 
+use osier::call::Procedures;
+use osier::ids::Stamp;
 use osier::inspect::{self, Detail};
 use osier::{Config, Create};
 use osier_bench::crash::{self, CrashPlan};
@@ -20,6 +22,7 @@ use serde::Serialize;
 use crate::cli::OutputArgs;
 use crate::cli::{
     self, Bench, BenchCommand, Cli, Command, Crash, CrashCommand, DetailArg, DumpArgs, EngineArgs, LogCommand,
+    ReplayArgs, RunArgs,
 };
 use crate::exit::{DAMAGED, UNSOUND};
 use crate::{operate, procedures};
@@ -58,6 +61,7 @@ fn execute(command: Command) -> Result<ExitCode, BenchError> {
         Command::Procedure(command) => procedures::run(&command),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
         Command::Log(LogCommand::Verify(args)) => verify(&args.dirs),
+        Command::Log(LogCommand::Replay(args)) => replay(&args),
         Command::CrashWorker { experiment } => crash::work(&experiment).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -127,6 +131,20 @@ fn dump(args: &DumpArgs) -> Result<ExitCode, BenchError> {
         "error: {damages} {} damaged, marked with `!`; osier salvage saves what is sound",
         if damages == 1 { "place is" } else { "places are" }
     );
+    Ok(ExitCode::from(DAMAGED))
+}
+
+/// Prints what a transaction does when it is run again; the status says whether that is what it did.
+fn replay(args: &ReplayArgs) -> Result<ExitCode, BenchError> {
+    let shown = inspect::replay(&directories(&args.dirs.dirs), Procedures::new(), Stamp(args.to), args.trace)?;
+    for transaction in &shown {
+        say(&mut std::io::stdout(), &transaction.to_string())?;
+    }
+    if shown.iter().all(|transaction| transaction.is_same) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    // As of a recovery that comes to it.
+    eprintln!("error: transaction {} does something else when it is run again", args.to);
     Ok(ExitCode::from(DAMAGED))
 }
 

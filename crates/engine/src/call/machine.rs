@@ -12,10 +12,11 @@ use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
 use super::memory::List;
 use super::output::Output;
+use super::trace::{Access, Hook};
 use super::turns::stop;
 use crate::procedure::code::{
-    ArraySlot, Code, Each, ExpectedKey, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar, Slot,
-    TableSlot, Target,
+    ArraySlot, Code, Each, ExpectedKey, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar,
+    ScanSlot, Slot, TableSlot, Target,
 };
 use crate::table::{ColumnId, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
@@ -97,9 +98,9 @@ impl<'a, 's> Machine<'a, 's> {
         &self.code.places[usize::from(self.code.statements[self.at as usize])]
     }
 
-    /// Runs to the end. An interleaved call stops at each access whose memory it has asked for.
-    pub(super) async fn run<const INTERLEAVED: bool>(&mut self) -> Result<(), Failure> {
-        while self.run_until_asked::<INTERLEAVED>()? {
+    /// Runs to the end, and tells `hook` of it. An interleaved call stops at each access whose memory it has asked for.
+    pub(super) async fn run<const INTERLEAVED: bool, H: Hook>(&mut self, mut hook: H) -> Result<(), Failure> {
+        while self.run_until_asked::<INTERLEAVED, H>(&mut hook)? {
             // One line after the other, of all rows side by side. Others go on while they are on their way.
             let mut is_asked = true;
             while is_asked {
@@ -115,7 +116,7 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     /// Runs until memory was asked for, or to the end; tells whether it was asked for.
-    fn run_until_asked<const INTERLEAVED: bool>(&mut self) -> Result<bool, Failure> {
+    fn run_until_asked<const INTERLEAVED: bool, H: Hook>(&mut self, hook: &mut H) -> Result<bool, Failure> {
         let instructions = &self.code.instructions;
         loop {
             let instruction = &instructions[self.at as usize];
@@ -124,7 +125,9 @@ impl<'a, 's> Machine<'a, 's> {
                 return Ok(true);
             }
             self.steps_left = self.steps_left.checked_sub(1).ok_or_else(|| Failure::steps(self.steps_max))?;
-            self.at = match self.step(instruction) {
+            let next = self.step(instruction);
+            self.tell(hook, instruction, next.is_err());
+            self.at = match next {
                 Ok(Next::Following) => self.at + 1,
                 Ok(Next::At(target)) => target.0,
                 Ok(Next::Asked) => {
@@ -132,9 +135,56 @@ impl<'a, 's> Machine<'a, 's> {
                     return Ok(true);
                 }
                 Ok(Next::Over) => return Ok(false),
-                Err(failure) => self.catch(failure)?.0,
+                Err(failure) => {
+                    let target = self.catch(failure)?;
+                    hook.caught(self.transaction, self.place());
+                    target.0
+                }
             };
         }
+    }
+
+    /// Tells of an access.
+    #[inline(always)]
+    fn tell<H: Hook>(&self, hook: &mut H, instruction: &'a Instruction, has_failed: bool) {
+        if !H::IS_ON || has_failed {
+            return;
+        }
+        let row = |row: RowSlot| self.variables.rows[usize::from(row.0)].map(|view| (view.codec, view.bytes));
+        let access = match instruction {
+            Instruction::Get { table, row: to, .. } => {
+                Access::Read { table: self.table(*table), key: Some(&self.row), row: row(*to) }
+            }
+            Instruction::Update { table, row: to, .. } | Instruction::Delete { table, row: to, .. } => {
+                let table = self.table(*table);
+                match row(*to) {
+                    Some(_) => Access::WriteKey { table, key: &self.row },
+                    None => Access::Read { table, key: Some(&self.row), row: None },
+                }
+            }
+            Instruction::First { range, row: to, .. } => {
+                Access::Read { table: self.table(range.table), key: None, row: row(*to) }
+            }
+            Instruction::NextRow { scan, row: to, .. } => {
+                let Some(table) = self.scanned_table(*scan) else { return };
+                Access::Read { table, key: None, row: row(*to) }
+            }
+            Instruction::Insert { table, .. }
+            | Instruction::Upsert { table, .. }
+            | Instruction::Replace { table, .. } => Access::WriteRow { table: self.table(*table), row: &self.row },
+            Instruction::DeleteAll { .. } => Access::WriteMany,
+            _ => return,
+        };
+        hook.accessed(self.transaction, self.place(), &access);
+    }
+
+    /// The table of a scan: that of the instruction that opens it.
+    fn scanned_table(&self, scan: ScanSlot) -> Option<&'a Table> {
+        let before = self.code.instructions[..self.at as usize].iter().rev();
+        before.into_iter().find_map(|instruction| match instruction {
+            Instruction::OpenRows { scan: opened, range } if *opened == scan => Some(self.table(range.table)),
+            _ => None,
+        })
     }
 
     fn table(&self, table: TableSlot) -> &'a Table {

@@ -23,6 +23,7 @@ mod output;
 mod replay;
 mod run;
 mod session;
+mod trace;
 mod turns;
 
 pub use interleave::Call;
@@ -30,3 +31,5 @@ pub use listing::ListedProcedure;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;
 pub(crate) use replay::{NotReplayed, Replayer};
+pub(crate) use trace::Trace;
+pub use trace::TracedStep;

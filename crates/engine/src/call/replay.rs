@@ -16,6 +16,7 @@ use super::faults;
 use super::memory::Arena;
 use super::opaque::Procedures;
 use super::run::{checked, run};
+use super::trace::{Hook, Trace, Untraced};
 use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
 use crate::error::{Error, ProcedureError};
@@ -64,12 +65,31 @@ impl Replayer {
 
     /// Does in `transaction` what `command` did.
     pub(crate) fn run(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
+        self.run_hooked(transaction, command, Untraced)
+    }
+
+    /// As [`Replayer::run`], and traces it.
+    pub(crate) fn run_traced(
+        &mut self,
+        transaction: &Transaction<'_>,
+        command: &Command<'_>,
+        trace: &mut Trace,
+    ) -> Result<(), NotReplayed> {
+        self.run_hooked(transaction, command, trace)
+    }
+
+    fn run_hooked<H: Hook>(
+        &mut self,
+        transaction: &Transaction<'_>,
+        command: &Command<'_>,
+        hook: H,
+    ) -> Result<(), NotReplayed> {
         let compiled = self.compiled(transaction, command)?;
         let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
         let arguments = checked(&compiled, &command.arguments, &arena)?;
         let drawn = Drawn { time: command.time, seed: command.seed, sequence_values: command.sequence_values.to_vec() };
         let source = Source::Earlier { drawn: &drawn, taken: 0 };
-        let ran = whole(run::<false>(transaction, &compiled, &arguments, &arena, source));
+        let ran = whole(run::<false, _>(transaction, &compiled, &arguments, &arena, source, hook));
         let again = ran.map(|(_, drawn)| drawn);
         drop(arguments);
         self.memory = arena.into_memory();

@@ -11,6 +11,7 @@ use super::machine::Machine;
 use super::memory::Arena;
 use super::opaque::{OpaqueCall, OpaqueProcedure};
 use super::output::Output;
+use super::trace::Hook;
 use crate::catalog::sequence::Sequence;
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::{Code, Conversion, Kind, ParameterSlot};
@@ -18,29 +19,31 @@ use crate::procedure::program::Field;
 use crate::table::{Argument, Arguments, Datum, Type, Value};
 use crate::transaction::Transaction;
 
-/// Runs a call to its end; an interleaved one stops where its memory is on the way.
-pub(super) async fn run<'a, const INTERLEAVED: bool>(
+/// Runs a call to its end, and tells `hook` of what a program does; an interleaved one stops where its memory is on the way.
+pub(super) async fn run<'a, const INTERLEAVED: bool, H: Hook>(
     transaction: &'a Transaction<'_>,
     compiled: &'a Compiled,
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
     source: Source<'a>,
+    hook: H,
 ) -> Result<(Output, Drawn), Error> {
     match &compiled.body {
         Body::Opaque(procedure) => run_opaque(transaction, procedure, arguments, source),
         Body::Declared { code, sequences, .. } => {
-            declared::<INTERLEAVED>(transaction, (code, sequences), arguments, arena, source).await
+            declared::<INTERLEAVED, H>(transaction, (code, sequences), arguments, arena, source, hook).await
         }
     }
 }
 
 /// Runs code.
-async fn declared<'a, const INTERLEAVED: bool>(
+async fn declared<'a, const INTERLEAVED: bool, H: Hook>(
     transaction: &'a Transaction<'_>,
     (code, sequences): (&'a Code, &'a [Sequence]),
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
     source: Source<'a>,
+    hook: H,
 ) -> Result<(Output, Drawn), Error> {
     assert_eq!(sequences.len(), code.sequences, "the sequences are those of the code");
     let sizes = code.sizes;
@@ -63,7 +66,7 @@ async fn declared<'a, const INTERLEAVED: bool>(
         }
     }
     let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
-    match machine.run::<INTERLEAVED>().await {
+    match machine.run::<INTERLEAVED, H>(hook).await {
         Ok(()) => Ok((machine.output, machine.variables.draws.into_drawn())),
         Err(failure) => Err(failure.into_error(&code.program.name, machine.place())),
     }

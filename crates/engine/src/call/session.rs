@@ -12,6 +12,7 @@ use super::faults;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
+use super::trace::Untraced;
 use super::turns::{timed, whole};
 use crate::catalog::procedure::VersionKey;
 use crate::error::Error;
@@ -122,7 +123,7 @@ async fn call<'a, const INTERLEAVED: bool>(
     let mut spent = Duration::ZERO;
     let (output, drawn) = {
         let source = Source::World(transaction);
-        let mut running = pin!(run::<INTERLEAVED>(transaction, &kept.compiled, &arguments, arena, source));
+        let mut running = pin!(run::<INTERLEAVED, _>(transaction, &kept.compiled, &arguments, arena, source, Untraced));
         poll_fn(|context| timed(clock, &mut spent, || running.as_mut().poll(context))).await?
     };
     Ok(Called { arguments, output, drawn, execution: clock.map(|_| spent) })

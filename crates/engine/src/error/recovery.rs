@@ -226,6 +226,16 @@ pub enum RecoveryError {
         /// How many transactions that are yet to be run again ran that definition, this one included.
         commands: u64,
     },
+    /// There is no such transaction to run again.
+    #[error("transaction {stamp} of the database in {} cannot be replayed: {what}", path.display())]
+    NoReplay {
+        /// The first directory.
+        path: PathBuf,
+        /// What was asked for.
+        stamp: Stamp,
+        /// Why not.
+        what: String,
+    },
     /// The rows that a transaction wrote do not fit what those before it left.
     #[error(
         "the rows that transaction {stamp} wrote do not fit what the transactions before it left: {what}; restore a backup, or \
@@ -286,7 +296,7 @@ impl RecoveryError {
             RecoveryError::Io { source, .. } => io_sqlstate(source),
             RecoveryError::NoDatabase { .. } => "3D000",
             RecoveryError::MissingDirectory { .. } | RecoveryError::MissingSegment { .. } => "58P01",
-            RecoveryError::Until { .. } => "22023",
+            RecoveryError::Until { .. } | RecoveryError::NoReplay { .. } => "22023",
             RecoveryError::Thread { .. } => "53000",
             RecoveryError::NewestVersion { .. } => "0A000",
             RecoveryError::MissingProcedure { .. } => "42883",

@@ -11,13 +11,15 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::call::{Procedures, Replayer};
 use crate::checkpoint::files;
 use crate::checkpoint::loader::{PartReader, Totals};
 use crate::config::{Config, Logged, Protocol};
 use crate::directory;
 use crate::directory::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
-use crate::error::RecoveryError;
+use crate::error::{Error, RecoveryError};
 use crate::ids::{LogOffset, Stamp, TableId};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
@@ -34,8 +36,10 @@ use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::operate::salvage::{Unnamed, next_batch};
 use crate::recovery::chain::{Chain, Limit};
 use crate::recovery::names::Names;
+use crate::recovery::one;
 use crate::recovery::verify::verify_locked;
 pub use crate::recovery::verify::{GenerationReport, StreamReport, VerifyReport, verify};
+pub use crate::recovery::{ReplayedTransaction, RowChange};
 use crate::units::count;
 
 /// How much [`dump`] prints.
@@ -76,6 +80,24 @@ fn names(config: &Config, manifest: &Manifest, detail: Detail) -> Option<Names> 
     let names = (logs_commands && detail >= Detail::Records).then(|| Names::of(config, manifest));
     // Without names there are ids.
     names.and_then(Result::ok)
+}
+
+/// Runs the transaction of the database in the configured directories that has a stamp again, upon the state just before it, and
+/// returns what it does; with `is_traced` what each statement of a declared procedure does, too. Functions that are procedures
+/// are among `procedures`. Nothing is written. Two transactions without a conflict may have one stamp.
+///
+/// Where protocol `poplar` wrote the log there is no such state, and the rows are those that the log holds.
+///
+/// # Errors
+/// [`RecoveryError::NoReplay`] where there is no such transaction, it does not count, or a checkpoint holds it. What a recovery
+/// up to there would fail with. [`DirectoryError`](crate::DirectoryError) where another process has the database open.
+pub fn replay(
+    config: &Config,
+    procedures: Procedures,
+    stamp: Stamp,
+    is_traced: bool,
+) -> Result<Vec<ReplayedTransaction>, Error> {
+    one::show(config, &mut Replayer::new(Arc::new(procedures)), stamp, is_traced)
 }
 
 /// By which protocol a generation was written, and what the manifest says of its end.

@@ -44,6 +44,7 @@ mod generation_scan;
 pub(crate) mod indexes;
 mod log_scan;
 pub(crate) mod names;
+pub(crate) mod one;
 mod ordered;
 mod parts;
 mod postconditions;
@@ -64,6 +65,7 @@ use std::sync::Arc;
 #[cfg_attr(not(test), expect(unused_imports, reason = "stored procedures make it"))]
 pub(crate) use ordered::CommandError;
 pub(crate) use ordered::CommandReplayer;
+pub use ordered::{ReplayedTransaction, RowChange};
 
 pub use explain::{PlannedGeneration, PlannedStream, RecoveryPlan, explain};
 pub use report::{AcceptedDivergence, RecoveryReport};

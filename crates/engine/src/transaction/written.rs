@@ -24,11 +24,18 @@ use crate::units::count;
 pub(crate) struct WrittenRow {
     pub(crate) table: Table,
     pub(crate) key: Box<[u8]>,
+    /// Before the transaction.
+    pub(crate) before: Option<Box<[u8]>>,
     /// As it is now; `None` where it was deleted.
     pub(crate) after: Option<Box<[u8]>>,
 }
 
 impl WrittenRow {
+    /// Returns its content, before or after, for messages.
+    pub(crate) fn shown(&self, content: Option<&[u8]>) -> String {
+        content.map_or_else(|| "nothing".to_owned(), |row| self.table.rows.describe(row))
+    }
+
     /// Returns the key for messages.
     pub(crate) fn shown_key(&self) -> String {
         format!("{} of table `{}`", self.table.keys.describe(&self.key), self.table.name())
@@ -130,11 +137,33 @@ impl Transaction<'_> {
         }
     }
 
+    /// Returns how many rows and index entries the transaction has written.
+    pub(crate) fn write_count(&self) -> usize {
+        self.state().writes.len()
+    }
+
+    /// Returns the rows that the transaction has written, in the order in which it came to them first.
+    pub(crate) fn written_rows(&self) -> Vec<WrittenRow> {
+        self.written_rows_from(0, |_, _| false)
+    }
+
+    /// Returns those that come after the first `from` writes, and of these writes those that `also` wants.
+    pub(crate) fn written_rows_from(&self, from: usize, also: impl Fn(TableId, &[u8]) -> bool) -> Vec<WrittenRow> {
+        let state = &**self.state();
+        let is_wanted = |(at, write): &(usize, &Write)| {
+            let table = || state.tables[write.tree_ref.table as usize].table.id;
+            write.tree_ref.index.is_none() && (*at >= from || also(table(), self.pin.get(write.record).key()))
+        };
+        let rows = state.writes.iter().enumerate().filter(is_wanted);
+        rows.map(|(_, write)| self.written(state, write)).collect()
+    }
+
     fn written(&self, state: &TransactionState, write: &Write) -> WrittenRow {
         let record = self.pin.get(write.record);
         WrittenRow {
             table: state.tables[write.tree_ref.table as usize].table.clone(),
             key: record.key().into(),
+            before: record.version(&self.pin).map(|version| version.bytes().into()),
             after: write.pending.as_ref().map(|row| row.bytes().into()),
         }
     }

@@ -23,12 +23,15 @@ mod acceptance;
 mod merge;
 mod replayer;
 mod run;
+mod up_to;
 
 use std::path::Path;
 use std::sync::Arc;
 
 pub(super) use acceptance::Acceptance;
 pub(crate) use replayer::{CommandError, CommandReplayer};
+pub use up_to::{ReplayedTransaction, RowChange};
+pub(super) use up_to::{Wanted, look_at, replay_up_to};
 
 use super::RecoveryPhase;
 use super::base::Base;

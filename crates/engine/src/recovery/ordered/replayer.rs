@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::call::{NotReplayed, Procedures, Replayer};
+use crate::call::{NotReplayed, Procedures, Replayer, Trace};
 use crate::error::Error;
 use crate::log::format::payload::command::Command;
 use crate::transaction::Transaction;
@@ -19,6 +19,16 @@ pub(crate) trait CommandReplayer {
     /// Does in `transaction` what `command` did, by nothing but its arguments, what it drew, and what the transaction reads. It
     /// does not commit. The tables, and so the procedures among them, are as they were before the command.
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError>;
+
+    /// As [`CommandReplayer::replay`], and traces what it can of it.
+    fn replay_traced(
+        &mut self,
+        transaction: &Transaction<'_>,
+        command: &Command<'_>,
+        _trace: &mut Trace,
+    ) -> Result<(), CommandError> {
+        self.replay(transaction, command)
+    }
 }
 
 /// Why a command did not run again.
@@ -46,6 +56,15 @@ impl CommandReplayer for Replayer {
 
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {
         Ok(self.run(transaction, command)?)
+    }
+
+    fn replay_traced(
+        &mut self,
+        transaction: &Transaction<'_>,
+        command: &Command<'_>,
+        trace: &mut Trace,
+    ) -> Result<(), CommandError> {
+        Ok(self.run_traced(transaction, command, trace)?)
     }
 }
 

@@ -238,6 +238,15 @@ fn compare(transaction: &Transaction<'_>, command: &Command<'_>, ran: Result<(),
     Some(Diverged { difference, effect: Effect::Now })
 }
 
+/// Returns how what a command did differs from what the log says of it, and whether what it does now would count.
+pub(super) fn difference(
+    transaction: &Transaction<'_>,
+    command: &Command<'_>,
+    ran: Result<(), CommandError>,
+) -> Option<(String, bool)> {
+    compare(transaction, command, ran).map(|diverged| (diverged.difference.what, diverged.effect == Effect::Now))
+}
+
 /// The name of what a command runs, where the catalog knows it.
 pub(super) fn name_of(transaction: &Transaction<'_>, command: &Command<'_>) -> Option<String> {
     let key = VersionKey { id: command.procedure, version: command.version };
