@@ -6,6 +6,7 @@ use std::process::{Command as Process, ExitCode};
 use std::time::Duration;
 
 use osier::call::Procedures;
+use osier::config::Logged;
 use osier::ids::Stamp;
 use osier::inspect::{self, Detail};
 use osier::{Config, Create};
@@ -74,6 +75,7 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
     let run = args.run.config(&workload, length, args.warmup, SEED);
     let out = &mut *args.output.text();
     let directories = run_directories(&args.engine, "bench", out)?;
+    warn_of_rows(&args.engine, &args.run)?;
     let engine = args.engine.options(directories.dirs());
     let report = experiment::run(&Experiment { workload, engine, run, issue: args.run.issue() })?;
     say(out, &headline(&report))?;
@@ -90,6 +92,7 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     let run = args.run.config(&workload, Length::Time(args.seconds), Duration::ZERO, any_seed());
     let out = &mut *args.output.text();
     let mut directories = run_directories(&args.engine, "crash", out)?;
+    warn_of_rows(&args.engine, &args.run)?;
     let engine = args.engine.options(directories.dirs());
     let experiment = Experiment { workload, engine, run, issue: args.run.issue() };
     let plan = CrashPlan { experiment, rounds: args.rounds.get() };
@@ -172,6 +175,17 @@ fn run_directories(args: &EngineArgs, what: &str, out: &mut dyn Write) -> Result
         directories.keep();
     }
     Ok(directories)
+}
+
+/// Says that a log of commands gets rows, where no transaction is a call.
+fn warn_of_rows(engine: &EngineArgs, run: &RunArgs) -> Result<(), BenchError> {
+    let config = engine.options(&[PathBuf::from(".")]).config(Create::IfMissing)?;
+    if config.logged == Logged::Commands && !run.procedures {
+        eprintln!(
+            "warning: the log gets rows and no commands: no transaction is a call of a procedure; add --procedures"
+        );
+    }
+    Ok(())
 }
 
 fn exit_code(report: &Report) -> ExitCode {

@@ -9,7 +9,7 @@ use osier::call::{OpaqueProcedure, Procedures};
 use osier::config::Logged;
 use osier::table::{Datum, Schema, Type, Value};
 use osier::{Config, Database, Protocol, SequenceOptions};
-use support::{Directory, fails, json, succeeds};
+use support::{Directory, fails, json, osier, succeeds};
 
 const PROCEDURES: &str = include_str!("../../engine/examples/bank.procedures");
 const MONEY: Type = Type::Numeric { precision: 12, scale: 2 };
@@ -130,4 +130,26 @@ fn a_recovery_that_may_accept_says_what_it_has_accepted() {
     assert!(error.contains("there is no procedure 4 `gift` with version 1"), "{error}");
     // Its name is known, its parameters are not.
     assert!(succeeds(&directory, "log dump db").contains("procedure 4 `gift` version 1 (), hash "));
+}
+
+#[test]
+fn rows_in_place_of_commands_are_warned_of() {
+    let directory = Directory::new();
+    let small = "--set ring_bytes=4194304 --set segment_bytes=8388608";
+    let bench = |options: &str| {
+        let line = format!("bench bank --nations 2 --transactions 50 --protocol gsn {small} {options}");
+        let output = osier(&directory, &line);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let is_warned = |told: &str| told.lines().filter(|line| line.starts_with("warning: ")).count();
+    let told = bench("--payload commands");
+    assert!(is_warned(&told) == 1 && told.contains("add --procedures"), "{told}");
+    assert_eq!(is_warned(&bench("--set logged=commands")), 1);
+    assert_eq!(is_warned(&bench("--payload commands --procedures")), 0);
+    assert_eq!(is_warned(&bench("--procedures")), 0);
+    let line = format!("crash bank --nations 2 --seconds 1 --rounds 1 --protocol gsn --payload commands {small}");
+    let output = osier(&directory, &line);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && is_warned(&told) == 1 && told.contains("add --procedures"), "{told}");
 }
