@@ -77,13 +77,16 @@ impl fmt::Display for TracedStep {
     }
 }
 
+/// A row: its table and its key.
+type RowKey = (TableId, Box<[u8]>);
+
 /// The steps of a call.
 #[derive(Default)]
 pub(crate) struct Trace {
     steps: Vec<TracedStep>,
     /// How many writes the transaction had made, and what the rows of these were last.
     writes: usize,
-    rows: HashMap<(TableId, Box<[u8]>), Option<Box<[u8]>>>,
+    rows: HashMap<RowKey, Option<Box<[u8]>>>,
 }
 
 impl Trace {
