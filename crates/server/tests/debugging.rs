@@ -62,7 +62,8 @@ fn calls_are_printed_by_name_and_run_again() {
         let [stamp] = stamps(&dumped, call)[..] else { panic!("{dumped}") };
         let shown = succeeds(&directory, &format!("log replay db --to {stamp}"));
         assert!(shown.starts_with(&format!("transaction {stamp} of epoch ")) && shown.contains(call), "{shown}");
-        let change = "wrote    (id)=(1) of table `accounts`\n             before (1, 'Ada', 100.00)\n             after  (1, 'Ada', 69.50)\n";
+        let change = "wrote    (id)=(1) of table `accounts`\n             before (1, 'Ada', 100.00)\n             \
+                      after  (1, 'Ada', 69.50)\n";
         assert!(
             shown.contains(change) && shown.contains("outcome  it runs to its end; the log has no hash"),
             "{shown}"

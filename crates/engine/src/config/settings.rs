@@ -330,10 +330,10 @@ impl Config {
     }
 
     /// Opens the database also where commands of the log, from the transaction with this stamp on, do something else when they
-    /// are run again: what they do now counts, and nothing of those that fail now. Before that stamp divergence ends the recovery,
-    /// as it does everywhere by default. [`RecoveryReport::accepted`](crate::RecoveryReport::accepted) lists what was accepted. If
-    /// anything was, the database is given away only once a checkpoint holds the result, so that no later open comes to these
-    /// commands again. docs/procedures.md says more.
+    /// are run again: what they do now counts, and nothing of those that fail now. Before that stamp divergence ends the
+    /// recovery, as it does everywhere by default. [`RecoveryReport::accepted`](crate::RecoveryReport::accepted) lists what was
+    /// accepted. If anything was, the database is given away only once a checkpoint holds the result, so that no later open
+    /// comes to these commands again. docs/procedures.md says more.
     pub fn accept_divergence(mut self, from: Stamp) -> Config {
         self.accept_divergence = Some(from);
         self

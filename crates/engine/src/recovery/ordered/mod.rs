@@ -17,7 +17,8 @@
 //! - Keys of deleted rows are gone at the end, as after the merge of machines.
 //! - What a checkpoint covers is in it wholly, and nothing else is: a fuzzy checkpoint of these generations is refused.
 //!
-//! Absent: the read and the merge of the streams (merge.rs), one transaction (run.rs), what runs a procedure ([`CommandReplayer`]), more than one thread.
+//! Absent: the read and the merge of the streams (merge.rs), one transaction (run.rs), what runs a procedure
+//! ([`CommandReplayer`]), more than one thread.
 
 mod acceptance;
 mod merge;
@@ -97,8 +98,8 @@ pub(super) struct Replayed {
     pub(super) commands: u64,
 }
 
-/// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures. `acceptance` says what becomes of
-/// those that do something else, and is told.
+/// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures. `acceptance` says what becomes
+/// of those that do something else, and is told.
 pub(super) fn replay(
     config: &Config,
     store: &Store,
