@@ -39,6 +39,7 @@ impl WalkedRecord<'_> {
     pub(crate) fn for_each_write(&self, mut each: impl FnMut(LoggedWrite<'_>)) {
         match &self.payload {
             PayloadReader::Values(writes) => writes.clone().for_each(each),
+            PayloadReader::Physiological(images) => images.clone().writes().for_each(each),
             PayloadReader::InParts(named) => {
                 let (offset, stamp, writes) = (self.offset, self.stamp, self.writes);
                 let record = RecordInParts { offset, stamp, writes, named: *named };

@@ -37,6 +37,7 @@ pub(super) use up_to::{Wanted, look_at, replay_up_to};
 use super::RecoveryPhase;
 use super::base::Base;
 use super::cut::Verdict;
+use super::faults;
 use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::report::ProgressReporter;

@@ -198,7 +198,7 @@ fn show(
                 return Ok(shown);
             }
         }
-        PayloadReader::Values(_) | PayloadReader::InParts(_) => {
+        PayloadReader::Values(_) | PayloadReader::Physiological(_) | PayloadReader::InParts(_) => {
             run::put_record(&transaction, &log.scan, record, acceptance)?;
             shown.rows = transaction.written_rows().iter().map(RowChange::of).collect();
             shown.outcome = "its rows are in the log, and were put in their place".to_owned();
@@ -250,7 +250,7 @@ fn bare(record: &LiveRecord<'_>, wanted: Wanted<'_>) -> ReplayedTransaction {
         protocol: wanted.protocol,
         call: match &record.payload {
             PayloadReader::Command(command) => Some(wanted.names.call(&command.command())),
-            PayloadReader::Values(_) | PayloadReader::InParts(_) => None,
+            PayloadReader::Values(_) | PayloadReader::Physiological(_) | PayloadReader::InParts(_) => None,
         },
         steps: Vec::new(),
         rows: Vec::new(),
