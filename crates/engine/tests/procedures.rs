@@ -241,3 +241,68 @@ fn an_argument_stays_what_it_was_when_the_call_began() {
     let expected = [7, 7, 7, 8, 8].map(Datum::Int).to_vec();
     assert_eq!(output.value("all_of_them"), &Datum::Array(expected));
 }
+
+/// What a caught error leaves of a row or of results is nothing, whoever called.
+#[test]
+fn what_is_returned_is_returned_whole() {
+    let db = Database::open(Config::new(home("whole"))).expect("a database");
+    let texts = [
+        "procedure set_of(z bigint) returns set (a bigint, b bigint) {
+            try {
+                emit 1, 1 / z;
+            } catch any {
+                emit 7, 8;
+            }
+            emit 2, 3;
+        }",
+        "procedure sums(z bigint) returns (a bigint, b bigint) {
+            let total = 0;
+            for a, b in call set_of(z) {
+                set total = total * 100 + a * 10 + b;
+            }
+            return total, 0;
+        }",
+        "procedure value_of(z bigint) returns (a bigint, b bigint, c bigint) {
+            try {
+                return 10 / (z + 1), 1 / z, z;
+            } catch any {
+                let caught = true;
+            }
+        }",
+        "procedure all_values(z bigint) returns (a bigint, b bigint, c bigint) {
+            call value_of(z) into a, b, c;
+            return a, b, c;
+        }",
+    ];
+    for text in texts {
+        db.create_procedure(&program(text)).expect("a procedure");
+    }
+    let mut session = db.session().expect("a session");
+    let mut called = |name: &str, z: i64| session.call(name, &[z.into()]).expect("results").0.rows().to_vec();
+    let row = |values: &[i64]| values.iter().copied().map(Datum::Int).collect::<Vec<_>>();
+    assert_eq!(called("set_of", 0), [row(&[7, 8]), row(&[2, 3])]);
+    assert_eq!(called("sums", 0), [row(&[7823, 0])]);
+    assert_eq!(called("sums", 1), [row(&[1123, 0])]);
+    assert_eq!(called("value_of", 0), Vec::<Vec<Datum>>::new());
+    assert_eq!(called("all_values", 0), [vec![Datum::Null; 3]]);
+    assert_eq!(called("all_values", 1), [row(&[5, 1, 1])]);
+}
+
+/// Arguments of functions are compiled once at each level, and quotients that no numeric holds are errors.
+#[test]
+fn deep_functions_and_large_quotients_end() {
+    let db = Database::open(Config::new(home("deep"))).expect("a database");
+    let (open, close) = ("lower(".repeat(100), ")".repeat(100));
+    let deep = format!("procedure deep(s text) returns (t text) {{ return {open}s{close}; }}");
+    db.create_procedure(&program(&deep)).expect("a procedure");
+    let quotient = "procedure quotient(a bigint, b numeric(18,18)) returns (q text) { return '' || a / b; }";
+    db.create_procedure(&program(quotient)).expect("a procedure");
+    let mut session = db.session().expect("a session");
+    let (output, _) = session.call("deep", &[Value::Text("ABC").into()]).expect("a text");
+    assert_eq!(output.value("t"), &Datum::Text("abc".to_owned()));
+    let half = Value::Numeric(500_000_000_000_000_000);
+    for a in [1000, 1_000_000_000_000_000_000, i64::MIN + 1] {
+        let error = session.call("quotient", &[a.into(), half.into()]).expect_err("too large");
+        assert_eq!(error.sqlstate(), "22003", "{error}");
+    }
+}

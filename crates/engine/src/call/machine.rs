@@ -280,9 +280,10 @@ impl<'a, 's> Machine<'a, 's> {
             }
             Instruction::Emit { values } => self.output.put(&mut self.variables, values)?,
             Instruction::Collect { values, to } => {
-                for (value, to) in values.iter().zip(to) {
-                    let value = self.variables.scalar(value)?;
-                    self.append(*to, value)?;
+                // All of them before the first is added: an error may be caught.
+                self.evaluate_row(values)?;
+                for (at, to) in to.iter().enumerate() {
+                    self.append(*to, self.row[at])?;
                 }
             }
             Instruction::Abort { sqlstate, message } => {

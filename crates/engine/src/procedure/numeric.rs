@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A result is exact, or it is rounded half away from zero to the digits asked for. One of more than 18 digits is `None`.
-//! - Intermediate results have 128 bits and do not overflow.
+//! - Intermediate results have 128 bits; what overflows them is `None`.
 
 use crate::table::Type;
 
@@ -89,7 +89,9 @@ pub(crate) fn divide((a, of): (i64, u8), (b, to): (i64, u8)) -> Option<i64> {
     assert_ne!(b, 0, "division by zero is told before");
     // a / 10^of / (b / 10^to) * 10^scale, and scale + to >= of.
     let scale = quotient_scale(of, to);
-    checked(divide_rounded(i128::from(a) * power(scale + to - of), i128::from(b)))
+    // What does not fit into 128 bits has more than 18 digits when it is divided, too.
+    let exact = i128::from(a).checked_mul(power(scale + to - of))?;
+    checked(divide_rounded(exact, i128::from(b)))
 }
 
 /// How a number loses digits.

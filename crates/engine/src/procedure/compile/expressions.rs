@@ -82,9 +82,7 @@ impl Compiler<'_> {
 
     /// Compiles a value that must be of a kind, or become one without loss.
     pub(super) fn of_kind(&mut self, expression: &Expression, wanted: Kind, what: &str) -> Compiled<Scalar> {
-        let (scalar, kind) = self.scalar(expression)?;
-        let converted = widened(scalar, kind, wanted);
-        converted.ok_or_else(|| format!("{what} is of type {wanted}, and this is {kind}; cast it").into())
+        as_kind(self.scalar(expression)?, wanted, what)
     }
 
     /// Compiles the value of a variable, parameter or result of a type.
@@ -312,6 +310,12 @@ impl Compiler<'_> {
         let Some(steps) = cast(kind, ty.ty) else { return impossible(kind) };
         Ok(Typed::Scalar(steps.into_iter().fold(scalar, |scalar, step| convert(step, scalar)), wanted))
     }
+}
+
+/// Returns a value as one of a kind, which it must be, or become without loss.
+pub(super) fn as_kind((scalar, kind): (Scalar, Kind), wanted: Kind, what: &str) -> Compiled<Scalar> {
+    let converted = widened(scalar, kind, wanted);
+    converted.ok_or_else(|| format!("{what} is of type {wanted}, and this is {kind}; cast it").into())
 }
 
 /// Puts two texts or byte strings together; what was put together before is not copied again.

@@ -1,6 +1,6 @@
 //! Functions: which types they take, and what they become.
 
-use super::expressions::{unified_all, widened};
+use super::expressions::{as_kind, unified_all, widened};
 use super::{Compiled, Compiler, wrong};
 use crate::procedure::code::{Kind, Scalar};
 use crate::procedure::expression::{Constant, Expression, Function};
@@ -23,7 +23,10 @@ impl Compiler<'_> {
             Function::Truncate => self.rounded(Rounding::Truncate, arguments),
             Function::Floor => self.rounded(Rounding::Floor, arguments),
             Function::Ceil => self.rounded(Rounding::Ceil, arguments),
-            Function::Sqrt => self.with_kinds(function, arguments, &[Kind::Float], Kind::Float),
+            Function::Sqrt => {
+                let argument = self.scalar(&arguments[0])?;
+                with_kinds(function, vec![argument], &[Kind::Float], Kind::Float)
+            }
             Function::Cardinality => {
                 let (array, _) = self.array(&arguments[0])?;
                 Ok((Scalar::Cardinality(Box::new(array)), Kind::Int))
@@ -91,30 +94,28 @@ impl Compiler<'_> {
     /// Functions of texts and byte strings.
     fn of_text(&mut self, function: Function, arguments: &[Expression]) -> Compiled<(Scalar, Kind)> {
         use Kind::{Bytes, Int, Text};
-        let is_bytes = matches!(self.kind_of(&arguments[0])?, (Bytes, false));
-        match (function, is_bytes) {
-            (Function::Length, true) => self.with_kinds(function, arguments, &[Bytes], Int),
-            (Function::Length, false) => self.with_kinds(function, arguments, &[Text], Int),
-            (Function::Substring, true) => self.with_kinds(function, arguments, &[Bytes, Int, Int], Bytes),
-            (Function::Substring, false) => self.with_kinds(function, arguments, &[Text, Int, Int], Text),
-            (Function::Left | Function::Right, _) => self.with_kinds(function, arguments, &[Text, Int], Text),
-            (Function::Position, _) => self.with_kinds(function, arguments, &[Text, Text], Int),
-            (Function::PadLeft, _) => self.with_kinds(function, arguments, &[Text, Int, Text], Text),
-            _ => self.with_kinds(function, arguments, &[Text, Text, Text], Text),
+        // Each once: what is compiled twice at each of many levels takes for ever.
+        let arguments = arguments.iter().map(|argument| self.scalar(argument)).collect::<Compiled<Vec<_>>>()?;
+        match (function, arguments[0].1) {
+            (Function::Length, Bytes) => with_kinds(function, arguments, &[Bytes], Int),
+            (Function::Substring, Bytes) => with_kinds(function, arguments, &[Bytes, Int, Int], Bytes),
+            (Function::Length, _) => with_kinds(function, arguments, &[Text], Int),
+            (Function::Substring, _) => with_kinds(function, arguments, &[Text, Int, Int], Text),
+            (Function::Left | Function::Right, _) => with_kinds(function, arguments, &[Text, Int], Text),
+            (Function::Position, _) => with_kinds(function, arguments, &[Text, Text], Int),
+            (Function::PadLeft, _) => with_kinds(function, arguments, &[Text, Int, Text], Text),
+            _ => with_kinds(function, arguments, &[Text, Text, Text], Text),
         }
     }
+}
 
-    fn with_kinds(
-        &mut self,
-        function: Function,
-        arguments: &[Expression],
-        kinds: &[Kind],
-        result: Kind,
-    ) -> Compiled<(Scalar, Kind)> {
-        let mut values = Vec::new();
-        for (argument, wanted) in arguments.iter().zip(kinds) {
-            values.push(self.of_kind(argument, *wanted, &format!("this argument of `{}`", function.name()))?);
-        }
-        Ok((Scalar::Call(function, values.into()), result))
-    }
+fn with_kinds(
+    function: Function,
+    arguments: Vec<(Scalar, Kind)>,
+    kinds: &[Kind],
+    result: Kind,
+) -> Compiled<(Scalar, Kind)> {
+    let what = format!("this argument of `{}`", function.name());
+    let values = arguments.into_iter().zip(kinds).map(|(value, wanted)| as_kind(value, *wanted, &what));
+    Ok((Scalar::Call(function, values.collect::<Compiled<Vec<_>>>()?.into()), result))
 }

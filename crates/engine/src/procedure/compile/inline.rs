@@ -122,11 +122,7 @@ impl Compiler<'_> {
     /// Ends the procedure that is being compiled, and goes on in the one that called it.
     pub(super) fn return_to_caller(&mut self, outputs: Outputs) -> Compiled<()> {
         let (tries, scans) = (self.procedure().tries, self.procedure().scans);
-        if !outputs.is_empty() {
-            let to = self.caller().values.clone();
-            // The procedure does not see these variables, so that the order does not matter.
-            to.into_iter().zip(outputs).try_for_each(|(variable, value)| self.store(variable, value))?;
-        }
+        self.return_all(outputs)?;
         if self.tries > tries {
             self.emit(Instruction::LeaveTry { count: self.tries - tries })?;
         }
@@ -136,6 +132,37 @@ impl Compiler<'_> {
         let end = self.emit(Instruction::Jump { to: UNKNOWN })?;
         self.caller().ends.push(end);
         Ok(())
+    }
+
+    /// Gives the variables of the caller what is returned: all of it or, where evaluating it fails and that is caught, nothing.
+    fn return_all(&mut self, outputs: Outputs) -> Compiled<()> {
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let to = self.caller().values.clone();
+        // The procedure does not see these variables, so that values which cannot fail are as good afterwards.
+        let (safe, others): (Vec<_>, Vec<_>) = to.into_iter().zip(outputs).partition(|(_, value)| cannot_fail(value));
+        let (mut moves, last) = (Vec::new(), others.len().saturating_sub(1));
+        for (at, (variable, value)) in others.into_iter().enumerate() {
+            if at == last {
+                self.store(variable, value)?;
+                continue;
+            }
+            let (between, moved) = match variable {
+                Variable::Array { ty, .. } => {
+                    let slot = self.array_slot()?;
+                    (Variable::Array { slot, ty, is_settable: false }, Output::Array(Array::Slot(slot)))
+                }
+                Variable::Scalar { ty, .. } => {
+                    let slot = self.slot()?;
+                    (Variable::Scalar { slot, ty, is_settable: false }, Output::Scalar(Scalar::Slot(slot)))
+                }
+                Variable::Row { .. } | Variable::Error { .. } => unreachable!("a result is a value or an array"),
+            };
+            self.store(between, value)?;
+            moves.push((variable, moved));
+        }
+        moves.into_iter().chain(safe).try_for_each(|(variable, value)| self.store(variable, value))
     }
 
     /// Adds a row to the set of the procedure that is being compiled.
@@ -190,4 +217,13 @@ impl Compiler<'_> {
         self.scope.end_block(begin);
         Ok(())
     }
+}
+
+/// Whether a value is at hand.
+fn cannot_fail(value: &Output) -> bool {
+    matches!(
+        value,
+        Output::Scalar(Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..))
+            | Output::Array(Array::Slot(_) | Array::Null)
+    )
 }
