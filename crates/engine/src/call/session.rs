@@ -55,7 +55,8 @@ impl Session {
     /// others as soon as the receipt is acknowledged.
     ///
     /// # Errors
-    /// Those of [`Session::call`] that are no outcome of the procedure, and [`TransactionError::Conflict`]: try again.
+    /// Those of [`Session::call`] that are no outcome of the procedure, and
+    /// [`TransactionError::Conflict`](crate::TransactionError::Conflict): try again.
     pub fn try_call(
         &mut self,
         options: TransactionOptions,

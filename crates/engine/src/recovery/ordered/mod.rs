@@ -4,7 +4,7 @@
 //! A command reads: what it does depends on all transactions before it, and on none behind it. So nothing of these generations is
 //! replayed when it is read ([`first_pass`](super::first_pass)), and here each transaction is run again as a transaction, by the
 //! code that users' transactions run, under the stamp of its record ([`replayed`](crate::log::protocol::replayed)). What logged
-//! values among them are put in their place ([`ValuesReplay`]), definitions too.
+//! values among them are put in their place (transaction/replayed.rs), definitions too.
 //!
 //! Invariants:
 //! - It begins when everything before is replayed and merged, tables are open and their indexes built. The decision what lives is
