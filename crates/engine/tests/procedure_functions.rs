@@ -190,3 +190,84 @@ fn a_handle_that_a_function_keeps_gets_old() {
     assert!(matches!(refused, Error::Transaction(osier::TransactionError::TableChanged { .. })), "{refused}");
     assert_eq!(prices(&db), [1]);
 }
+
+/// What a function does after an error that a recovery does not meet is logged as rows: a limit of the settings, a sequence that
+/// gave nothing, a table that has changed.
+#[test]
+fn what_follows_a_limit_is_logged_as_rows() {
+    let home = home("limits");
+    let long = "x".repeat(100);
+    let put = |tx: &osier::Transaction<'_>, name: &str| tx.upsert(&tx.table("notes")?, &[Value::Text(name)]).map(drop);
+    let kept = Arc::new(std::sync::OnceLock::<osier::Table>::new());
+    let procedures = || {
+        let (long, kept) = (long.clone(), kept.clone());
+        Procedures::new()
+            .register(OpaqueProcedure::new("key", 1, move |call| {
+                let refused = put(call.transaction(), &long);
+                put(call.transaction(), if refused.is_ok() { "a long key" } else { "no long key" }).map(|()| Vec::new())
+            }))
+            .register(OpaqueProcedure::new("writes", 1, move |call| {
+                let names = ["one", "two", "three", "four"];
+                names.iter().for_each(|name| drop(put(call.transaction(), name)));
+                Ok(Vec::new())
+            }))
+            .register(OpaqueProcedure::new("drawn", 1, move |call| {
+                let name = call.next_value("few").map_or("no number".to_owned(), |number| format!("number {number}"));
+                put(call.transaction(), &name).map(|()| Vec::new())
+            }))
+            .register(OpaqueProcedure::new("changed", 1, move |call| {
+                let handle = kept.get().expect("a handle");
+                let refused = call.transaction().insert(handle, &[Value::Text("as it was")]);
+                put(call.transaction(), if refused.is_ok() { "unchanged" } else { "changed" }).map(|()| Vec::new())
+            }))
+    };
+    let names = |db: &Database| {
+        let body = |tx: &osier::Transaction<'_>| {
+            let table = tx.table("notes")?;
+            let rows = tx.scan(&table, osier::table::KeyRange::all())?;
+            rows.map(|row| Ok(row?.text(table.column("name")?).to_owned())).collect::<Result<Vec<_>, Error>>()
+        };
+        db.run(body).expect("rows").0
+    };
+    let config = || commands(&home).key_bytes_max(64).transaction_writes_max(6).command_hash_interval(0);
+    let db = Database::open_with(config(), procedures()).expect("a database");
+    let schema = Schema::builder("notes").column("name", Type::Text).primary_key(["name"]);
+    db.create_table(schema.build().expect("a schema")).expect("a table");
+    db.create_sequence(&SequenceOptions::new("few").start(2).maximum(2)).expect("a sequence");
+    kept.set(db.table("notes").expect("a table")).expect("no handle yet");
+    let notes = db.table("notes").expect("a table");
+    db.run(|tx| tx.create_index(&notes, "by_name", &["name"], false)).expect("an index");
+
+    let mut session = db.session().expect("a session");
+    for name in ["key", "writes", "drawn", "drawn", "changed"] {
+        session.call(name, &[]).expect("a call").1.wait().expect("durable");
+    }
+    drop(session);
+    let before = names(&db);
+    assert_eq!(before, ["changed", "no long key", "no number", "number 2", "one", "three", "two"]);
+    db.close().expect("closed");
+    let db = Database::open_with(config(), procedures()).expect("it opens");
+    assert_eq!(names(&db), before);
+}
+
+/// One that draws more when it runs again is found out, though it hides that there was nothing.
+#[test]
+fn a_function_that_draws_more_is_named() {
+    let home = home("draws_more");
+    let outside = Arc::new(AtomicI64::new(0));
+    let procedures = || {
+        let outside = outside.clone();
+        Procedures::new().register(function("add", 1, move |call| {
+            let added = add(call, 1);
+            if outside.fetch_add(1, Ordering::Relaxed) > 0 {
+                let _ = call.next_value("numbers");
+            }
+            added
+        }))
+    };
+    let db = opened(commands(&home).command_hash_interval(0), procedures());
+    db.session().expect("a session").call("add", &[]).expect("a call").1.wait().expect("durable");
+    db.close().expect("closed");
+    let error = Database::open_with(commands(&home), procedures()).map(drop).expect_err("it drew twice");
+    assert!(error.to_string().contains("does not draw what it drew"), "{error}");
+}

@@ -2,11 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use super::evaluate::float;
 use super::failure::Failure;
 use super::memory::Arena;
-use crate::ids::WallTime;
 use crate::procedure::code::{Conversion, Kind};
 use crate::procedure::numeric;
+use crate::procedure::timestamps::{TimestampText, parse_timestamp};
 use crate::table::{Type, Value};
 
 /// Returns a value as one of another kind.
@@ -38,7 +39,11 @@ pub(super) fn convert<'a>(arena: &'a Arena, conversion: &Conversion, value: Valu
         (Conversion::TextTo(ty), Value::Text(text)) => read(arena, ty, text)?,
         (Conversion::BytesToText, Value::Bytes(bytes)) => match std::str::from_utf8(bytes) {
             Ok(text) => Value::Text(text),
-            Err(error) => return Err(Failure::raised("22021", format!("the bytes are no UTF-8: {error}"))),
+            // In words of our own: what a message says may be stored.
+            Err(error) => {
+                let place = error.valid_up_to() + 1;
+                return Err(Failure::raised("22021", format!("the bytes are no UTF-8 from byte {place} on")));
+            }
         },
         (conversion, value) => unreachable!("{conversion:?} was compiled for another kind than {}", value.kind()),
     })
@@ -86,12 +91,7 @@ fn show(text: &mut String, kind: Kind, value: Value<'_>) -> fmt::Result {
             text.write_str("\\x")?;
             bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}"))
         }
-        (_, Value::Timestamp(micros)) => match u64::try_from(micros) {
-            Ok(micros) => {
-                text.write_str(WallTime(micros).to_string().trim_end_matches('Z').replacen('T', " ", 1).as_str())
-            }
-            Err(_) => write!(text, "{micros}"),
-        },
+        (_, Value::Timestamp(micros)) => write!(text, "{}", TimestampText(micros)),
         (_, value) => write!(text, "{value}"),
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn read<'a>(arena: &'a Arena, ty: Type, text: &'a str) -> Result<Valu
             _ => None,
         },
         Type::Int16 | Type::Int32 | Type::Int64 => trimmed.parse().ok().map(Value::Int),
-        Type::Float64 => trimmed.parse().ok().map(Value::Float),
+        Type::Float64 => trimmed.parse().ok().map(float),
         Type::Numeric { scale, .. } => numeric::parse(trimmed, scale).map(Value::Numeric),
         Type::Text => Some(Value::Text(text)),
         Type::Bytes => match hexadecimal(trimmed) {
@@ -128,13 +128,97 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }
 
-/// `2026-01-31 23:59:00.5`, with a `T` in the middle or a zone at the end.
+/// `2026-01-31 23:59:00.5`, with a `T` in the middle, or `Z` or an offset such as `+01:00` at the end; UTC without one. Decimals
+/// beyond microseconds are dropped.
 fn timestamp(text: &str) -> Option<i64> {
-    let mut rfc = text.replacen(' ', "T", 1);
-    let has_zone = rfc.ends_with(['Z', 'z']) || rfc.get(11..).is_some_and(|time| time.contains(['+', '-']));
-    if !has_zone {
-        rfc.push('Z');
+    let of_date = "2026-01-31 ".len();
+    let (local, offset) = match (text.strip_suffix(['Z', 'z']), text.rfind(['+', '-'])) {
+        (Some(local), _) => (local, 0),
+        (None, Some(at)) if at > of_date => (&text[..at], offset_micros(&text[at..])?),
+        _ => (text, 0),
+    };
+    let known = match local.split_once('.') {
+        Some((whole, decimals)) if decimals.bytes().all(|byte| byte.is_ascii_digit()) => {
+            whole.len() + 1 + decimals.len().min(6)
+        }
+        _ => local.len(),
+    };
+    parse_timestamp(&local[..known])?.checked_sub(offset)
+}
+
+/// `+01:00`, `-01` or `+0100`.
+fn offset_micros(text: &str) -> Option<i64> {
+    let digits = text[1..].replacen(':', "", 1);
+    if !matches!(digits.len(), 2 | 4) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
     }
-    let WallTime(micros) = rfc.parse().ok()?;
-    i64::try_from(micros).ok()
+    let (hours, minutes) = digits.split_at(2);
+    let minutes: i64 = if minutes.is_empty() { 0 } else { minutes.parse().ok()? };
+    let minutes = hours.parse::<i64>().ok()? * 60 + minutes;
+    Some(if text.starts_with('-') { -minutes } else { minutes } * 60_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts that calls store or compare: they are a part of what a log of commands means, so that no later version changes them.
+    #[test]
+    fn texts_of_values_stay_as_they_are() {
+        let texts = [
+            (Kind::Bool, Value::Bool(true), "true"),
+            (Kind::Int, Value::Int(-7), "-7"),
+            (Kind::Numeric(2), Value::Numeric(-5), "-0.05"),
+            (Kind::Numeric(0), Value::Numeric(5), "5"),
+            (Kind::Float, Value::Float(0.1), "0.1"),
+            (Kind::Float, Value::Float(-0.0), "-0"),
+            (Kind::Float, Value::Float(1e21), "1000000000000000000000"),
+            (Kind::Float, Value::Float(2.5e-7), "0.00000025"),
+            (Kind::Float, Value::Float(f64::NAN), "NaN"),
+            (Kind::Float, Value::Float(f64::NEG_INFINITY), "-inf"),
+            (Kind::Text, Value::Text("it's"), "it's"),
+            (Kind::Bytes, Value::Bytes(&[0, 255]), "\\x00ff"),
+            (Kind::Timestamp, Value::Timestamp(1_769_900_340_500_000), "2026-01-31 22:59:00.500000"),
+            (Kind::Timestamp, Value::Timestamp(-1), "1969-12-31 23:59:59.999999"),
+        ];
+        for (kind, value, text) in texts {
+            assert_eq!(shown(kind, value).expect("it is shown"), text);
+        }
+    }
+
+    #[test]
+    fn errors_of_values_stay_as_they_are() {
+        let arena = Arena::new(bumpalo::Bump::new(), 1 << 20);
+        let told = |converted: Result<Value<'_>, Failure>| {
+            let failure = converted.expect_err("it is refused");
+            let (sqlstate, message) = failure.caught().expect("it can be caught");
+            format!("{sqlstate} {message}")
+        };
+        let read = |ty, text| told(read(&arena, ty, text));
+        assert_eq!(read(Type::Int32, "3000000000"), "22003 integer out of range");
+        assert_eq!(read(Type::Int64, "it's"), "22P02 'it''s' is no bigint");
+        assert_eq!(read(Type::Timestamp, "soon"), "22P02 'soon' is no timestamp");
+        let bytes = convert(&arena, &Conversion::BytesToText, Value::Bytes(b"ab\xff"));
+        assert_eq!(told(bytes), "22021 the bytes are no UTF-8 from byte 3 on");
+        let float = convert(&arena, &Conversion::FloatToInt, Value::Float(f64::NAN));
+        assert_eq!(told(float), "22003 bigint out of range");
+    }
+
+    #[test]
+    fn timestamps_of_every_kind_are_read() {
+        for (text, micros) in [
+            ("2026-01-31 22:59:00.5", 1_769_900_340_500_000),
+            ("2026-01-31T22:59:00.5Z", 1_769_900_340_500_000),
+            ("2026-01-31 23:59:00.500000999+01:00", 1_769_900_340_500_000),
+            ("2026-01-31T20:29:00.5-0230", 1_769_900_340_500_000),
+            ("1969-12-31 23:59:59+00", -1_000_000),
+            ("1970-01-01", 0),
+        ] {
+            assert_eq!(timestamp(text), Some(micros), "{text}");
+        }
+        for text in ["2026-01-31 23:59:00+1", "2026-01-31 23:59:00.5x", "2026-01-31 23:59+01:00:00", "+01:00", "é+01"]
+        {
+            assert_eq!(timestamp(text), None, "{text}");
+        }
+    }
 }

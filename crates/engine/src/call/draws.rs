@@ -149,7 +149,9 @@ impl<'a> Draws<'a> {
             Source::Earlier { drawn, taken } => {
                 let value = drawn.sequence_values.get(*taken).copied();
                 *taken += 1;
-                value.ok_or_else(|| Failure::raised("XX001", "the call drew fewer values of sequences before"))?
+                // One that there was not is a draw all the same: what was drawn differs, whatever the call makes of the error.
+                self.drawn.sequence_values.push(value.unwrap_or_default());
+                return value.ok_or_else(|| Failure::raised("XX001", "the call drew fewer values of sequences before"));
             }
         };
         self.drawn.sequence_values.push(value);

@@ -91,7 +91,7 @@ impl<'a> Variables<'a> {
                 _ => Value::Null,
             },
             Scalar::RoundFloat(rounding, operand) => match self.scalar(operand)? {
-                Value::Float(value) => Value::Float(round_float(*rounding, value)),
+                Value::Float(value) => float(round_float(*rounding, value)),
                 _ => Value::Null,
             },
             Scalar::Call(function, arguments) => return self.call(*function, arguments),
@@ -400,6 +400,13 @@ fn int_arithmetic(operator: Arithmetic, a: i64, b: i64) -> Result<i64, Failure> 
     result.ok_or_else(|| Failure::out_of_range("bigint"))
 }
 
+/// What a computation with floats gives. IEEE 754 does not say which NaN, and processors differ, so that it is always the same
+/// one.
+#[inline]
+pub(super) fn float<'a>(value: f64) -> Value<'a> {
+    Value::Float(if value.is_nan() { f64::NAN } else { value })
+}
+
 fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
     let (Value::Float(a), Value::Float(b)) = (a, b) else { return Ok(Value::Null) };
     let result = match operator {
@@ -412,7 +419,7 @@ fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Eva
     };
     match result.is_infinite() && a.is_finite() && b.is_finite() {
         true => Err(Failure::out_of_range("double precision")),
-        false => Ok(Value::Float(result)),
+        false => Ok(float(result)),
     }
 }
 
@@ -431,7 +438,7 @@ fn negate(value: Value<'_>) -> Evaluated<'_> {
     Ok(match value {
         Value::Int(value) => Value::Int(value.checked_neg().ok_or_else(|| Failure::out_of_range("bigint"))?),
         Value::Numeric(units) => Value::Numeric(-units),
-        Value::Float(value) => Value::Float(-value),
+        Value::Float(value) => float(-value),
         _ => Value::Null,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::evaluate::float;
 use super::failure::Failure;
 use super::memory::Arena;
 use crate::procedure::expression::Function;
@@ -14,16 +15,14 @@ pub(super) fn strict<'a>(arena: &'a Arena, function: Function, values: &[Value<'
             Value::Int(value.checked_abs().ok_or_else(|| Failure::out_of_range("bigint"))?)
         }
         (Function::Abs, [Value::Numeric(units)]) => Value::Numeric(units.abs()),
-        (Function::Abs, [Value::Float(value)]) => Value::Float(value.abs()),
+        (Function::Abs, [Value::Float(value)]) => float(value.abs()),
         (Function::Sign, [Value::Int(value) | Value::Numeric(value)]) => Value::Int(value.signum()),
-        (Function::Sign, [Value::Float(value)]) => {
-            Value::Float(if *value == 0.0 || value.is_nan() { *value } else { value.signum() })
-        }
+        (Function::Sign, [Value::Float(value)]) => float(if *value == 0.0 { *value } else { value.signum() }),
         (Function::Sqrt, [Value::Float(value)]) if *value < 0.0 => {
             return Err(Failure::raised("2201F", "a negative number has no square root"));
         }
         // IEEE 754 defines its result to the last bit.
-        (Function::Sqrt, [Value::Float(value)]) => Value::Float(value.sqrt()),
+        (Function::Sqrt, [Value::Float(value)]) => float(value.sqrt()),
         (Function::Length, [Value::Text(text)]) => Value::Int(text.chars().count() as i64),
         (Function::Length, [Value::Bytes(bytes)]) => Value::Int(bytes.len() as i64),
         (Function::Lower, [Value::Text(text)]) => Value::Text(arena.text(&text.to_ascii_lowercase())?),
@@ -98,7 +97,8 @@ fn padded<'a>(arena: &Arena, text: &'a str, length: i64, fill: &str) -> Result<C
         return Ok(Cow::Borrowed(characters(text, 0, length.min(has))));
     }
     let missing = usize::try_from(length - has).unwrap_or(usize::MAX);
-    arena.take(missing)?;
+    // A character takes four bytes at most, and the result is copied once.
+    arena.take(missing.saturating_mul(4))?;
     let padding: String = fill.chars().cycle().take(missing).collect();
     Ok(Cow::Owned(padding + text))
 }

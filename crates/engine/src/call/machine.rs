@@ -8,6 +8,8 @@
 //!
 //! Absent: where the code comes from, retries and the log (session.rs).
 
+use std::borrow::Cow;
+
 use super::evaluate::{RowView, Variables};
 use super::failure::Failure;
 use super::memory::List;
@@ -327,10 +329,11 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     fn append(&mut self, to: ArraySlot, value: Value<'a>) -> Result<(), Failure> {
+        let array = self.variables.arrays[usize::from(to.0)].get_or_insert_default();
+        let copied = if let Cow::Borrowed(elements) = array { elements.len() } else { 0 };
         // Vectors double, so that this is about what they take.
-        self.variables.arena.take(2 * size_of::<Value<'_>>())?;
-        let array = &mut self.variables.arrays[usize::from(to.0)];
-        array.get_or_insert_default().to_mut().push(value);
+        self.variables.arena.take((copied + 2) * size_of::<Value<'_>>())?;
+        array.to_mut().push(value);
         Ok(())
     }
 
@@ -346,8 +349,8 @@ impl<'a, 's> Machine<'a, 's> {
     fn view(&self, row: Row<'a>) -> Result<RowView<'a>, Failure> {
         let (codec, bytes) = row.into_parts();
         let bytes = match bytes {
-            std::borrow::Cow::Borrowed(bytes) => bytes,
-            std::borrow::Cow::Owned(bytes) => self.variables.arena.bytes(&bytes)?,
+            Cow::Borrowed(bytes) => bytes,
+            Cow::Owned(bytes) => self.variables.arena.bytes(&bytes)?,
         };
         Ok(RowView { codec, bytes })
     }

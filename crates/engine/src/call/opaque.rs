@@ -148,7 +148,11 @@ impl<'t, 's> OpaqueCall<'t, 's> {
     /// # Errors
     /// Those of [`Transaction::next_value`].
     pub fn next_value(&self, sequence: &str) -> Result<i64, Error> {
-        self.draws.borrow_mut().next_value_of(sequence).map_err(|failure| failure.into_error(self.name, "its function"))
+        self.draws.borrow_mut().next_value_of(sequence).map_err(|failure| {
+            // That there was no value is not noted.
+            self.transaction.log_rows();
+            failure.into_error(self.name, "its function")
+        })
     }
 
     /// Returns the error with which a procedure gives its transaction up.

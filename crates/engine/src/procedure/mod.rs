@@ -31,5 +31,5 @@ pub(crate) mod stored;
 mod syntax_tests;
 #[cfg(test)]
 mod text_tests;
-mod timestamps;
+pub(crate) mod timestamps;
 mod types;

@@ -11,7 +11,7 @@ const MICROS: i64 = 1_000_000;
 const DAY_SECONDS: i64 = 86_400;
 
 /// Microseconds since 1970-01-01 00:00:00 as a text.
-pub(super) struct TimestampText(pub(super) i64);
+pub(crate) struct TimestampText(pub(crate) i64);
 
 impl fmt::Display for TimestampText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +26,7 @@ impl fmt::Display for TimestampText {
 
 /// Returns the microseconds since 1970-01-01 00:00:00 of a date, or of a date and a time with up to six decimals; `None` where
 /// the text is neither.
-pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
+pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     let (date, time) = text.split_once([' ', 'T', 't']).unwrap_or((text, "00:00:00"));
     let (sign, date) = date.strip_prefix('-').map_or((1, date), |date| (-1, date));
     let mut parts = date.split('-');

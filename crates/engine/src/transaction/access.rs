@@ -611,10 +611,11 @@ impl<'s> Transaction<'s> {
         let Config { transaction_bytes_max, transaction_writes_max, .. } = self.shared.config;
         let (bytes, count) = (writes.memory_bytes(), writes.len());
         if bytes > transaction_bytes_max {
-            return Err(TransactionError::TransactionBytes { bytes, limit: transaction_bytes_max });
+            return self.over_limit(TransactionError::TransactionBytes { bytes, limit: transaction_bytes_max });
         }
         if count >= transaction_writes_max {
-            return Err(TransactionError::TransactionWrites { writes: count, limit: transaction_writes_max });
+            return self
+                .over_limit(TransactionError::TransactionWrites { writes: count, limit: transaction_writes_max });
         }
         Ok(())
     }
@@ -622,7 +623,7 @@ impl<'s> Transaction<'s> {
     fn check_row(&self, table: &Table, bytes: usize) -> Result<usize, TransactionError> {
         let limit = self.shared.config.row_bytes_max;
         if bytes > limit {
-            return Err(TransactionError::RowTooLarge { table: table.name().to_owned(), bytes, limit });
+            return self.over_limit(TransactionError::RowTooLarge { table: table.name().to_owned(), bytes, limit });
         }
         Ok(bytes)
     }
@@ -630,8 +631,15 @@ impl<'s> Transaction<'s> {
     pub(super) fn check_key(&self, table: &Table, key: &KeyBuf) -> Result<(), TransactionError> {
         let (bytes, limit) = (key.as_bytes().len(), self.shared.config.key_bytes_max);
         if bytes > limit {
-            return Err(TransactionError::KeyTooLarge { table: table.name().to_owned(), bytes, limit });
+            return self.over_limit(TransactionError::KeyTooLarge { table: table.name().to_owned(), bytes, limit });
         }
         Ok(())
+    }
+
+    /// Fails by a limit of the settings.
+    #[cold]
+    fn over_limit<T>(&self, error: TransactionError) -> Result<T, TransactionError> {
+        self.log_rows();
+        Err(error)
     }
 }

@@ -255,6 +255,10 @@ impl Transaction<'_> {
             }
         };
         if !is_current {
+            if state.is_in_function {
+                // It kept the handle, and may keep another one when it is called again.
+                self.log_rows();
+            }
             return Err(TransactionError::TableChanged { table: table.name().to_owned() }.into());
         }
         Ok(())

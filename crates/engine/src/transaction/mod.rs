@@ -40,7 +40,7 @@ pub(crate) mod ticker;
 pub(crate) mod written;
 
 use std::any::Any;
-use std::cell::{RefCell, RefMut};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -105,6 +105,9 @@ pub struct Transaction<'s> {
     stream: StreamId,
     receipts: &'s ReceiptSource,
     options: TransactionOptions,
+    /// Whether an operation failed by what a recovery does not know, as a setting: who goes on after that may do something else
+    /// when it is called again, so that what it wrote is logged.
+    logs_rows: Cell<bool>,
     state: RefCell<&'s mut TransactionState>,
 }
 
@@ -201,7 +204,8 @@ impl<'s> Transaction<'s> {
         purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
         // From here on a transaction is there to be dropped, which is its end.
         with_scheme!(&mut state.scheme, control => control.begin());
-        Transaction { pin, shared, stream, receipts, options, state: RefCell::new(state) }
+        let logs_rows = Cell::new(false);
+        Transaction { pin, shared, stream, receipts, options, logs_rows, state: RefCell::new(state) }
     }
 
     /// Makes the transaction's writes visible to all. The receipt tells when they, and everything the transaction
@@ -223,8 +227,8 @@ impl<'s> Transaction<'s> {
 
     /// As [`Transaction::commit_values`], of what a stored procedure did, which takes `execution_ns`. Where the database logs
     /// commands, the log gets `command` in place of what was written, with the hash of that, if it is to be `with_hash`.
-    /// Where the transaction has changed definitions, and where the command would not fit in one record, it gets what was
-    /// written.
+    /// Where the transaction has changed definitions or met a limit of the settings, and where the command would not fit in one
+    /// record, it gets what was written.
     pub(crate) fn commit_command(
         self,
         command: Command<'_>,
@@ -292,6 +296,12 @@ impl<'s> Transaction<'s> {
             true => Err(ProcedureError::WithinFunction { what, cure }),
             false => Ok(()),
         }
+    }
+
+    /// An operation fails by what a recovery does not know: no command can stand for this transaction.
+    #[cold]
+    pub(crate) fn log_rows(&self) {
+        self.logs_rows.set(true);
     }
 
     /// The settings of the database.
@@ -362,7 +372,7 @@ impl<'s> Transaction<'s> {
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
         };
-        let command = command.filter(|_| shared.config.logged.has_commands());
+        let command = command.filter(|_| shared.config.logged.has_commands() && !self.logs_rows.get());
         let (outcome, entry) = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
         state.settle(shared, &self.pin, outcome.stamp);
         Ok((outcome, entry))

@@ -322,7 +322,12 @@ impl Draft<'_> {
     }
 
     fn try_(&mut self, block: &mut Block, known: &Known, depth: usize) {
-        let body = self.block(known, depth);
+        let mut body = self.block(known, depth);
+        if matches!(self.slot, 1 | 4) && self.one_in(3) {
+            // Its second value may fail after the first.
+            let values = vec![self.int(known, 1), text("is ").concatenate(self.int(known, 2))];
+            body.push(statement(StatementKind::Emit { values }));
+        }
         let sqlstate = match self.rng.u8(0..4) {
             0 => Some("23505"),
             1 => Some("22"),
