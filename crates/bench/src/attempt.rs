@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use osier::call::Output;
+use osier::call::{Ended, Output};
 use osier::table::Value;
 use osier::{Durability, Receipt, Session, Transaction, TransactionOptions};
 
 use crate::calls::Call;
-use crate::{Acknowledge, Executed, Outcome, TargetError};
+use crate::{Acknowledge, Executed, ExecutedAll, Outcome, TargetError};
 
 /// Conflicts in a row after which a request counts as failed.
 const CONFLICTS_MAX: u32 = 100_000;
@@ -135,6 +135,25 @@ pub fn execute_call(
         }
     }
     Err(too_many_conflicts())
+}
+
+/// Calls procedures that take turns on this thread, each until it does not conflict.
+///
+/// # Errors
+/// The database's own errors.
+pub fn execute_calls(
+    session: &mut Session,
+    options: TransactionOptions,
+    calls: &[Call<'_>],
+) -> ExecutedAll<Receipt, Result<Output, osier::Error>> {
+    let calls: Vec<_> =
+        calls.iter().map(|call| osier::call::Call { procedure: call.procedure, arguments: &call.arguments }).collect();
+    let ended = session.try_call_all(options, &calls).into_iter().map(|ended| {
+        let Ended { result, receipt, conflicts } = ended.map_err(TargetError::new)?;
+        let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
+        Ok(Executed { receipt, outcome, conflicts, evidence: result })
+    });
+    ended.collect()
 }
 
 /// Lets the others finish: not at all at first, then longer and longer.

@@ -41,6 +41,11 @@ impl Issue {
         }
     }
 
+    /// Whether some requests are transactions in Rust.
+    pub(crate) fn has_ad_hoc(self) -> bool {
+        self != Issue::Calls { ad_hoc_percent: 0 }
+    }
+
     /// As reports say it; nothing where everything is Rust.
     pub fn description(self) -> String {
         match self {

@@ -48,6 +48,8 @@ pub struct RunConfig {
     pub blocking: bool,
     /// Receipts a worker keeps unacknowledged before it waits.
     pub outstanding_max: usize,
+    /// Requests that a worker hands over at a time. More than one cannot be paced or be waited for one by one.
+    pub batch: usize,
     /// Transactions per second over all workers (open loop); none: as many as possible.
     pub rate: Option<f64>,
     /// One in so many transactions is timed.

@@ -146,6 +146,7 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
     report.workers = run.workers;
     report.durability = if engine.is_relaxed { "relaxed" } else { "durable" }.to_owned();
     (report.blocking, report.rate, report.latency_every) = (run.blocking, run.rate, run.latency_every);
+    report.batch = run.batch;
     report.variant = workload.mix() + &issue.description();
     if let WorkloadConfig::Ycsb(config) = workload {
         report.configuration.insert("theta".to_owned(), config.theta.to_string());
@@ -158,5 +159,6 @@ pub fn headline(report: &Report) -> String {
     let Report { variant, protocol, .. } = report;
     let contents = report.configuration.get("contents").map_or("", String::as_str);
     let (streams, workers) = (plural(report.streams, "stream"), plural(report.workers, "worker"));
-    format!("{contents}; {variant}; protocol {protocol}, {streams}, {workers}")
+    let batch = if report.batch > 1 { format!(", batches of {}", report.batch) } else { String::new() };
+    format!("{contents}; {variant}{batch}; protocol {protocol}, {streams}, {workers}")
 }

@@ -12,9 +12,9 @@
 use osier::call::Output;
 use osier::{Database, Durability, Receipt, Session, Transaction};
 
-use crate::attempt::{Decision, Failure, execute, execute_call, options};
+use crate::attempt::{Decision, Failure, execute, execute_call, execute_calls, options};
 use crate::calls::{Call, Issue, Refusal, conclude};
-use crate::{Client, Counters, Executed, Target, TargetError, Workload};
+use crate::{Client, Counters, Executed, ExecutedAll, Target, TargetError, Workload};
 
 /// The largest number that loading may give to a row that requests number otherwise.
 pub const LOADED_MAX: i64 = (1 << INCARNATION_SHIFT) - 1;
@@ -147,5 +147,25 @@ impl<W: InProcess> Client<W> for InProcessClient<W> {
             |output| workload.returned(request, *number, output),
             |refusal| workload.refused(request, refusal),
         )
+    }
+
+    fn execute_all(&mut self, requests: &[W::Request]) -> ExecutedAll<Receipt, W::Evidence> {
+        if self.issue.has_ad_hoc() {
+            return requests.iter().map(|request| self.execute(request)).collect();
+        }
+        let InProcessClient { session, workload, durability, number, .. } = self;
+        let numbers = *number + 1..;
+        *number += requests.len() as i64;
+        let calls: Vec<_> =
+            requests.iter().zip(numbers.clone()).map(|(request, number)| workload.call(request, number)).collect();
+        let executed = execute_calls(session, options(false, *durability), &calls)?.into_iter();
+        let concluded = executed.zip(requests.iter().zip(numbers)).map(|(executed, (request, number))| {
+            conclude(
+                executed,
+                |output| workload.returned(request, number, output),
+                |refusal| workload.refused(request, refusal),
+            )
+        });
+        concluded.collect()
     }
 }

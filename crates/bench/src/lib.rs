@@ -37,6 +37,7 @@ mod workload;
 pub mod ycsb;
 
 pub use workload::{
-    Acknowledge, CheckpointCounters, Client, Counters, Executed, Ledger, NoLedger, Outcome, StreamCounters, Target,
+    Acknowledge, CheckpointCounters, Client, Counters, Executed, ExecutedAll, Ledger, NoLedger, Outcome,
+    StreamCounters, Target,
 };
 pub use workload::{TargetError, Workload};

@@ -44,6 +44,8 @@ pub struct Report {
     pub durability: String,
     /// Whether each commit was waited for before the next transaction.
     pub blocking: bool,
+    /// How many calls a worker handed over at a time.
+    pub batch: usize,
     /// Transactions per second asked for; none: as many as possible.
     pub rate: Option<f64>,
     /// From start, or due time with a rate, to acknowledgement. None in a crash test.
@@ -235,6 +237,7 @@ impl Report {
             txn_per_s: 0.0,
             durability: String::new(),
             blocking: false,
+            batch: 1,
             rate: None,
             latency_us: None,
             latency_every: 1,

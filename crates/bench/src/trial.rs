@@ -55,6 +55,7 @@ pub fn run_collecting<W: Conditions>(db: &Database, workload: &W, transactions: 
         warmup: Duration::ZERO,
         blocking: false,
         outstanding_max: 64,
+        batch: 1,
         rate: None,
         latency_every: 1,
         seed: 3,

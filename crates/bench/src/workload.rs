@@ -49,6 +49,11 @@ pub trait Client<W: Workload> {
 
     /// Executes one request, retrying it while it conflicts, and returns without waiting for durability.
     fn execute(&mut self, request: &W::Request) -> Result<Executed<Self::Receipt, W::Evidence>, TargetError>;
+
+    /// Executes requests that are there at the same time, each as [`Client::execute`] does, in any order.
+    fn execute_all(&mut self, requests: &[W::Request]) -> ExecutedAll<Self::Receipt, W::Evidence> {
+        requests.iter().map(|request| self.execute(request)).collect()
+    }
 }
 
 /// A commit that becomes durable later.
@@ -71,6 +76,9 @@ pub struct Executed<R, E> {
     /// What its acknowledgement will prove.
     pub evidence: E,
 }
+
+/// Requests that were executed at a time, in their order.
+pub type ExecutedAll<R, E> = Result<Vec<Executed<R, E>>, TargetError>;
 
 /// The end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -380,6 +380,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0", requires = "procedures",
         value_parser = clap::value_parser!(u8).range(0..=100))]
     pub ad_hoc: u8,
+    /// Hand so many calls over at a time, which take turns on a worker while they wait for memory
+    #[arg(long, value_name = "CALLS", default_value = "1", requires = "procedures", conflicts_with_all = ["blocking", "rate"],
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub batch: u16,
     /// Draw other requests [default: 1; in crash tests a random one]
     #[arg(long)]
     pub seed: Option<u64>,
@@ -416,7 +420,8 @@ impl RunArgs {
             length,
             warmup,
             blocking: self.blocking,
-            outstanding_max: self.outstanding.get() as usize,
+            outstanding_max: self.outstanding.get().max(self.batch.into()) as usize,
+            batch: self.batch.into(),
             rate: self.rate,
             latency_every: self.latency_every.map_or(if is_fast { 16 } else { 1 }, NonZeroU32::get),
             seed: self.seed.unwrap_or(seed),

@@ -112,6 +112,7 @@ fn config(length: Length) -> RunConfig {
         warmup: Duration::ZERO,
         blocking: false,
         outstanding_max: 100,
+        batch: 1,
         rate: None,
         latency_every: 1,
         seed: 1,
@@ -149,6 +150,18 @@ fn never_more_outstanding_than_allowed() {
     let (result, target) = drive(Fake { lag: u64::MAX / 2, ..Fake::default() }, &config).unwrap();
     assert!(target.outstanding_seen.load(Ordering::Relaxed) <= 1);
     assert_eq!(result.acknowledged, 5000);
+}
+
+#[test]
+fn batches_count_as_their_requests_do() {
+    for batch in [2, 7, 64] {
+        let config = RunConfig { batch, ..config(Length::Transactions(1000)) };
+        let (result, target) = drive(Fake { lag: u64::MAX / 2, ..Fake::default() }, &config).unwrap();
+        assert_eq!((result.rolled_back, result.acknowledged, result.aborted), (99, 1000, 112 + 111 + 111));
+        assert_eq!(result.latencies.count(), 1000);
+        let outstanding = target.outstanding_seen.load(Ordering::Relaxed);
+        assert!(outstanding > 64 && outstanding <= 100, "{outstanding} in batches of {batch}");
+    }
 }
 
 #[test]

@@ -112,6 +112,13 @@ fn share(length: Length, id: u32, workers: u32) -> Option<u64> {
     }
 }
 
+/// Whether the next transaction is timed.
+fn is_timed(until_timed: &mut u32, config: &RunConfig) -> bool {
+    let is_timed = *until_timed == 0;
+    *until_timed = if is_timed { config.latency_every - 1 } else { *until_timed - 1 };
+    is_timed
+}
+
 impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
     /// Executes transactions while `phase` lasts, at most `count`, then waits for all of them.
     fn phase<W, C>(
@@ -132,10 +139,14 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
         });
         let mut left = count.unwrap_or(u64::MAX);
         let mut until_timed = 0;
+        while self.config.batch > 1 && left > 0 && self.shared.is_in(phase) {
+            let size = left.min(self.config.batch as u64);
+            left -= size;
+            self.batch(workload, client, requests, size as usize, &mut until_timed)?;
+        }
         while left > 0 && self.shared.is_in(phase) {
             left -= 1;
-            let timed = until_timed == 0;
-            until_timed = if timed { self.config.latency_every - 1 } else { until_timed - 1 };
+            let timed = is_timed(&mut until_timed, self.config);
             let due = match &mut pace {
                 Some(pace) => match self.await_due(pace, phase)? {
                     Some(due) => Some(due),
@@ -160,6 +171,34 @@ impl<R: Acknowledge, L: Ledger<E>, E> Worker<'_, R, L, E> {
             self.wait_oldest()?;
         }
         self.ledger.flush()
+    }
+
+    /// Executes so many requests at a time.
+    fn batch<W, C>(
+        &mut self,
+        workload: &W,
+        client: &mut C,
+        requests: &mut impl Iterator<Item = W::Request>,
+        size: usize,
+        until_timed: &mut u32,
+    ) -> Result<(), TargetError>
+    where
+        W: Workload<Evidence = E>,
+        C: Client<W, Receipt = R>,
+    {
+        while self.queue.len() + size > self.config.outstanding_max {
+            self.wait_oldest()?;
+            self.poll()?;
+        }
+        let start = Instant::now();
+        let requests: Vec<_> = requests.take(size).collect();
+        for (request, executed) in requests.iter().zip(client.execute_all(&requests)?) {
+            self.count(workload.kind(request), &executed);
+            let entry = self.ledger.committed(executed.evidence);
+            let start = is_timed(until_timed, self.config).then_some(start);
+            self.queue.push_back(Pending { receipt: executed.receipt, start, entry });
+        }
+        self.poll()
     }
 
     fn count(&mut self, kind: usize, executed: &Executed<R, E>) {

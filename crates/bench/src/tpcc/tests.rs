@@ -34,6 +34,7 @@ fn config(mix_length: u64) -> RunConfig {
         warmup: Duration::ZERO,
         blocking: false,
         outstanding_max: 64,
+        batch: 1,
         rate: None,
         latency_every: 1,
         seed: 3,

@@ -8,9 +8,9 @@ use osier::{Database, Durability, Receipt, Transaction};
 use super::calls::{Written, call, returned};
 use super::content::{RowValues, key_value, read_version, stamp};
 use super::{Access, Evidence, Pool, Request, Ycsb, YcsbConfig, YcsbFact};
-use crate::attempt::{Decision, Failure, execute, execute_call, options};
+use crate::attempt::{Decision, Failure, execute, execute_call, execute_calls, options};
 use crate::calls::{Issue, conclude};
-use crate::{Client, Counters, Executed, Target, TargetError, loading};
+use crate::{Client, Counters, Executed, ExecutedAll, Target, TargetError, loading};
 
 const TABLE: &str = "usertable";
 /// Log bytes that a loading transaction may take.
@@ -142,6 +142,28 @@ impl Client<Ycsb> for YcsbSession {
         let written = Written::of(&parts.config, &parts.pool, request, writer, content);
         let executed = execute_call(session, options, &call(&parts.config, request, &written, writer))?;
         conclude(executed, |output| returned(&parts.config, request, writer, output), |_| None)
+    }
+
+    fn execute_all(&mut self, requests: &[Request]) -> ExecutedAll<Receipt, Evidence> {
+        if self.issue.has_ad_hoc() {
+            return requests.iter().map(|request| self.execute(request)).collect();
+        }
+        let YcsbSession { session, durability, state: Requester { parts, writer, .. }, .. } = self;
+        let config = &parts.config;
+        let writers = *writer + 1..;
+        *writer += requests.len() as u64;
+        let mut contents = vec![Vec::new(); requests.len()];
+        let requested = contents.iter_mut().zip(requests.iter().zip(writers.clone()));
+        let calls: Vec<_> = requested
+            .map(|(content, (request, writer))| {
+                call(config, request, &Written::of(config, &parts.pool, request, writer, content), writer)
+            })
+            .collect();
+        let executed = execute_calls(session, options(false, *durability), &calls)?.into_iter();
+        let concluded = executed.zip(requests.iter().zip(writers)).map(|(executed, (request, writer))| {
+            conclude(executed, |output| returned(config, request, writer, output), |_| None)
+        });
+        concluded.collect()
     }
 }
 

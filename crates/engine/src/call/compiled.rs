@@ -4,7 +4,7 @@
 //! the call comes to it or not. Else it would depend on what a session has kept whether a procedure makes sense, and a call that
 //! was logged could not be run again where a table is gone that it did not need.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,42 +56,64 @@ pub(super) struct Kept {
 /// What a session keeps from one call to the next.
 #[derive(Default)]
 pub(super) struct Workspace {
-    memory: Bump,
-    kept: HashMap<String, Arc<Kept>, RandomState>,
-    /// Calls that were logged as commands.
-    commands: u64,
+    pub(super) memory: Bump,
+    pub(super) procedures: KeptProcedures,
     /// For calls that are interleaved.
     pub(super) lanes: Lanes,
 }
 
+/// The procedures that a session has called. Calls that are interleaved use those of one session together.
+#[derive(Default)]
+pub(super) struct KeptProcedures {
+    kept: RefCell<HashMap<String, Arc<Kept>, RandomState>>,
+    /// Calls that were logged as commands.
+    commands: Cell<u64>,
+}
+
+/// Makes calls, one after the other.
+pub(super) struct Caller<'w> {
+    pub(super) procedures: &'w KeptProcedures,
+    pub(super) memory: &'w mut Bump,
+}
+
 impl Workspace {
+    /// Returns what makes calls with it.
+    pub(super) fn caller(&mut self) -> Caller<'_> {
+        Caller { procedures: &self.procedures, memory: &mut self.memory }
+    }
+}
+
+impl KeptProcedures {
     /// Returns the current version of a procedure, as a transaction sees it.
-    pub(super) fn kept(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Kept>, Error> {
-        if let Some(kept) = self.kept.get(name) {
-            if kept.compiled.is_current(transaction)? {
-                return Ok(kept.clone());
-            }
-            self.kept.remove(name);
+    pub(super) fn get(&self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Kept>, Error> {
+        let kept = self.kept.borrow().get(name).cloned();
+        if let Some(kept) = kept
+            && kept.compiled.is_current(transaction)?
+        {
+            return Ok(kept);
         }
+        self.kept.borrow_mut().remove(name);
         let kept = Arc::new(Kept::of(transaction, name)?);
-        self.kept.insert(name.to_owned(), kept.clone());
+        self.kept.borrow_mut().insert(name.to_owned(), kept.clone());
         Ok(kept)
     }
 
+    /// Whether the next command is logged with the hash of what it wrote.
+    pub(super) fn is_hashed(&self, config: &Config) -> bool {
+        self.commands.set(self.commands.get() + 1);
+        config.command_hash_interval > 0 && self.commands.get().is_multiple_of(config.command_hash_interval)
+    }
+}
+
+impl Caller<'_> {
     /// Returns the memory of a call, as the configuration bounds it.
     pub(super) fn arena(&mut self, config: &Config) -> Arena {
-        Arena::new(std::mem::take(&mut self.memory), config.procedure_bytes_max)
+        Arena::new(std::mem::take(self.memory), config.procedure_bytes_max)
     }
 
     /// Takes the memory back.
     pub(super) fn keep(&mut self, arena: Arena) {
-        self.memory = arena.into_memory();
-    }
-
-    /// Whether the next command is logged with the hash of what it wrote.
-    pub(super) fn is_hashed(&mut self, config: &Config) -> bool {
-        self.commands += 1;
-        config.command_hash_interval > 0 && self.commands.is_multiple_of(config.command_hash_interval)
+        *self.memory = arena.into_memory();
     }
 }
 

@@ -16,10 +16,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use super::compiled::Workspace;
+use super::compiled::{Caller, KeptProcedures, Workspace};
 use super::output::Output;
 use super::session::told;
-use super::turns::stop;
+use super::turns::{stop, whole};
 use crate::error::{Error, TransactionError};
 use crate::log::acknowledge::Receipt;
 use crate::table::Argument;
@@ -34,6 +34,17 @@ pub struct Call<'a> {
     pub arguments: &'a [Argument<'a>],
 }
 
+/// A call of a batch that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What the procedure returned, or why it gave up. May be told to others once the receipt is acknowledged.
+    pub result: Result<Output, Error>,
+    /// The receipt of the commit, or of what the procedure saw when it gave up.
+    pub receipt: Receipt,
+    /// How often it met a conflict and ran again.
+    pub conflicts: u32,
+}
+
 impl Session {
     /// Calls procedures as transactions of their own, several at a time on this thread, and returns what became of each, in their
     /// order. They commit in any order. Pays where calls wait for memory: with many more rows than the processor's caches hold.
@@ -44,6 +55,17 @@ impl Session {
         options: TransactionOptions,
         calls: &[Call<'_>],
     ) -> Vec<Result<(Output, Receipt), Error>> {
+        let ended = self.try_call_all(options, calls).into_iter();
+        // Only now: nobody waits for a device while others could go on.
+        ended.map(|ended| ended.and_then(|Ended { result, receipt, .. }| told((result, receipt))).flatten()).collect()
+    }
+
+    /// [`Session::call_all`] that waits for nothing. What a procedure returned, or why it gave up, may be told to others as soon
+    /// as its receipt is acknowledged.
+    ///
+    /// # Errors
+    /// For each call those of [`Session::call`] that are no outcome of the procedure.
+    pub fn try_call_all(&mut self, options: TransactionOptions, calls: &[Call<'_>]) -> Vec<Result<Ended, Error>> {
         let mut workspace = self.take_workspace::<Workspace>();
         let mut lanes = std::mem::take(&mut workspace.lanes);
         let width = lanes.width.next().min(calls.len());
@@ -55,10 +77,13 @@ impl Session {
         let begun = clock.now();
         let beside = width.min(lanes.sessions.len());
         let ended = match &mut lanes.sessions[..beside] {
-            sessions if beside > 1 => interleaved(sessions, options, calls),
-            _ => calls.iter().map(|call| workspace.call_whole(self, options, call.procedure, call.arguments)).collect(),
+            sessions if beside > 1 => interleaved(&workspace.procedures, sessions, options, calls),
+            _ => {
+                let mut caller = workspace.caller();
+                calls.iter().map(|call| alone(&mut caller, self, options, call)).collect()
+            }
         };
-        lanes.width.learn(width, calls.len(), clock.now() - begun);
+        lanes.width.learn(calls.len(), clock.now() - begun);
         workspace.lanes = lanes;
         self.keep_workspace(workspace);
         ended
@@ -67,17 +92,19 @@ impl Session {
 
 /// Runs calls on as many lanes as there are sessions.
 fn interleaved(
+    procedures: &KeptProcedures,
     sessions: &mut [Session],
     options: TransactionOptions,
     calls: &[Call<'_>],
-) -> Vec<Result<(Output, Receipt), Error>> {
+) -> Vec<Result<Ended, Error>> {
     let next = Cell::new(0);
     let ended = RefCell::new(calls.iter().map(|_| None).collect::<Vec<_>>());
     let lane = async |session: &mut Session| {
         let mut workspace = session.take_workspace::<Workspace>();
-        while let Some(Call { procedure, arguments }) = calls.get(next.replace(next.get() + 1)) {
+        let mut caller = Caller { procedures, memory: &mut workspace.memory };
+        while let Some(call) = calls.get(next.replace(next.get() + 1)) {
             let at = next.get() - 1;
-            let result = one(&mut workspace, session, options, procedure, arguments).await;
+            let result = one(&mut caller, session, options, call).await;
             ended.borrow_mut()[at] = Some(result);
         }
         session.keep_workspace(workspace);
@@ -91,27 +118,39 @@ fn interleaved(
         lanes.retain_mut(|lane| lane.as_mut().poll(&mut context).is_pending());
     }
     drop(lanes);
-    let ended = ended.into_inner().into_iter().map(|ended| ended.expect("each call has ended"));
-    // Only now: nobody waits for a device while others could go on.
-    ended.map(|ended| ended.and_then(told).flatten()).collect()
+    ended.into_inner().into_iter().map(|ended| ended.expect("each call has ended")).collect()
+}
+
+/// Runs one call that is not interleaved.
+fn alone(
+    caller: &mut Caller<'_>,
+    session: &mut Session,
+    options: TransactionOptions,
+    call: &Call<'_>,
+) -> Result<Ended, Error> {
+    let mut attempts = 0;
+    let ended = session.attempts(options, |transaction| {
+        attempts += 1;
+        whole(caller.attempt::<false>(transaction, call.procedure, call.arguments)).map(Ok)
+    });
+    ended.map(|(result, receipt)| Ended { result, receipt, conflicts: attempts - 1 })
 }
 
 /// Runs one call, again after conflicts: others go on instead of a pause.
 async fn one(
-    workspace: &mut Workspace,
+    caller: &mut Caller<'_>,
     session: &mut Session,
     options: TransactionOptions,
-    procedure: &str,
-    arguments: &[Argument<'_>],
-) -> Result<(Result<Output, Error>, Receipt), Error> {
+    call: &Call<'_>,
+) -> Result<Ended, Error> {
     let attempts = session.config().conflict_retries_max.saturating_add(1);
-    for number in 0..attempts {
-        for _ in 0..number.min(64) {
+    for conflicts in 0..attempts {
+        for _ in 0..conflicts.min(64) {
             stop().await;
         }
-        match workspace.attempt::<true>(session.begin_with(options), procedure, arguments).await {
+        match caller.attempt::<true>(session.begin_with(options), call.procedure, call.arguments).await {
             Err(error) if error.is_conflict() => {}
-            ended => return ended,
+            ended => return ended.map(|(result, receipt)| Ended { result, receipt, conflicts }),
         }
     }
     Err(TransactionError::RetriesExhausted { attempts }.into())

@@ -26,7 +26,7 @@ mod session;
 mod trace;
 mod turns;
 
-pub use interleave::Call;
+pub use interleave::{Call, Ended};
 pub use listing::ListedProcedure;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;

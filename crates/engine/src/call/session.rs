@@ -6,7 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::Duration;
 
-use super::compiled::{Kept, Workspace};
+use super::compiled::{Caller, Kept, Workspace};
 use super::draws::{Drawn, Source};
 use super::faults;
 use super::memory::Arena;
@@ -46,7 +46,10 @@ impl Session {
         arguments: &[Argument<'_>],
     ) -> Result<(Output, Receipt), Error> {
         let mut workspace = self.take_workspace::<Workspace>();
-        let called = workspace.call_whole(self, options, procedure, arguments);
+        let mut caller = workspace.caller();
+        let called = self.attempts(options, |transaction| {
+            whole(caller.attempt::<false>(transaction, procedure, arguments)).and_then(told)
+        });
         self.keep_workspace(workspace);
         called
     }
@@ -64,7 +67,7 @@ impl Session {
         arguments: &[Argument<'_>],
     ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let mut workspace = self.take_workspace::<Workspace>();
-        let called = whole(workspace.attempt::<false>(self.begin_with(options), procedure, arguments));
+        let called = whole(workspace.caller().attempt::<false>(self.begin_with(options), procedure, arguments));
         self.keep_workspace(workspace);
         called
     }
@@ -81,13 +84,14 @@ impl Transaction<'_> {
         let cure = "do what it does in the function, or call both procedures from a transaction of `Session::run`";
         self.refuse_in_function("`Transaction::call`", cure)?;
         let mut workspace = self.take_workspace::<Workspace>();
-        let arena = workspace.arena(self.config());
-        let called = workspace.kept(self, procedure).and_then(|kept| {
+        let mut caller = workspace.caller();
+        let arena = caller.arena(self.config());
+        let called = caller.procedures.get(self, procedure).and_then(|kept| {
             let called = whole(call::<false>(self, &arena, &kept, None, arguments)).map(|called| called.output);
             kept.count_part(&called);
             called
         });
-        workspace.keep(arena);
+        caller.keep(arena);
         self.keep_workspace(workspace);
         called
     }
@@ -156,20 +160,7 @@ impl Kept {
     }
 }
 
-impl Workspace {
-    /// Calls a procedure that does not stop in between.
-    pub(super) fn call_whole(
-        &mut self,
-        session: &mut Session,
-        options: TransactionOptions,
-        procedure: &str,
-        arguments: &[Argument<'_>],
-    ) -> Result<(Output, Receipt), Error> {
-        session.attempts(options, |transaction| {
-            whole(self.attempt::<false>(transaction, procedure, arguments)).and_then(told)
-        })
-    }
-
+impl Caller<'_> {
     /// Calls a procedure, and commits or gives the transaction up. The result may be told once the receipt is acknowledged.
     pub(super) async fn attempt<const INTERLEAVED: bool>(
         &mut self,
@@ -178,7 +169,7 @@ impl Workspace {
         arguments: &[Argument<'_>],
     ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let arena = self.arena(transaction.config());
-        let ended = match self.kept(&transaction, procedure) {
+        let ended = match self.procedures.get(&transaction, procedure) {
             Ok(kept) => {
                 let clock = kept.clock(&transaction);
                 let ended = match call::<INTERLEAVED>(&transaction, &arena, &kept, clock, arguments).await {
@@ -213,7 +204,7 @@ impl Workspace {
             kept.learn(&transaction, execution, &command);
         }
         let (receipt, entry) = if kept.choice.is_command(config, &command) {
-            let is_hashed = self.is_hashed(config);
+            let is_hashed = self.procedures.is_hashed(config);
             transaction.commit_command(command, is_hashed, kept.choice.execution_ns())?
         } else {
             transaction.commit_values()?
