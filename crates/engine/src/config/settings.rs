@@ -197,7 +197,7 @@ settings! {
 
     /// Sets how long a recovery may take to replay the log since the last checkpoint, where `logged` is `adaptive`: the longer
     /// it would take, the more calls are logged as values, and at half of it a checkpoint is due.
-    recovery_seconds_target: u64, "recovery_seconds_target", number("seconds", 1, 86_400), default (10);
+    recovery_seconds_target: u64, "recovery_seconds_target", number("seconds", 1, 86_400), default (30);
 
     /// Sets what `logged = physiological` logs of a row that changes: what changed in it, or its full image.
     physiological_images: PhysiologicalImages, "physiological_images",
