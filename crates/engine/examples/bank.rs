@@ -1,11 +1,11 @@
 //! The sample of docs/procedures.md: procedures in text, by the builder and as a function, in a database that logs calls.
 
-use osier::call::{OpaqueProcedure, Procedures};
+use osier::call::{Call, OpaqueProcedure, Procedures};
 use osier::config::Logged;
 use osier::procedure::builder::{column, var};
 use osier::procedure::program::Program;
 use osier::table::{Argument, Datum, Schema, Type, Value};
-use osier::{Config, Database, Error, ProcedureError, Protocol, SequenceOptions};
+use osier::{Config, Database, Error, ProcedureError, Protocol, SequenceOptions, TransactionOptions};
 
 const MONEY: Type = Type::Numeric { precision: 12, scale: 2 };
 
@@ -65,6 +65,15 @@ fn call_procedures(db: &Database) -> Result<(), Error> {
     let (output, _) = session.call("collect", &[vec![1.into(), 9.into()].into(), vec![1.into(), 1.into()].into()])?;
     for row in output.to_texts() {
         println!("{row:?}"); // [Some("9"), Some("there is no account 9")]
+    }
+
+    // Two of them, where a server would have hundreds.
+    let arguments: [[Argument<'_>; 2]; 2] = [[1.into(), 30.into()], [1.into(), (-30).into()]];
+    let calls: Vec<_> = arguments.iter().map(|arguments| Call { procedure: "deposit", arguments }).collect();
+    for ended in session.call_all(TransactionOptions::default(), &calls) {
+        let (output, receipt) = ended?;
+        receipt.wait()?;
+        println!("then: {}", output.value("balance"));
     }
 
     match session.call("withdraw", &[1.into(), 1_000_000.into()]) {
