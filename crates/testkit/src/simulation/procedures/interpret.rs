@@ -474,11 +474,13 @@ struct Asked {
 }
 
 impl Asked {
-    /// Where a row stands in the order of the range.
+    /// Where a row stands in the order of the range. In a unique index a row that takes the place of another one, with its value,
+    /// stands where that stood.
     fn position(&self, key: Key, row: &Row) -> Vec<Datum> {
         let mut position = match self.index {
             None => Vec::new(),
-            Some(IndexName::Codes) => vec![cell(self.table, key, row, "code")],
+            Some(IndexName::Codes) if row.code.is_some() => return vec![cell(self.table, key, row, "code")],
+            Some(IndexName::Codes) => vec![Datum::Null],
             Some(IndexName::Teams) => vec![cell(self.table, key, row, "team")],
         };
         position.extend(key_values(self.table, key).into_iter().map(Datum::from));
