@@ -1,9 +1,12 @@
-//! Logs of commands that once brought back something else, or nothing at all: faults that the crash simulation has found.
+//! Logs of commands that once brought back something else, or nothing at all: faults that the crash simulation has found, and
+//! readers of the code.
+
+use std::time::Duration;
 
 use osier::config::{CheckpointKind, Logged};
 use osier::procedure::program::Program;
-use osier::table::{KeyRange, Schema, Type};
-use osier::{Config, Database, Error, Protocol, Table, Transaction, restore};
+use osier::table::{KeyRange, Schema, Type, Value};
+use osier::{Config, Database, Error, Protocol, SequenceOptions, Table, Transaction, restore};
 
 mod support;
 
@@ -157,4 +160,45 @@ fn a_backup_is_restored_whatever_is_logged_afterwards() {
     config.checkpoint_kind = CheckpointKind::Fuzzy;
     restore(config.clone(), &second).expect("restored");
     assert_eq!(rows(&Database::open(config).expect("opened"), "t"), [(1, 1), (2, 1)]);
+}
+
+/// A call of the epoch behind a checkpoint draws from values that its session has reserved long ago, while the sequence's row was
+/// written last by another session, of a stream that is far ahead and an epoch that the checkpoint holds: the call has a smaller
+/// stamp than that row in the checkpoint, and relies on no more than its existence.
+#[test]
+fn a_call_behind_a_checkpoint_draws_what_was_reserved_before() {
+    let home = home("reserved_before");
+    let slow =
+        |config: Config| config.group_commit_interval(Duration::from_secs(1)).epoch_interval(Duration::from_millis(1));
+    let db = Database::open(slow(commands(&home))).expect("a database");
+    let (_, other) = (table(&db, "items"), table(&db, "other"));
+    db.create_sequence(&SequenceOptions::new("numbers").cache(1_000_000)).expect("a sequence");
+    replace(&db, "procedure add() { insert into items (id, n) values (nextval('numbers'), 1); }");
+
+    let (mut lagging, mut leading) = (db.session().expect("a session"), db.session().expect("a session"));
+    assert_ne!(lagging.stream(), leading.stream());
+    lagging.call("add", &[]).expect("a call").1.wait().expect("durable");
+    let mut write = |number| {
+        let write = |tx: &Transaction<'_>| tx.upsert(&other, &[Value::Int(number % 10), Value::Int(number)]);
+        leading.run(write).expect("a row").1.stamp()
+    };
+    let stamp = (0..5000).map(&mut write).max().expect("there were writes");
+    let (_, reserved) = leading.run(|tx| tx.next_value(&tx.sequence("numbers")?)).expect("a value");
+    let (mut before, mut after, mut calls) = (0, 0, 0);
+    std::thread::scope(|scope| {
+        let checkpoint = scope.spawn(|| db.checkpoint().expect("a checkpoint"));
+        while !checkpoint.is_finished() {
+            let (_, receipt) = lagging.call("add", &[]).expect("a call");
+            before += u32::from(receipt.stamp() < stamp);
+            after += u32::from(receipt.epoch() > reserved.epoch());
+            calls += 1;
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    });
+    assert!(before > 0 && after > 0, "of {calls} calls {before} have smaller stamps, {after} a later epoch");
+    drop((lagging, leading));
+    db.close().expect("closed");
+
+    let db = Database::open(commands(&home)).expect("it opens");
+    assert_eq!(rows(&db, "items").len(), calls + 1);
 }

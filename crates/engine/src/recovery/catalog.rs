@@ -73,7 +73,8 @@ impl Catalog {
                 return Err(SchemaError::CorruptRow { table: catalog.name().to_owned(), reason });
             }
             self.take_sequence_id(sequence.id);
-            self.open_sequences.publish(Sequence::new(name, sequence.id, Some(version.stamp())));
+            // Who uses it relies on its existence and not on the values that were reserved since.
+            self.open_sequences.publish(Sequence::new(name, sequence.id, Some(version.birth())));
             Ok(())
         })
     }

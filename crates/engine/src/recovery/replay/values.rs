@@ -204,7 +204,7 @@ impl ValueBatch<'_> {
             return false;
         }
         let image = match change {
-            Change::Put(row) => Some(version_of(stamp, row)),
+            Change::Put(row) => Some(version_of((stamp, stamp), row)),
             Change::Delete | Change::Delta(_) => None,
         };
         let (waiting, handled) = (self.waiting, &mut *self.handled_bytes);
@@ -242,10 +242,10 @@ impl ValueBatch<'_> {
     }
 }
 
-/// Returns the row with its stamp.
-pub(crate) fn version_of(stamp: Stamp, row: &[u8]) -> VersionBox {
+/// Returns the row with its stamp and that of its birth.
+pub(crate) fn version_of((stamp, birth): (Stamp, Stamp), row: &[u8]) -> VersionBox {
     let mut version = VersionBox::copy_of(row);
-    version.set_order(stamp, stamp);
+    version.set_order(stamp, birth);
     version
 }
 
