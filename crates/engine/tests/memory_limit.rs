@@ -408,3 +408,24 @@ proptest! {
         prop_assert_eq!(found.expect("a scan").0, model);
     }
 }
+
+/// An index is refused when it is beyond the limit, and not when it is whole.
+#[test]
+fn an_index_that_does_not_fit_is_refused_early() {
+    let home = directory("index");
+    let config = config(&home, Protocol::Poplar);
+    let db = Database::open(config).expect("a database");
+    let table = blobs(&db);
+    let mut session = db.session().expect("a session");
+    fill(&mut session, &table, 16);
+    let before = db.metrics().memory.used.total();
+    let tx = session.begin();
+    let refused = tx.create_index(&table, "by_content", &["content", "id"], false).map(drop);
+    assert!(is_refused(&refused), "an index of as many entries as there are rows");
+    let used = db.metrics().memory.used.total();
+    assert!(used < before + before / 4, "{before} bytes were in use, and then {used}");
+    drop(tx);
+    drop(session);
+    db.close().expect("closed");
+    let _ = std::fs::remove_dir_all(&home);
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use osier::call::{OpaqueCall, OpaqueProcedure, Procedures};
 use osier::config::Logged;
 use osier::ids::Epoch;
+use osier::procedure::program::Program;
 use osier::table::{Datum, Schema, Type, Value};
 use osier::{Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions, Until};
 
@@ -270,4 +271,50 @@ fn a_function_that_draws_more_is_named() {
     db.close().expect("closed");
     let error = Database::open_with(commands(&home), procedures()).map(drop).expect_err("it drew twice");
     assert!(error.to_string().contains("does not draw what it drew"), "{error}");
+}
+
+/// A log may need a function as long as it holds calls of it: its name is not given to a program under it.
+#[test]
+fn a_function_is_not_replaced_by_a_program() {
+    let home = home("replaced");
+    let add_one = || Procedures::new().register(function("add", 1, |call| add(call, 1)));
+    let program =
+        Program::parse("procedure add() { upsert into items (id, price) values (7, 70); }").expect("a program");
+    let db = opened(commands(&home), add_one());
+    let mut session = db.session().expect("a session");
+    session.call("add", &[]).expect("a call").1.wait().expect("durable");
+    let refused = db.replace_procedure(&program).expect_err("it is a function").to_string();
+    assert!(refused.contains("function of the program") && refused.contains("drop it first"), "{refused}");
+
+    // Dropped, its name is free, and a log of its calls can still be opened with it.
+    db.run(|tx| tx.drop_procedure("add")).expect("dropped");
+    db.replace_procedure(&program).expect("declared");
+    session.call("add", &[]).expect("a call").1.wait().expect("durable");
+    drop(session);
+    db.close().expect("closed");
+    let db = opened(commands(&home), add_one());
+    assert_eq!(prices(&db), [1, 70]);
+    db.session().expect("a session").call("add", &[]).expect("the declared one").1.wait().expect("durable");
+    db.close().expect("closed");
+
+    // Where there has been no such function it is a mistake.
+    let other = || add_one().register(function("other", 1, |call| add(call, 1)));
+    let db = opened(commands(&home), add_one());
+    db.replace_procedure(&Program::parse("procedure other() { }").expect("a program")).expect("declared");
+    db.close().expect("closed");
+    let refused = Database::open_with(commands(&home), other()).map(drop).expect_err("the name is taken").to_string();
+    assert!(refused.contains("`other` is declared in the database"), "{refused}");
+}
+
+/// Handles of tables are of one open of one database.
+#[test]
+fn a_handle_of_another_database_is_told() {
+    let (one, other) =
+        (opened(commands(&home("one")), Procedures::new()), opened(commands(&home("other")), Procedures::new()));
+    let foreign = one.table("items").expect("a table");
+    let refused = other.run(|tx| tx.insert(&foreign, &[Value::Int(1), Value::Int(1)])).map(drop).expect_err("refused");
+    assert!(matches!(refused, Error::Transaction(osier::TransactionError::TableChanged { .. })), "{refused}");
+    let refused = other.run(|tx| tx.get(&foreign, &[Value::Int(1)]).map(drop)).map(drop).expect_err("refused");
+    assert!(matches!(refused, Error::Transaction(osier::TransactionError::TableChanged { .. })), "{refused}");
+    assert_eq!((prices(&one).len(), prices(&other).len()), (0, 0));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compiled::Lookup;
 use super::opaque::{OpaqueProcedure, Procedures};
-use crate::catalog::procedure::{ProcedureKind, VersionKey};
+use crate::catalog::procedure::{ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::error::{Error, ProcedureError};
 use crate::ids::ProcedureVersion;
 use crate::procedure::compile::compile;
@@ -29,8 +29,14 @@ impl Transaction<'_> {
     /// with, or run again with the new one.
     ///
     /// # Errors
-    /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`].
+    /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`]; [`ProcedureError::FunctionExists`] where the name is
+    /// that of a function.
     pub fn replace_procedure(&self, program: &Program) -> Result<(), Error> {
+        if let Some((_, definition)) = self.procedure_definition(&program.name)?
+            && definition.kind == ProcedureKind::Opaque
+        {
+            return Err(ProcedureError::FunctionExists { procedure: program.name.clone() }.into());
+        }
         compile(Arc::new(program.clone()), &Lookup::new(self))?;
         self.define_procedure(&program.name, ProcedureKind::Declared, &stored::encode(program), None)
     }
@@ -65,8 +71,11 @@ impl Transaction<'_> {
         for procedure in registered.newest() {
             let OpaqueProcedure { name, version, .. } = &*procedure;
             match self.procedure_definition(name)? {
+                // Calls of the function that was dropped may be in the log; the name is the declared one's.
                 Some((_, definition)) if definition.kind == ProcedureKind::Declared => {
-                    return Err(ProcedureError::Exists { procedure: name.clone() }.into());
+                    if !self.has_had_function(name)? {
+                        return Err(ProcedureError::DeclaredExists { procedure: name.clone() }.into());
+                    }
                 }
                 Some((handle, _)) if handle.version().version == *version => {}
                 Some((handle, _)) if handle.version().version > *version => {
@@ -77,6 +86,17 @@ impl Transaction<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the catalog keeps a version of a procedure of this name that is a function.
+    fn has_had_function(&self, name: &str) -> Result<bool, Error> {
+        for version in self.procedure_versions()? {
+            let is_one = |of: ProcedureDefinition| of.kind == ProcedureKind::Opaque && of.name == name;
+            if self.procedure_version(version)?.is_some_and(is_one) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn define_procedure(

@@ -25,6 +25,9 @@ use crate::log::acknowledge::Receipt;
 use crate::table::Argument;
 use crate::transaction::{Session, TransactionOptions};
 
+/// After so many conflicts in a row it is another thread that a call meets: none of this one goes on meanwhile.
+const PAUSE_FROM: u32 = 16;
+
 /// A call of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
@@ -60,8 +63,9 @@ impl Session {
         ended.map(|ended| ended.and_then(|Ended { result, receipt, .. }| told((result, receipt))).flatten()).collect()
     }
 
-    /// [`Session::call_all`] that waits for nothing. What a procedure returned, or why it gave up, may be told to others as soon
-    /// as its receipt is acknowledged.
+    /// [`Session::call_all`] that does not wait until what became of a call is durable. What a procedure returned, or why it gave
+    /// up, may be told to others as soon as its receipt is acknowledged. A call whose rows are beyond `memory_limit`, and a log
+    /// without room, are waited for all the same.
     ///
     /// # Errors
     /// For each call those of [`Session::call`] that are no outcome of the procedure.
@@ -77,7 +81,11 @@ impl Session {
         let begun = clock.now();
         let beside = width.min(lanes.sessions.len());
         let ended = match &mut lanes.sessions[..beside] {
-            sessions if beside > 1 => interleaved(&workspace.procedures, sessions, options, calls),
+            sessions if beside > 1 => {
+                // Now: a lane that waited for memory later would wait for the others, too.
+                self.make_room();
+                interleaved(&workspace.procedures, sessions, options, calls)
+            }
             _ => {
                 let mut caller = workspace.caller();
                 calls.iter().map(|call| alone(&mut caller, self, options, call)).collect()
@@ -136,7 +144,7 @@ fn alone(
     ended.map(|(result, receipt)| Ended { result, receipt, conflicts: attempts - 1 })
 }
 
-/// Runs one call, again after conflicts: others go on instead of a pause.
+/// Runs one call, again after conflicts: others go on at first, instead of a pause.
 async fn one(
     caller: &mut Caller<'_>,
     session: &mut Session,
@@ -148,7 +156,10 @@ async fn one(
         for _ in 0..conflicts.min(64) {
             stop().await;
         }
-        match caller.attempt::<true>(session.begin_with(options), call.procedure, call.arguments).await {
+        if conflicts >= PAUSE_FROM {
+            session.pause_after(conflicts);
+        }
+        match caller.attempt::<true>(session.begin_beside(options), call.procedure, call.arguments).await {
             Err(error) if error.is_conflict() => {}
             ended => return ended.map(|(result, receipt)| Ended { result, receipt, conflicts }),
         }

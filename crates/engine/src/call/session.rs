@@ -54,7 +54,7 @@ impl Session {
         called
     }
 
-    /// Makes one attempt of a call, and waits for nothing. What the procedure returned, or why it gave up, may be told to
+    /// Makes one attempt of a call, and does not wait until it is durable. What the procedure returned, or why it gave up, may be told to
     /// others as soon as the receipt is acknowledged.
     ///
     /// # Errors

@@ -44,6 +44,23 @@ pub enum ProcedureError {
         /// The procedure.
         procedure: String,
     },
+    /// A function of the program has this name.
+    #[error(
+        "procedure `{procedure}` is a function of the program that opened the database; drop it first, or choose another name"
+    )]
+    FunctionExists {
+        /// The procedure.
+        procedure: String,
+    },
+    /// A function is registered whose name is that of a declared procedure.
+    #[error(
+        "procedure `{procedure}` is declared in the database; register the function under another name, or drop the procedure, \
+         which a program can that does not register the function"
+    )]
+    DeclaredExists {
+        /// The procedure.
+        procedure: String,
+    },
     /// A procedure that is a function of the program cannot be called from a declared one, and has no program to show.
     #[error("procedure `{procedure}` is a function of the program that opened the database; call it by itself")]
     Opaque {
@@ -129,7 +146,9 @@ impl ProcedureError {
             ProcedureError::Invalid { .. } => "42P13",
             ProcedureError::Unknown { .. } => "42883",
             ProcedureError::UnknownVersion { .. } => "42883",
-            ProcedureError::Exists { .. } => "42723",
+            ProcedureError::Exists { .. }
+            | ProcedureError::FunctionExists { .. }
+            | ProcedureError::DeclaredExists { .. } => "42723",
             ProcedureError::Opaque { .. } => "0A000",
             ProcedureError::NotRegistered { .. } => "58P01",
             ProcedureError::Arguments { .. } => "42883",

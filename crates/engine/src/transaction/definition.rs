@@ -160,7 +160,7 @@ impl Transaction<'_> {
     pub(super) fn fill_index(&self, table: &Table, altered: &Table, index: &OpenIndex) -> Result<(), Error> {
         for row in self.scan(table, KeyRange::all())? {
             let row = row?;
-            self.shared.memory.admit_more()?;
+            self.shared.memory.admit_more(&self.pin).inspect_err(|_| self.log_rows())?;
             let row = altered.rows.row(row.as_bytes());
             let (primary_key, key) = (altered.keys.of_row(&row), index.codec.of_row(&row));
             self.check_key(altered, &key)?;
@@ -254,7 +254,8 @@ impl Transaction<'_> {
                 stamp.is_some_and(|stamp| table.is_made_from(stamp))
             }
         };
-        if !is_current {
+        // The stamps of another database, or of an earlier open, say nothing here.
+        if !is_current || !table.primary.is_protected(&self.pin) {
             if state.is_in_function {
                 // It kept the handle, and may keep another one when it is called again.
                 self.log_rows();

@@ -94,6 +94,14 @@ impl MemoryLimit {
         }
     }
 
+    /// As [`MemoryLimit::make_room`], where this thread may hold another pin: it waits for nobody.
+    pub(crate) fn make_some_room(&self, participant: &mut Participant) {
+        if self.limit > 0 && self.is_tight() {
+            self.epochs.free_more();
+            participant.reclaim_all();
+        }
+    }
+
     #[cold]
     fn make_room_now(&self, participant: &mut Participant) {
         assert!(self.limit > 0, "without a limit there is room");
@@ -178,8 +186,9 @@ impl MemoryLimit {
         self.limit > 0 && self.epochs.memory_bytes() > self.limit
     }
 
-    /// For work that takes memory before it commits.
-    pub(crate) fn admit_more(&self) -> Result<(), TransactionError> {
+    /// For work that takes memory under a pin before it commits.
+    pub(crate) fn admit_more(&self, pin: &Pin<'_>) -> Result<(), TransactionError> {
+        pin.tell_memory();
         let used = self.epochs.memory_bytes();
         if self.limit > 0 && used > self.limit { Err(self.refuse(0, used)) } else { Ok(()) }
     }

@@ -291,7 +291,11 @@ impl Transaction<'_> {
     fn expect_sequence(&self, state: &mut TransactionState, sequence: &Sequence) -> Result<(), Error> {
         match self.touch_definition(state, &DefinitionHandle::Sequence(sequence.clone()))? {
             true => Ok(()),
-            false => Err(TransactionError::UnknownSequence { sequence: sequence.name().to_owned() }.into()),
+            false => {
+                // Who keeps a handle may keep another one when it is called again.
+                self.log_rows();
+                Err(TransactionError::UnknownSequence { sequence: sequence.name().to_owned() }.into())
+            }
         }
     }
 

@@ -79,6 +79,23 @@ impl Session {
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
     }
 
+    /// Makes room as the limit of memory asks for it.
+    pub(crate) fn make_room(&mut self) {
+        self.shared.memory.make_room(&mut self.participant);
+    }
+
+    /// Begins a transaction beside others of the same thread, for whose end it does not wait.
+    pub(crate) fn begin_beside(&mut self, options: TransactionOptions) -> Transaction<'_> {
+        let Session { participant, stream, receipts, state, shared, _admission } = self;
+        shared.memory.make_some_room(participant);
+        Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
+    }
+
+    /// Lets the others finish after so many conflicts in a row.
+    pub(crate) fn pause_after(&self, conflicts: u32) {
+        pause(&self.shared, conflicts);
+    }
+
     /// Runs `body` as a transaction and commits it, again after a conflict, up to `conflict_retries_max` times with
     /// growing pauses. A conflict that an operation returned to `body` counts whatever `body` makes of it.
     ///

@@ -212,8 +212,13 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         self.hints.spot(pin, key).is_some_and(|spot| spot.find::<T>(key).is_some())
     }
 
+    /// Whether the pin protects it, because both are of the same epochs. All else panics where it does not.
+    pub fn is_protected(&self, pin: &Pin<'_>) -> bool {
+        pin.is_of(&self.epochs)
+    }
+
     fn check(&self, pin: &Pin<'_>) {
-        assert!(pin.is_of(&self.epochs), "a pin of other epochs does not protect this tree");
+        assert!(self.is_protected(pin), "a pin of other epochs does not protect this tree");
     }
 
     fn root(&self) -> AnyNode {

@@ -8,7 +8,8 @@
 //! - A batch counts whole or not at all. A file that is too short counts up to its end, and harms nothing if what counts of it
 //!   ended before.
 //! - A newest segment that is gone, or its last batches, leave no gap, and certificates hide it. Then a transaction that counts
-//!   may have read what no stream holds: that shows the loss, and certificates count no more.
+//!   may have read what no stream holds: that shows the loss, and certificates count no more. Where a stamp may have no record,
+//!   because its transaction did not validate, that shows nothing, and is not looked at.
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use super::damage::Damage;
 use super::report::SalvageReport;
 use super::sound::{held, next_batch, read};
 use super::unnamed::Unnamed;
+use crate::config::Protocol;
 use crate::directory::manifest::{FrozenGeneration, FrozenStream, Layout, Manifest, NEVER};
 use crate::error::{Error, RecoveryError};
 use crate::ids::{Epoch, LogOffset, Stamp, WallTime};
@@ -157,7 +159,10 @@ fn judge_by<R: RecoveryRule>(
         cut = cut.min(cut_of(&durable));
     }
     let given_up = prefixes.iter().map(|prefix| prefix.chain.begin_floor()).max().unwrap_or(layout.floor);
+    // Where stamps are drawn before the validation, some have no record, and may be depended on nevertheless.
+    let has_skips = layout.protocol == Protocol::Gsn || layout.logged.has_commands();
     if frozen.is_none()
+        && !has_skips
         && let Some(read) = found.unfounded(given_up, cut)
     {
         report.damage(
