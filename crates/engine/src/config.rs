@@ -68,6 +68,17 @@ pub enum Logged {
     Physiological,
 }
 
+impl fmt::Display for Logged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Logged::Values => "values",
+            Logged::Commands => "commands",
+            Logged::Adaptive => "adaptive",
+            Logged::Physiological => "physiological",
+        })
+    }
+}
+
 impl Logged {
     /// Whether there are commands among the records: a recovery replays them one after the other, in the order of their stamps.
     pub fn has_commands(self) -> bool {
@@ -165,7 +176,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// A triple of concurrency control, protocol and logged content that would lose or reorder transactions.
-    #[error("{control:?} concurrency control with protocol {protocol:?} cannot log {logged:?}: {reason}")]
+    #[error("logged = {logged} cannot be had with protocol {protocol} (cc {control:?}): {reason}")]
     Unsound {
         /// The concurrency control.
         control: ConcurrencyControlKind,
@@ -193,18 +204,19 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     match (control, protocol, logged) {
         (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Physiological) => {
-            refuse("nothing is logged without a log; use Values")
+            refuse("nothing is logged without a log; choose another protocol, or log values")
         }
         (ConcurrencyControlKind::Optimistic, _, Logged::Values | Logged::Physiological)
         | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands | Logged::Adaptive) => {
             Ok(())
         }
         (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands | Logged::Adaptive) => {
-            refuse("nothing is logged without a log; use Values")
+            refuse("nothing is logged without a log; choose another protocol, or log values")
         }
-        (ConcurrencyControlKind::Optimistic, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => {
-            refuse("an SSN does not order a read before the write that follows it, so replay would diverge; use Values")
-        }
+        (ConcurrencyControlKind::Optimistic, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => refuse(
+            "its stamps order no read before the write that follows it, and commands that run again would do something \
+                 else; choose protocol serial or gsn, or log values",
+        ),
     }
 }
 
@@ -295,7 +307,7 @@ mod tests {
                     assert_eq!(legal.is_ok(), is_sound, "{control:?} {protocol:?} {logged:?}");
                     assert_eq!(config.check(), legal, "an unsound triple must not open");
                     let is_advised = |refused| match refused {
-                        ConfigError::Unsound { reason, .. } => reason.contains("use Values"),
+                        ConfigError::Unsound { reason, .. } => reason.contains("log values"),
                         _ => false,
                     };
                     assert!(legal.err().is_none_or(is_advised));

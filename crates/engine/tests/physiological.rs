@@ -275,5 +275,5 @@ fn what_is_logged_as_the_row_before_was_read() {
 fn a_database_without_a_log_refuses_images() {
     let config = config(&directory("none"), Protocol::None, IMAGES[0]);
     let refused = Database::open(config.streams(1)).map(drop).unwrap_err();
-    assert!(refused.to_string().contains("use Values"), "{refused}");
+    assert!(refused.to_string().contains("log values"), "{refused}");
 }

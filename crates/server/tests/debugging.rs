@@ -73,7 +73,7 @@ fn calls_are_printed_by_name_and_run_again() {
         let step = "wrote (id)=(1) of table `accounts`: (1, 'Ada', 69.50) in place of (1, 'Ada', 100.00)";
         assert!(traced.contains("  step     ") && traced.contains(step), "{traced}");
         // The rows of others, from the log.
-        let [inserted, ..] = stamps(&dumped, "put table 16 key")[..] else { panic!("{dumped}") };
+        let [inserted, ..] = stamps(&dumped, "put table 16 `accounts` key")[..] else { panic!("{dumped}") };
         let shown = succeeds(&directory, &format!("log replay db --to {inserted}"));
         assert!(shown.contains("before nothing\n             after  (1, 'Ada', 100.00)"), "{shown}");
         assert!(shown.contains("its rows are in the log"), "{shown}");

@@ -30,8 +30,8 @@ use crate::transaction::figures::Sample;
 const SAMPLED_ONE_IN: u64 = 16;
 /// And where only the metrics and the debt do.
 const SHOWN_ONE_IN: u64 = 64;
-/// What a byte is worth at half of the target, where a checkpoint is due: so much that what writes as TPC-C does is a command until
-/// then. (Measured: Payment costs a recovery 28 ns for each byte that it saves, New-Order and Delivery 10 ns.)
+/// What a byte is worth at half of the target, where a checkpoint is due: so much that what writes as TPC-C does is a command
+/// until then. (Measured: Payment costs a recovery 28 ns for each byte that it saves, New-Order and Delivery 10 ns.)
 const BYTE_NS: f64 = 40.0;
 
 /// Whether the attempt behind so many others of its procedure and session is measured. The first one is not: it has compiled the

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::evaluate::float;
 use super::failure::Failure;
+use super::floats::float;
 use super::memory::Arena;
 use crate::procedure::code::{Conversion, Kind};
 use crate::procedure::numeric;

@@ -29,8 +29,8 @@ impl Transaction<'_> {
     /// with, or run again with the new one.
     ///
     /// # Errors
-    /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`]; [`ProcedureError::FunctionExists`] where the name is
-    /// that of a function.
+    /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`]; [`ProcedureError::FunctionExists`] where the name
+    /// is that of a function.
     pub fn replace_procedure(&self, program: &Program) -> Result<(), Error> {
         if let Some((_, definition)) = self.procedure_definition(&program.name)?
             && definition.kind == ProcedureKind::Opaque

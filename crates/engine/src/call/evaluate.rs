@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use super::convert::{convert, numeric_result, numeric_units};
 use super::draws::Draws;
 use super::failure::Failure;
+use super::floats::{float, float_arithmetic, round_float};
 use super::functions;
 use super::memory::{Arena, List};
 use crate::procedure::code::{Arithmetic, Array, ArraySlot, Comparison, ConstantValue, RowSlot, Scalar, Slot};
 use crate::procedure::expression::Function;
 use crate::procedure::numeric;
-use crate::procedure::numeric::Rounding;
 use crate::table::{ColumnId, RowCodec, Value};
 
 /// A row that a call has read.
@@ -381,18 +381,13 @@ fn compare(comparison: Comparison, a: Value<'_>, b: Value<'_>) -> Option<bool> {
     is_known.then(|| is_so(comparison, a, b))
 }
 
-#[cold]
-fn division_by_zero() -> Failure {
-    Failure::raised("22012", "division by zero")
-}
-
 #[inline]
 fn int_arithmetic(operator: Arithmetic, a: i64, b: i64) -> Result<i64, Failure> {
     let result = match operator {
         Arithmetic::Add => a.checked_add(b),
         Arithmetic::Subtract => a.checked_sub(b),
         Arithmetic::Multiply => a.checked_mul(b),
-        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(division_by_zero()),
+        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(Failure::division_by_zero()),
         Arithmetic::Divide => a.checked_div(b),
         // The rest of the smallest number by -1 is 0.
         Arithmetic::Remainder => Some(a.wrapping_rem(b)),
@@ -400,35 +395,12 @@ fn int_arithmetic(operator: Arithmetic, a: i64, b: i64) -> Result<i64, Failure> 
     result.ok_or_else(|| Failure::out_of_range("bigint"))
 }
 
-/// What a computation with floats gives. IEEE 754 does not say which NaN, and processors differ, so that it is always the same
-/// one.
-#[inline]
-pub(super) fn float<'a>(value: f64) -> Value<'a> {
-    Value::Float(if value.is_nan() { f64::NAN } else { value })
-}
-
-fn float_arithmetic<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> {
-    let (Value::Float(a), Value::Float(b)) = (a, b) else { return Ok(Value::Null) };
-    let result = match operator {
-        Arithmetic::Add => a + b,
-        Arithmetic::Subtract => a - b,
-        Arithmetic::Multiply => a * b,
-        Arithmetic::Divide | Arithmetic::Remainder if b == 0.0 => return Err(division_by_zero()),
-        Arithmetic::Divide => a / b,
-        Arithmetic::Remainder => a % b,
-    };
-    match result.is_infinite() && a.is_finite() && b.is_finite() {
-        true => Err(Failure::out_of_range("double precision")),
-        false => Ok(float(result)),
-    }
-}
-
 fn numeric_arithmetic(operator: Arithmetic, (a, of): (i64, u8), (b, to): (i64, u8)) -> Result<i64, Failure> {
     numeric_units(match operator {
         Arithmetic::Add => numeric::add(a, b),
         Arithmetic::Subtract => numeric::add(a, -b),
         Arithmetic::Multiply => numeric::multiply((a, of), (b, to)),
-        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(division_by_zero()),
+        Arithmetic::Divide | Arithmetic::Remainder if b == 0 => return Err(Failure::division_by_zero()),
         Arithmetic::Divide => numeric::divide((a, of), (b, to)),
         Arithmetic::Remainder => Some(a % b),
     })
@@ -452,14 +424,4 @@ fn shift<'a>(operator: Arithmetic, a: Value<'a>, b: Value<'a>) -> Evaluated<'a> 
         (Value::Timestamp(a), Value::Timestamp(b)) => Value::Int(a.checked_sub(b).ok_or_else(out_of_range)?),
         _ => Value::Null,
     })
-}
-
-fn round_float(rounding: Rounding, value: f64) -> f64 {
-    match rounding {
-        // As PostgreSQL rounds floats.
-        Rounding::Nearest => value.round_ties_even(),
-        Rounding::Truncate => value.trunc(),
-        Rounding::Floor => value.floor(),
-        Rounding::Ceil => value.ceil(),
-    }
 }

@@ -35,6 +35,11 @@ impl Failure {
         Failure(Box::new(Kind::Memory { bytes, limit }))
     }
 
+    #[cold]
+    pub(super) fn division_by_zero() -> Failure {
+        Failure::raised("22012", "division by zero")
+    }
+
     /// Arithmetic has left the range of its type.
     #[cold]
     pub(super) fn out_of_range(ty: impl std::fmt::Display) -> Failure {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::evaluate::float;
 use super::failure::Failure;
+use super::floats::float;
 use super::memory::Arena;
 use crate::procedure::expression::Function;
 use crate::table::Value;

@@ -11,6 +11,7 @@ mod draws;
 mod evaluate;
 mod failure;
 mod faults;
+mod floats;
 mod functions;
 mod interleave;
 mod lanes;

@@ -54,8 +54,8 @@ impl Session {
         called
     }
 
-    /// Makes one attempt of a call, and does not wait until it is durable. What the procedure returned, or why it gave up, may be told to
-    /// others as soon as the receipt is acknowledged.
+    /// Makes one attempt of a call, and does not wait until it is durable. What the procedure returned, or why it gave up, may be
+    /// told to others as soon as the receipt is acknowledged.
     ///
     /// # Errors
     /// Those of [`Session::call`] that are no outcome of the procedure, and

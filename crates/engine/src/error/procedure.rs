@@ -31,7 +31,9 @@ pub enum ProcedureError {
         procedure: String,
     },
     /// The catalog does not hold this version of a procedure.
-    #[error("version {version} of procedure `{procedure}` is not kept; see which are with `Transaction::procedures`")]
+    #[error(
+        "version {version} of procedure `{procedure}` is not kept; `osier procedure list` and `Transaction::procedures` show which are"
+    )]
     UnknownVersion {
         /// The procedure.
         procedure: String,
@@ -111,7 +113,7 @@ pub enum ProcedureError {
     /// A call executed more statements than it may.
     #[error(
         "procedure `{procedure}`, {place}: the call has executed {steps} steps, the limit procedure_steps_max; look for a loop \
-         without an end, or raise the limit"
+         without an end, or raise the limit (SQLSTATE 54001)"
     )]
     Steps {
         /// The procedure.
@@ -124,7 +126,7 @@ pub enum ProcedureError {
     /// The values of a call take more memory than they may.
     #[error(
         "procedure `{procedure}`, {place}: the values of the call take {bytes} bytes, the limit procedure_bytes_max is {limit}; \
-         work in smaller pieces, or raise the limit"
+         work in smaller pieces, or raise the limit (SQLSTATE 53200)"
     )]
     Memory {
         /// The procedure.

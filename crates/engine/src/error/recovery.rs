@@ -315,7 +315,7 @@ fn acceptable(can_be_accepted: bool, stamp: Stamp) -> String {
     match can_be_accepted {
         true => format!(
             "let what it and later ones do now count in place of what they did with osier recover --accept-divergence \
-             {stamp}, or "
+             {stamp} (in a program with functions, Config::accept_divergence), or "
         ),
         false => String::new(),
     }

@@ -20,7 +20,7 @@ use crate::config::{Config, Logged, Protocol};
 use crate::directory;
 use crate::directory::manifest::{CheckpointEntry, FrozenGeneration, Layout, Manifest};
 use crate::error::{Error, RecoveryError};
-use crate::ids::{LogOffset, Stamp, TableId};
+use crate::ids::{LogOffset, Stamp};
 use crate::io::BLOCK_BYTES;
 use crate::log::format::batch::{BatchHeader, Certificate, header_bytes};
 use crate::log::format::part::PartHeader;
@@ -381,7 +381,9 @@ impl Dump<'_> {
 
     /// What became of a row, and what it was before where that is logged.
     fn write(&mut self, write: LoggedWrite<'_>, before: Before<'_>) -> io::Result<()> {
-        let (TableId(table), key) = (write.table, Bytes(write.key));
+        let name = self.names.as_ref().and_then(|names| names.table(write.table));
+        let name = name.map_or_else(String::new, |table| format!(" `{}`", table.name));
+        let (table, key) = (format!("{}{name}", write.table.0), Bytes(write.key));
         match write.change {
             Change::Put(row) => write!(self.out, "          put table {table} key {key}: {} bytes", row.len())?,
             Change::Delete => write!(self.out, "          delete table {table} key {key}")?,

@@ -68,7 +68,11 @@ struct Found<D> {
 
 impl<D: Dependency> Found<D> {
     /// A stamp up to `cut` and beyond `given_up` that was read although no record has it.
-    fn unfounded(&self, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
+    fn unfounded(&self, layout: &Layout, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
+        // Where stamps are drawn before the validation, some have no record, and may be depended on nevertheless.
+        if layout.protocol == Protocol::Gsn || layout.logged.has_commands() {
+            return None;
+        }
         let mut stamps: Vec<Stamp> = self.records.iter().map(|record| record.order.stamp).collect();
         stamps.sort_unstable();
         let is_unfounded = |read: &Stamp| (*read > given_up && *read <= cut) && stamps.binary_search(read).is_err();
@@ -159,11 +163,8 @@ fn judge_by<R: RecoveryRule>(
         cut = cut.min(cut_of(&durable));
     }
     let given_up = prefixes.iter().map(|prefix| prefix.chain.begin_floor()).max().unwrap_or(layout.floor);
-    // Where stamps are drawn before the validation, some have no record, and may be depended on nevertheless.
-    let has_skips = layout.protocol == Protocol::Gsn || layout.logged.has_commands();
     if frozen.is_none()
-        && !has_skips
-        && let Some(read) = found.unfounded(given_up, cut)
+        && let Some(read) = found.unfounded(layout, given_up, cut)
     {
         report.damage(
             home,
