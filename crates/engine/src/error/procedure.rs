@@ -32,7 +32,8 @@ pub enum ProcedureError {
     },
     /// The catalog does not hold this version of a procedure.
     #[error(
-        "version {version} of procedure `{procedure}` is not kept; `osier procedure list` and `Transaction::procedures` show which are"
+        "version {version} of procedure `{procedure}` is not kept; `osier procedure list` and `Transaction::procedures` show \
+         which are"
     )]
     UnknownVersion {
         /// The procedure.
