@@ -17,7 +17,6 @@ use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Duplicate, Participant, Record, Run};
 
 use super::RecoveryPhase;
-use super::faults;
 use super::replay::values::version_of;
 use super::report::ProgressReporter;
 use super::workers::{self, Work};
@@ -170,7 +169,7 @@ impl Work for Loader {
             let (_, rows) = loaded.get_or_insert_with(|| (table, Run::new(self.load.store.epochs().clone())));
             // The checkpoint does not say when a row was born. To rely on its existence is to rely on nothing that could be
             // lost; and a transaction behind the checkpoint that did so may have a smaller stamp than who replaced it last (O2).
-            let version = version_of((row.stamp, faults::birth_in_checkpoint(row.stamp)), row.row);
+            let version = version_of((row.stamp, Stamp::ZERO), row.row);
             let record = Record::new_present(row.key, version);
             assert!(rows.push(&pin, record).is_ok(), "the reader hands rows out in ascending order");
         })?;
