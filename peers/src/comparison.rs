@@ -61,6 +61,7 @@ impl Plan {
             warmup: self.warmup,
             blocking: !self.is_pipelined,
             outstanding_max: OUTSTANDING_MAX,
+            batch: 1,
             rate: None,
             latency_every: if self.is_pipelined { LATENCY_EVERY } else { 1 },
             seed: self.seed,

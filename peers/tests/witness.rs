@@ -90,6 +90,7 @@ fn check(fault: Fault, workers: u32, records: u64, transactions: u64) -> Result<
         warmup: Duration::ZERO,
         blocking: true,
         outstanding_max: 1,
+        batch: 1,
         rate: None,
         latency_every: 1,
         seed: 3,
