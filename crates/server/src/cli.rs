@@ -381,8 +381,8 @@ pub struct RunArgs {
         value_parser = clap::value_parser!(u8).range(0..=100))]
     pub ad_hoc: u8,
     /// Hand so many calls over at a time, which take turns on a worker while they wait for memory
-    #[arg(long, value_name = "CALLS", default_value = "1", requires = "procedures", conflicts_with_all = ["blocking", "rate"],
-        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "CALLS", default_value = "1", requires = "procedures",
+        conflicts_with_all = ["blocking", "rate", "ad_hoc"], value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub batch: u16,
     /// Draw other requests [default: 1; in crash tests a random one]
     #[arg(long)]

@@ -6,6 +6,7 @@
 //!   each table become its tree.
 //! - Epochs and stamps go on above a checkpoint (K4), so that a record is skipped by its place in the order alone, of
 //!   whatever generation it is.
+//! - A row counts as born at 0: who relies on its existence relies on nothing that could be lost.
 //!
 //! Absent: the choice between checkpoints; the manifest names one.
 
@@ -167,8 +168,8 @@ impl Work for Loader {
         let goes_on = run.next_block(|table, row| {
             greatest = greatest.max(row.stamp);
             let (_, rows) = loaded.get_or_insert_with(|| (table, Run::new(self.load.store.epochs().clone())));
-            // The checkpoint does not say when a row was born. To rely on its existence is to rely on nothing that could be
-            // lost; and a transaction behind the checkpoint that did so may have a smaller stamp than who replaced it last (O2).
+            // The checkpoint does not say when a row was born. Its stamp will not do: a transaction behind the checkpoint that
+            // relied on the row's existence may have a smaller one (O2).
             let version = version_of((row.stamp, Stamp::ZERO), row.row);
             let record = Record::new_present(row.key, version);
             assert!(rows.push(&pin, record).is_ok(), "the reader hands rows out in ascending order");
