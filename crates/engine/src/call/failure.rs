@@ -1,6 +1,7 @@
 //! Why a call does not go on.
 
 use crate::error::{Error, ProcedureError, TransactionError};
+use crate::table::SchemaError;
 
 /// Why an instruction failed. Boxed: it is rare, and results should stay small.
 #[derive(Debug)]
@@ -72,6 +73,10 @@ impl From<Error> for Failure {
     #[cold]
     fn from(error: Error) -> Failure {
         match &error {
+            // That a row is damaged follows from no program.
+            Error::Schema(SchemaError::CorruptRow { .. } | SchemaError::CorruptKey { .. }) => {
+                Failure(Box::new(Kind::Fatal(error)))
+            }
             Error::Transaction(TransactionError::DuplicateKey { .. }) | Error::Schema(_) => {
                 Failure::raised(error.sqlstate().to_owned(), error.to_string())
             }
