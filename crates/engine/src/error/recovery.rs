@@ -164,12 +164,11 @@ pub enum RecoveryError {
     },
     /// A command was run again and did something else than before.
     #[error(
-        "transaction {stamp} cannot be run again as it was: {}: {what}; restore a backup, or {}give up its epoch and all later \
-         ones with osier recover --until {}; if the procedure looks at nothing but its arguments and tables, this is a defect, \
-         please report it",
+        "transaction {stamp} cannot be run again as it was: {}: {what}; restore a backup{}{}; if the procedure looks at nothing \
+         but its arguments and tables, this is a defect, please report it",
         called(*procedure, name, *version, arguments),
         acceptable(*can_be_accepted, *stamp),
-        epoch.0.saturating_sub(1)
+        until_before(*epoch, "give up its epoch and all later ones with osier recover"),
     )]
     Diverged {
         /// Of the transaction.
@@ -194,9 +193,11 @@ pub enum RecoveryError {
     /// Rows were logged upon what a command had done, and that was accepted to be something else.
     #[error(
         "what was accepted from transaction {from} on leaves no place for the rows that transaction {stamp} wrote: {what}; \
-         restore a backup, or give up its epoch and all later ones, too, with osier recover --accept-divergence {from} \
-         --until {}",
-        epoch.0.saturating_sub(1)
+         restore a backup{}",
+        until_before(
+            *epoch,
+            &format!("give up its epoch and all later ones, too, with osier recover --accept-divergence {from}")
+        )
     )]
     Unacceptable {
         /// Of the transaction.
@@ -211,7 +212,7 @@ pub enum RecoveryError {
     /// There is no such procedure.
     #[error(
         "transaction {stamp} cannot be run again: there is no procedure {procedure}{} with version {version}, and {commands} \
-         transactions of the log ran it; open the database with a program that has it",
+         transactions of the log ran it; open the database, or restore or salvage it, with a program that has it",
         quoted(name)
     )]
     MissingProcedure {
@@ -314,11 +315,17 @@ fn called(procedure: ProcedureId, name: &Option<String>, version: ProcedureVersi
 fn acceptable(can_be_accepted: bool, stamp: Stamp) -> String {
     match can_be_accepted {
         true => format!(
-            "let what it and later ones do now count in place of what they did with osier recover --accept-divergence \
-             {stamp} (in a program with functions, Config::accept_divergence), or "
+            ", or let what it and later ones do now count in place of what they did with osier recover --accept-divergence \
+             {stamp} (in a program with functions, Config::accept_divergence)"
         ),
         false => String::new(),
     }
+}
+
+/// Another one, if there is an epoch to go back to.
+fn until_before(epoch: Epoch, how: &str) -> String {
+    let before = epoch.0.saturating_sub(1);
+    if before == 0 { String::new() } else { format!(", or {how} --until {before}") }
 }
 
 /// A name for a message, after an id.

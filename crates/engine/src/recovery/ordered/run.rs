@@ -58,10 +58,10 @@ pub(super) fn run(
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(), Refusal> {
-    let transaction = session.begin();
     if let PayloadReader::Command(command) = &record.payload {
-        return run_command(transaction, (record.stamp, record.epoch), &command.command(), replayer, acceptance);
+        return run_command(session, (record.stamp, record.epoch), &command.command(), replayer, acceptance);
     }
+    let transaction = session.begin();
     put_record(&transaction, scan, record, acceptance)?;
     transaction.commit().map_err(|error| RecoveryError::Unfit { stamp: record.stamp, what: error.to_string() })?;
     Ok(())
@@ -175,13 +175,14 @@ impl Diverged {
 
 /// Runs a command again, compares what it wrote, and commits it.
 fn run_command(
-    transaction: Transaction<'_>,
+    session: &mut Session,
     at: (Stamp, Epoch),
     command: &Command<'_>,
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(), Refusal> {
     let (stamp, procedure, version) = (at.0, command.procedure, command.version);
+    let transaction = session.begin();
     let ran = match replayer.replay(&transaction, command) {
         Err(CommandError::Missing) => {
             let name = name_of(&transaction, command);
@@ -207,7 +208,8 @@ fn run_command(
     }
     let is_out_of_order = matches!(error, Error::Log(LogError::OutOfOrder { .. }));
     let effect = if is_out_of_order { Effect::Nothing } else { Effect::Refused };
-    acceptance.accept(Diverged::new(error.to_string(), effect).into_error(at, command, None), false)?;
+    let name = name_of(&session.begin(), command);
+    acceptance.accept(Diverged::new(error.to_string(), effect).into_error(at, command, name), false)?;
     Ok(())
 }
 
