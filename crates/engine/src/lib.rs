@@ -50,8 +50,8 @@ pub use error::{
 };
 pub use log::acknowledge::Receipt;
 pub use log::persist::{LogMetrics, StreamMetrics};
-pub use operate::backup::{BackupReport, RestoreReport, backup_closed, restore};
-pub use operate::salvage::{SalvageReport, salvage};
+pub use operate::backup::{BackupReport, RestoreReport, backup_closed, restore, restore_with};
+pub use operate::salvage::{SalvageReport, salvage, salvage_with};
 pub use operate::status::{Status, status};
 pub use operate::{backup, control, inspect, salvage, status};
 pub use osier_memory::MemoryUse;

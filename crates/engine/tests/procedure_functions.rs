@@ -8,7 +8,10 @@ use osier::config::Logged;
 use osier::ids::Epoch;
 use osier::procedure::program::Program;
 use osier::table::{Datum, Schema, Type, Value};
-use osier::{Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions, Until};
+use osier::{
+    BackupError, Config, Database, Error, ProcedureError, Protocol, RecoveryError, SequenceOptions, Until, restore,
+    restore_with, salvage, salvage_with,
+};
 
 mod support;
 
@@ -137,6 +140,41 @@ fn a_log_of_calls_needs_the_functions() {
     let older =
         Database::open_with(commands(&home), Procedures::new().register(one())).map(drop).expect_err("it is older");
     assert!(older.to_string().contains("version 2"), "{older}");
+}
+
+#[test]
+fn what_calls_functions_is_restored_and_salvaged_with_them() {
+    let parent = home("restored");
+    let target = |name: &str| parent.join(name);
+    let home = target("db");
+    let functions = || Procedures::new().register(function("add", 1, |call| add(call, 10)));
+    let db = opened(commands(&home), functions());
+    // A backup takes one where there is none, and then there would be no call behind it.
+    db.checkpoint().expect("a checkpoint");
+    let mut session = db.session().expect("a session");
+    for _ in 0..3 {
+        session.call("add", &[]).expect("a call").1.wait().expect("durable");
+    }
+    drop(session);
+    let copy = target("copy");
+    db.backup(&copy, false).expect("a backup");
+    db.close().expect("closed");
+
+    let is_missing = |error: &Error| match error {
+        Error::Recovery(RecoveryError::MissingProcedure { name, commands: 3, .. }) => name.as_deref() == Some("add"),
+        _ => false,
+    };
+    let error = restore(Config::new(target("refused")), &copy).expect_err("nobody knows the function");
+    let Error::Backup(BackupError::RestoreFailed { error, .. }) = &error else { panic!("{error:?}") };
+    assert!(is_missing(error), "{error}");
+    restore_with(Config::new(target("restored")), &copy, functions()).expect("restored");
+    assert_eq!(prices(&opened(commands(&target("restored")), functions())), [10, 10, 10]);
+
+    let error = salvage(&Config::new(&home), Config::new(target("none")), false).expect_err("nobody knows it");
+    assert!(is_missing(&error), "{error}");
+    let salvaged = Config::new(target("salvaged"));
+    salvage_with(&Config::new(&home), salvaged.clone(), false, functions()).expect("salvaged");
+    assert_eq!(prices(&opened(salvaged, functions())), [10, 10, 10]);
 }
 
 #[test]

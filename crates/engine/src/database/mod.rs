@@ -165,13 +165,12 @@ impl Database {
         Ok(receipt.wait()?)
     }
 
-    /// Makes procedures of functions that are registered, durably.
+    /// Makes procedures of functions that are registered. What calls them depends on that, so that nobody need wait for it.
     pub(crate) fn define_registered(&self, registered: &Procedures) -> Result<(), Error> {
         if registered.is_empty() {
             return Ok(());
         }
-        let ((), receipt) = self.run(|tx| tx.define_registered(registered))?;
-        Ok(receipt.wait()?)
+        self.run(|tx| tx.define_registered(registered)).map(|_| ())
     }
 
     /// What was done since the database was opened.

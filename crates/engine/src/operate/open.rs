@@ -70,17 +70,12 @@ impl Database {
     pub(crate) fn open_replaying(config: Config, replayer: &mut dyn CommandReplayer) -> Result<Database, Error> {
         config.check()?;
         let claimed = claim(&config)?;
-        Database::open_claimed_replaying(config, claimed, replayer)
+        Database::open_claimed(config, claimed, replayer)
     }
 
     /// Opens the database in directories that are claimed, or creates one there; without a claim, one of which nothing is
     /// written yet. `config` is checked.
-    pub(crate) fn open_claimed(config: Config, claimed: Option<Claimed>) -> Result<Database, Error> {
-        Database::open_claimed_replaying(config, claimed, &mut Replayer::default())
-    }
-
-    /// As [`Database::open_claimed`], and as [`Database::open_replaying`].
-    fn open_claimed_replaying(
+    pub(crate) fn open_claimed(
         config: Config,
         claimed: Option<Claimed>,
         replayer: &mut dyn CommandReplayer,

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use restore::{RestoreReport, restore};
+pub use restore::{RestoreReport, restore, restore_with};
 
 use crate::config::{Config, Protocol};
 use crate::database::Database;

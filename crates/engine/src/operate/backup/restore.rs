@@ -18,6 +18,7 @@ use super::faults;
 use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Index, ListedFile};
 use super::listed::Listed;
+use crate::call::{Procedures, Replayer};
 use crate::config::{CheckpointKind, Config, Create, Protocol};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
@@ -58,6 +59,14 @@ impl fmt::Display for RestoreReport {
 /// reach that epoch or time, and nothing is created. A restore that fails half way leaves directories that do not open:
 /// [`BackupError::RestoreFailed`] with what failed, that of recovery too.
 pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
+    restore_with(config, backup, Procedures::new())
+}
+
+/// As [`restore`], of a backup whose log may have calls of functions: those of [`Database::open_with`].
+///
+/// # Errors
+/// Those of [`restore`]; [`RecoveryError::MissingProcedure`] where the log needs a function that is not among `procedures`.
+pub fn restore_with(config: Config, backup: &Path, procedures: Procedures) -> Result<RestoreReport, Error> {
     let config = directory::anchored(config)?;
     let disk = config.environment.disk.clone();
     let disk = &*disk;
@@ -76,7 +85,7 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
         return Err(BackupError::NotEmpty { path }.into());
     }
     let dirs = config.dirs.clone();
-    let filled = fill(config, backup, &index, &flat, claim);
+    let filled = fill(config, backup, &index, &flat, claim, procedures);
     let recovery = filled.map_err(|error| BackupError::RestoreFailed { dirs, error: Box::new(error) })?;
     Ok(RestoreReport { home, backup: index.report, recovery })
 }
@@ -122,6 +131,7 @@ fn fill(
     index: &Index,
     flat: &Manifest,
     mut claim: Claim,
+    procedures: Procedures,
 ) -> Result<RecoveryReport, Error> {
     let (disk, home) = (config.environment.disk.clone(), config.dirs[0].clone());
     let (disk, manifest) = (&*disk, spread(flat, &config.dirs));
@@ -145,7 +155,8 @@ fn fill(
     let checkpoint_kind = if is_fuzzy { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
     let config = Config { create: Create::Never, protocol, streams, logged, checkpoint_kind, ..config };
     config.check()?;
-    let db = Database::open_claimed(config, Some((claim, Some(manifest))))?;
+    let mut replayer = Replayer::new(Arc::new(procedures));
+    let db = Database::open_claimed(config, Some((claim, Some(manifest))), &mut replayer)?;
     let recovery = db.recovery().cloned().unwrap_or_default();
     db.close()?;
     faults::mark(|| directory::unmark(disk, &home))?;

@@ -7,6 +7,7 @@
 use osier_memory::{LeafScan, Observed, Pin, ScanFrom};
 
 use super::report::{SalvageReport, SalvagedTable};
+use crate::call::Replayer;
 use crate::catalog::{Catalog, TABLES};
 use crate::config::Config;
 use crate::database::Database;
@@ -29,7 +30,7 @@ pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -
         return Err(SalvageError::NotEmpty { path: home }.into());
     }
     directory::mark_unfinished(&*disk, &home)?;
-    let db = Database::open_claimed(target, Some((claim, None)))?;
+    let db = Database::open_claimed(target, Some((claim, None)), &mut Replayer::default())?;
     let mut participant = workers::register(store)?;
     let pin = participant.pin();
     let catalog = Catalog::new(store)?;

@@ -25,6 +25,7 @@ mod sound;
 mod unnamed;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use osier_memory::Epochs;
 
@@ -34,7 +35,7 @@ pub use report::{LostRows, RowName, SalvageReport, SalvagedTable};
 pub(in crate::operate) use sound::next_batch;
 pub(in crate::operate) use unnamed::Unnamed;
 
-use crate::call::Replayer;
+use crate::call::{Procedures, Replayer};
 use crate::checkpoint::files;
 use crate::checkpoint::loader::PartReader;
 use crate::config::{CheckpointKind, Config, Create};
@@ -53,6 +54,19 @@ use crate::{directory, recovery};
 /// [`Error::Salvage`] where no consistent state is proven; [`Error::Directory`] where another process has the database open, or,
 /// without `rows`, where it is itself what a restore or a salvage left that did not end.
 pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageReport, Error> {
+    salvage_with(damaged, target, rows, Procedures::new())
+}
+
+/// As [`salvage`], of a database whose log may have calls of functions: those of [`Database::open_with`](crate::Database::open_with).
+///
+/// # Errors
+/// Those of [`salvage`].
+pub fn salvage_with(
+    damaged: &Config,
+    target: Config,
+    rows: bool,
+    procedures: Procedures,
+) -> Result<SalvageReport, Error> {
     let (disk, home) = (&*damaged.environment.disk, &damaged.dirs[0]);
     for dir in &target.dirs {
         directory::refuse_overlap(disk, damaged.dirs.iter().map(PathBuf::as_path), dir)?;
@@ -74,7 +88,7 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
         rows::read(damaged, &store, &mut report)?;
     } else {
         let manifest = provable(damaged, &mut report)?;
-        let recovered = recovery::load(damaged, &manifest, &store, &mut Replayer::default())?;
+        let recovered = recovery::load(damaged, &manifest, &store, &mut Replayer::new(Arc::new(procedures)))?;
         (report.records, report.replayed) = (recovered.records, recovered.replayed);
         report.checkpoint = manifest.checkpoints.last().map(|entry| entry.number);
     }
