@@ -291,6 +291,8 @@ pub enum Mutation {
     FuzzyBaseTaken,
     /// The epoch is drawn before the locks are held (breaks the S-point rule).
     EpochBeforeLocks,
+    /// A row of a checkpoint was born when it was last written.
+    BornInCheckpoint,
 }
 
 /// Where a simulated thread may be switched away from.

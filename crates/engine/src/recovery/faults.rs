@@ -75,6 +75,12 @@ pub(super) fn is_no_base(is_no_base: bool) -> bool {
     is_no_base && !has(Mutation::FuzzyBaseTaken)
 }
 
+/// Returns the birth of a row of a checkpoint, which was written last with `stamp` ([`Mutation::BornInCheckpoint`]).
+#[inline(always)]
+pub(super) fn birth_in_checkpoint(stamp: Stamp) -> Stamp {
+    if has(Mutation::BornInCheckpoint) { stamp } else { Stamp::ZERO }
+}
+
 /// Returns how what a command wrote again differs from what it had written ([`Mutation::HashUncompared`]).
 #[inline(always)]
 pub(super) fn difference<D>(difference: Option<D>) -> Option<D> {

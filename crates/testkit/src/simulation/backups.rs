@@ -21,7 +21,7 @@ use osier::ids::Epoch;
 use osier::inspect::verify;
 use osier::io::{Clock, Disk};
 use osier::{BackupError, BackupReport, Config, Database, DirectoryError, Error, Protocol, Until};
-use osier::{backup_closed, explain, restore};
+use osier::{backup_closed, explain};
 
 use super::coverage::What;
 use super::executor::pause;
@@ -245,7 +245,7 @@ impl Simulation<'_> {
         let targets = self.copied.targets.borrow();
         let (target, home) = (&targets[at], self.copied.number());
         self.trace.line(|| format!("-- restores {} to restored-{home}", target.path.display()));
-        let report = match self.on(&copy, home, |config| restore(config, &target.path)) {
+        let report = match self.on(&copy, home, |config| self.restored(config, &target.path)) {
             Ok(report) => report.backup,
             Err(error) if target.may_be_missing(&error) => return Ok(None),
             Err(error) => return Err(unrestorable(&error).into()),
@@ -270,10 +270,11 @@ impl Simulation<'_> {
             .line(|| format!("-- restores {} to restored-{copy}, backs up to {}", path.display(), target.display()));
         let restored = |from: &Path| {
             let home = self.copied.number();
-            self.on(&disk, home, |config| restore(config, from)).map_err(|error| unrestorable(&error))?;
-            self.on(&disk, home, |config| look(Database::open(config))).map_err(|error| unrestorable(&error))
+            self.on(&disk, home, |config| self.restored(config, from)).map_err(|error| unrestorable(&error))?;
+            self.on(&disk, home, |config| look(self.opened(config))).map_err(|error| unrestorable(&error))
         };
-        let report = self.on(&disk, copy, |config| restore(config, &path)).map_err(|error| unrestorable(&error))?;
+        let report =
+            self.on(&disk, copy, |config| self.restored(config, &path)).map_err(|error| unrestorable(&error))?;
         for (from, bytes) in after.content(&path) {
             let to = target.join(from.strip_prefix(&path).expect("it lies there"));
             disk.create_dir_all(to.parent().expect("a directory")).expect("no faults");
@@ -284,7 +285,7 @@ impl Simulation<'_> {
         // A generation in which nothing was written is gone with the next one.
         let opens = self.rng.borrow_mut().u8(0..3);
         for _ in 0..opens {
-            self.on(&disk, copy, |config| look(Database::open(config))).map_err(|error| unrestorable(&error))?;
+            self.on(&disk, copy, |config| look(self.opened(config))).map_err(|error| unrestorable(&error))?;
         }
         let written = self.on(&disk, copy, |config| backup_closed(&config, &target));
         self.trace.line(|| format!("the backup to {} ends: {written:?}", target.display()));
@@ -316,7 +317,7 @@ impl Simulation<'_> {
         };
         self.trace.line(|| format!("-- restores {} to restored-{home}, with {faults:?}", target.path.display()));
         disk.set_faults(faults);
-        match self.on(&disk, home, |config| restore(config, &target.path)) {
+        match self.on(&disk, home, |config| self.restored(config, &target.path)) {
             Ok(_) => {}
             Err(_) if is_explained(&disk) => self.note(What::RestoresInterrupted),
             Err(_) if !target.is_whole => return Ok(disk),
@@ -328,7 +329,7 @@ impl Simulation<'_> {
         if disk.list(&directory).unwrap_or_default().iter().all(|entry| entry.ends_with("LOCK")) {
             return Ok(disk);
         }
-        match self.on(&disk, home, |config| look(Database::open(config))) {
+        match self.on(&disk, home, |config| look(self.opened(config))) {
             Err(Error::Directory(DirectoryError::Unfinished { .. })) => self.is_trusted_nowhere(&disk, home)?,
             Err(error) => return Err(unrestorable(&error).into()),
             // Only that the mark is gone may not have been durable.
@@ -359,7 +360,7 @@ impl Simulation<'_> {
         let is_given_up = report.taken_back.iter().any(|back| back.gave_up(epoch));
         let is_there = (first..=report.epoch).contains(&epoch) && !is_given_up;
         let disk = whole.disk.clone();
-        match self.on(&disk, home, |config| restore(until(config), &target.path)) {
+        match self.on(&disk, home, |config| self.restored(until(config), &target.path)) {
             Ok(_) => self.note(What::EpochsGoneBackTo),
             Err(error) if self.is_refused(&error) && !is_there => return Ok(None),
             // The power has failed since, and took away the name that nobody was told is durable.
@@ -376,7 +377,7 @@ impl Simulation<'_> {
     /// What opens of a restored database after a power failure, and the disk after the next one.
     fn reopen(&self, disk: &SimDisk, home: u32) -> Result<(SimDisk, Recovered), Violation> {
         let disk = self.power_fails(disk);
-        let found = self.on(&disk, home, |config| look(Database::open(config)));
+        let found = self.on(&disk, home, |config| look(self.opened(config)));
         let found = found.map_err(|error| unrestorable(&error))?;
         Ok((self.power_fails(&disk), found))
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use osier::config::CheckpointKind;
 use osier::failpoint::{Slice, simulated};
 use osier::ids::Epoch;
-use osier::{CheckpointReport, Database, Protocol};
+use osier::{CheckpointReport, Protocol};
 
 use super::plan::Ending;
 use super::run::{Failure, Simulation};
@@ -92,7 +92,7 @@ impl Simulation<'_> {
         let epoch = taken.boundary;
         let clock = Arc::new(ManualClock::new());
         let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
-        let open = || Database::open(self.config(disk, &clock, &spawn));
+        let open = || self.opened(self.config(disk, &clock, &spawn));
         let doing = || format!("opening {name} of epoch {epoch}");
         let database = simulated::sliced(slice, open).map_err(|error| Failure::engine(doing(), &error))?;
         let found = tables::recovered(&database).map_err(|error| Failure::engine(doing(), &error))?;

@@ -41,6 +41,7 @@ pub enum What {
     ProceduresRefused,
     ProceduresDropped,
     Calls,
+    CallsOfFunctions,
     CallsThatGaveUp,
     CallsWithoutProcedure,
     CallsLoggedAsCommands,
@@ -73,7 +74,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 55] = [
+const ALL: [What; 56] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -100,6 +101,7 @@ const ALL: [What; 55] = [
     What::ProceduresRefused,
     What::ProceduresDropped,
     What::Calls,
+    What::CallsOfFunctions,
     What::CallsThatGaveUp,
     What::CallsWithoutProcedure,
     What::CallsLoggedAsCommands,
@@ -180,7 +182,10 @@ impl Coverage {
             Operation::Declare(..) if *outcome == Outcome::Invalid => What::ProceduresRefused,
             Operation::Declare(..) => What::ProceduresDeclared,
             Operation::DropProcedure(_) => What::ProceduresDropped,
-            Operation::Call(_) => match outcome {
+            Operation::Call(invocation) => match outcome {
+                Outcome::Called(called) if called.result.is_ok() && invocation.is_of_function() => {
+                    What::CallsOfFunctions
+                }
                 Outcome::Called(called) if called.result.is_ok() => What::Calls,
                 Outcome::Called(called) if called.has_begun() => What::CallsThatGaveUp,
                 _ => What::CallsWithoutProcedure,

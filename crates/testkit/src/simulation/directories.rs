@@ -352,7 +352,7 @@ impl Simulation<'_> {
         let mut config = self.config_of(disk, dirs);
         config.create = Create::IfMissing;
         config.checkpoint_at_close = self.moved.chance(0.5);
-        look(Database::open(config))
+        look(self.opened(config))
     }
 
     fn config_of(&self, disk: &SimDisk, dirs: &[PathBuf]) -> Config {

@@ -373,6 +373,15 @@ pub const CASES: &[Case] = &[
     )
     .on_streams()
     .epoch(),
+    case(
+        Mutation::BornInCheckpoint,
+        "a row of a checkpoint was born when it was last written",
+        "O2: who only relies on a row may have a smaller stamp",
+    )
+    .on_streams()
+    .epoch()
+    .profile(Profile::Lagging)
+    .refused(),
     // Physiological logging.
     case(
         Mutation::BeforeImageReplayed,

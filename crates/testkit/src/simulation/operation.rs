@@ -95,6 +95,13 @@ pub struct Range<T> {
     pub limit: usize,
 }
 
+impl<T> Range<T> {
+    /// All of it, from low to high.
+    pub fn all() -> Range<T> {
+        Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: false, limit: usize::MAX }
+    }
+}
+
 /// One operation inside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {

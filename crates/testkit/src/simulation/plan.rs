@@ -22,6 +22,7 @@ use crate::disk::LogWrites;
 mod calls;
 mod copies;
 mod images;
+mod lagging;
 mod profile;
 mod variant;
 
@@ -164,6 +165,8 @@ pub struct Plan {
     pub steps_max: usize,
     /// The chance that a thread is preempted at a point inside a call.
     pub preempted_share: f64,
+    /// The share of turns that sessions let pass, but for those of the first stream, whose stamps run ahead then.
+    lag: f64,
     /// How often transactions are finished in certain ways.
     pub shares: Shares,
     /// What it concentrates on.
@@ -227,7 +230,8 @@ impl Plan {
         let sizes = if self.profile == Profile::Parts { variant::in_parts(rng, variant.sizes) } else { variant.sizes };
         // From a number of its own, as above.
         let commands_of_256 = Some([64, 128, 230][Rng::with_seed(rng.clone().u64(..)).usize(0..3)]);
-        Plan { variant: Variant { trees, sizes, commands_of_256, ..variant }, ..self }
+        let variant = Variant { trees, sizes, commands_of_256, ..variant };
+        Plan { variant: if self.profile == Profile::Lagging { Plan::apart(variant) } else { variant }, ..self }
     }
 
     fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
@@ -277,6 +281,7 @@ impl Plan {
                 awaited: ends(rng),
                 leads: ends(rng) * 2.0,
             },
+            lag: 0.0,
             preempted_share: [0.0, 0.1, 0.5][Rng::with_seed(!rng.clone().u64(..)).usize(0..3)],
             profile: Profile::Any,
             // Epochs must go on within the life of a generation.
@@ -345,11 +350,7 @@ impl Plan {
             };
         }
         if !read_only && self.sequence_share > 0.0 && rng.f64() < self.sequence_share {
-            return match rng.u8(0..24) {
-                0..3 => Operation::CreateSequence(rng.i64(1..4)),
-                3 => Operation::DropSequence,
-                _ => Operation::NextValue,
-            };
+            return self.operation_of_sequence(rng);
         }
         if !read_only && self.procedure_share > 0.0 && rng.f64() < self.procedure_share {
             return self.operation_on_procedures(rng, id);
@@ -366,6 +367,16 @@ impl Plan {
             here
         });
         self.operation_of_kind(rng, id, drawn.unwrap_or_default())
+    }
+
+    fn operation_of_sequence(&self, rng: &mut Rng) -> Operation {
+        match rng.u8(0..24) {
+            // Many values, and soon: those that lag do nothing else.
+            0..8 if self.lag > 0.0 => Operation::CreateSequence(8 * rng.i64(1..4)),
+            0..3 => Operation::CreateSequence(rng.i64(1..4)),
+            3 => Operation::DropSequence,
+            _ => Operation::NextValue,
+        }
     }
 
     fn operation_of_kind(&self, rng: &mut Rng, id: TransactionId, kind: usize) -> Operation {

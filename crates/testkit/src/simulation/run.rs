@@ -11,16 +11,18 @@ use std::future::Future;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fastrand::Rng;
+use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
 use osier::config::Logged;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{CheckpointError, Config, Database, Error, Metrics, Protocol};
+use osier::{CheckpointError, Config, Database, Error, Metrics, Protocol, RestoreReport, restore_with};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
@@ -29,6 +31,7 @@ use super::directories::Moved;
 use super::executor::Executor;
 use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
+use super::procedures;
 use super::session::{self, World};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
@@ -342,6 +345,20 @@ impl<'s> Simulation<'s> {
             config.checkpoint_at_close = checkpoints.at_close;
         }
         config.environment(Environment { disk, clock, spawn })
+    }
+
+    /// Opens a database as the program does that calls procedures, or as one without functions.
+    pub(super) fn opened(&self, config: Config) -> Result<Database, Error> {
+        Database::open_with(config, self.functions())
+    }
+
+    /// Restores a backup, likewise.
+    pub(super) fn restored(&self, config: Config, from: &Path) -> Result<RestoreReport, Error> {
+        restore_with(config, from, self.functions())
+    }
+
+    fn functions(&self) -> Procedures {
+        if self.plan.call_share > 0.0 { procedures::functions() } else { Procedures::new() }
     }
 
     /// Compares what was recovered with what the oracle allows.

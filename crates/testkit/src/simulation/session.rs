@@ -78,7 +78,11 @@ pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure>
     let mut session = world.database.session().map_err(|error| Failure::engine("a session", &error))?;
     loop {
         pause().await;
-        if world.chance(0.04) {
+        let lag = world.plan.lag_of(session.stream().0);
+        if lag > 0.0 && world.chance(lag) {
+            continue;
+        }
+        if world.chance(if lag > 0.0 { 0.01 } else { 0.04 }) {
             return Ok(());
         }
         transaction(world, number, &mut session).await?;
@@ -86,7 +90,7 @@ pub(super) async fn run(world: &World<'_>, number: usize) -> Result<(), Failure>
 }
 
 async fn transaction(world: &World<'_>, number: usize, session: &mut Session) -> Result<(), Failure> {
-    if world.wanted.get().is_none() && world.chance(world.plan.call_share) {
+    if world.wanted.get().is_none() && world.chance(world.plan.call_share_of(session.stream().0)) {
         let Some((at, receipt)) = call(world, number, session)? else { return Ok(()) };
         return await_some(world, number, at, receipt).await;
     }
@@ -168,8 +172,8 @@ fn call(world: &World<'_>, number: usize, session: &mut Session) -> Result<Optio
 }
 
 fn draft(world: &World<'_>, session: usize, stream: u32) -> Draft {
-    let id = TransactionId(world.ids.get());
-    world.ids.set(id.0 + 1);
+    let id = world.plan.transaction(world.ids.get(), stream);
+    world.ids.set(world.ids.get() + 1);
     let relaxed = world.chance(world.plan.shares.relaxed);
     let options = TransactionOptions {
         read_only: world.chance(world.plan.shares.read_only),

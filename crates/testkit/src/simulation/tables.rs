@@ -405,9 +405,8 @@ fn check_indexes(
     model: &mut Model,
     name: TableName,
 ) -> Result<(), Error> {
-    let all = Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: false, limit: usize::MAX };
-    let teams = Range { low: Bound::Unbounded, high: Bound::Unbounded, reverse: true, limit: usize::MAX };
-    for operation in [Operation::ScanCodes(name, all), Operation::ScanTeams(name, teams)] {
+    let teams = Range { reverse: true, ..Range::all() };
+    for operation in [Operation::ScanCodes(name, Range::all()), Operation::ScanTeams(name, teams)] {
         let found = tables.execute(transaction, &operation, &mut Vec::new())?;
         assert_eq!(found, model.begin().apply(&operation), "an index differs from its rows");
     }

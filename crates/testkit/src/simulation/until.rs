@@ -35,8 +35,8 @@ struct WayBack {
 impl Simulation<'_> {
     /// Opens the database; where that is drawn, as it was at an epoch or a time.
     pub(super) fn open(&self, disk: &SimDisk, config: Config) -> Result<Result<Database, Error>, Failure> {
-        let Some(way) = fiber::spared(|| self.way_back(disk, &config))? else { return Ok(Database::open(config)) };
-        let opened = Database::open(config.clone().until(way.until));
+        let Some(way) = fiber::spared(|| self.way_back(disk, &config))? else { return Ok(self.opened(config)) };
+        let opened = self.opened(config.clone().until(way.until));
         self.trace.line(|| format!("back to {}, planned {:?}: {:?}", way.until, way.planned, opened.as_ref().err()));
         match (opened, way.planned) {
             (Ok(database), Some(epoch)) => {
@@ -57,7 +57,7 @@ impl Simulation<'_> {
             (Ok(_), None) => Err(Failure::Engine(format!("{} was refused and then gone back to", way.until))),
             (Err(error), None) if self.is_refused(&error) => {
                 self.note(What::WaysBackRefused);
-                Ok(Database::open(config))
+                Ok(self.opened(config))
             }
             (Err(error), planned) => {
                 self.copied.pending.set(planned);

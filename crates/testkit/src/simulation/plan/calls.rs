@@ -74,13 +74,16 @@ impl Plan {
 
     /// What procedures are made for.
     pub fn generator(&self) -> Generator {
+        let lags = self.lag > 0.0;
         Generator {
             keys: self.keys,
             codes: self.codes,
             extra_share: self.extra_share / 2.0,
-            indexed_share: self.indexed_share,
+            indexed_share: if lags { 0.0 } else { self.indexed_share },
             draws_values: self.sequence_share > 0.0,
+            draws_mostly: lags,
             statements_max: self.statements_max,
+            has_function: !lags,
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Profile {
     Drawing,
     /// Calls of procedures that are replaced and dropped, logged as commands, by sessions that all depend on each other.
     Calling,
+    /// One stream that is far ahead of the others, whose calls rest on what it wrote by existence alone.
+    Lagging,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -67,7 +69,14 @@ impl Profile {
     pub(super) fn ending(self, rng: &mut Rng) -> Option<Ending> {
         let drawn = rng.u8(0..8);
         match self {
-            Profile::Hot | Profile::Absent | Profile::Returning | Profile::Drawing | Profile::Calling if drawn < 4 => {
+            Profile::Hot
+            | Profile::Absent
+            | Profile::Returning
+            | Profile::Drawing
+            | Profile::Calling
+            | Profile::Lagging
+                if drawn < 4 =>
+            {
                 Some(Ending::PowerLoss)
             }
             Profile::Torn if drawn < 6 => Some(Ending::PowerLossAtLogWrite(rng.u64(1..20))),
@@ -100,6 +109,7 @@ impl Plan {
             Profile::Returning => self.returning(choices),
             Profile::Moved => self.moved(),
             Profile::Drawing => self.drawing(choices),
+            Profile::Lagging => self.lagging(choices),
             Profile::Calling => self.calling(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
@@ -213,7 +223,7 @@ impl Plan {
         Plan { generations: plan.generations.max(4), ..plan }
     }
 
-    fn drawing(self, choices: &Choices) -> Plan {
+    pub(super) fn drawing(self, choices: &Choices) -> Plan {
         let plan = self.hot(choices);
         let shares = Shares { abort: 0.1, dropped: 0.1, ..plan.shares };
         let generations = plan.generations.max(4);

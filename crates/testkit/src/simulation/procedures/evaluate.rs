@@ -27,7 +27,7 @@ impl Draws {
         Draws { seen, drawn: Drawn::default(), random }
     }
 
-    fn now(&mut self) -> i64 {
+    pub(super) fn now(&mut self) -> i64 {
         let time = self.seen.time.unwrap_or(i64::MIN);
         self.drawn.time = Some(time);
         time
@@ -41,7 +41,7 @@ impl Draws {
         b ^ (b >> 31)
     }
 
-    fn random(&mut self) -> f64 {
+    pub(super) fn random(&mut self) -> f64 {
         (self.word() >> 11) as f64 * (0.5_f64).powi(53)
     }
 

@@ -21,6 +21,7 @@ use osier::table::Type;
 
 use super::super::operation::{EXTRAS, TransactionId};
 use super::super::tables::{CONSTANT, NAMES};
+use super::function::FUNCTION;
 use super::{Invocation, SEQUENCE, SLOTS, name, writes};
 
 /// What programs are made for.
@@ -36,8 +37,12 @@ pub struct Generator {
     pub indexed_share: f64,
     /// Whether values of the sequence are drawn.
     pub draws_values: bool,
+    /// Every other number is one.
+    pub draws_mostly: bool,
     /// How many statements a procedure has at most, about.
     pub statements_max: usize,
+    /// Whether the program's function is called, too.
+    pub has_function: bool,
 }
 
 /// What is known where a statement stands.
@@ -86,8 +91,11 @@ impl Generator {
     pub fn invocation(&self, rng: &mut Rng, me: TransactionId) -> Invocation {
         let number = |rng: &mut Rng| if rng.u8(0..30) == 0 { i64::MAX } else { rng.i64(-4..12) };
         let element = |rng: &mut Rng| (rng.u8(0..8) > 0).then(|| number(rng));
+        // From numbers of its own, as a plan's.
+        let is_function = self.has_function && Rng::with_seed(rng.clone().u64(..)).u8(0..6) == 0;
+        let declared = rng.u8(0..SLOTS);
         Invocation {
-            slot: rng.u8(0..SLOTS),
+            slot: if is_function { FUNCTION } else { declared },
             me,
             key: rng.i64(0..i64::from(self.keys)),
             number: number(rng),
@@ -618,6 +626,9 @@ impl Draft<'_> {
 
     /// An expression of an integer.
     fn int(&mut self, known: &Known, depth: usize) -> Expression {
+        if self.of.draws_mostly && depth > 0 && self.rng.bool() {
+            return next_value(SEQUENCE);
+        }
         if depth == 0 || self.one_in(3) {
             return self.int_leaf(known);
         }

@@ -16,11 +16,12 @@ use super::super::model::{Execution, TableModel};
 use super::super::operation::{IndexName, Key, Row, TableName, TransactionId};
 use super::super::tables::{CONSTANT, key_of, key_values};
 use super::evaluate::{Draws, checked, order};
+use super::function::FUNCTION;
 use super::resolve::{index, resolves, table};
 use super::{Called, Drawn, INVALID, Invocation, Raised, UNKNOWN, slot};
 
 /// Rows of results.
-type Rows = Vec<Vec<Datum>>;
+pub(super) type Rows = Vec<Vec<Datum>>;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ struct Frame {
 
 /// A call that is executed.
 pub(super) struct Interpreter<'e, 'm> {
-    execution: &'e mut Execution<'m>,
+    pub(super) execution: &'e mut Execution<'m>,
     session: usize,
     pub(super) draws: Draws,
     frames: Vec<Frame>,
@@ -64,13 +65,19 @@ pub(in super::super) fn call(
     session: usize,
 ) -> Called {
     let refused = |sqlstate| Called { result: Err(Raised::new(sqlstate)), drawn: Drawn::default() };
-    let Some(program) = execution.model().procedures.get(&invocation.slot).cloned() else { return refused(UNKNOWN) };
-    if !resolves(execution.model(), &program.0) {
+    let program = execution.model().procedures.get(&invocation.slot).cloned();
+    if program.is_none() && invocation.slot != FUNCTION {
+        return refused(UNKNOWN);
+    }
+    if program.as_ref().is_some_and(|program| !resolves(execution.model(), &program.0)) {
         return refused(INVALID);
     }
     let mark = execution.mark_here();
     let mut interpreter = Interpreter { execution, session, draws: Draws::new(seen.clone()), frames: Vec::new() };
-    let result = interpreter.procedure(&program.0, invocation.data().into());
+    let result = match program {
+        Some(program) => interpreter.procedure(&program.0, invocation.data().into()),
+        None => interpreter.take_steps(invocation),
+    };
     let drawn = interpreter.draws.drawn;
     if result.is_err() {
         execution.undo_to(mark);

@@ -5,9 +5,11 @@
 //!   calls only procedures of greater slots.
 //! - The one who judges executes the tree of a program by itself ([`interpret`]): nothing of the compiler and of the machine is
 //!   in it. From the engine it takes what a call drew.
+//! - The slot behind them is that of a [function](function) of the program, which is always there.
 //! - A procedure of a slot that writes marks its transaction before it does anything else.
 
 mod evaluate;
+mod function;
 mod generate;
 mod interpret;
 mod resolve;
@@ -20,13 +22,14 @@ use osier::procedure::program::Program;
 use osier::table::{Argument, Datum, Value};
 use osier::{Error, ProcedureError};
 
+pub(super) use function::functions;
 pub use generate::Generator;
 pub(super) use interpret::call;
 pub(super) use resolve::resolves;
 
 use super::operation::TransactionId;
 
-/// How many procedures there may be at a time.
+/// How many declared procedures there may be at a time.
 pub const SLOTS: u8 = 5;
 
 /// The sequence that procedures draw from.
@@ -78,6 +81,11 @@ pub struct Invocation {
 }
 
 impl Invocation {
+    /// Whether it calls the function of the program.
+    pub fn is_of_function(&self) -> bool {
+        self.slot == function::FUNCTION
+    }
+
     /// The arguments.
     pub fn arguments(&self) -> Vec<Argument<'_>> {
         let int = |value| Argument::Scalar(Value::Int(value));
