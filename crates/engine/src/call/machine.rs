@@ -20,7 +20,7 @@ use crate::procedure::code::{
     ArraySlot, Code, Each, ExpectedKey, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar,
     ScanSlot, Slot, TableSlot, Target,
 };
-use crate::table::{ColumnId, KeyRange, Row, Table, Value};
+use crate::table::{ColumnId, KeyBuf, KeyRange, Row, Table, Value};
 use crate::transaction::{RowAhead, Savepoint, Scan, Transaction};
 
 /// Rounds of a loop whose rows are asked for together: what comes later drives out what came first.
@@ -509,8 +509,10 @@ impl<'a, 's> Machine<'a, 's> {
                 // What is computed is computed once: it may draw.
                 let is_at_hand =
                     |part: &Scalar| matches!(part, Scalar::Slot(_) | Scalar::Constant(_) | Scalar::Column(..));
-                if key.iter().all(is_at_hand) {
-                    self.expect_key(*table, key)?;
+                if key.iter().all(is_at_hand)
+                    && let Some(key) = self.expected_key(*table, key)?
+                {
+                    self.ahead.push(self.transaction.ask_ahead(self.table(*table), &key));
                 }
             }
             _ => {}
@@ -520,13 +522,28 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Begins to ask for rows whose keys are known beforehand.
     fn expect(&mut self, expected: &'a ExpectedKeys) -> Result<(), Failure> {
+        let (transaction, nothing) = (self.transaction, self.variables.arena.list(0));
+        let mut ahead = std::mem::replace(&mut self.ahead, nothing);
+        let asked = self.expected(expected, &mut |table, key| ahead.push(transaction.ask_ahead(table, key)));
+        self.ahead = ahead;
+        asked
+    }
+
+    /// Gives the keys that are known before the first statement to `found`. What makes no sense is told when it is used.
+    pub(super) fn first_expected(&mut self, mut found: impl FnMut(&Table, &KeyBuf)) {
+        if let Some(Instruction::Expect(expected)) = self.code.instructions.first() {
+            let _ = expected.iter().try_for_each(|keys| self.expected(keys, &mut found));
+        }
+    }
+
+    fn expected(&mut self, expected: &'a ExpectedKeys, found: &mut impl FnMut(&Table, &KeyBuf)) -> Result<(), Failure> {
         let ExpectedKeys { keys, rounds } = expected;
         match rounds {
-            None => self.expect_keys(keys),
+            None => self.expected_keys(keys, found),
             Some(Rounds::Arrays(each)) => {
                 let mut at = 0;
                 while at < ROUNDS_MAX && matches!(self.element_of_each(each, at), Ok(false)) {
-                    self.expect_keys(keys)?;
+                    self.expected_keys(keys, found)?;
                     at += 1;
                 }
                 Ok(())
@@ -535,7 +552,7 @@ impl<'a, 's> Machine<'a, 's> {
                 let (first, last) = (self.number(*variable)?, self.number(*last)?);
                 for number in first..=last.min(first.saturating_add(ROUNDS_MAX as i64 - 1)) {
                     self.variables.set(*variable, Value::Int(number));
-                    self.expect_keys(keys)?;
+                    self.expected_keys(keys, found)?;
                 }
                 self.variables.set(*variable, Value::Int(first));
                 Ok(())
@@ -543,17 +560,21 @@ impl<'a, 's> Machine<'a, 's> {
         }
     }
 
-    fn expect_keys(&mut self, keys: &'a [ExpectedKey]) -> Result<(), Failure> {
-        keys.iter().try_for_each(|ExpectedKey { table, key }| self.expect_key(*table, key))
+    fn expected_keys(
+        &mut self,
+        keys: &'a [ExpectedKey],
+        found: &mut impl FnMut(&Table, &KeyBuf),
+    ) -> Result<(), Failure> {
+        keys.iter().try_for_each(|ExpectedKey { table, key }| {
+            let key = self.expected_key(*table, key)?;
+            key.iter().for_each(|key| found(self.table(*table), key));
+            Ok(())
+        })
     }
 
-    /// Begins to ask for a row. A key that makes no sense is told when it is used.
-    fn expect_key(&mut self, table: TableSlot, key: &'a [Scalar]) -> Result<(), Failure> {
+    /// Returns the key of a row; a key that makes no sense is told when it is used.
+    fn expected_key(&mut self, table: TableSlot, key: &'a [Scalar]) -> Result<Option<KeyBuf>, Failure> {
         self.evaluate_row(key)?;
-        let table = self.table(table);
-        if let Ok(key) = table.keys.of_key(&self.row) {
-            self.ahead.push(self.transaction.ask_ahead(table, &key));
-        }
-        Ok(())
+        Ok(self.table(table).keys.of_key(&self.row).ok())
     }
 }

@@ -15,13 +15,13 @@ use super::draws::{Drawn, Source};
 use super::faults;
 use super::memory::Arena;
 use super::opaque::Procedures;
-use super::run::{checked, run};
+use super::run::{checked, expected_keys, run};
 use super::trace::{Hook, Trace, Untraced};
 use super::turns::whole;
 use crate::catalog::procedure::VersionKey;
 use crate::error::{Error, ProcedureError};
 use crate::log::format::payload::command::Command;
-use crate::transaction::Transaction;
+use crate::transaction::{RowAhead, Transaction};
 
 /// Why a command did not run again.
 #[derive(Debug)]
@@ -76,6 +76,24 @@ impl Replayer {
         trace: &mut Trace,
     ) -> Result<(), NotReplayed> {
         self.run_hooked(transaction, command, trace)
+    }
+
+    /// Begins to ask for the rows that a command's arguments name, where its code is at hand.
+    pub(crate) fn ask_ahead<'t>(
+        &mut self,
+        transaction: &'t Transaction<'_>,
+        command: &Command<'_>,
+        rows: &mut Vec<RowAhead<'t>>,
+    ) {
+        let key = VersionKey { id: command.procedure, version: command.version };
+        let Some(compiled) = self.compiled.get(&key) else { return };
+        let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
+        if let Ok(arguments) = checked(compiled, &command.arguments, &arena) {
+            expected_keys(transaction, compiled, &arguments, &arena, |table, key| {
+                rows.push(transaction.ask_ahead(table, key));
+            });
+        }
+        self.memory = arena.into_memory();
     }
 
     fn run_hooked<H: Hook>(

@@ -16,7 +16,7 @@ use crate::catalog::sequence::Sequence;
 use crate::error::{Error, ProcedureError};
 use crate::procedure::code::{Code, Conversion, Kind, ParameterSlot};
 use crate::procedure::program::Field;
-use crate::table::{Argument, Arguments, Datum, Type, Value};
+use crate::table::{Argument, Arguments, Datum, KeyBuf, Table, Type, Value};
 use crate::transaction::Transaction;
 
 /// Runs a call to its end, and tells `hook` of what a program does; an interleaved one stops where its memory is on the way.
@@ -45,6 +45,35 @@ async fn declared<'a, const INTERLEAVED: bool, H: Hook>(
     source: Source<'a>,
     hook: H,
 ) -> Result<(Output, Drawn), Error> {
+    let variables = variables((code, sequences), arguments, arena, source);
+    let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
+    match machine.run::<INTERLEAVED, H>(hook).await {
+        Ok(()) => Ok((machine.output, machine.variables.draws.into_drawn())),
+        Err(failure) => Err(failure.into_error(&code.program.name, machine.place())),
+    }
+}
+
+/// Gives the keys that arguments alone say will be used to `found`, of a declared procedure.
+pub(super) fn expected_keys(
+    transaction: &Transaction<'_>,
+    compiled: &Compiled,
+    arguments: &[Argument<'_>],
+    arena: &Arena,
+    found: impl FnMut(&Table, &KeyBuf),
+) {
+    let Body::Declared { code, sequences, .. } = &compiled.body else { return };
+    let drawn = Drawn::default();
+    let variables = variables((code, sequences), arguments, arena, Source::Earlier { drawn: &drawn, taken: 0 });
+    Machine::new(code, transaction, variables, 0).first_expected(found);
+}
+
+/// The variables of a call that begins.
+fn variables<'a>(
+    (code, sequences): (&'a Code, &'a [Sequence]),
+    arguments: &'a [Argument<'a>],
+    arena: &'a Arena,
+    source: Source<'a>,
+) -> Variables<'a> {
     assert_eq!(sequences.len(), code.sequences, "the sequences are those of the code");
     let sizes = code.sizes;
     let mut variables = Variables {
@@ -65,11 +94,7 @@ async fn declared<'a, const INTERLEAVED: bool, H: Hook>(
             _ => unreachable!("the arguments were checked"),
         }
     }
-    let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
-    match machine.run::<INTERLEAVED, H>(hook).await {
-        Ok(()) => Ok((machine.output, machine.variables.draws.into_drawn())),
-        Err(failure) => Err(failure.into_error(&code.program.name, machine.place())),
-    }
+    variables
 }
 
 fn run_opaque<'a>(

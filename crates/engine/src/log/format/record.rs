@@ -242,6 +242,11 @@ pub struct RecordReader<'a, D: Dependency = Stamp> {
 type Parts<'a, D> = (RecordHeader<D>, u8, &'a [u8]);
 
 impl<'a, D: Dependency> RecordReader<'a, D> {
+    /// Returns the record that `bytes` are, which [`parse`] has found sound.
+    pub(crate) fn of_checked(bytes: &'a [u8], layout: RecordLayout) -> RecordReader<'a, D> {
+        RecordReader { bytes, layout, dependency: PhantomData }
+    }
+
     /// Returns the order numbers.
     pub fn header(&self) -> RecordHeader<D> {
         self.decode().expect("parse checked the header").0

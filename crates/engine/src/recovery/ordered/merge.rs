@@ -4,7 +4,8 @@
 //! - Generations come one after the other: every stamp of a later one is greater.
 //! - Of a stream what was read before is read again and nothing else: as far as its batches are sound, and of a torn one as far
 //!   as its records are.
-//! - In memory is one chunk of each stream of one generation.
+//! - In memory is one chunk of each stream of one generation, and what was copied of them into batches.
+//! - A record is checked once here: what is given of it are the bytes that were.
 //!
 //! Absent: damage, which the passes before have found; bytes that changed since are damage, too.
 
@@ -15,10 +16,11 @@ use std::sync::Arc;
 use osier_memory::sync::lock;
 
 use crate::error::RecoveryError;
-use crate::ids::{Epoch, LogOffset, ProcedureId, ProcedureVersion, Stamp};
+use crate::ids::{Epoch, LogOffset, Stamp};
 use crate::log::format::layout::RecordLayout;
+use crate::log::format::payload::command::Command;
 use crate::log::format::payload::{PayloadKind, PayloadReader};
-use crate::log::format::record::{self, Entry, RecordReader};
+use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};
 use crate::recovery::chain::Limit;
@@ -37,13 +39,58 @@ pub(super) struct LiveRecord<'m> {
     /// The number in its header.
     pub(super) writes: u32,
     pub(super) payload: PayloadReader<'m>,
+    /// The payload, where it is one.
+    pub(super) command: Option<Command<'m>>,
+}
+
+impl<'m> LiveRecord<'m> {
+    /// Returns the record that was found in `bytes`.
+    fn of(scan: &LogScan, segment: SegmentId, found: &Found, bytes: &'m [u8]) -> LiveRecord<'m> {
+        let protocol = scan.generations[segment.generation].layout.protocol;
+        with_rule!(protocol, Rule => {
+            let record = RecordReader::<<Rule as RecoveryRule>::Dependency>::of_checked(bytes, found.layout);
+            let (header, payload) = (record.header(), record.payload());
+            let command = if let PayloadReader::Command(command) = &payload { Some(command.command()) } else { None };
+            LiveRecord {
+                segment,
+                offset: found.offset,
+                stamp: found.stamp,
+                epoch: header.epoch,
+                writes: header.write_count,
+                payload,
+                command,
+            }
+        })
+    }
+}
+
+/// A batch has so many records at most, ...
+const BATCH_RECORDS_MAX: usize = 256;
+/// ... and no further one when it has so many bytes.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// The next records that live, copied out of the log.
+#[derive(Default)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    records: Vec<(SegmentId, Found)>,
+}
+
+impl Batch {
+    /// Returns the records, in order.
+    pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
+        let record = |(segment, found): &(SegmentId, Found)| {
+            LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
+        };
+        self.records.iter().map(record)
+    }
 }
 
 /// The records that live, in order.
-pub(super) struct Merge<'v> {
+pub(super) struct Merge {
     scan: Arc<LogScan>,
     /// By generation.
-    verdicts: &'v [Verdict],
+    verdicts: Arc<[Verdict]>,
     generation: usize,
     /// Of the generation's streams.
     cursors: Vec<Cursor>,
@@ -52,9 +99,9 @@ pub(super) struct Merge<'v> {
     last: Stamp,
 }
 
-impl<'v> Merge<'v> {
+impl Merge {
     /// Begins before the first record of the generations that `scan` says are replayed in order.
-    pub(super) fn new(scan: Arc<LogScan>, verdicts: &'v [Verdict]) -> Merge<'v> {
+    pub(super) fn new(scan: Arc<LogScan>, verdicts: Arc<[Verdict]>) -> Merge {
         assert_eq!(verdicts.len(), scan.generations.len(), "every generation was judged");
         let generation = scan.ordered().start;
         let (cursors, firsts) = Default::default();
@@ -63,6 +110,26 @@ impl<'v> Merge<'v> {
 
     /// Returns the next record; `None` behind the last one.
     pub(super) fn next(&mut self) -> Result<Option<LiveRecord<'_>>, RecoveryError> {
+        let Some(stream) = self.take()? else { return Ok(None) };
+        let (segment, found, bytes) = self.cursors[stream].taken();
+        Ok(Some(LiveRecord::of(&self.scan, segment, &found, bytes)))
+    }
+
+    /// Puts the next records into an empty batch; `false` behind the last one.
+    pub(super) fn gather(&mut self, batch: &mut Batch) -> Result<bool, RecoveryError> {
+        batch.bytes.clear();
+        batch.records.clear();
+        while batch.records.len() < BATCH_RECORDS_MAX && batch.bytes.len() < BATCH_BYTES {
+            let Some(stream) = self.take()? else { break };
+            let (segment, found, bytes) = self.cursors[stream].taken();
+            batch.records.push((segment, Found { at: batch.bytes.len(), ..found }));
+            batch.bytes.extend_from_slice(bytes);
+        }
+        Ok(!batch.records.is_empty())
+    }
+
+    /// Takes the next record, and returns the stream that it is in.
+    fn take(&mut self) -> Result<Option<usize>, RecoveryError> {
         while self.firsts.is_empty() {
             if self.generation == self.scan.ordered().end {
                 return Ok(None);
@@ -78,26 +145,10 @@ impl<'v> Merge<'v> {
         // is the last one in it.
         if let Some(next) = cursor.first() {
             self.firsts.push(Reverse((faults::place(next.stamp), stream)));
-            return self.cursors[stream].record(&self.scan).map(Some);
+        } else {
+            self.refill(stream)?;
         }
-        self.refill(stream)?;
-        self.cursors[stream].record(&self.scan).map(Some)
-    }
-
-    /// Counts the records to come that run this version of a procedure.
-    pub(super) fn count_commands(
-        &mut self,
-        procedure: ProcedureId,
-        version: ProcedureVersion,
-    ) -> Result<u64, RecoveryError> {
-        let mut count = 0;
-        while let Some(record) = self.next()? {
-            if let PayloadReader::Command(command) = record.payload {
-                let command = command.command();
-                count += u64::from((command.procedure, command.version) == (procedure, version));
-            }
-        }
-        Ok(count)
+        Ok(Some(stream))
     }
 
     /// Begins the next generation that there is.
@@ -169,27 +220,11 @@ impl Cursor {
         SegmentId { generation: self.generation, stream: self.stream, index }
     }
 
-    /// Returns the record that was taken.
-    fn record(&self, scan: &LogScan) -> Result<LiveRecord<'_>, RecoveryError> {
+    /// Returns the record that was taken, and its bytes.
+    fn taken(&self) -> (SegmentId, Found, &[u8]) {
         let (segment, found, is_before) = self.taken.expect("a record was taken");
         let bytes = if is_before { &self.before } else { &self.bytes };
-        let bytes = &bytes[found.at..found.at + found.length];
-        let protocol = scan.generations[self.generation].layout.protocol;
-        let seal = scan.stream(segment).chain.log.seal(found.offset);
-        with_rule!(protocol, Rule => {
-            match record::parse::<<Rule as RecoveryRule>::Dependency>(bytes, seal, found.layout) {
-                Ok(Entry::Record(record)) => Ok(LiveRecord {
-                    segment,
-                    offset: found.offset,
-                    epoch: record.header().epoch,
-                    stamp: found.stamp,
-                    writes: record.header().write_count,
-                    payload: record.payload(),
-                }),
-                Ok(Entry::Part(_) | Entry::Skip(_)) => unreachable!("a record was found there"),
-                Err(error) => Err(scan.damaged(segment, found.offset, error.to_string())),
-            }
-        })
+        (segment, found, &bytes[found.at..found.at + found.length])
     }
 
     /// Reads on until records are found, or the stream has ended.

@@ -17,10 +17,12 @@
 //! - Keys of deleted rows are gone at the end, as after the merge of machines.
 //! - What a checkpoint covers is in it wholly, and nothing else is: a fuzzy checkpoint of these generations is refused.
 //!
-//! Absent: the read and the merge of the streams (merge.rs), one transaction (run.rs), what runs a procedure
-//! ([`CommandReplayer`]), more than one thread.
+//! Absent: the read and the merge of the streams (merge.rs), in a thread of its own (feeder.rs); the look ahead (ahead.rs); one
+//! transaction (run.rs); what runs a procedure ([`CommandReplayer`]); more than one thread that runs them.
 
 mod acceptance;
+mod ahead;
+mod feeder;
 mod merge;
 mod replayer;
 mod run;
@@ -45,13 +47,15 @@ use crate::catalog::Catalog;
 use crate::config::{CheckpointKind, Config, Logged, Protocol};
 use crate::directory::manifest;
 use crate::error::{Error, RecoveryError};
+use crate::ids::{ProcedureId, ProcedureVersion};
 use crate::log::CommitLog;
-use crate::log::format::payload::PayloadReader;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::table::store::Store;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-use merge::Merge;
+use ahead::Ahead;
+use feeder::Feeder;
+use merge::{LiveRecord, Merge};
 use run::Refusal;
 
 /// After so many transactions the memory of what they replaced is freed.
@@ -61,7 +65,7 @@ const TRANSACTIONS_PER_EPOCH: u64 = 1024;
 pub(crate) struct OrderedLog {
     scan: Arc<LogScan>,
     /// Of all generations.
-    verdicts: Vec<Verdict>,
+    verdicts: Arc<[Verdict]>,
     /// How many transactions live.
     transactions: u64,
 }
@@ -69,7 +73,7 @@ pub(crate) struct OrderedLog {
 impl OrderedLog {
     /// Returns what is to be replayed in order of a log that was read, `transactions` in number; `None` where that is none.
     pub(super) fn of(scan: &Arc<LogScan>, verdicts: &[Verdict], transactions: u64) -> Option<OrderedLog> {
-        (transactions > 0).then(|| OrderedLog { scan: scan.clone(), verdicts: verdicts.to_vec(), transactions })
+        (transactions > 0).then(|| OrderedLog { scan: scan.clone(), verdicts: verdicts.into(), transactions })
     }
 }
 
@@ -110,36 +114,61 @@ pub(super) fn replay(
     acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
     let (stamp, shared) = shared(config, store, catalog, replayer);
-    let mut session = Session::new(shared.clone())?;
-    let mut merge = Merge::new(log.scan.clone(), &log.verdicts);
+    let (mut session, mut scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
+    let feeder = Feeder::new(config, Merge::new(log.scan.clone(), log.verdicts.clone()));
     let (mut replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
-    while let Some(record) = merge.next()? {
-        stamp.set(record.stamp);
-        let again = run::run(&mut session, &log.scan, &record, replayer, acceptance);
-        replayed.transactions += 1;
-        replayed.commands += u64::from(matches!(record.payload, PayloadReader::Command(_)));
-        match again {
-            Ok(()) => {}
-            Err(Refusal::Recovery(error)) => return Err(error.into()),
-            Err(Refusal::Missing { stamp, procedure, name, version }) => {
-                let commands = 1 + merge.count_commands(procedure, version)?;
-                return Err(RecoveryError::MissingProcedure { stamp, procedure, name, version, commands }.into());
+    let mut done = None;
+    while let Some(batch) = feeder.next(done.take())? {
+        let transaction = scout.begin();
+        let mut coming = Ahead::new(&transaction, batch.records(&log.scan));
+        while let Some(record) = coming.next(replayer) {
+            stamp.set(record.stamp);
+            let again = run::run(&mut session, &log.scan, &record, replayer, acceptance);
+            replayed.transactions += 1;
+            replayed.commands += u64::from(record.command.is_some());
+            match again {
+                Ok(()) => {}
+                Err(Refusal::Recovery(error)) => return Err(error.into()),
+                Err(Refusal::Missing { stamp, procedure, name, version }) => {
+                    let commands = 1 + count(log, &feeder, coming.rest(), (procedure, version))?;
+                    return Err(RecoveryError::MissingProcedure { stamp, procedure, name, version, commands }.into());
+                }
+            }
+            if replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
+                store.epochs().advance();
+                report(&progress, replayed.transactions, log);
             }
         }
-        if replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
-            store.epochs().advance();
-            report(&progress, replayed.transactions, log);
-        }
+        drop(coming);
+        drop(transaction);
+        done = Some(batch);
     }
     assert_eq!(replayed.transactions, log.transactions, "the passes over the log find the same transactions");
     report(&progress, replayed.transactions, log);
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.follow_replay(store)?;
     session.purge_all();
-    drop(session);
+    drop((session, scout));
     store.epochs().advance();
-    let shared = Arc::into_inner(shared).expect("the only session has ended");
+    let shared = Arc::into_inner(shared).expect("the only sessions have ended");
     Ok((shared.catalog, replayed))
+}
+
+/// Counts the records to come that run a version of a procedure: the rest of a batch and all batches behind it.
+fn count<'b>(
+    log: &OrderedLog,
+    feeder: &Feeder,
+    rest: impl Iterator<Item = LiveRecord<'b>>,
+    version: (ProcedureId, ProcedureVersion),
+) -> Result<u64, RecoveryError> {
+    let runs = |record: &LiveRecord<'_>| {
+        record.command.as_ref().is_some_and(|command| (command.procedure, command.version) == version)
+    };
+    let mut count = rest.filter(runs).count();
+    while let Some(batch) = feeder.next(None)? {
+        count += batch.records(&log.scan).filter(runs).count();
+    }
+    Ok(count as u64)
 }
 
 /// What transactions that are run again share, and the stamp of the present one.

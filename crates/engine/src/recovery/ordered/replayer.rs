@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::call::{NotReplayed, Procedures, Replayer, Trace};
 use crate::error::Error;
 use crate::log::format::payload::command::Command;
-use crate::transaction::Transaction;
+use crate::transaction::{RowAhead, Transaction};
 
 /// Runs procedures again.
 pub(crate) trait CommandReplayer {
@@ -19,6 +19,15 @@ pub(crate) trait CommandReplayer {
     /// Does in `transaction` what `command` did, by nothing but its arguments, what it drew, and what the transaction reads. It
     /// does not commit. The tables, and so the procedures among them, are as they were before the command.
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError>;
+
+    /// Begins to ask for the memory of rows that `command` will use, as far as its arguments say: a guess that changes nothing.
+    fn ask_ahead<'t>(
+        &mut self,
+        _transaction: &'t Transaction<'_>,
+        _command: &Command<'_>,
+        _rows: &mut Vec<RowAhead<'t>>,
+    ) {
+    }
 
     /// As [`CommandReplayer::replay`], and traces what it can of it.
     fn replay_traced(
@@ -56,6 +65,10 @@ impl CommandReplayer for Replayer {
 
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {
         Ok(self.run(transaction, command)?)
+    }
+
+    fn ask_ahead<'t>(&mut self, transaction: &'t Transaction<'_>, command: &Command<'_>, rows: &mut Vec<RowAhead<'t>>) {
+        self.ask_ahead(transaction, command, rows);
     }
 
     fn replay_traced(

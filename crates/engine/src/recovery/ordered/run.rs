@@ -58,8 +58,8 @@ pub(super) fn run(
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(), Refusal> {
-    if let PayloadReader::Command(command) = &record.payload {
-        return run_command(session, (record.stamp, record.epoch), &command.command(), replayer, acceptance);
+    if let Some(command) = &record.command {
+        return run_command(session, (record.stamp, record.epoch), command, replayer, acceptance);
     }
     let transaction = session.begin();
     put_record(&transaction, scan, record, acceptance)?;

@@ -132,7 +132,7 @@ pub(in crate::recovery) fn replay_up_to(
 ) -> Result<Vec<ReplayedTransaction>, Error> {
     let (stamp, shared) = shared(config, store, catalog, replayer);
     let mut session = Session::new(Arc::clone(&shared))?;
-    let mut merge = Merge::new(log.scan.clone(), &log.verdicts);
+    let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
     let mut acceptance = Acceptance::new(config.accept_divergence);
     let (mut shown, mut transactions) = (Vec::new(), 0);
     while let Some(record) = merge.next()? {
@@ -220,7 +220,7 @@ pub(in crate::recovery) fn look_at(
     log: &OrderedLog,
     wanted: Wanted<'_>,
 ) -> Result<Vec<ReplayedTransaction>, RecoveryError> {
-    let mut merge = Merge::new(log.scan.clone(), &log.verdicts);
+    let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
     let mut shown = Vec::new();
     while let Some(record) = merge.next()? {
         if record.stamp > wanted.stamp {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::{Config, Logged, Protocol};
 use crate::database::Database;
 use crate::error::{Error, TransactionError};
-use crate::ids::{ProcedureId, ProcedureVersion};
+use crate::ids::{Epoch, ProcedureId, ProcedureVersion};
 use crate::io::Environment;
 use crate::io::disk_for_tests::TestDisk;
 use crate::log::acknowledge::Receipt;
@@ -172,6 +172,13 @@ pub(super) fn run(session: &mut Session, command: &Command<'_>, with_hash: bool)
 }
 
 /// Calls a procedure with integers.
+/// Waits until `epoch` is over.
+pub(super) fn pass(db: &Database, epoch: Epoch) {
+    while db.run(|tx| tx.table("counter")).unwrap().1.epoch() <= epoch {
+        std::thread::yield_now();
+    }
+}
+
 pub(super) fn call(session: &mut Session, procedure: u32, arguments: &[i64]) -> Receipt {
     let arguments: Vec<_> = arguments.iter().map(|argument| Argument::from(*argument)).collect();
     run(session, &command(procedure, &arguments), true).unwrap()
@@ -234,6 +241,8 @@ impl Shop {
         let shop = Shop::new();
         let db = shop.open();
         db.create_table(schema()).unwrap();
+        // There is an epoch to go back to.
+        pass(&db, Epoch(1));
         (shop, db)
     }
 
