@@ -29,7 +29,7 @@ use foldhash::fast::FixedState as HashState;
 use foldhash::fast::RandomState as HashState;
 
 use crate::Entry;
-use crate::epoch::Pin;
+use crate::epoch::{Epochs, Pin};
 use crate::limbo::Retired;
 use crate::prefetch::prefetch;
 use crate::simulated::hinted_leaves_min;
@@ -205,11 +205,11 @@ impl Hints {
         self.table(pin).map_or(0, Table::bytes)
     }
 
-    /// Frees the table of a tree that is being dropped.
-    pub(super) fn close(&mut self, tally: &Tally) {
+    /// Retires the table of a tree that is being dropped: a key that was asked for under a pin may still lead to it.
+    pub(super) fn close(&mut self, epochs: &Epochs) {
         if let Some(table) = NonNull::new(self.table.swap(std::ptr::null_mut(), Ordering::AcqRel)) {
-            // SAFETY: nobody searches a tree that is being dropped, and entries that are held need no table.
-            unsafe { free(table.cast(), tally) }
+            // SAFETY: the exchange unlinked it, and only this thread did; it came from a box.
+            unsafe { epochs.retire_unpinned(Retired::new(table.cast(), free)) }
         }
     }
 }

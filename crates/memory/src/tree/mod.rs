@@ -253,9 +253,7 @@ fn hold<V: Thin + ?Sized>(pin: &Pin<'_>, raw: Raw) -> Held<V> {
 
 impl<T: Entry + ?Sized, const L: usize, const I: usize> Drop for Tree<T, L, I> {
     fn drop(&mut self) {
-        let tally = Tally::default();
-        self.hints.close(&tally);
-        self.epochs.account().fold(&tally);
+        self.hints.close(&self.epochs);
         // SAFETY: the tree is unreachable from here on, and the first piece is freed once no pin can hold anything of it.
         let mut remainder = unsafe { Remainder::<T, L, I>::new(self.root().cast()) };
         self.epochs.retire_in_pieces(Box::new(move |tally| remainder.free_some(tally)));

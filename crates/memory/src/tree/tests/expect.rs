@@ -77,3 +77,16 @@ fn one_key_is_asked_for_in_steps() {
     assert!(found.len() >= 375, "{} of 500 have hints", found.len());
     assert_eq!(ahead(&looked_through::<8>(5), 3), None, "one leaf has no hints");
 }
+
+#[test]
+fn what_was_asked_for_outlives_the_tree() {
+    let Fixture { tree, epochs, .. } = looked_through::<8>(500);
+    let mut participant = epochs.register().unwrap();
+    let pin = participant.pin();
+    let mut asked: Vec<_> = (0..500_u64).map(|key| tree.ask_ahead(&pin, &key.to_be_bytes())).collect();
+    drop(tree);
+    (0..4).for_each(|_| _ = epochs.advance());
+    let mut found = 0;
+    while asked.iter_mut().fold(false, |goes_on, ahead| ahead.advance(|_| found += 1) | goes_on) {}
+    assert!(found >= 375, "{found} of 500 have hints");
+}
