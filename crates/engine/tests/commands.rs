@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use osier::config::{CheckpointKind, Logged};
 use osier::procedure::program::Program;
-use osier::table::{KeyRange, Schema, Type, Value};
+use osier::table::{Argument, KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, SequenceOptions, Table, Transaction, restore};
 
 mod support;
@@ -201,4 +201,21 @@ fn a_call_behind_a_checkpoint_draws_what_was_reserved_before() {
 
     let db = Database::open(commands(&home)).expect("it opens");
     assert_eq!(rows(&db, "items").len(), calls + 1);
+}
+
+/// A recovery has sessions of its own: one that runs commands, one that asks for the rows of those to come.
+#[test]
+fn one_session_is_enough() {
+    let home = home("one_session");
+    let one = || commands(&home).sessions_max(1);
+    let db = Database::open(one()).expect("a database");
+    table(&db, "items");
+    replace(&db, "procedure add(id bigint) { insert into items (id, n) values (id, 1); }");
+    let mut session = db.session().expect("a session");
+    for id in 0..600 {
+        session.call("add", &[Argument::from(id)]).expect("a call");
+    }
+    drop(session);
+    db.close().expect("closed");
+    assert_eq!(rows(&Database::open(one()).expect("it opens"), "items").len(), 600);
 }

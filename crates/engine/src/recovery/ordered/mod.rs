@@ -197,5 +197,7 @@ fn unlimited(config: &Config) -> Config {
     (config.memory_limit, config.transaction_bytes_max, config.transaction_writes_max) = (0, usize::MAX, usize::MAX);
     (config.key_bytes_max, config.row_bytes_max) = (usize::MAX, usize::MAX);
     (config.procedure_steps_max, config.procedure_bytes_max) = (u64::MAX, usize::MAX);
+    // One runs transactions, one asks ahead.
+    config.sessions_max = config.sessions_max.max(2);
     config
 }
