@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const PATIENCE_ROUNDS: usize = 20;
 
 /// Within how many steps a session must return from what it was calling.
-const QUIESCENCE_STEPS_MAX: usize = 20_000;
+const QUIESCENCE_STEPS_MAX: usize = 400_000;
 
 /// How long bursts and silences last on average.
 const PHASE_STEPS: f64 = 25.0;

@@ -305,7 +305,8 @@ impl Draft<'_> {
                 let body = self.looped(&inner, depth);
                 block.push(statement(StatementKind::ForEach { variables, arrays, body }));
             }
-            3 => {
+            // Three of them, one in the other, would take for ever.
+            3 if depth < 2 => {
                 let (range, table) = self.range(known, true);
                 let row = self.name("r");
                 let mut inner = known.clone();
