@@ -57,7 +57,8 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
     salvage_with(damaged, target, rows, Procedures::new())
 }
 
-/// As [`salvage`], of a database whose log may have calls of functions: those of [`Database::open_with`](crate::Database::open_with).
+/// As [`salvage`], of a database whose log may have calls of functions: those of
+/// [`Database::open_with`](crate::Database::open_with).
 ///
 /// # Errors
 /// Those of [`salvage`].
