@@ -5,7 +5,7 @@
 //!   calls only procedures of greater slots.
 //! - The one who judges executes the tree of a program by itself ([`interpret`]): nothing of the compiler and of the machine is
 //!   in it. From the engine it takes what a call drew.
-//! - The slot behind them is that of a [function](function) of the program, which is always there.
+//! - The slot behind them is that of the [`function`] of the program, which is always there.
 //! - A procedure of a slot that writes marks its transaction before it does anything else.
 
 mod evaluate;
