@@ -322,7 +322,7 @@ fn acceptable(can_be_accepted: bool, stamp: Stamp) -> String {
     }
 }
 
-/// Another one, if there is an epoch to go back to.
+/// The way back to the epoch before, if there is one.
 fn until_before(epoch: Epoch, how: &str) -> String {
     let before = epoch.0.saturating_sub(1);
     if before == 0 { String::new() } else { format!(", or {how} --until {before}") }

@@ -92,7 +92,7 @@ impl Hints {
 
     #[inline]
     fn table<'p>(&self, _pin: &'p Pin<'_>) -> Option<&'p Table> {
-        // SAFETY: a table is retired through the epochs when it is replaced.
+        // SAFETY: a table is retired through the epochs when it is replaced, or its tree is dropped.
         unsafe { self.table.load(Ordering::Acquire).as_ref() }.inspect(|table| table.race.read())
     }
 

@@ -65,7 +65,8 @@ pub fn restore(config: Config, backup: &Path) -> Result<RestoreReport, Error> {
 /// As [`restore`], of a backup whose log may have calls of functions: those of [`Database::open_with`].
 ///
 /// # Errors
-/// Those of [`restore`]; [`RecoveryError::MissingProcedure`] where the log needs a function that is not among `procedures`.
+/// Those of [`restore`]. Where the log needs a function that is not among `procedures` what has failed is
+/// [`RecoveryError::MissingProcedure`].
 pub fn restore_with(config: Config, backup: &Path, procedures: Procedures) -> Result<RestoreReport, Error> {
     let config = directory::anchored(config)?;
     let disk = config.environment.disk.clone();

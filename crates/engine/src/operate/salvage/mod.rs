@@ -58,10 +58,11 @@ pub fn salvage(damaged: &Config, target: Config, rows: bool) -> Result<SalvageRe
 }
 
 /// As [`salvage`], of a database whose log may have calls of functions: those of
-/// [`Database::open_with`](crate::Database::open_with).
+/// [`Database::open_with`](crate::Database::open_with). With `rows` none is called.
 ///
 /// # Errors
-/// Those of [`salvage`].
+/// Those of [`salvage`]; [`Error::Recovery`] where the log needs a function that is not among `procedures`, or a call does
+/// something else than before.
 pub fn salvage_with(
     damaged: &Config,
     target: Config,
@@ -77,7 +78,8 @@ pub fn salvage_with(
         }
     }
     let _locks = directory::lock_to_read(damaged)?;
-    let threads = damaged.effective_recovery_threads() + 2;
+    // Beside those that read: who runs commands again, who asks ahead for them, and who follows what they defined.
+    let threads = damaged.effective_recovery_threads() + 3;
     let store = Store::new(Epochs::new(threads));
     let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
     match directory::refuse_unfinished(damaged) {

@@ -5,7 +5,7 @@
 //! - Of a stream what was read before is read again and nothing else: as far as its batches are sound, and of a torn one as far
 //!   as its records are.
 //! - In memory is one chunk of each stream of one generation, and what was copied of them into batches.
-//! - A record is checked once here: what is given of it are the bytes that were.
+//! - A record is checked once here: the bytes that are given are those that were checked.
 //!
 //! Absent: damage, which the passes before have found; bytes that changed since are damage, too.
 
@@ -39,7 +39,7 @@ pub(super) struct LiveRecord<'m> {
     /// The number in its header.
     pub(super) writes: u32,
     pub(super) payload: PayloadReader<'m>,
-    /// The payload, where it is one.
+    /// The payload, where it is a command.
     pub(super) command: Option<Command<'m>>,
 }
 
@@ -77,6 +77,16 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// How many bytes its records have.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether its memory is that of a large record.
+    pub(super) fn is_large(&self) -> bool {
+        self.bytes.capacity() > 4 * BATCH_BYTES
+    }
+
     /// Returns the records, in order.
     pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
         let record = |(segment, found): &(SegmentId, Found)| {

@@ -171,7 +171,6 @@ pub(super) fn run(session: &mut Session, command: &Command<'_>, with_hash: bool)
     }
 }
 
-/// Calls a procedure with integers.
 /// Waits until `epoch` is over.
 pub(super) fn pass(db: &Database, epoch: Epoch) {
     while db.run(|tx| tx.table("counter")).unwrap().1.epoch() <= epoch {
@@ -179,6 +178,7 @@ pub(super) fn pass(db: &Database, epoch: Epoch) {
     }
 }
 
+/// Calls a procedure with integers.
 pub(super) fn call(session: &mut Session, procedure: u32, arguments: &[i64]) -> Receipt {
     let arguments: Vec<_> = arguments.iter().map(|argument| Argument::from(*argument)).collect();
     run(session, &command(procedure, &arguments), true).unwrap()
