@@ -17,7 +17,6 @@ use crate::catalog::Catalog;
 use crate::config::{Config, Protocol};
 use crate::error::{Error, RecoveryError};
 use crate::ids::{Epoch, Generation, Stamp};
-use crate::log::format::payload::PayloadReader;
 use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::values::{Change, LoggedWrite};
@@ -169,21 +168,20 @@ fn show(
 ) -> Result<ReplayedTransaction, Refusal> {
     let transaction = session.begin();
     let mut shown = bare(record, wanted);
-    match &record.payload {
-        PayloadReader::Command(command) => {
-            let command = command.command();
+    match &record.command {
+        Some(command) => {
             let mut trace = Trace::default();
             let ran = match wanted.is_traced {
-                true => replayer.replay_traced(&transaction, &command, &mut trace),
-                false => replayer.replay(&transaction, &command),
+                true => replayer.replay_traced(&transaction, command, &mut trace),
+                false => replayer.replay(&transaction, command),
             };
             if let Err(CommandError::Missing) = ran {
-                let Command { procedure, version, .. } = command;
-                let name = run::name_of(&transaction, &command);
+                let Command { procedure, version, .. } = *command;
+                let name = run::name_of(&transaction, command);
                 return Err(Refusal::Missing { stamp: record.stamp, procedure, name, version });
             }
             shown.steps = trace.into_steps();
-            let difference = run::difference(&transaction, &command, ran);
+            let difference = run::difference(&transaction, command, ran);
             let counts = difference.as_ref().is_none_or(|(_, counts)| *counts);
             if counts {
                 shown.rows = transaction.written_rows().iter().map(RowChange::of).collect();
@@ -198,7 +196,7 @@ fn show(
                 return Ok(shown);
             }
         }
-        PayloadReader::Values(_) | PayloadReader::Physiological(_) | PayloadReader::InParts(_) => {
+        None => {
             run::put_record(&transaction, &log.scan, record, acceptance)?;
             shown.rows = transaction.written_rows().iter().map(RowChange::of).collect();
             shown.outcome = "its rows are in the log, and were put in their place".to_owned();
@@ -248,10 +246,7 @@ fn bare(record: &LiveRecord<'_>, wanted: Wanted<'_>) -> ReplayedTransaction {
         epoch: record.epoch,
         generation: wanted.generation,
         protocol: wanted.protocol,
-        call: match &record.payload {
-            PayloadReader::Command(command) => Some(wanted.names.call(&command.command())),
-            PayloadReader::Values(_) | PayloadReader::Physiological(_) | PayloadReader::InParts(_) => None,
-        },
+        call: record.command.as_ref().map(|command| wanted.names.call(command)),
         steps: Vec::new(),
         rows: Vec::new(),
         is_same: true,
