@@ -166,5 +166,5 @@ fn pause(conflicts: u32) {
 
 /// Options for a transaction that writes, or one that only reads.
 pub fn options(read_only: bool, durability: Durability) -> TransactionOptions {
-    TransactionOptions { read_only, durability }
+    TransactionOptions { read_only, durability, ..TransactionOptions::default() }
 }

@@ -273,10 +273,9 @@ impl Config {
         }
     }
 
-    /// Returns the number of files of a checkpoint: one per thread, and for a snapshot one of the rows that its scan could
-    /// not find.
+    /// Returns the number of files of a checkpoint: one per thread.
     pub(crate) fn checkpoint_parts(&self) -> u32 {
-        self.checkpoint_threads as u32 + u32::from(self.checkpoint_kind == CheckpointKind::Epoch)
+        self.checkpoint_threads as u32
     }
 }
 

@@ -83,6 +83,12 @@ pub enum Mutation {
     StaleAnnouncement,
     /// Records are purged during a snapshot, and what it has of them is not kept.
     OrphansForgotten,
+    /// A commit does not announce its epoch.
+    CommitUnannounced,
+    /// A snapshot is read before its epoch has ended.
+    SnapshotBeforeEnd,
+    /// What a snapshot holds is told before it is durable.
+    SnapshotToldAtOnce,
     /// A fuzzy scan reads records that are locked.
     NoTupleLock,
     /// `max_seen` leaves out absences.

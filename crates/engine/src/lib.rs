@@ -46,7 +46,7 @@ pub use database::{Database, Metrics};
 pub use directory::DirectoryError;
 pub use error::{
     BackupError, CheckpointError, Contended, DivergedRow, Error, LogError, LogFailure, ProcedureError, RecoveryError,
-    SalvageError, TransactionError,
+    SalvageError, SnapshotEnd, TransactionError,
 };
 pub use log::acknowledge::Receipt;
 pub use log::persist::{LogMetrics, StreamMetrics};
@@ -60,6 +60,7 @@ pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::debt::RecoveryDebt;
 pub use transaction::figures::ProcedureMetrics;
 pub use transaction::memory_limit::MemoryMetrics;
+pub use transaction::snapshot::{OldestSnapshot, Snapshot, SnapshotMetrics};
 pub use transaction::{
     Changes, Durability, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,
 };

@@ -2,16 +2,15 @@
 
 mod support;
 
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use osier::checkpoint::CheckpointState;
 use osier::table::{Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Table};
 
-/// Shorter than a close waits for open transactions.
-const HELD: Duration = Duration::from_millis(300);
+/// Epochs that last, so that closes meet; shorter than a close waits.
+const EPOCH: Duration = Duration::from_millis(300);
 
 fn open(config: Config) -> (Database, Table) {
     let db = Database::open(config).expect("opened");
@@ -29,21 +28,11 @@ fn has(config: Config, id: i64) -> bool {
     db.run(|tx| -> Result<bool, Error> { Ok(tx.get(&table, &[Value::Int(id)])?.is_some()) }).expect("a read").0
 }
 
-/// Two threads close while a transaction that is open for `held` holds the last checkpoint up.
-fn close_twice(db: &Database, table: &Table, held: Duration) -> [Result<(), Error>; 2] {
-    let (tell, told) = mpsc::channel();
+/// Two threads close, the second one while the first waits for the epoch of its last checkpoint.
+fn close_twice(db: &Database) -> [Result<(), Error>; 2] {
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut session = db.session().expect("a session");
-            let open = session.begin();
-            open.get(table, &[Value::Int(0)]).expect("a read");
-            tell.send(()).expect("somebody waits");
-            thread::sleep(held);
-        });
-        told.recv().expect("a transaction is open");
         let first = scope.spawn(|| db.close());
-        while !matches!(db.metrics().checkpoints.state, CheckpointState::WaitsForTransaction(_)) {
-            assert!(!first.is_finished(), "an open transaction holds a close up");
+        while !matches!(db.metrics().checkpoints.state, CheckpointState::WaitsForCommits(_)) && !first.is_finished() {
             thread::sleep(Duration::from_millis(1));
         }
         let second = db.close();
@@ -57,12 +46,12 @@ fn a_second_close_waits_for_the_first() {
     for protocol in [Protocol::None, Protocol::Poplar] {
         let home = support::directory("close", &format!("waits-{protocol:?}"));
         let mut config = support::config(&home, protocol, 1);
-        config.checkpoint_at_close = true;
+        (config.checkpoint_at_close, config.epoch_interval) = (true, EPOCH);
         let (db, table) = open(config.clone());
         insert(&db, &table, 0);
         db.checkpoint().expect("a checkpoint");
         insert(&db, &table, 1);
-        for (which, closed) in ["first", "second"].into_iter().zip(close_twice(&db, &table, HELD)) {
+        for (which, closed) in ["first", "second"].into_iter().zip(close_twice(&db)) {
             closed.unwrap_or_else(|error| panic!("{protocol:?}, the {which} close: {error}"));
         }
         db.close().expect("it is closed already");
@@ -78,15 +67,18 @@ fn a_second_close_says_why_the_first_failed() {
     config.checkpoint_at_close = true;
     let (db, table) = open(config.clone());
     insert(&db, &table, 0);
-    db.checkpoint().expect("a checkpoint");
+    let before = db.checkpoint().expect("a checkpoint").number;
     insert(&db, &table, 1);
-    // Longer than the close waits.
-    let closed = close_twice(&db, &table, Duration::from_secs(3));
+    // Where the next one is to be.
+    let blocked = home.join(format!("checkpoints/{:08}-0000.ckpt", before + 1));
+    fs::create_dir(&blocked).expect("a directory");
+    let closed = close_twice(&db);
     let [first, second] = closed.map(|closed| closed.expect_err("the last checkpoint could not be taken").to_string());
-    assert!(first.contains("the database was closed before the checkpoint was complete"), "{first}");
+    assert!(first.contains(&blocked.display().to_string()), "{first}");
     assert_eq!(second, first);
     let third = db.close().expect_err("it has failed").to_string();
     assert_eq!(third, first);
     drop((table, db));
+    fs::remove_dir(&blocked).expect("removed");
     assert!(has(config, 0), "the checkpoint before is valid");
 }

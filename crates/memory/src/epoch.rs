@@ -18,6 +18,16 @@
 //! - Freeing happens after the readers' last access: unpin and pin store the slot with Release, advance reads it with
 //!   Acquire and publishes `safe` with Release, the one who frees reads `safe` with Acquire.
 //!
+//! A slot has a second word, in which a participant announces that it commits, from before it reads its epoch at the
+//! serialization point until what it installed is there ([`SPoint`]). A transaction that is open and does not commit
+//! holds nothing up that waits for an epoch to end:
+//! - **E5** where [`Epochs::has_ended`] is true of an epoch, every transaction of that epoch or an earlier one has ended, and what
+//!   it installed is seen.
+//!
+//! Why E5 holds. Commit: store word := a global epoch read before; fence C; read global = e, the transaction's epoch. Ask: read
+//! global, which must be beyond E; fence D; read all words, which must be beyond E. With e <= E the read of e missed the raise that
+//! the question saw, so C is before D and the word was seen: it was IDLE again, stored with Release behind what was installed.
+//!
 //! The slots lie in chunks that are added as participants come and never move, so that a pin needs no more than the chunk of its
 //! participant. An advance goes through all chunks under the lock under which one is added. One that misses a chunk had that
 //! lock before the chunk was added, and with it A before any P of a participant in it: the first case above.
@@ -70,7 +80,21 @@ struct Clock {
 }
 
 /// Slots side by side.
-type Chunk = [CachePadded<AtomicU64>];
+type Chunk = [CachePadded<Words>];
+
+/// What a participant announces.
+struct Words {
+    /// The epoch of its pin.
+    pinned: AtomicU64,
+    /// An epoch no later than that of the transaction that it is committing.
+    commits: AtomicU64,
+}
+
+impl Words {
+    fn idle() -> Words {
+        Words { pinned: AtomicU64::new(IDLE), commits: AtomicU64::new(IDLE) }
+    }
+}
 
 /// Where a participant announces.
 #[derive(Clone)]
@@ -82,7 +106,12 @@ struct Slot {
 impl Slot {
     #[inline]
     fn word(&self) -> &AtomicU64 {
-        &self.chunk[self.at]
+        &self.chunk[self.at].pinned
+    }
+
+    #[inline]
+    fn commits(&self) -> &AtomicU64 {
+        &self.chunk[self.at].commits
     }
 }
 
@@ -149,12 +178,26 @@ impl Epochs {
         assert!(raised < IDLE, "epochs are exhausted");
         // Fence A of the module's argument: the raise is seen by every pin whose announcement is missed below.
         fence(Ordering::SeqCst);
-        let oldest = {
-            let chunks = lock(&self.chunks);
-            let slots = chunks.iter().flat_map(|chunk| chunk.iter());
-            slots.map(|slot| slot.load(Ordering::Acquire)).min().unwrap_or(IDLE)
-        };
+        let oldest = self.oldest(|slot| &slot.pinned);
         raise(&self.clock.safe, oldest.min(raised).saturating_sub(1));
+    }
+
+    /// The earliest epoch that the slots have in one of their words.
+    fn oldest(&self, word: impl Fn(&Words) -> &AtomicU64) -> u64 {
+        let chunks = lock(&self.chunks);
+        let slots = chunks.iter().flat_map(|chunk| chunk.iter());
+        slots.map(|slot| word(slot).load(Ordering::Acquire)).min().unwrap_or(IDLE)
+    }
+
+    /// Whether every transaction that drew `epoch`, or an earlier one, at its serialization point has ended (E5). It asks all
+    /// participants.
+    pub fn has_ended(&self, epoch: Epoch) -> bool {
+        if self.current() <= epoch {
+            return false;
+        }
+        // Fence D of the module's argument.
+        fence(Ordering::SeqCst);
+        self.oldest(|slot| &slot.commits) > epoch.0
     }
 
     /// Memory that the structures of this clock hold; see [`crate::FOLD_BYTES`] for how exactly.
@@ -205,7 +248,7 @@ impl Epochs {
     #[cold]
     fn add_chunk(&self, vacant: &mut Vec<Slot>) -> Slot {
         assert!(vacant.is_empty(), "slots are added when all are taken");
-        let chunk: Arc<Chunk> = (0..SLOTS_PER_CHUNK).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect();
+        let chunk: Arc<Chunk> = (0..SLOTS_PER_CHUNK).map(|_| CachePadded::new(Words::idle())).collect();
         // Before any of them is used: see the module's argument.
         lock(&self.chunks).push(Arc::clone(&chunk));
         vacant.extend((1..SLOTS_PER_CHUNK).rev().map(|at| Slot { chunk: Arc::clone(&chunk), at }));
@@ -409,6 +452,7 @@ impl Drop for Participant {
     fn drop(&mut self) {
         // A pin that was forgotten, not dropped, left its announcement; nothing can be held under it any more.
         self.slot.word().store(IDLE, Ordering::Release);
+        self.slot.commits().store(IDLE, Ordering::Release);
         self.leave_retired(Some(self.slot.clone()));
     }
 }
@@ -441,6 +485,15 @@ impl Pin<'_> {
         let epoch = self.participant.epochs.current();
         fence(Ordering::SeqCst);
         epoch
+    }
+
+    /// The serialization point of a transaction: its epoch, ordered as [`Pin::current_epoch`] is. Until what is returned is
+    /// dropped, nobody takes that epoch for ended: what the transaction installs is installed by then.
+    pub fn s_point(&self) -> SPoint<'_> {
+        let Participant { epochs, slot, .. } = self.participant;
+        slot.commits().store(epochs.current().0, Ordering::Release);
+        // Its first fence is fence C of the module's argument.
+        SPoint { commits: slot.commits(), epoch: self.current_epoch() }
     }
 
     /// Ends this pin and begins another, for work that is long: what was obtained before cannot be followed any more. Frees
@@ -569,6 +622,27 @@ impl Drop for Pin<'_> {
 impl fmt::Debug for Pin<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pin").field("id", &self.id).field("epoch", &self.epoch).finish()
+    }
+}
+
+/// A transaction between its serialization point and its end.
+#[derive(Debug)]
+pub struct SPoint<'p> {
+    commits: &'p AtomicU64,
+    epoch: Epoch,
+}
+
+impl SPoint<'_> {
+    /// The epoch of the transaction.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+}
+
+impl Drop for SPoint<'_> {
+    fn drop(&mut self) {
+        // Release: who sees this sees what was installed.
+        self.commits.store(IDLE, Ordering::Release);
     }
 }
 

@@ -16,13 +16,14 @@ mod ids;
 mod limbo;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
+mod page;
 mod prefetch;
 mod read_stamps;
 mod record;
 mod recycle;
-mod retained;
 mod ring;
 mod simulated;
+mod snapshots;
 pub mod sync;
 #[cfg(test)]
 mod testing;
@@ -35,15 +36,16 @@ mod version;
 
 pub use address_map::{AddressHasher, AddressMap};
 pub use aligned::AlignedBuffer;
-pub use epoch::{Epochs, Held, Participant, Pin};
+pub use epoch::{Epochs, Held, Participant, Pin, SPoint};
 pub use ids::{Epoch, Stamp};
+pub use page::{Listed, Page, PageStart};
 pub use read_stamps::ReadStamps;
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
-pub use retained::{Interval, Orphans, Snapshot, Snapshots};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use simulated::TreeFault;
 #[cfg(feature = "simulated")]
 pub use simulated::{TreeSizes, set_tree_fault, set_tree_sizes};
+pub use snapshots::{Committer, Ended, OpenSnapshot, Reads, Snapshot, Snapshots, Swept};
 pub use thin::{Entry, Keyed, Thin};
 pub use tree::{
     Ahead, Duplicate, EXPECTED_AT_ONCE, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run,

@@ -6,7 +6,7 @@
 //! - **W3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
 //!   is committed, and validation finds whatever is missing.
 //! - **W4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
-//!   clock of the structure that the record was given to, which `read` checks too. A snapshot may own it in between.
+//!   clock of the structure that the record was given to, which `read` checks too. Snapshots may own it in between.
 //! - **W5** a dead record is absent and stays dead; whoever finds it looks its key up again.
 //! - **W6** only replay marks a record as waited for, and only a replayed write takes that back.
 //!
@@ -21,8 +21,8 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
 use crate::prefetch::{LINE_BYTES, prefetch};
-use crate::retained::Interval;
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::snapshots::Committer;
+use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
 use crate::thin::{Entry, Keyed, Thin};
 use crate::usage::{Kind, Tally};
@@ -124,7 +124,9 @@ pub enum Observed<'a> {
 struct Header {
     word: AtomicU64,
     version: AtomicPtr<version::Header>,
-    key_len: u32,
+    key_len: u16,
+    /// The mark of the last scan of a snapshot that has passed; 0: none has.
+    passed: AtomicU16,
     /// The clock through which versions are retired; `UNSHARED` while a `RecordBox` owns the record.
     epochs: u32,
     race: RaceCell,
@@ -149,7 +151,7 @@ impl Record {
     }
 
     fn allocate(key: &[u8], stamp: Stamp, version: *mut version::Header) -> RecordBox {
-        let key_len = u32::try_from(key.len()).expect("a key is shorter than 4 GiB");
+        let key_len = u16::try_from(key.len()).expect("a key is shorter than 64 KiB");
         let layout = Record::layout(key.len());
         // SAFETY: the layout holds at least the header.
         let raw = unsafe { alloc::alloc(layout) }.cast::<Header>();
@@ -158,6 +160,7 @@ impl Record {
             word: AtomicU64::new(Word::unlocked(stamp).0),
             version: AtomicPtr::new(version),
             key_len,
+            passed: AtomicU16::new(0),
             epochs: UNSHARED,
             race: RaceCell::new(),
         };
@@ -293,26 +296,36 @@ impl Record {
         self.end_install(pin, old, Word::unlocked(stamp));
     }
 
-    /// [`Record::install`] of what a snapshot may need: where the old version belongs to it, it is handed over instead of
-    /// being retired.
+    /// [`Record::install`] of what snapshots may need: an old version that an open one can see is handed over instead of being
+    /// retired. `is_entry`: the record is an entry of a secondary index.
     ///
     /// # Panics
-    /// As for [`Record::install`], and where `interval` is of another clock's snapshots.
-    pub fn install_in(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp, interval: &Interval<'_>) {
-        assert_eq!(interval.epochs_id(), pin.epochs_id(), "snapshots keep versions of their own clock");
+    /// As for [`Record::install`], and where `committer` is of another clock's snapshots.
+    pub fn install_in(
+        &self,
+        pin: &Pin<'_>,
+        version: Option<VersionBox>,
+        stamp: Stamp,
+        committer: &Committer<'_>,
+        is_entry: bool,
+    ) {
         let version = version.map(|mut version| {
-            version.set_interval(interval.number());
+            version.set_epoch(committer.epoch());
             version
         });
         let new = self.begin_install(pin, version, stamp);
-        let old = match interval.retained() {
-            // The holder of the lock sees the version that it will unlink; later overwriters skip the store.
-            Some(retained) if self.version(pin).is_some_and(|old| interval.precedes(old)) => {
-                retained.keep(self.address(), interval, pin.tally(), || self.exchange(new))
-            }
-            _ => self.exchange(new),
-        };
+        let old = committer.exchange(pin, self, is_entry, || self.exchange(new));
         self.end_install(pin, old, Word::unlocked(stamp));
+    }
+
+    /// The mark of the last scan that has passed.
+    pub(crate) fn passed(&self) -> u16 {
+        self.header.passed.load(Ordering::Acquire)
+    }
+
+    /// A scan has read what it needs of this record.
+    pub(crate) fn set_passed(&self, mark: u16) {
+        self.header.passed.store(mark, Ordering::Release);
     }
 
     fn begin_install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) -> *mut version::Header {
@@ -431,7 +444,7 @@ impl Record {
     #[inline]
     unsafe fn widen(header: NonNull<Header>) -> *mut Record {
         // SAFETY: the header is initialized, and its key's length never changes.
-        let key_len = unsafe { (*header.as_ptr()).key_len } as usize;
+        let key_len = unsafe { (*header.as_ptr()).key_len }.into();
         ptr::slice_from_raw_parts_mut(header.as_ptr().cast::<u8>(), key_len) as *mut Record
     }
 }

@@ -24,7 +24,7 @@ mod chosen {
     pub mod atomic {
         #[cfg(not(tsan))]
         pub use std::sync::atomic::fence;
-        pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+        pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
         #[cfg(tsan)]
         pub fn fence(order: Ordering) {
@@ -43,7 +43,9 @@ mod chosen {
 
     /// Atomics and fences.
     pub mod atomic {
-        pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+        pub use loom::sync::atomic::{
+            AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        };
     }
 }
 
@@ -55,7 +57,9 @@ mod chosen {
 
     /// Atomics and fences.
     pub mod atomic {
-        pub use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+        pub use shuttle::sync::atomic::{
+            AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        };
     }
 }
 

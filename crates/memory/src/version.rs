@@ -1,8 +1,8 @@
 //! Row versions: an immutable row image with the stamp that wrote it, in one allocation behind one word.
 //!
 //! Invariants:
-//! - A [`Version`] never changes once it is shared, except that snapshots mark it; it is owned by exactly one
-//!   [`VersionBox`], one record, or one limbo entry, and freed by the last of them.
+//! - A [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, the snapshots
+//!   (`snapshots.rs`), or one limbo entry, and freed by the last of them.
 //! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
 //!
 //! Deliberately absent: the meaning of the bytes, and chains of versions.
@@ -12,29 +12,56 @@ use std::mem;
 use std::ops::RangeInclusive;
 use std::ptr::{self, NonNull};
 
-use crate::Stamp;
 use crate::prefetch::{LINE_BYTES, prefetch_next};
 use crate::sync::RaceCell;
-use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::thin::Thin;
 use crate::usage::{Kind, Tally};
+use crate::{Epoch, Stamp};
 
-/// The fixed part of a version; its address is the version's thin pointer.
+/// The fixed part of a version; its address is the version's thin pointer. The 42 bits of the epoch lie where stamps and length
+/// leave some.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Header {
-    stamp: Stamp,
-    birth: Stamp,
-    len: u32,
-    /// In what is padding otherwise. A scan raises it when it has taken the version.
-    interval: AtomicU32,
+    /// The stamp, and bits 36 to 38 of the epoch.
+    stamp: u64,
+    /// The birth stamp, and bits 39 to 41 of the epoch.
+    birth: u64,
+    /// The length, and bits 0 to 35 of the epoch.
+    len: u64,
     race: RaceCell,
 }
 
 impl Header {
+    const STAMP_BITS: u32 = 61;
+    const LEN_BITS: u32 = 28;
+    const LOW_EPOCH_BITS: u32 = u64::BITS - Header::LEN_BITS;
+
     fn new(len: usize) -> Header {
-        let len = u32::try_from(len).expect("a row is shorter than 4 GiB");
-        Header { stamp: Stamp::ZERO, birth: Stamp::ZERO, len, interval: AtomicU32::new(0), race: RaceCell::new() }
+        assert!(len < 1 << Header::LEN_BITS, "a row is shorter than 256 MiB");
+        Header { stamp: 0, birth: 0, len: len as u64, race: RaceCell::new() }
+    }
+
+    fn len(&self) -> usize {
+        (self.len & ((1 << Header::LEN_BITS) - 1)) as usize
+    }
+
+    fn set_order(&mut self, stamp: Stamp, birth: Stamp) {
+        let mask = Stamp::MAX.0;
+        (self.stamp, self.birth) = (self.stamp & !mask | stamp.0, self.birth & !mask | birth.0);
+    }
+
+    fn set_epoch(&mut self, epoch: Epoch) {
+        let epoch = epoch.min(Version::EPOCH_MAX).0;
+        let high = epoch >> Header::LOW_EPOCH_BITS;
+        self.len = self.len() as u64 | epoch << Header::LEN_BITS;
+        self.stamp = self.stamp & Stamp::MAX.0 | high << Header::STAMP_BITS;
+        self.birth = self.birth & Stamp::MAX.0 | high >> 3 << Header::STAMP_BITS;
+    }
+
+    fn epoch(&self) -> Epoch {
+        let high = self.stamp >> Header::STAMP_BITS | self.birth >> Header::STAMP_BITS << 3;
+        Epoch(self.len >> Header::LEN_BITS | high << Header::LOW_EPOCH_BITS)
     }
 }
 
@@ -67,29 +94,26 @@ pub struct Version {
 }
 
 impl Version {
+    /// The latest epoch that a version can tell from later ones: at 10,000 epochs a second they last for 13 years.
+    pub const EPOCH_MAX: Epoch = Epoch((1 << 42) - 1);
+
     /// The stamp of the transaction that wrote this image.
     pub fn stamp(&self) -> Stamp {
         self.header.race.read();
-        self.header.stamp
+        Stamp(self.header.stamp & Stamp::MAX.0)
     }
 
     /// A stamp at or above that of the transaction that made the row exist, and at or below that of this version and of those
     /// that the row had since then: who replaces a row without reading its content depends on that alone.
     pub fn birth(&self) -> Stamp {
         self.header.race.read();
-        self.header.birth
+        Stamp(self.header.birth & Stamp::MAX.0)
     }
 
-    /// The latest snapshot that this image is too young for (`retained.rs`): its transaction's epoch lies beyond the
-    /// boundary of that one and of all before, and of none after. Or the snapshot that has taken it. 0 for what was
-    /// recovered.
-    pub fn interval(&self) -> u32 {
-        self.header.interval.load(Ordering::Relaxed)
-    }
-
-    /// The scan of snapshot `number` has this version now.
-    pub(crate) fn set_taken(&self, number: u32) {
-        self.header.interval.store(number, Ordering::Relaxed);
+    /// The epoch of the transaction that wrote this image, at most [`Version::EPOCH_MAX`]; 0 for what was recovered.
+    pub fn epoch(&self) -> Epoch {
+        self.header.race.read();
+        self.header.epoch()
     }
 
     /// The row.
@@ -115,7 +139,7 @@ impl Version {
     /// `header` points to the header of a live version.
     unsafe fn widen(header: NonNull<Header>) -> *mut Version {
         // SAFETY: the header is initialized and its length never changes.
-        let len = unsafe { (*header.as_ptr()).len } as usize;
+        let len = unsafe { (*header.as_ptr()).len() };
         ptr::slice_from_raw_parts_mut(header.as_ptr().cast::<u8>(), len) as *mut Version
     }
 }
@@ -144,7 +168,7 @@ impl VersionBox {
     /// A zeroed image of `len` bytes with both stamps zero.
     ///
     /// # Panics
-    /// Where `len` does not fit in 32 bits.
+    /// Where `len` is 256 MiB or more.
     pub fn new(len: usize) -> VersionBox {
         let layout = Version::layout(len);
         // SAFETY: the layout holds at least the header.
@@ -214,13 +238,12 @@ impl VersionBox {
     /// Gives the image its place in the order, once the transaction's stamp is known.
     pub fn set_order(&mut self, stamp: Stamp, birth: Stamp) {
         assert!(birth <= stamp && stamp <= Stamp::MAX, "a row is born no later than it is written");
-        let version = self.version_mut();
-        version.header.stamp = stamp;
-        version.header.birth = birth;
+        self.version_mut().header.set_order(stamp, birth);
     }
 
-    pub(crate) fn set_interval(&mut self, interval: u32) {
-        self.version_mut().header.interval = AtomicU32::new(interval);
+    /// Notes the epoch of the transaction.
+    pub(crate) fn set_epoch(&mut self, epoch: Epoch) {
+        self.version_mut().header.set_epoch(epoch);
     }
 
     /// Gives up ownership; the pointer is freed with [`free`].
@@ -262,7 +285,7 @@ pub(crate) unsafe fn free_kept(raw: NonNull<()>, tally: &Tally) {
 /// `header` is that of a live version.
 pub(crate) unsafe fn memory_bytes(header: NonNull<Header>) -> usize {
     // SAFETY: the header is initialized and its length never changes.
-    Version::layout(unsafe { (*header.as_ptr()).len } as usize).size()
+    Version::layout(unsafe { (*header.as_ptr()).len() }).size()
 }
 
 /// Ends the life of a version, and returns its length; its memory is left.
@@ -273,7 +296,7 @@ unsafe fn end(header: NonNull<Header>) -> usize {
     // SAFETY: the caller owns a live version.
     unsafe {
         (*header.as_ptr()).race.write();
-        let len = (*header.as_ptr()).len as usize;
+        let len = (*header.as_ptr()).len();
         ptr::drop_in_place(header.as_ptr());
         len
     }
@@ -342,6 +365,31 @@ impl Drop for Remains {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_keeps_all_that_it_is_told() {
+        for epoch in [0, 1, (1 << 36) - 1, 1 << 36, 5 << 38, Version::EPOCH_MAX.0] {
+            for (stamp, birth) in [(0, 0), (7, 3), (Stamp::MAX.0, Stamp::MAX.0)] {
+                for order_first in [false, true] {
+                    let mut version = VersionBox::copy_of(&[1, 2, 3]);
+                    let set_order = |version: &mut VersionBox| version.set_order(Stamp(stamp), Stamp(birth));
+                    if order_first {
+                        set_order(&mut version);
+                    }
+                    version.set_epoch(Epoch(epoch));
+                    if !order_first {
+                        set_order(&mut version);
+                    }
+                    let version = version.version();
+                    let found = (version.stamp().0, version.birth().0, version.epoch().0, version.bytes());
+                    assert_eq!(found, (stamp, birth, epoch, &[1, 2, 3][..]));
+                }
+            }
+        }
+        let mut version = VersionBox::new(1);
+        version.set_epoch(Epoch(u64::MAX));
+        assert_eq!(version.version().epoch(), Version::EPOCH_MAX);
+    }
 
     #[test]
     fn classes_hold_what_is_put_into_them() {

@@ -86,6 +86,7 @@ impl Workspace {
 impl KeptProcedures {
     /// Returns the current version of a procedure, as a transaction sees it.
     pub(super) fn get(&self, transaction: &Transaction<'_>, name: &str) -> Result<Arc<Kept>, Error> {
+        transaction.refuse_at_snapshot("call a procedure")?;
         let kept = self.kept.borrow().get(name).cloned();
         if let Some(kept) = kept
             && kept.compiled.is_current(transaction)?

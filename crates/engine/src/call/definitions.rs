@@ -19,6 +19,7 @@ impl Transaction<'_> {
     /// [`ProcedureError::Exists`]; [`ProcedureError::Invalid`] where it makes no sense with the tables, sequences and procedures
     /// that there are.
     pub fn create_procedure(&self, program: &Program) -> Result<(), Error> {
+        self.refuse_at_snapshot("change a procedure")?;
         if self.procedure_definition(&program.name)?.is_some() {
             return Err(ProcedureError::Exists { procedure: program.name.clone() }.into());
         }
@@ -32,6 +33,7 @@ impl Transaction<'_> {
     /// [`ProcedureError::Invalid`], as for [`Transaction::create_procedure`]; [`ProcedureError::FunctionExists`] where the name
     /// is that of a function.
     pub fn replace_procedure(&self, program: &Program) -> Result<(), Error> {
+        self.refuse_at_snapshot("change a procedure")?;
         if let Some((_, definition)) = self.procedure_definition(&program.name)?
             && definition.kind == ProcedureKind::Opaque
         {
@@ -46,6 +48,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`ProcedureError::Unknown`].
     pub fn drop_procedure(&self, name: &str) -> Result<(), Error> {
+        self.refuse_at_snapshot("change a procedure")?;
         match self.erase_procedure(name)? {
             true => Ok(()),
             false => Err(ProcedureError::Unknown { procedure: name.to_owned() }.into()),

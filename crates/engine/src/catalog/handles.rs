@@ -70,17 +70,16 @@ impl<H: Handle> Published<H> {
         self.read().get(handle.name()).is_some_and(|held| held.is_same(handle))
     }
 
-    /// A definition has committed.
-    pub(crate) fn publish(&self, handle: H) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.name().to_owned(), handle);
+    /// A definition has committed. Returns the handle whose place it takes.
+    pub(crate) fn publish(&self, handle: H) -> Option<H> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.name().to_owned(), handle)
     }
 
-    /// An object has been dropped. Its name may be another one's by now.
-    pub(crate) fn withdraw(&self, handle: &H) {
+    /// An object has been dropped. Its name may be another one's by now. Returns the handle on it that was published.
+    pub(crate) fn withdraw(&self, handle: &H) -> Option<H> {
         let mut handles = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if handles.get(handle.name()).is_some_and(|held| held.is_of_same_object(handle)) {
-            handles.remove(handle.name());
-        }
+        handles.get(handle.name()).filter(|held| held.is_of_same_object(handle))?;
+        handles.remove(handle.name())
     }
 }
 

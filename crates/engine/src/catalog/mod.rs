@@ -14,7 +14,9 @@ mod system;
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use crate::ids::{ProcedureId, Stamp, TableId};
+use osier_memory::sync::{Mutex, lock};
+
+use crate::ids::{Epoch, ProcedureId, Stamp, TableId};
 use crate::table::store::Store;
 use crate::table::{SchemaError, Table, Value};
 use handles::{Handle, Published};
@@ -76,6 +78,8 @@ impl DefinitionHandle {
 pub(crate) struct Catalog {
     pub(crate) system: SystemTables,
     pub(crate) open_tables: Published<Table>,
+    /// Handles that were published until some epoch, no earlier than that of the change, for the snapshots of earlier ones.
+    past_tables: Mutex<Vec<(Epoch, Table)>>,
     pub(crate) open_sequences: Published<Sequence>,
     pub(crate) open_procedures: Published<Procedure>,
     /// How many transactions have changed definitions, `<< CHANGING_BITS`, and how many are about to.
@@ -93,6 +97,7 @@ impl Catalog {
         Ok(Catalog {
             system: SystemTables::new(store)?,
             open_tables: Published::default(),
+            past_tables: Mutex::default(),
             open_sequences: Published::default(),
             open_procedures: Published::default(),
             clock: AtomicU64::new(1 << Catalog::CHANGING_BITS),
@@ -195,6 +200,36 @@ impl Catalog {
     /// No table gets this id any more.
     pub(crate) fn take_id(&self, taken: TableId) {
         self.next_table_id.fetch_max(taken.0 + 1, Ordering::Relaxed);
+    }
+
+    /// A table, or a change of one, has committed; `kept_in`: see [`Store::discard`].
+    pub(crate) fn publish_table(&self, table: Table, kept_in: Option<Epoch>) {
+        self.keep(self.open_tables.publish(table), kept_in);
+    }
+
+    /// A table has been dropped; `kept_in`: see [`Store::discard`].
+    pub(crate) fn withdraw_table(&self, table: &Table, kept_in: Option<Epoch>) {
+        self.keep(self.open_tables.withdraw(table), kept_in);
+    }
+
+    fn keep(&self, past: Option<Table>, kept_in: Option<Epoch>) {
+        if let (Some(table), Some(epoch)) = (past, kept_in) {
+            lock(&self.past_tables).push((epoch, table));
+        }
+    }
+
+    /// Drops the handles that were kept for snapshots with earlier boundaries than `earliest`.
+    pub(crate) fn forget_past(&self, earliest: Epoch) {
+        lock(&self.past_tables).retain(|(epoch, _)| earliest < *epoch);
+    }
+
+    /// The handle that was made from a row of `osier_tables` which a snapshot sees, once it is published.
+    pub(crate) fn table_of_snapshot(&self, name: &str, stamp: Stamp) -> Option<Table> {
+        let is_sought = |table: &Table| table.name() == name && table.is_made_from(stamp);
+        // In this order: a handle goes from the first place to the second.
+        self.open_tables.find(name, |table| is_sought(table)).or_else(|| {
+            lock(&self.past_tables).iter().find(|(_, table)| is_sought(table)).map(|(_, table)| table.clone())
+        })
     }
 
     /// The handle of the table with this id, once it is published; `None` where it was dropped.

@@ -9,7 +9,7 @@ use osier_memory::Participant;
 use osier_memory::sync::{Mutex, lock};
 
 use super::pace::{Pace, Throttle};
-use super::scan::{Scanned, Source};
+use super::scan::{ScanCursor, Scanned};
 use super::writer::{PartWriter, WrittenPart};
 use crate::error::CheckpointError;
 use crate::io::{Signal, Step, Task};
@@ -55,7 +55,7 @@ pub(super) struct PartTask {
     pub(super) shared: Arc<Shared>,
     pub(super) crew: Arc<Crew>,
     pub(super) participant: Participant,
-    pub(super) source: Source,
+    pub(super) source: ScanCursor,
     pub(super) pace: Arc<Pace>,
     pub(super) throttle: Throttle,
     /// `None` while it is at work, and once the part is reported.
@@ -66,7 +66,7 @@ pub(super) struct PartTask {
 impl PartTask {
     fn advance(&mut self, writer: &mut PartWriter) -> Result<bool, CheckpointError> {
         let began = self.pace.now();
-        let scanned = self.source.advance(&mut self.participant, &self.shared.snapshots, writer);
+        let scanned = self.source.advance(&mut self.participant, writer);
         let bytes = if scanned == Scanned::Block { writer.flush()? } else { 0 };
         self.throttle.pay(began, self.pace.now(), bytes);
         Ok(scanned != Scanned::End)

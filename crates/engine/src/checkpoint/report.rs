@@ -59,28 +59,25 @@ pub enum CheckpointState {
     /// Nothing.
     #[default]
     Idle,
-    /// It waits for a transaction that began in this epoch, or earlier, to end.
-    WaitsForTransaction(Epoch),
+    /// It waits for commits of this epoch, or earlier ones, to end.
+    WaitsForCommits(Epoch),
     /// It reads rows and writes files.
     Writes,
     /// The files are complete; it waits until everything up to this stamp is durable in the log.
     WaitsForLog(Stamp),
-    /// The checkpoint is over; versions that were kept for it are given back.
-    Releases,
 }
 
 impl fmt::Display for CheckpointState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CheckpointState::Idle => f.write_str("none is being taken"),
-            CheckpointState::WaitsForTransaction(epoch) => {
-                write!(f, "one waits for a transaction that began in epoch {epoch} or earlier to end")
+            CheckpointState::WaitsForCommits(epoch) => {
+                write!(f, "one waits for the end of epoch {epoch} and of the commits in it")
             }
             CheckpointState::Writes => f.write_str("one is being written"),
             CheckpointState::WaitsForLog(stamp) => {
                 write!(f, "one is written, and waits until everything up to stamp {stamp} is durable in the log")
             }
-            CheckpointState::Releases => f.write_str("one has ended, and old versions are given back"),
         }
     }
 }

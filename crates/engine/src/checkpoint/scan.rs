@@ -5,7 +5,7 @@
 //!   them. A block ends with its range, so that nothing in another part lies between two of its rows, and it is loaded as it
 //!   is.
 //! - One call pins once and reads a bounded number of leaves: a checkpoint never holds reclamation up.
-//! - *Epoch*: the state at the end of an epoch, see `memory/src/retained.rs`. *Fuzzy*: each record at a moment at which
+//! - *Epoch*: the state at the end of an epoch, see `memory/src/snapshots.rs`. *Fuzzy*: each record at a moment at which
 //!   nobody held its lock, so that no transaction with a stamp at or below RSN is missed, and its stamp counts in
 //!   `max_seen`, absences included.
 //!
@@ -14,14 +14,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use osier_memory::{Held, LeafScan, Observed, Orphans, Participant, Pin, Record, ScanFrom, Snapshots, Version};
+use osier_memory::{
+    Held, LeafScan, Listed, Observed, Page, PageStart, Participant, Pin, Record, ScanFrom, Snapshot, Version,
+};
 
 use super::faults;
 use super::writer::PartWriter;
-use crate::config::CheckpointKind;
 use crate::ids::{Stamp, TableId};
 use crate::sizes::{checkpoint_leaves_per_step, checkpoint_ranges};
 use crate::table::store::RecordTree;
+
+/// A scan lists so many orphans at a time.
+const ORPHANS_AT_ONCE: usize = 1024;
 
 /// A range of one table.
 struct Range {
@@ -37,7 +41,8 @@ struct Range {
 
 /// All ranges of a checkpoint, shared by its threads.
 pub(crate) struct CheckpointScan {
-    kind: CheckpointKind,
+    /// `None`: the scan is fuzzy.
+    snapshot: Option<Snapshot>,
     ranges: Vec<Range>,
     next: AtomicUsize,
     /// Of a fuzzy scan: the greatest stamp observed.
@@ -46,7 +51,11 @@ pub(crate) struct CheckpointScan {
 
 impl CheckpointScan {
     /// A scan of `trees`, which ascend.
-    pub(crate) fn new(pin: &Pin<'_>, kind: CheckpointKind, trees: Vec<(TableId, Arc<RecordTree>)>) -> CheckpointScan {
+    pub(crate) fn new(
+        pin: &Pin<'_>,
+        snapshot: Option<Snapshot>,
+        trees: Vec<(TableId, Arc<RecordTree>)>,
+    ) -> CheckpointScan {
         assert!(trees.is_sorted_by(|(one, _), (next, _)| one < next), "tables ascend");
         let leaves: Vec<usize> = trees.iter().map(|(_, tree)| tree.leaves(pin)).collect();
         let all_leaves: usize = leaves.iter().sum();
@@ -71,12 +80,17 @@ impl CheckpointScan {
             None => pair[0].table < pair[1].table && pair[1].low.is_empty(),
         };
         assert!(ranges.windows(2).all(meet), "a gap between two ranges");
-        CheckpointScan { kind, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
+        CheckpointScan { snapshot, ranges, next: AtomicUsize::new(0), max_seen: AtomicU64::new(0) }
     }
 
     /// Returns the greatest stamp that a fuzzy scan has observed.
     pub(crate) fn max_seen(&self) -> Stamp {
         Stamp(self.max_seen.load(Ordering::Acquire))
+    }
+
+    /// Notes that every range was read.
+    pub(crate) fn complete(&self) {
+        self.snapshot.iter().for_each(Snapshot::complete);
     }
 
     /// How much of it was claimed, from 0 to 1.
@@ -86,17 +100,17 @@ impl CheckpointScan {
         self.ranges.get(self.next.load(Ordering::Relaxed)).map_or(1.0, |range| range.before as f64 / all)
     }
 
-    fn claim(&self) -> Option<(usize, Box<[u8]>)> {
+    fn claim(&self) -> Option<(usize, PageStart)> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
-        Some((at, self.ranges.get(at)?.low.clone()))
+        Some((at, PageStart::Fence(self.ranges.get(at)?.low.clone())))
     }
 
-    /// The row of a record as the checkpoint has it.
-    fn observe<'a>(&self, pin: &'a Pin<'_>, snapshots: &'a Snapshots, record: Held<Record>) -> Option<&'a Version> {
-        match self.kind {
-            CheckpointKind::Epoch => snapshots.active(pin)?.take(record),
-            CheckpointKind::Fuzzy => {
-                let (version, stamp) = match faults::settled(pin, pin.get(record), |record| record.read_settled(pin)) {
+    /// The row of a record, or of a key without one, as the checkpoint has it.
+    fn observe<'a>(&self, pin: &'a Pin<'_>, tree: &RecordTree, listed: &Listed) -> Option<&'a Version> {
+        match (&self.snapshot, listed) {
+            (Some(snapshot), _) => listed.read(pin, snapshot, tree).expect("nobody ends the snapshot of a checkpoint"),
+            (None, Listed::Record(record)) => {
+                let (version, stamp) = match faults::settled(pin, pin.get(*record), |record| record.read_settled(pin)) {
                     Observed::Present(version) => (Some(version), version.stamp()),
                     Observed::Absent(stamp) => (None, stamp),
                     // Purged: its stamp is stable already.
@@ -105,6 +119,7 @@ impl CheckpointScan {
                 self.max_seen.fetch_max(stamp.0, Ordering::AcqRel);
                 version
             }
+            (None, Listed::Orphan(_)) => unreachable!("orphans are those of snapshots"),
         }
     }
 }
@@ -119,15 +134,7 @@ fn row_bytes(pin: &Pin<'_>, record: Held<Record>) -> u64 {
 pub(crate) struct ScanCursor {
     scan: Arc<CheckpointScan>,
     /// The range claimed, and where to go on in it.
-    place: Option<(usize, Box<[u8]>)>,
-}
-
-/// Where the rows of a part come from.
-pub(crate) enum Source {
-    /// The trees.
-    CheckpointScan(ScanCursor),
-    /// What the scan could not find in them, from this one on.
-    Orphans(Orphans, usize),
+    place: Option<(usize, PageStart)>,
 }
 
 /// How a step of the scan ended.
@@ -141,76 +148,51 @@ pub(crate) enum Scanned {
     End,
 }
 
-impl Source {
-    /// How much of the checkpoint is written, about, from 0 to 1; 0 for the orphans, which are written without rest.
-    pub(super) fn written(&self) -> f64 {
-        match self {
-            Source::CheckpointScan(cursor) => cursor.scan.claimed(),
-            Source::Orphans(..) => 0.0,
-        }
-    }
-
-    /// Reads on into `part`, until a block is full or for a bounded while.
-    pub(crate) fn advance(
-        &mut self,
-        participant: &mut Participant,
-        snapshots: &Snapshots,
-        part: &mut PartWriter,
-    ) -> Scanned {
-        match self {
-            Source::CheckpointScan(cursor) => cursor.advance(participant, snapshots, part),
-            Source::Orphans(orphans, next) => {
-                for (table, key, version) in orphans.rows().skip(*next) {
-                    if part.is_full() || !part.takes(TableId(table)) {
-                        return Scanned::Block;
-                    }
-                    part.push(TableId(table), key, version.stamp(), version.bytes());
-                    *next += 1;
-                }
-                Scanned::End
-            }
-        }
-    }
-}
-
 impl ScanCursor {
     pub(crate) fn new(scan: Arc<CheckpointScan>) -> ScanCursor {
         ScanCursor { scan, place: None }
     }
 
-    fn advance(&mut self, participant: &mut Participant, snapshots: &Snapshots, part: &mut PartWriter) -> Scanned {
+    /// How much of the checkpoint is written, about, from 0 to 1.
+    pub(super) fn written(&self) -> f64 {
+        self.scan.claimed()
+    }
+
+    /// Reads on into `part`, until a block is full or for a bounded while.
+    pub(crate) fn advance(&mut self, participant: &mut Participant, part: &mut PartWriter) -> Scanned {
         let scan = self.scan.clone();
         let Some((at, from)) = self.place.take().or_else(|| scan.claim()) else { return Scanned::End };
         let range = &scan.ranges[at];
-        assert!(from >= range.low, "a range is read from its first key on");
+        assert!(*from.key() >= *range.low, "a range is read from its first key on");
         if !part.takes(range.table) {
             self.place = Some((at, from));
             return Scanned::Block;
         }
         let pin = participant.pin();
-        let mut leaf = LeafScan::default();
-        let mut from = &from[..];
+        let mut page = Page::default();
+        let mut start = from;
         for _ in 0..checkpoint_leaves_per_step() {
-            range.tree.scan_leaf(&pin, ScanFrom::AtLeast(from), &mut leaf);
-            for &record in &leaf.entries {
-                let key = pin.get(record).key();
+            let snapshot = scan.snapshot.as_ref().map(|snapshot| (snapshot, ORPHANS_AT_ONCE));
+            page.read(&pin, &range.tree, start.from(false), snapshot);
+            for listed in page.listed() {
+                let key = listed.key(&pin);
                 if range.high.as_deref().is_some_and(|high| key >= high) {
                     return Scanned::Block;
                 }
                 if part.is_full() {
-                    self.place = faults::after_block((at, key.into()));
+                    self.place = faults::after_block((at, PageStart::Fence(key.into())));
                     return Scanned::Block;
                 }
-                if let Some(version) = scan.observe(&pin, snapshots, record) {
+                if let Some(version) = scan.observe(&pin, &range.tree, listed) {
                     part.push(range.table, key, version.stamp(), version.bytes());
                 }
             }
-            match leaf.next(&pin) {
-                Some(next) => from = next,
+            match page.next() {
+                Some(next) => start = next.clone(),
                 None => return Scanned::Block,
             }
         }
-        self.place = faults::after_step((at, from.into()));
+        self.place = faults::after_step((at, start));
         Scanned::More
     }
 }

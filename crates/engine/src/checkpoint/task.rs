@@ -1,9 +1,9 @@
 //! The checkpointer: a background task that takes checkpoints, one at a time, when asked to or when one is due.
 //!
 //! The stages are the steps of [`super`], in that order. Invariants:
-//! - Whatever ends a checkpoint, its threads have ended, its snapshot is released and, unless a manifest may name them,
+//! - Whatever ends a checkpoint, its threads have ended, its snapshot is closed and, unless a manifest may name them,
 //!   its files are removed before the next one begins; later where a full device refuses that.
-//! - A transaction that stays open holds a checkpoint up, never the other way round; the metrics say so.
+//! - A commit that stays on its way holds a checkpoint up, never the other way round; the metrics say so.
 //! - A checkpointer that ends without being stopped fails the log and every checkpoint, since the directories would be watched
 //!   no more.
 
@@ -14,14 +14,14 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, SystemTime};
 
-use osier_memory::Participant;
+use osier_memory::{Participant, Reads, Snapshot};
 
 use super::format::PartIdentity;
 use super::pace::{Pace, Throttle};
 use super::part::{Crew, PartTask};
 use super::requests::{CheckpointOutcome, CheckpointRequests, Next, Stop};
 use super::retention::{NewCheckpoint, Retention};
-use super::scan::{CheckpointScan, ScanCursor, Source};
+use super::scan::{CheckpointScan, ScanCursor};
 use super::writer::{PartWriter, WrittenPart};
 use super::{CheckpointReport, CheckpointState, faults};
 use crate::config::{CheckpointKind, Compression, Config, Logged};
@@ -82,7 +82,6 @@ enum CheckpointStage {
     Writes(CheckpointRun, Writing),
     /// Until everything in the files is stable.
     WaitsForLog(CheckpointRun, Vec<WrittenPart>, Receipt),
-    Releases,
 }
 
 /// One checkpoint.
@@ -93,6 +92,8 @@ struct CheckpointRun {
     waited: Duration,
     files: NewCheckpoint,
     kind: CheckpointKind,
+    /// Of an epoch, until the scan has it.
+    snapshot: Option<Snapshot>,
     /// The epoch E, or RSN.
     boundary: u64,
     /// The segments from which on the log has everything that the checkpoint does not cover.
@@ -108,7 +109,6 @@ struct Writing {
     pace: Arc<Pace>,
     crew: Arc<Crew>,
     joiners: Vec<Box<dyn Joiner>>,
-    written: Vec<WrittenPart>,
 }
 
 impl Checkpointer {
@@ -166,8 +166,7 @@ impl Checkpointer {
 
     fn advance(&mut self) -> Result<Step, CheckpointError> {
         self.look_after_directories();
-        if self.requests.stop() == Stop::Now && !matches!(self.stage, CheckpointStage::Idle | CheckpointStage::Releases)
-        {
+        if self.requests.stop() == Stop::Now && !matches!(self.stage, CheckpointStage::Idle) {
             return Err(CheckpointError::Closed);
         }
         match &mut self.stage {
@@ -184,7 +183,6 @@ impl Checkpointer {
                     }
                 }
             }
-            CheckpointStage::Releases => Ok(self.release()),
         }
     }
 
@@ -235,20 +233,19 @@ impl Checkpointer {
         }
         let files = self.retention.begin_checkpoint(self.config())?;
         let kind = self.config().checkpoint_kind;
-        let (begins, boundary) = match kind {
+        let (begins, boundary, snapshot) = match kind {
             CheckpointKind::Epoch => {
-                self.shared.store.keep_discarded();
                 // In this order: whatever is stamped before the log begins here has an epoch up to the boundary.
                 yield_at(Point::HalfBegun);
                 let begins = self.shared.log.begins(None);
                 yield_at(Point::HalfBegun);
-                let boundary = self.shared.snapshots.announce(&self.participant.pin()).0;
-                (faults::begins_after_boundary(begins, &self.shared.log), boundary)
+                let snapshot = self.shared.snapshots.open(Reads::RowsOnce).ok_or(CheckpointError::EpochsExhausted)?;
+                (faults::begins_after_boundary(begins, &self.shared.log), snapshot.boundary().0, Some(snapshot))
             }
             // RSN, before any row is read.
             CheckpointKind::Fuzzy => {
                 let rsn = self.shared.log.csn();
-                (self.shared.log.begins(Some(rsn)), rsn.0)
+                (self.shared.log.begins(Some(rsn)), rsn.0, None)
             }
         };
         self.stage = CheckpointStage::Waits(CheckpointRun {
@@ -257,6 +254,7 @@ impl Checkpointer {
             waited: Duration::ZERO,
             files,
             kind,
+            snapshot,
             boundary,
             begins,
             owed_ns: self.last_owed_ns,
@@ -267,8 +265,9 @@ impl Checkpointer {
 
     fn wait_for_transactions(&mut self) -> Result<Step, CheckpointError> {
         let CheckpointStage::Waits(run) = &self.stage else { unreachable!("called in this stage") };
-        let safe = self.shared.store.epochs().safe();
-        if run.kind == CheckpointKind::Epoch && !faults::have_ended(safe.0 >= run.boundary) {
+        if let Some(snapshot) = &run.snapshot
+            && !faults::have_ended(snapshot.is_readable())
+        {
             let is_closing = self.requests.stop() == Stop::WhenDone;
             if is_closing && self.now() >= run.announced + CLOSE_PATIENCE {
                 return Err(CheckpointError::Closed);
@@ -277,39 +276,40 @@ impl Checkpointer {
                 return Err(CheckpointError::TaskDied { task: Ticker::NAME });
             }
             self.shared.memory.admit_snapshot()?;
-            self.requests.show(CheckpointState::WaitsForTransaction(Epoch(safe.0 + 1)));
+            self.requests.show(CheckpointState::WaitsForCommits(snapshot.boundary()));
             return Ok(Step::Idle(Some(self.config().epoch_interval)));
         }
-        let CheckpointStage::Waits(mut run) = std::mem::replace(&mut self.stage, CheckpointStage::Releases) else {
+        let CheckpointStage::Waits(mut run) = std::mem::replace(&mut self.stage, CheckpointStage::Idle) else {
             unreachable!()
         };
         run.waited = self.now() - run.announced;
         // Every transaction of the snapshot has ended, so it has its stamp.
         run.max_seen = if run.kind == CheckpointKind::Epoch { self.shared.log.last_stamp() } else { Stamp::ZERO };
         let pin = self.participant.pin();
-        let (trees, threads) = (self.shared.store.trees(), self.shared.config.checkpoint_threads);
-        let scan = Arc::new(CheckpointScan::new(&pin, run.kind, trees));
+        let seen_from = run.snapshot.as_ref().map_or_else(|| self.shared.store.epochs().current(), Snapshot::boundary);
+        let (trees, threads) = (self.shared.store.trees(seen_from), self.shared.config.checkpoint_threads);
+        let scan = Arc::new(CheckpointScan::new(&pin, run.snapshot.take(), trees));
         drop(pin);
         let crew = Crew::new(self.requests.signal.clone());
-        let sources: Vec<_> = (0..threads).map(|_| Source::CheckpointScan(ScanCursor::new(scan.clone()))).collect();
+        let sources: Vec<_> = (0..threads).map(|_| ScanCursor::new(scan.clone())).collect();
         let (begun, is_late) = ((run.begun, self.last_log_bytes, run.owed_ns), self.inherited.is_late);
         let pace = Arc::new(Pace::new(&self.shared, &self.requests, begun, is_late));
-        let writing = Writing { scan, pace, crew, joiners: Vec::new(), written: Vec::new() };
+        let writing = Writing { scan, pace, crew, joiners: Vec::new() };
         self.stage = CheckpointStage::Writes(run, writing);
         self.requests.show(CheckpointState::Writes);
         self.start_parts(sources)?;
         Ok(Step::Again)
     }
 
-    /// Starts a thread for each of `sources`, which write the next parts.
-    fn start_parts(&mut self, sources: Vec<Source>) -> Result<(), CheckpointError> {
+    /// Starts a thread for each of `sources`, which write the parts.
+    fn start_parts(&mut self, sources: Vec<ScanCursor>) -> Result<(), CheckpointError> {
         let CheckpointStage::Writes(run, writing) = &mut self.stage else { unreachable!("called in this stage") };
         let config = &self.shared.config;
         let parts = run.files.parts.len() as u32;
         let compress = config.checkpoint_compression == Compression::Lz4;
         let threads = sources.len() as u64;
-        assert!(writing.written.len() + sources.len() <= run.files.parts.len(), "each source writes a part of its own");
-        for ((part, (_, path)), source) in (0..parts).zip(&run.files.parts).skip(writing.written.len()).zip(sources) {
+        assert_eq!(sources.len(), run.files.parts.len(), "each source writes a part of its own");
+        for ((part, (_, path)), source) in (0..parts).zip(&run.files.parts).zip(sources) {
             let identity = PartIdentity {
                 database: run.files.database,
                 checkpoint: run.files.number,
@@ -343,34 +343,31 @@ impl Checkpointer {
         }
         assert_eq!(writing.crew.count(), writing.joiners.len(), "each thread reports once");
         join(&mut writing.joiners);
-        writing.written.append(&mut writing.crew.take()?);
-        assert!(writing.written.len() <= run.files.parts.len(), "each source writes one part");
-        if writing.written.len() < run.files.parts.len() {
-            let orphans = self.shared.snapshots.take_orphans(&self.participant.pin());
-            let orphans = orphans.map_err(|rows| CheckpointError::Incomplete { rows })?;
-            return self.start_parts(vec![Source::Orphans(orphans, 0)]).map(|()| Step::Again);
-        }
+        let written = writing.crew.take()?;
+        assert_eq!(written.len(), run.files.parts.len(), "each source writes one part");
+        writing.scan.complete();
         // Without a log the greatest stamp is known from the rows alone.
-        let greatest = writing.written.iter().map(|part| part.max_stamp).max().unwrap_or(Stamp::ZERO);
+        let greatest = written.iter().map(|part| part.max_stamp).max().unwrap_or(Stamp::ZERO);
         run.max_seen = run.max_seen.max(faults::greatest(greatest));
         if run.kind == CheckpointKind::Fuzzy {
-            let (written, seen) = (writing.written.iter().map(|part| part.max_stamp).max(), writing.scan.max_seen());
-            assert!(written <= Some(seen), "what was written was seen: {written:?} and {seen}");
+            let (greatest, seen) = (written.iter().map(|part| part.max_stamp).max(), writing.scan.max_seen());
+            assert!(greatest <= Some(seen), "what was written was seen: {greatest:?} and {seen}");
             run.max_seen = run.max_seen.max(seen);
             run.boundary = faults::boundary(run.boundary, &self.shared.log);
         }
         faults::sync(|| run.files.sync_directories())?;
         let receipt = self.shared.durable(faults::awaited(run.max_seen));
         self.requests.show(CheckpointState::WaitsForLog(run.max_seen));
-        if let CheckpointStage::Writes(run, writing) = std::mem::replace(&mut self.stage, CheckpointStage::Releases) {
-            self.stage = CheckpointStage::WaitsForLog(run, writing.written, receipt);
+        // With the scan goes its snapshot.
+        if let CheckpointStage::Writes(run, _) = std::mem::replace(&mut self.stage, CheckpointStage::Idle) {
+            self.stage = CheckpointStage::WaitsForLog(run, written, receipt);
         }
         Ok(Step::Again)
     }
 
     fn commit(&mut self) -> Result<Step, CheckpointError> {
         let CheckpointStage::WaitsForLog(mut run, mut parts, _) =
-            std::mem::replace(&mut self.stage, CheckpointStage::Releases)
+            std::mem::replace(&mut self.stage, CheckpointStage::Idle)
         else {
             unreachable!("called in this stage")
         };
@@ -427,14 +424,14 @@ impl Checkpointer {
     }
 
     fn end(&mut self, outcome: CheckpointOutcome) {
-        self.stage = CheckpointStage::Releases;
-        self.requests.show(CheckpointState::Releases);
+        self.stage = CheckpointStage::Idle;
+        self.requests.show(CheckpointState::Idle);
         self.requests.answer(outcome, self.now());
     }
 
     /// Ends a checkpoint that failed; the manifest does not name its files.
     fn fail(&mut self, error: CheckpointError) {
-        let stage = std::mem::replace(&mut self.stage, CheckpointStage::Releases);
+        let stage = std::mem::replace(&mut self.stage, CheckpointStage::Idle);
         let run = match stage {
             CheckpointStage::Writes(run, mut writing) => {
                 writing.crew.cancel();
@@ -442,7 +439,7 @@ impl Checkpointer {
                 Some(run)
             }
             CheckpointStage::Waits(run) | CheckpointStage::WaitsForLog(run, ..) => Some(run),
-            CheckpointStage::Idle | CheckpointStage::Releases => None,
+            CheckpointStage::Idle => None,
         };
         if let Some(run) = run {
             self.retention.abandon(&run.files);
@@ -457,16 +454,6 @@ impl Checkpointer {
             self.next_removal_at = now + self.retention.remove_piece(self.removal_bytes)?;
         }
         Some(self.next_removal_at - now)
-    }
-
-    /// Releases a piece of what was kept for the snapshot, which may be much.
-    fn release(&mut self) -> Step {
-        if !self.shared.snapshots.release(&self.participant.pin()) {
-            self.shared.store.forget_discarded();
-            self.requests.show(CheckpointState::Idle);
-            self.stage = CheckpointStage::Idle;
-        }
-        Step::Again
     }
 }
 
@@ -519,12 +506,11 @@ impl Drop for Checkpointer {
         if death.is_some() {
             self.shared.log.fail(LogFailure::TaskDied { task: Checkpointer::NAME.to_owned() });
         }
-        // If the task died, its threads must end, and nothing may be kept for its snapshot.
+        // If the task died, its threads must end.
         if let CheckpointStage::Writes(_, writing) = &mut self.stage {
             writing.crew.cancel();
             join(&mut writing.joiners);
         }
-        while self.shared.snapshots.release(&self.participant.pin()) {}
         self.requests.has_ended(death);
     }
 }

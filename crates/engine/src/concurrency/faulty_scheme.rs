@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version};
+use osier_memory::{Committer, Held, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version};
 
 use crate::concurrency::optimistic::{Optimistic, RowRead, Seen, install, may_change};
 use crate::concurrency::write_set::{Write, WriteSet};
@@ -147,13 +147,13 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         self.0.unlock(pin, writes);
     }
 
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>) {
         let is_early = |write: &Write| {
             has(Mutation::UnlockBeforeInstall) || has(Mutation::LateIndexInsert) && write.is_placeholder
         };
         writes.iter().filter(|write| is_early(write)).for_each(|write| pin.get(write.record).unlock());
         for write in writes.iter_mut().filter(|write| !is_early(write)) {
-            install(pin, write, stamp, interval);
+            install(pin, write, stamp, committer);
         }
         for write in writes.iter_mut().filter(|write| is_early(write)) {
             // Others get in between.

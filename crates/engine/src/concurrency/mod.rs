@@ -13,7 +13,7 @@ mod scheme;
 pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp, Version};
+use osier_memory::{Committer, Held, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp, Version};
 
 pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
@@ -103,9 +103,8 @@ pub(crate) trait ConcurrencyControl {
     /// and ends; or the log has no room, and it locks again when there is some.
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet);
 
-    /// Makes the writes visible under `stamp` and releases their locks. Old versions of rows that the snapshot before
-    /// `interval` needs go to it.
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>);
+    /// Makes the writes visible under `stamp` and releases their locks. Old versions that a snapshot sees are kept for it.
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>);
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],
     /// after everything else: the writes are installed, or they are rolled back.

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp};
+use osier_memory::{Committer, Held, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp};
 
 use super::write_set::WriteSet;
 use super::{ConcurrencyControl, Found};
@@ -166,11 +166,11 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.unlock(pin, writes);
     }
 
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>) {
         assert!(self.is_locked, "what is installed is locked");
         self.is_locked = false;
         count(|watch| watch.installed += 1);
-        self.control.install(pin, writes, stamp, interval);
+        self.control.install(pin, writes, stamp, committer);
     }
 
     fn end(&mut self, pin: &Pin<'_>) {

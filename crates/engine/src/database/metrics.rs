@@ -5,6 +5,7 @@ use crate::log::persist::LogMetrics;
 use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::figures::ProcedureMetrics;
 use crate::transaction::memory_limit::MemoryMetrics;
+use crate::transaction::snapshot::SnapshotMetrics;
 
 /// Totals since the database was opened.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Metrics {
     pub checkpoints: CheckpointMetrics,
     /// What memory is used for.
     pub memory: MemoryMetrics,
+    /// Snapshots that are open, and what is kept for them.
+    pub snapshots: SnapshotMetrics,
     /// Calls of procedures, by name and version.
     pub procedures: Vec<ProcedureMetrics>,
     /// How long a recovery would take, where commands are logged.

@@ -31,6 +31,7 @@ use crate::recovery::RecoveryReport;
 use crate::table::{Schema, Table};
 use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::shared::Shared;
+use crate::transaction::snapshot::Snapshot;
 use crate::transaction::ticker::Ticker;
 use crate::transaction::{SequenceOptions, Session, Totals, Transaction};
 
@@ -96,6 +97,15 @@ impl Database {
         // Those of `run` that nobody uses are as good.
         let idle = || lock(&self.inner.idle).pop();
         Session::new(self.inner.shared.clone()).or_else(|error| idle().ok_or(error.into()))
+    }
+
+    /// A snapshot of everything that has committed, whole transactions only. It is kept until it is dropped: read it with
+    /// [`Session::begin_at`], in any number of sessions.
+    ///
+    /// # Errors
+    /// Any error of the log, once the database is closed or poisoned.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        Snapshot::open(&self.inner.shared)
     }
 
     /// Runs a transaction in a session of its own, see [`Session::run`].
@@ -180,7 +190,8 @@ impl Database {
         let Totals { committed, aborted } = shared.counters.totals();
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
         let (procedures, recovery) = (shared.figures.metrics(), RecoveryDebt::of(&shared.debt));
-        Metrics { committed, aborted, log, checkpoints, memory, procedures, recovery }
+        let snapshots = shared.open_snapshots.metrics(shared);
+        Metrics { committed, aborted, log, checkpoints, memory, snapshots, procedures, recovery }
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began

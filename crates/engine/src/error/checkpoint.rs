@@ -79,12 +79,9 @@ pub enum CheckpointError {
         /// The part.
         path: PathBuf,
     },
-    /// Rows that were set aside for the scan were not met by it: a fault of this program, reported instead of a checkpoint.
-    #[error("the scan of a checkpoint missed {rows} rows: the checkpoint is given up; report this fault")]
-    Incomplete {
-        /// How many.
-        rows: usize,
-    },
+    /// Epochs have reached the last one that rows can name.
+    #[error("the database has used up its epochs for snapshots; restore its rows into a new database")]
+    EpochsExhausted,
     /// The manifest could not be replaced.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -165,7 +162,8 @@ impl CheckpointError {
             CheckpointError::Directory(error) => error.sqlstate(),
             CheckpointError::Log(error) => error.sqlstate(),
             CheckpointError::PartDisplaced { .. } => "58030",
-            CheckpointError::Incomplete { .. } | CheckpointError::TaskDied { .. } => "XX000",
+            CheckpointError::EpochsExhausted => "54000",
+            CheckpointError::TaskDied { .. } => "XX000",
             CheckpointError::Thread { .. } => "53000",
             CheckpointError::MemoryLimit { .. } => "53200",
             CheckpointError::Closed => "57P01",

@@ -15,7 +15,7 @@ pub use log::{LogError, LogFailure};
 pub use procedure::ProcedureError;
 pub use recovery::{DivergedRow, RecoveryError};
 pub use salvage::SalvageError;
-pub use transaction::{Contended, TransactionError};
+pub use transaction::{Contended, SnapshotEnd, TransactionError};
 
 use std::sync::Arc;
 

@@ -1,6 +1,44 @@
 //! What can go wrong within a transaction. Conflicts are retried by [`Session::run`](crate::Session::run); the rest is
 //! reported.
 
+use std::time::Duration;
+
+use crate::ids::Epoch;
+use crate::units::bytes;
+
+/// Why a snapshot was ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotEnd {
+    /// It was open for longer than `snapshot_age_max`.
+    #[error(
+        "it was open for {:.1} s, the limit snapshot_age_max is {:.1} s; read in less time, or raise the limit",
+        age.as_secs_f64(), limit.as_secs_f64()
+    )]
+    Age {
+        /// How long it was open.
+        age: Duration,
+        /// The limit.
+        limit: Duration,
+    },
+    /// Memory was short, and it was the oldest one for which rows were kept.
+    #[error(
+        "rows that changed since were kept for snapshots in {} of memory, {} are in use and the limit memory_limit is {}; read \
+         in less time, or raise the limit", bytes(*retained), bytes(*used), bytes(*limit)
+    )]
+    Memory {
+        /// What was kept.
+        retained: u64,
+        /// What was in use, all in all.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The database was closed.
+    #[error("the database was closed; open it, and take another one")]
+    Closed,
+}
+
 /// Why an operation or a commit did not happen. Unless said otherwise the transaction can go on; its earlier operations
 /// stand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +75,39 @@ pub enum TransactionError {
         /// The table.
         table: String,
     },
+    /// A snapshot was ended while it was in use: nothing that it has read is wrong, and it reads nothing more.
+    #[error("the snapshot of epoch {epoch} has ended: {end}")]
+    SnapshotEnded {
+        /// The epoch at whose end it is.
+        epoch: Epoch,
+        /// Why.
+        end: SnapshotEnd,
+    },
+    /// A table handle that is not the one of the snapshot: the table was created, altered or dropped in between.
+    #[error(
+        "the handle of table `{table}` is not of the snapshot that the transaction reads; look the table up in this transaction"
+    )]
+    TableNotOfSnapshot {
+        /// The table.
+        table: String,
+    },
+    /// What a transaction at a snapshot cannot do.
+    #[error("a transaction at a snapshot cannot {what}; do that in another transaction")]
+    NotAtSnapshot {
+        /// What it was to do.
+        what: &'static str,
+    },
+    /// A snapshot of another database, or of this one before it was closed and opened again.
+    #[error(
+        "the snapshot of epoch {epoch} is of another database, or of an earlier open of this one; take one of this database"
+    )]
+    ForeignSnapshot {
+        /// The epoch at whose end it is.
+        epoch: Epoch,
+    },
+    /// Epochs have reached the last one that rows can name.
+    #[error("the database has used up its epochs for snapshots; restore its rows into a new database")]
+    EpochsExhausted,
     /// A write to a table of the catalog.
     #[error(
         "table `{table}` holds definitions and is written by those only; create, change or drop what it names instead"
@@ -210,6 +281,10 @@ impl TransactionError {
             TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
             TransactionError::DuplicateKey { .. } => "23505",
             TransactionError::ReadOnly { .. } | TransactionError::ReadOnlySequence { .. } => "25006",
+            TransactionError::SnapshotEnded { .. } => "72000",
+            TransactionError::TableNotOfSnapshot { .. } | TransactionError::ForeignSnapshot { .. } => "55000",
+            TransactionError::NotAtSnapshot { .. } => "25006",
+            TransactionError::EpochsExhausted => "54000",
             TransactionError::SystemTable { .. } => "42501",
             TransactionError::ReservedName { .. } => "42939",
             TransactionError::UnknownTable { .. } | TransactionError::UnknownSequence { .. } => "42P01",

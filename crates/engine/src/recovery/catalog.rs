@@ -35,9 +35,9 @@ impl Catalog {
         let taken = tables.iter().map(|table| table.id).chain(faults::with_rows(&ids).iter().copied());
         self.take_ids(taken);
         let is_open = |id: &TableId| *id < TableId::FIRST_USER || tables.iter().any(|table| table.id == *id);
-        ids.into_iter().filter(|id| !is_open(id)).for_each(|id| store.discard(id));
+        ids.into_iter().filter(|id| !is_open(id)).for_each(|id| store.discard(id, None));
         let rows = indexes::build(config, store, &tables)?;
-        tables.into_iter().for_each(|table| self.open_tables.publish(table));
+        tables.into_iter().for_each(|table| drop(self.open_tables.publish(table)));
         Ok(rows)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A tree exists from the first time it is asked for until [`Store::discard`]; replay asks before any schema is known.
-//! - While a checkpoint is taken ([`Store::keep_discarded`]) no tree is dropped: it may hold rows of the boundary.
+//! - A tree that a snapshot may read is kept until that is over ([`Store::forget_discarded`]).
 //! - Table ids are never reused within the life of a store, so a discarded tree never comes back under another table.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use osier_memory::{Epochs, Record, Tree};
 
-use crate::ids::TableId;
+use crate::ids::{Epoch, TableId};
 
 /// An ordered index from keys to records.
 pub(crate) type RecordTree = Tree<Record>;
@@ -25,8 +25,8 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct Trees {
     live: HashMap<TableId, Arc<RecordTree>>,
-    /// Discarded since the last [`Store::keep_discarded`].
-    kept: Option<Vec<(TableId, Arc<RecordTree>)>>,
+    /// Discarded, each in its epoch, while there was a snapshot.
+    kept: Vec<(Epoch, TableId, Arc<RecordTree>)>,
 }
 
 impl Store {
@@ -60,30 +60,28 @@ impl Store {
         ids
     }
 
-    /// Forgets a table; its memory is freed with the last handle.
-    pub(crate) fn discard(&self, table: TableId) {
+    /// Forgets a table; its memory is freed with the last handle. `kept_in`, where there is a snapshot, is an epoch no earlier than
+    /// that of whoever dropped the table: the tree is kept for the snapshots of earlier ones.
+    pub(crate) fn discard(&self, table: TableId, kept_in: Option<Epoch>) {
         let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
         let discarded = trees.live.remove(&table);
-        if let (Some(kept), Some(tree)) = (&mut trees.kept, discarded) {
-            kept.push((table, tree));
+        if let (Some(epoch), Some(tree)) = (kept_in, discarded) {
+            trees.kept.push((epoch, table, tree));
         }
     }
 
-    /// Keeps the trees of tables that are discarded from now on, until [`Store::forget_discarded`].
-    pub(crate) fn keep_discarded(&self) {
-        self.trees.write().unwrap_or_else(PoisonError::into_inner).kept = Some(Vec::new());
+    /// Drops the trees that were kept for snapshots with earlier boundaries than `earliest`.
+    pub(crate) fn forget_discarded(&self, earliest: Epoch) {
+        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        trees.kept.retain(|(epoch, ..)| earliest < *epoch);
     }
 
-    /// Drops the trees that were kept.
-    pub(crate) fn forget_discarded(&self) {
-        self.trees.write().unwrap_or_else(PoisonError::into_inner).kept = None;
-    }
-
-    /// Returns all trees, those that were discarded and kept included, ascending.
-    pub(crate) fn trees(&self) -> Vec<(TableId, Arc<RecordTree>)> {
+    /// Returns all trees that a snapshot of `boundary` may see, those that were discarded since included, ascending.
+    pub(crate) fn trees(&self, boundary: Epoch) -> Vec<(TableId, Arc<RecordTree>)> {
         let trees = self.trees.read().unwrap_or_else(PoisonError::into_inner);
         let live = trees.live.iter().map(|(id, tree)| (*id, tree.clone()));
-        let mut all: Vec<_> = live.chain(trees.kept.iter().flatten().cloned()).collect();
+        let kept = trees.kept.iter().filter(|(epoch, ..)| *epoch > boundary).map(|(_, id, tree)| (*id, tree.clone()));
+        let mut all: Vec<_> = live.chain(kept).collect();
         all.sort_by_key(|(id, _)| *id);
         all
     }

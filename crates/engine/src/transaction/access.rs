@@ -118,6 +118,9 @@ pub(super) type Looked<'a> = (Held<Record>, Option<Content<'a>>);
 impl<'s> Transaction<'s> {
     /// The row with this primary key.
     pub fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        if let Some(at) = self.at_snapshot() {
+            return at.get(table, key);
+        }
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
@@ -141,9 +144,12 @@ impl<'s> Transaction<'s> {
         table: &'t Table,
         keys: impl IntoIterator<Item = impl AsRef<[Value<'v>]>>,
     ) -> Result<Vec<Option<Row<'t>>>, Error> {
+        let keys = keys.into_iter().map(|key| table.keys.of_key(key.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        if let Some(at) = self.at_snapshot() {
+            return at.get_many(table, &keys);
+        }
         let state = &mut **self.state();
         self.touch(state, table)?;
-        let keys = keys.into_iter().map(|key| table.keys.of_key(key.as_ref())).collect::<Result<Vec<_>, _>>()?;
         let mut rows = Vec::with_capacity(keys.len());
         for keys in keys.chunks(EXPECTED_AT_ONCE) {
             self.expect_keys(&table.primary, keys);
@@ -162,6 +168,9 @@ impl<'s> Transaction<'s> {
         table: &Table,
         keys: impl IntoIterator<Item = impl AsRef<[Value<'v>]>>,
     ) -> Result<(), Error> {
+        if let Some(at) = self.at_snapshot() {
+            return at.check(table);
+        }
         self.touch(&mut self.state(), table)?;
         let mut wrong = None;
         let keys =
@@ -172,13 +181,13 @@ impl<'s> Transaction<'s> {
 
     /// Begins to ask for the memory of the row with this key. It observes nothing and changes no result.
     pub(crate) fn ask_ahead<'t>(&'t self, table: &Table, key: &KeyBuf) -> RowAhead<'t> {
-        RowAhead(table.primary.ask_ahead(&self.pin, key.as_bytes()))
+        RowAhead(table.primary.ask_ahead(self.pin(), key.as_bytes()))
     }
 
     /// Asks for the memory of encoded keys' rows.
     #[inline]
     pub(super) fn expect_keys(&self, tree: &RecordTree, keys: impl IntoIterator<Item = impl AsRef<[u8]>>) {
-        tree.expect(&self.pin, keys, |record| record.prefetch_version(EXPECTED_ROW_BYTES));
+        tree.expect(self.pin(), keys, |record| record.prefetch_version(EXPECTED_ROW_BYTES));
     }
 
     /// Adds a row.
@@ -254,7 +263,7 @@ impl<'s> Transaction<'s> {
         if table.indexes.is_empty() {
             let existing = self.look_up_existence(state, &table.primary, key.as_bytes())?;
             let Some(Existing { record, birth }) = existing else { return Ok(false) };
-            let base = || self.pin.get(record).version(&self.pin).map_or(Stamp::ZERO, Version::stamp);
+            let base = || self.pin().get(record).version(self.pin()).map_or(Stamp::ZERO, Version::stamp);
             let write = Write { birth, ..Write::new(record, tree_ref, Some(version)) }.based_on(base, false);
             return self.put(state, write).map(|()| true);
         }
@@ -345,11 +354,11 @@ impl<'s> Transaction<'s> {
         changes: &[(ColumnId, Value<'_>)],
     ) -> Result<(), Error> {
         let bytes = old.bytes();
-        let mut version = self.pin.new_version(self.check_row(table, table.rows.patched_len(bytes, changes)?)?);
+        let mut version = self.pin().new_version(self.check_row(table, table.rows.patched_len(bytes, changes)?)?);
         table.rows.patch_into(bytes, changes, version.bytes_mut());
         if table.keys.depends_on(changes) {
             let key = table.keys.of_row(&table.rows.row(version.bytes()));
-            if key.as_bytes() != self.pin.get(record).key() {
+            if key.as_bytes() != self.pin().get(record).key() {
                 return self.move_row(state, table, tree_ref, record, old, &key, version);
             }
         }
@@ -372,7 +381,7 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         version: VersionBox,
     ) -> Result<(), Error> {
-        assert_ne!(key.as_bytes(), self.pin.get(record).key(), "a row moves to another key");
+        assert_ne!(key.as_bytes(), self.pin().get(record).key(), "a row moves to another key");
         let attempt = state.writes.begin_attempt();
         let write = Write { base: old.base(), ..Write::new(record, tree_ref, None) };
         let moved = self
@@ -449,7 +458,7 @@ impl<'s> Transaction<'s> {
     /// Adds one write.
     pub(super) fn put(&self, state: &mut TransactionState, write: Write) -> Result<(), Error> {
         let write = self.observe_overwritten(state, write)?;
-        try_access!(state, control => control.write(&self.pin, write.record))?;
+        try_access!(state, control => control.write(self.pin(), write.record))?;
         state.writes.put(write);
         Ok(())
     }
@@ -462,9 +471,9 @@ impl<'s> Transaction<'s> {
         key: &[u8],
     ) -> Result<Option<Looked<'a>>, TransactionError> {
         loop {
-            match tree.get(&self.pin, key) {
+            match tree.get(self.pin(), key) {
                 Lookup::Found(record) => {
-                    debug_assert_eq!(self.pin.get(record).key(), key, "a tree leads to the record of the key");
+                    debug_assert_eq!(self.pin().get(record).key(), key, "a tree leads to the record of the key");
                     if let Some(content) = self.read(state, record)? {
                         return Ok(Some((record, content)));
                     }
@@ -484,7 +493,7 @@ impl<'s> Transaction<'s> {
         tree: &RecordTree,
         key: &[u8],
     ) -> Result<Option<Existing>, TransactionError> {
-        if let Lookup::Found(record) = tree.get(&self.pin, key)
+        if let Lookup::Found(record) = tree.get(self.pin(), key)
             && state.writes.find(record).is_none()
         {
             let (durable, log) = (&mut state.known_durable, &self.shared.log);
@@ -494,7 +503,8 @@ impl<'s> Transaction<'s> {
                 }
                 stamp <= *durable
             };
-            if let Some(birth) = try_access!(state, control => control.read_existence(&self.pin, record, is_durable))? {
+            if let Some(birth) = try_access!(state, control => control.read_existence(self.pin(), record, is_durable))?
+            {
                 return Ok(Some(Existing { record, birth: Some(birth) }));
             }
         }
@@ -534,10 +544,10 @@ impl<'s> Transaction<'s> {
             Record::new_absent(key, max_stamp)
         };
         let inserted = match is_expected {
-            true => tree.get_or_insert(&self.pin, key, make),
-            false => tree.insert_or_get(&self.pin, key, make),
+            true => tree.get_or_insert(self.pin(), key, make),
+            false => tree.insert_or_get(self.pin(), key, make),
         };
-        debug_assert_eq!(self.pin.get(inserted.entry).key(), key, "a tree leads to the record of the key");
+        debug_assert_eq!(self.pin().get(inserted.entry).key(), key, "a tree leads to the record of the key");
         if let Some(change) = &inserted.change {
             state.placeholders_made += 1;
             state.writes.note_placeholder(inserted.entry, tree_ref);
@@ -557,18 +567,23 @@ impl<'s> Transaction<'s> {
             let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
             return Ok(Some(write.pending.as_ref().map(own)));
         }
-        Ok(match try_access!(state, control => control.read(&self.pin, record))? {
+        Ok(match try_access!(state, control => control.read(self.pin(), record))? {
             Found::Present(version) => Some(Some(Content::Committed(version))),
             Found::Absent => Some(None),
             Found::Gone => None,
         })
     }
 
+    pub(super) fn refuse_read_only(&self, table: &Table) -> Result<(), TransactionError> {
+        match self.options.read_only {
+            true => Err(TransactionError::ReadOnly { table: table.name().to_owned() }),
+            false => Ok(()),
+        }
+    }
+
     /// [`Transaction::touch`] for a write.
     fn writable(&self, state: &mut TransactionState, table: &Table) -> Result<TreeRef, Error> {
-        if self.options.read_only {
-            return Err(TransactionError::ReadOnly { table: table.name().to_owned() }.into());
-        }
+        self.refuse_read_only(table)?;
         self.refuse_catalog(table)?;
         self.check_size(&state.writes)?;
         self.touch(state, table)
@@ -601,7 +616,7 @@ impl<'s> Transaction<'s> {
     }
 
     pub(super) fn encode(&self, table: &Table, row: &[Value<'_>]) -> Result<VersionBox, Error> {
-        let mut version = self.pin.new_version(self.check_row(table, table.rows.encoded_len(row)?)?);
+        let mut version = self.pin().new_version(self.check_row(table, table.rows.encoded_len(row)?)?);
         table.rows.encode_into(row, version.bytes_mut());
         Ok(version)
     }

@@ -10,7 +10,7 @@
 //!   its own: its users depend on the definition.
 
 use osier_memory::sync::Backoff;
-use osier_memory::{Record, RecordBox, Stamp, VersionBox};
+use osier_memory::{Pin, Record, RecordBox, Stamp, VersionBox};
 
 use super::access::Content;
 use super::own_sequence::OwnSequence;
@@ -81,6 +81,9 @@ impl Transaction<'_> {
         if let Some(system) = self.shared.catalog.system.named(name) {
             return Ok(system.clone());
         }
+        if let Some(at) = self.at_snapshot() {
+            return at.table(name);
+        }
         let unknown = || TransactionError::UnknownTable { table: name.to_owned() };
         let state = &mut **self.state();
         let is_named = |own: &&Definition| own.table().is_some_and(|table| table.name() == name);
@@ -129,6 +132,7 @@ impl Transaction<'_> {
 
     /// Removes a table and its rows.
     pub fn drop_table(&self, table: &Table) -> Result<(), Error> {
+        self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
         let catalog = self.shared.catalog.tables();
@@ -148,6 +152,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::DuplicateKey`] where the index is unique and the rows are not.
     pub fn create_index(&self, table: &Table, name: &str, columns: &[&str], is_unique: bool) -> Result<Table, Error> {
+        self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
         let altered = self.alter(table, table.schema.with_index(name, columns, is_unique)?.0)?;
@@ -160,12 +165,12 @@ impl Transaction<'_> {
     pub(super) fn fill_index(&self, table: &Table, altered: &Table, index: &OpenIndex) -> Result<(), Error> {
         for row in self.scan(table, KeyRange::all())? {
             let row = row?;
-            self.shared.memory.admit_more(&self.pin).inspect_err(|_| self.log_rows())?;
+            self.shared.memory.admit_more(self.pin()).inspect_err(|_| self.log_rows())?;
             let row = altered.rows.row(row.as_bytes());
             let (primary_key, key) = (altered.keys.of_row(&row), index.codec.of_row(&row));
             self.check_key(altered, &key)?;
             let new_entry = |_: Stamp| index_entry(primary_key.as_bytes(), key.as_bytes());
-            if index.tree.insert_or_get(&self.pin, key.as_bytes(), new_entry).change.is_none() {
+            if index.tree.insert_or_get(self.pin(), key.as_bytes(), new_entry).change.is_none() {
                 return Err(duplicate_entry(altered, index, key.as_bytes()).into());
             }
         }
@@ -174,6 +179,7 @@ impl Transaction<'_> {
 
     /// Removes a secondary index. The handle given is out of date afterwards; use the one that is returned.
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<Table, Error> {
+        self.refuse_read_only(table)?;
         self.touch(&mut self.state(), table)?;
         self.refuse_catalog(table)?;
         let altered = self.alter(table, table.schema.without_index(name)?)?;
@@ -213,9 +219,7 @@ impl Transaction<'_> {
         system: &Table,
         write: impl FnOnce(&mut TransactionState, TreeRef) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if self.options.read_only {
-            return Err(TransactionError::ReadOnly { table: system.name().to_owned() }.into());
-        }
+        self.refuse_read_only(system)?;
         let state = &mut **self.state();
         let tree_ref = self.touch(state, system)?;
         write(state, tree_ref)
@@ -255,7 +259,7 @@ impl Transaction<'_> {
             }
         };
         // The stamps of another database, or of an earlier open, say nothing here.
-        if !is_current || !table.primary.is_protected(&self.pin) {
+        if !is_current || !table.primary.is_protected(self.pin()) {
             if state.is_in_function {
                 // It kept the handle, and may keep another one when it is called again.
                 self.log_rows();
@@ -333,7 +337,7 @@ impl TransactionState {
         if self.definitions.len() > keep {
             for definition in self.definitions.drain(keep..) {
                 if let Definition::Create(table) = definition {
-                    shared.store.discard(table.id);
+                    shared.store.discard(table.id, None);
                 }
             }
             self.forget_checks();
@@ -341,8 +345,11 @@ impl TransactionState {
     }
 
     /// The transaction has committed: its definitions become everybody's.
-    pub(super) fn publish_definitions(&mut self, shared: &Shared, stamp: Stamp) {
+    pub(super) fn publish_definitions(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
         assert!(stamp > Stamp::ZERO, "a definition is a write of the catalog");
+        // No earlier than the transaction's. A snapshot that is opened from now on sees what it has done.
+        let epoch = pin.current_epoch();
+        let kept_in = shared.snapshots.is_open(pin).then_some(epoch);
         let mut settled = Vec::new();
         for definition in self.definitions.drain(..).rev() {
             let subject = definition.subject();
@@ -353,14 +360,14 @@ impl TransactionState {
             match definition {
                 Definition::Create(table) | Definition::Alter(table) => {
                     table.committed(stamp);
-                    shared.catalog.open_tables.publish(table);
+                    shared.catalog.publish_table(table, kept_in);
                 }
                 Definition::Drop(table) => {
-                    shared.catalog.open_tables.withdraw(&table);
-                    shared.store.discard(table.id);
+                    shared.catalog.withdraw_table(&table, kept_in);
+                    shared.store.discard(table.id, kept_in);
                 }
                 Definition::Sequence(own) => own.publish(&shared.catalog, stamp),
-                Definition::DropSequence(sequence) => shared.catalog.open_sequences.withdraw(&sequence),
+                Definition::DropSequence(sequence) => drop(shared.catalog.open_sequences.withdraw(&sequence)),
                 Definition::Procedure(procedure) => {
                     procedure.committed(stamp);
                     shared.catalog.open_procedures.publish(procedure);
@@ -372,6 +379,10 @@ impl TransactionState {
             }
         }
         shared.catalog.end_change(true);
+        if kept_in.is_some() && !shared.snapshots.is_open(pin) {
+            // Nobody may look at what was kept.
+            shared.snapshots.sweep_again();
+        }
     }
 }
 

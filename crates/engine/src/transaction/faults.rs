@@ -2,7 +2,7 @@
 
 #[cfg(not(feature = "mutations"))]
 use osier_memory::Snapshots;
-use osier_memory::{Held, Pin, Record, Stamp};
+use osier_memory::{Held, Pin, Record, SPoint, Stamp};
 
 use super::access::{Content, Looked};
 use super::payload::Payload;
@@ -30,6 +30,26 @@ pub(super) fn epoch(announced: &Announced<'_>, pin: &Pin<'_>, epoch: Epoch) -> E
     }
     let _ = announced;
     if has(Mutation::LateEpoch) { pin.current_epoch() } else { epoch }
+}
+
+/// The serialization point of a transaction, and its epoch ([`Mutation::CommitUnannounced`]).
+#[inline(always)]
+pub(super) fn s_point<'p>(pin: &'p Pin<'_>) -> (Option<SPoint<'p>>, Epoch) {
+    let s_point = pin.s_point();
+    let epoch = s_point.epoch();
+    (Some(s_point).filter(|_| !has(Mutation::CommitUnannounced)), epoch)
+}
+
+/// Whether the epoch of a snapshot has ended ([`Mutation::SnapshotBeforeEnd`]).
+#[inline(always)]
+pub(super) fn is_readable(is_readable: bool) -> bool {
+    is_readable || has(Mutation::SnapshotBeforeEnd)
+}
+
+/// What must be durable before what a snapshot holds is told ([`Mutation::SnapshotToldAtOnce`]).
+#[inline(always)]
+pub(super) fn snapshot_stamp(stamp: Stamp) -> Stamp {
+    if has(Mutation::SnapshotToldAtOnce) { Stamp::ZERO } else { stamp }
 }
 
 /// Whether a thread that dies with locks held ends the process ([`Mutation::DeathWithLocks`]).
@@ -90,7 +110,7 @@ pub(super) fn look_up_unobserved<'a>(
     let (record, is_placeholder) = transaction.index_record(state, tree, tree_ref, key, false)?;
     let content = match state.writes.find(record) {
         Some(_) => transaction.read(state, record)?.flatten(),
-        None => transaction.pin.get(record).version(&transaction.pin).map(Content::Committed),
+        None => transaction.pin().get(record).version(transaction.pin()).map(Content::Committed),
     };
     Ok(Some(((record, content), is_placeholder)))
 }
@@ -136,7 +156,7 @@ pub(super) fn is_noted(is_same: bool) -> bool {
     is_same || has(Mutation::LaterTombstonePurged)
 }
 
-/// Keeps for a snapshot what it has of a record that is purged ([`Mutation::OrphansForgotten`]).
+/// Keeps for snapshots what they see of a record that is purged ([`Mutation::OrphansForgotten`]).
 #[inline(always)]
 pub(super) fn keep(keep: impl FnOnce()) {
     if !has(Mutation::OrphansForgotten) {
@@ -211,7 +231,7 @@ pub(super) use wrapped::{Announced, announced};
 mod wrapped {
     use std::cell::Cell;
 
-    use osier_memory::{Interval, Pin, Snapshots};
+    use osier_memory::{Committer, Pin, Snapshots};
 
     use crate::failpoint::{Mutation, Point, has, yield_at};
     use crate::ids::Epoch;
@@ -220,7 +240,7 @@ mod wrapped {
     pub(crate) struct Announced<'c> {
         snapshots: &'c Snapshots,
         /// What was found before the locks were held ([`Mutation::StaleAnnouncement`]).
-        stale: Cell<Option<Interval<'c>>>,
+        stale: Cell<Option<Committer<'c>>>,
         /// The epoch by then ([`Mutation::EpochBeforeLocks`]).
         pub(super) early: Option<Epoch>,
     }
@@ -228,8 +248,8 @@ mod wrapped {
     /// Wraps the snapshots, before the locks are held.
     pub(crate) fn announced<'c>(snapshots: &'c Snapshots, pin: &'c Pin<'_>) -> Announced<'c> {
         // A look that finds a snapshot does no harm.
-        let is_stale = has(Mutation::StaleAnnouncement) && !snapshots.is_active(pin);
-        let stale = is_stale.then(|| snapshots.interval(pin, Epoch(u64::MAX)));
+        let is_stale = has(Mutation::StaleAnnouncement) && !snapshots.is_open(pin);
+        let stale = is_stale.then(|| snapshots.committer(pin, Epoch(u64::MAX)));
         let early = has(Mutation::EpochBeforeLocks).then(|| pin.current_epoch());
         if early.is_some() {
             // Others get in between.
@@ -239,14 +259,14 @@ mod wrapped {
     }
 
     impl<'c> Announced<'c> {
-        /// As [`Snapshots::interval`] ([`Mutation::NotRetained`], [`Mutation::RetainedForAnother`]).
-        pub(crate) fn interval(&self, pin: &'c Pin<'_>, epoch: Epoch) -> Interval<'c> {
+        /// As [`Snapshots::committer`] ([`Mutation::NotRetained`], [`Mutation::RetainedForAnother`]).
+        pub(crate) fn committer(&self, pin: &'c Pin<'_>, epoch: Epoch) -> Committer<'c> {
             let overwritten_in = match epoch {
                 _ if has(Mutation::NotRetained) => Epoch(0),
                 Epoch(epoch) if has(Mutation::RetainedForAnother) => Epoch(epoch + 1),
                 epoch => epoch,
             };
-            self.stale.take().unwrap_or_else(|| self.snapshots.interval(pin, overwritten_in))
+            self.stale.take().unwrap_or_else(|| self.snapshots.committer(pin, overwritten_in))
         }
     }
 }

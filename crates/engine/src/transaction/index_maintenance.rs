@@ -52,7 +52,7 @@ impl Transaction<'_> {
         key: &[u8],
     ) -> Result<(), Error> {
         // The row was read, so its entry is there, or a concurrent commit removed both and validation will tell.
-        if let Lookup::Found(record) = index.tree.get(&self.pin, key) {
+        if let Lookup::Found(record) = index.tree.get(self.pin(), key) {
             self.put(state, Write::new(record, tree_ref, None))?;
         }
         Ok(())
@@ -77,7 +77,7 @@ impl Transaction<'_> {
             let constraint = format!("unique index `{}`", index.name);
             return Err(TransactionError::DuplicateKey { table, constraint, key }.into());
         }
-        let mut version = self.pin.new_version(primary_key.len());
+        let mut version = self.pin().new_version(primary_key.len());
         version.bytes_mut().copy_from_slice(primary_key);
         self.put(state, Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) })
     }

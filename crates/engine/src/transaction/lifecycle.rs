@@ -64,7 +64,8 @@ impl Commit<'_, '_> {
         control.lock(self.pin, writes)?;
         yield_at(Point::Locked);
 
-        let epoch = self.pin.current_epoch();
+        // Until it is dropped, the epoch has not ended for those who wait for that.
+        let (_s_point, epoch) = faults::s_point(self.pin);
         assert!(epoch >= self.pin.epoch(), "epochs only rise");
         yield_at(Point::Ordered);
 
@@ -86,14 +87,14 @@ impl Commit<'_, '_> {
         let stamp = slot.stamp();
         yield_at(Point::Reserved);
 
-        let interval = self.snapshots.interval(self.pin, epoch);
+        let committer = self.snapshots.committer(self.pin, epoch);
         let rows = writes.iter().filter(|write| write.tree_ref.index.is_none());
-        interval.expect(rows.map(|write| self.pin.get(write.record)));
+        committer.expect(rows.map(|write| self.pin.get(write.record)));
 
         self.write_record(slot, RecordHeader { epoch, ..header }, writes, payload);
         yield_at(Point::Filled);
 
-        control.install(self.pin, writes, stamp, &interval);
+        control.install(self.pin, writes, stamp, &committer);
         Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.dependency().clone() }))
     }
 

@@ -35,6 +35,7 @@ mod scan;
 mod sequence;
 mod session;
 pub(crate) mod shared;
+pub(crate) mod snapshot;
 mod superseded;
 pub(crate) mod ticker;
 pub(crate) mod written;
@@ -77,6 +78,7 @@ use lifecycle::{Admitted, Commit};
 use payload::{Called, Payload};
 use physiological::Rows;
 use reservation::Reservations;
+use snapshot::AtSnapshot;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +95,9 @@ pub enum Durability {
 pub struct TransactionOptions {
     /// Refuse writes.
     pub read_only: bool,
+    /// Read a [`Snapshot`](crate::Snapshot) that is opened by the first access, and nothing later: no conflict aborts the transaction,
+    /// and it holds nobody up. It refuses writes, too, and calls of procedures.
+    pub snapshot: bool,
     /// When the commit is acknowledged.
     pub durability: Durability,
 }
@@ -100,7 +105,7 @@ pub struct TransactionOptions {
 /// A transaction in progress. All operations take `&self`; rows they return live as long as the transaction. Dropping
 /// it rolls it back.
 pub struct Transaction<'s> {
-    pin: Pin<'s>,
+    view: View<'s>,
     shared: &'s Shared,
     stream: StreamId,
     receipts: &'s ReceiptSource,
@@ -109,6 +114,13 @@ pub struct Transaction<'s> {
     /// when it is called again, so that what it wrote is logged.
     logs_rows: Cell<bool>,
     state: RefCell<&'s mut TransactionState>,
+}
+
+/// What a transaction sees.
+enum View<'s> {
+    /// What is committed now.
+    Current(Pin<'s>),
+    AtSnapshot(AtSnapshot<'s>),
 }
 
 /// The memory of a transaction, kept by its session from one to the next.
@@ -205,7 +217,58 @@ impl<'s> Transaction<'s> {
         // From here on a transaction is there to be dropped, which is its end.
         with_scheme!(&mut state.scheme, control => control.begin());
         let logs_rows = Cell::new(false);
-        Transaction { pin, shared, stream, receipts, options, logs_rows, state: RefCell::new(state) }
+        Transaction {
+            view: View::Current(pin),
+            shared,
+            stream,
+            receipts,
+            options,
+            logs_rows,
+            state: RefCell::new(state),
+        }
+    }
+
+    /// Begins a transaction at a snapshot.
+    fn begin_at(
+        at: AtSnapshot<'s>,
+        shared: &'s Shared,
+        stream: StreamId,
+        receipts: &'s ReceiptSource,
+        options: TransactionOptions,
+        state: &'s mut TransactionState,
+    ) -> Transaction<'s> {
+        assert!(
+            state.writes.is_clear() && state.definitions.is_empty(),
+            "a session runs one transaction after the other"
+        );
+        state.sequence += 1;
+        state.savepoints.clear();
+        let options = TransactionOptions { read_only: true, ..options };
+        let (view, logs_rows) = (View::AtSnapshot(at), Cell::new(false));
+        Transaction { view, shared, stream, receipts, options, logs_rows, state: RefCell::new(state) }
+    }
+
+    /// The pin of the transaction.
+    #[inline]
+    fn pin(&self) -> &Pin<'s> {
+        match &self.view {
+            View::Current(pin) => pin,
+            View::AtSnapshot(_) => unreachable!("what a transaction at a snapshot does has pins of its own"),
+        }
+    }
+
+    /// The snapshot that the transaction reads, if it reads one.
+    #[inline]
+    fn at_snapshot(&self) -> Option<&AtSnapshot<'s>> {
+        match &self.view {
+            View::Current(_) => None,
+            View::AtSnapshot(at) => Some(at),
+        }
+    }
+
+    /// Refuses what a transaction at a snapshot cannot do.
+    pub(crate) fn refuse_at_snapshot(&self, what: &'static str) -> Result<(), TransactionError> {
+        self.at_snapshot().map_or(Ok(()), |_| Err(TransactionError::NotAtSnapshot { what }))
     }
 
     /// Makes the transaction's writes visible to all. The receipt tells when they, and everything the transaction
@@ -243,7 +306,7 @@ impl<'s> Transaction<'s> {
     pub(crate) fn values_size(&self) -> (u32, usize) {
         let TransactionState { writes, tables, .. } = &mut **self.state();
         let payload = payload::Values { table_id: |tree_ref| logged_table(tables, tree_ref) };
-        let prepared = payload.prepare(&self.pin, writes);
+        let prepared = payload.prepare(self.pin(), writes);
         (prepared.write_count, prepared.bytes)
     }
 
@@ -363,25 +426,31 @@ impl<'s> Transaction<'s> {
         if shared.is_closed() {
             return Err(LogError::Closed.into());
         }
+        if let Some(at) = self.at_snapshot() {
+            return Ok((at.outcome(), LogEntry::Nothing));
+        }
 
         self.write_drawn(state)?;
         let commit = Commit {
-            pin: &self.pin,
+            pin: self.pin(),
             stream: self.stream,
-            snapshots: faults::announced(&shared.snapshots, &self.pin),
+            snapshots: faults::announced(&shared.snapshots, self.pin()),
             transaction_log_bytes_max: shared.config.transaction_log_bytes_max,
             memory: &shared.memory,
         };
         let command = command.filter(|_| shared.config.logged.has_commands() && !self.logs_rows.get());
         let (outcome, entry) = state.commit(&commit, (&shared.log, &shared.config), &shared.catalog, command)?;
-        state.settle(shared, &self.pin, outcome.stamp);
+        state.settle(shared, self.pin(), outcome.stamp);
         Ok((outcome, entry))
     }
 
     fn roll_back(&self) {
+        if self.at_snapshot().is_some() {
+            return;
+        }
         let state = &mut **self.state();
         state.undo_definitions(self.shared, 0);
-        purge::roll_back(&self.pin, state);
+        purge::roll_back(self.pin(), state);
     }
 
     fn state(&self) -> RefMut<'_, &'s mut TransactionState> {
@@ -397,7 +466,9 @@ pub(crate) fn wait_until_durable(observed: &Receipt) -> Result<(), Error> {
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         self.roll_back();
-        with_scheme!(&mut self.state().scheme, control => control.end(&self.pin));
+        if let View::Current(pin) = &self.view {
+            with_scheme!(&mut self.state().scheme, control => control.end(pin));
+        }
     }
 }
 
@@ -468,7 +539,7 @@ impl TransactionState {
     fn settle(&mut self, shared: &Shared, pin: &Pin<'_>, stamp: Stamp) {
         assert_eq!(stamp == Stamp::ZERO, self.writes.is_empty(), "who writes has a stamp, and nobody else");
         if !self.definitions.is_empty() {
-            critical(|| self.publish_definitions(shared, stamp));
+            critical(|| self.publish_definitions(shared, pin, stamp));
         }
         purge::note_absent(pin, self);
         self.writes.clear();

@@ -101,9 +101,9 @@ impl Transaction<'_> {
         if is_known || !self.shared.config.logs_before_images() || state.writes.find(write.record).is_some() {
             return Ok(write);
         }
-        let found = match faults::unread(&self.pin, write.record) {
+        let found = match faults::unread(self.pin(), write.record) {
             Some(found) => found,
-            None => try_access!(state, control => control.read(&self.pin, write.record))?,
+            None => try_access!(state, control => control.read(self.pin(), write.record))?,
         };
         match found {
             Found::Present(version) => Ok(Write { base: version.stamp(), ..write }),

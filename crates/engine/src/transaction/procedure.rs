@@ -75,6 +75,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`SchemaError::CorruptRow`] where the catalog does not hold the definition of the current version.
     pub(crate) fn procedure_definition(&self, name: &str) -> Result<Option<(Procedure, ProcedureDefinition)>, Error> {
+        self.refuse_at_snapshot("look a procedure up")?;
         let system = &self.shared.catalog.system;
         let found = {
             let state = &mut **self.state();

@@ -5,7 +5,7 @@
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
 //! The record is marked dead under its lock and the leaf's: nobody can commit to it.
 //!
-//! What an active snapshot needs of a row that was deleted is kept by its record's address: it is moved before the record goes.
+//! What snapshots see of a row that was deleted is kept by its record's address: it is moved before the record goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use osier_memory::{Held, Pin, Record, Snapshots, Stamp};
 use super::critical::critical;
 use super::{TouchedTable, TransactionState, faults, tree};
 use crate::concurrency::write_set::{Mark, TreeRef, Write};
-use crate::ids::TableId;
 use crate::sizes::purges_per_begin;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
@@ -26,8 +25,6 @@ const PURGES_MAX: usize = 256;
 /// A key that had no row when it was noted.
 pub(crate) struct Purge {
     tree: Arc<RecordTree>,
-    /// The table whose primary tree `tree` is; `None` where it is the tree of a secondary index.
-    table: Option<TableId>,
     key: Box<[u8]>,
     stamp: Stamp,
 }
@@ -36,8 +33,7 @@ impl Purge {
     fn new(pin: &Pin<'_>, tables: &[TouchedTable], record: Held<Record>, tree_ref: TreeRef) -> Purge {
         let record = pin.get(record);
         assert!((tree_ref.table as usize) < tables.len(), "the tables of a transaction are known until it has ended");
-        let table = tree_ref.index.is_none().then(|| tables[tree_ref.table as usize].table.id);
-        Purge { tree: tree(tables, tree_ref).clone(), table, key: record.key().into(), stamp: record.word().stamp() }
+        Purge { tree: tree(tables, tree_ref).clone(), key: record.key().into(), stamp: record.word().stamp() }
     }
 
     /// Whether it may happen while everything up to `stable` is durable.
@@ -50,9 +46,7 @@ impl Purge {
         let purge = |record: &Record| {
             let word = record.try_lock().ok()?;
             if record.is_absent() && faults::is_noted(word.stamp() == self.stamp) {
-                if let (Some(snapshot), Some(table)) = (snapshots.active(pin), self.table) {
-                    faults::keep(|| snapshot.orphan(record, table.0));
-                }
+                faults::keep(|| snapshots.orphan(record, self.tree.id()));
                 record.kill();
                 return Some(faults::left_behind(self.stamp));
             }

@@ -189,7 +189,7 @@ impl<'t, 's> ValuesReplay<'t, 's> {
             let table = self.tables[at].1.as_ref().expect("rows of dropped tables are let go");
             let written = state.writes.find(record).expect("it was written");
             let Some(new) = written.pending.as_ref().map(|row| Box::<[u8]>::from(row.bytes())) else { continue };
-            let old = tx.pin.get(record).version(&tx.pin);
+            let old = tx.pin().get(record).version(tx.pin());
             for (index, tree_ref) in indexes(table, tree_ref) {
                 let (old, new_key) =
                     (old.map(|old| key(table, &index.codec, old.bytes())), key(table, &index.codec, &new));
@@ -301,13 +301,13 @@ impl Transaction<'_> {
             (Some(sequence), _) if sequences.find(sequence.name(), |known| known.id() == sequence.id()).is_none() => {
                 sequences.publish(sequence);
             }
-            (None, Some(gone)) => sequences.withdraw(&gone),
+            (None, Some(gone)) => drop(sequences.withdraw(&gone)),
             _ => {}
         }
     }
 
     fn version_of(&self, row: &[u8]) -> VersionBox {
-        let mut version = self.pin.new_version(row.len());
+        let mut version = self.pin().new_version(row.len());
         version.bytes_mut().copy_from_slice(row);
         version
     }
@@ -318,7 +318,7 @@ impl Transaction<'_> {
         if base.stamp() != delta.base {
             return None;
         }
-        let mut version = self.pin.new_version(delta.new_len(base.bytes().len())?);
+        let mut version = self.pin().new_version(delta.new_len(base.bytes().len())?);
         delta.apply(base.bytes(), version.bytes_mut());
         Some(version)
     }

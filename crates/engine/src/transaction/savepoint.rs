@@ -46,7 +46,10 @@ impl Transaction<'_> {
             .ok_or(TransactionError::UnknownSavepoint)?;
         let Active { writes, definitions, .. } = state.savepoints[at];
         state.savepoints.truncate(at + 1);
-        state.observe_discarded(&self.pin, writes);
+        if self.at_snapshot().is_some() {
+            return Ok(());
+        }
+        state.observe_discarded(self.pin(), writes);
         state.writes.rollback_to(writes);
         state.undo_definitions(self.shared, definitions);
         assert_eq!(state.definitions.len(), definitions, "what was defined since is undone");

@@ -9,6 +9,7 @@
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
 use super::access::{Content, EXPECTED_ROW_BYTES};
+use super::snapshot::SnapshotScan;
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::ConcurrencyControl;
 use crate::error::{Error, TransactionError};
@@ -17,13 +18,21 @@ use crate::table::store::RecordTree;
 use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
 
 /// Rows that are asked for ahead of the one that is read.
-const ROWS_AHEAD: usize = 8;
+pub(super) const ROWS_AHEAD: usize = 8;
 
 /// How many finished scans leave their memory to the next ones.
 const LEAF_SCANS_KEPT: usize = 4;
 
 /// The rows of a range, in key order; made by [`Transaction::scan`] and [`Transaction::scan_index`].
-pub struct Scan<'t, 's> {
+pub struct Scan<'t, 's>(Kind<'t, 's>);
+
+enum Kind<'t, 's> {
+    Current(CurrentScan<'t, 's>),
+    AtSnapshot(SnapshotScan<'t, 's>),
+}
+
+/// A scan of what there is now.
+struct CurrentScan<'t, 's> {
     transaction: &'t Transaction<'s>,
     table: &'t Table,
     /// The tree that is walked.
@@ -46,14 +55,14 @@ pub struct Scan<'t, 's> {
 impl<'s> Transaction<'s> {
     /// The rows whose primary key is in `range`.
     pub fn scan<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
-        self.touch(&mut self.state(), table)?;
+        self.use_for_scan(table)?;
         let bounds = range.encode(&table.keys)?;
         self.start_scan(table, &table.primary, false, bounds)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
     pub fn scan_index<'t>(&'t self, table: &'t Table, index: &str, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
-        self.touch(&mut self.state(), table)?;
+        self.use_for_scan(table)?;
         let index = table.open_index(index)?;
         let bounds = range.encode(&index.codec)?;
         self.start_scan(table, &index.tree, true, bounds)
@@ -69,6 +78,13 @@ impl<'s> Transaction<'s> {
         self.scan_index(table, index, KeyRange::prefix(key))?.next().transpose()
     }
 
+    fn use_for_scan(&self, table: &Table) -> Result<(), Error> {
+        match self.at_snapshot() {
+            Some(at) => at.check(table),
+            None => self.touch(&mut self.state(), table).map(|_| ()),
+        }
+    }
+
     fn start_scan<'t>(
         &'t self,
         table: &'t Table,
@@ -76,8 +92,11 @@ impl<'s> Transaction<'s> {
         is_index: bool,
         bounds: KeyBounds,
     ) -> Result<Scan<'t, 's>, Error> {
+        if self.at_snapshot().is_some() {
+            return Ok(Scan(Kind::AtSnapshot(SnapshotScan::new(self, table, tree, is_index, bounds))));
+        }
         let state = &mut **self.state();
-        let mut scan = Scan {
+        let mut scan = CurrentScan {
             transaction: self,
             table,
             tree,
@@ -92,31 +111,31 @@ impl<'s> Transaction<'s> {
             is_over: false,
         };
         scan.first_leaf(state)?;
-        Ok(scan)
+        Ok(Scan(Kind::Current(scan)))
     }
 }
 
-impl<'t> Scan<'t, '_> {
+impl<'t> CurrentScan<'t, '_> {
     fn first_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         let from = match (self.bounds.is_reversed, &self.bounds.high) {
             (false, _) => ScanFrom::AtLeast(self.bounds.low.as_bytes()),
             (true, Some(high)) => ScanFrom::Below(high.as_bytes()),
             (true, None) => ScanFrom::Last,
         };
-        self.tree.scan_leaf(&self.transaction.pin, from, &mut self.leaf);
+        self.tree.scan_leaf(self.transaction.pin(), from, &mut self.leaf);
         self.enter_leaf(state)
     }
 
     /// Goes on to the next leaf of the range; `false` where there is none.
     fn next_leaf(&mut self, state: &mut TransactionState) -> Result<bool, TransactionError> {
-        let within = match self.leaf.next(&self.transaction.pin) {
+        let within = match self.leaf.next(self.transaction.pin()) {
             None => false,
             Some(fence) if self.bounds.is_reversed => fence > self.bounds.low.as_bytes(),
             Some(fence) => self.bounds.high.as_ref().is_none_or(|high| fence < high.as_bytes()),
         };
         if within {
             yield_at(Point::Scanning);
-            self.tree.scan_next(&self.transaction.pin, &mut self.leaf);
+            self.tree.scan_next(self.transaction.pin(), &mut self.leaf);
             (self.next_entry, self.expected) = (0, 0);
             faults::observe_later_leaf(|| self.enter_leaf(state))?;
         }
@@ -133,9 +152,9 @@ impl<'t> Scan<'t, '_> {
     #[cold]
     fn read_again(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
         let Some(last) = self.last else { return self.first_leaf(state) };
-        let key = self.transaction.pin.get(last).key();
+        let key = self.transaction.pin().get(last).key();
         let from = if self.bounds.is_reversed { ScanFrom::Below(key) } else { ScanFrom::Above(key) };
-        self.tree.scan_leaf(&self.transaction.pin, from, &mut self.leaf);
+        self.tree.scan_leaf(self.transaction.pin(), from, &mut self.leaf);
         self.enter_leaf(state)
     }
 
@@ -150,10 +169,10 @@ impl<'t> Scan<'t, '_> {
                     self.expect();
                 }
                 self.next_entry += 1;
-                let key = self.transaction.pin.get(record).key();
+                let key = self.transaction.pin().get(record).key();
                 debug_assert!(
                     self.next_entry < 2 || {
-                        let before = self.transaction.pin.get(self.leaf.entries[self.next_entry - 2]).key();
+                        let before = self.transaction.pin().get(self.leaf.entries[self.next_entry - 2]).key();
                         if self.bounds.is_reversed { before > key } else { before < key }
                     },
                     "a leaf is walked in the order of its keys"
@@ -175,7 +194,7 @@ impl<'t> Scan<'t, '_> {
     /// Asks for the memory of the rows that come next, which lie anywhere: they are on the way together.
     #[inline]
     fn expect(&mut self) {
-        let pin = &self.transaction.pin;
+        let pin = self.transaction.pin();
         let entries = &self.leaf.entries;
         if !self.is_index {
             let soon = entries.len().min(self.next_entry + ROWS_AHEAD);
@@ -222,7 +241,7 @@ impl<'t> Scan<'t, '_> {
     }
 }
 
-impl Drop for Scan<'_, '_> {
+impl Drop for CurrentScan<'_, '_> {
     fn drop(&mut self) {
         // Where somebody has the state, the memory is given up.
         if let Ok(mut state) = self.transaction.state.try_borrow_mut()
@@ -237,8 +256,13 @@ impl<'t> Iterator for Scan<'t, '_> {
     type Item = Result<Row<'t>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = self.next_row();
-        self.is_over |= row.is_err();
-        row.map_err(Error::from).transpose()
+        match &mut self.0 {
+            Kind::Current(scan) => {
+                let row = scan.next_row();
+                scan.is_over |= row.is_err();
+                row.map_err(Error::from).transpose()
+            }
+            Kind::AtSnapshot(scan) => scan.next().transpose(),
+        }
     }
 }

@@ -127,6 +127,7 @@ impl Transaction<'_> {
     /// [`TransactionError::SequenceExists`], [`TransactionError::InvalidSequence`]; [`TransactionError::ReservedName`] for a name
     /// that begins as those of system tables.
     pub fn create_sequence(&self, options: &SequenceOptions) -> Result<Sequence, Error> {
+        self.refuse_at_snapshot("create a sequence")?;
         let name = options.name.as_str();
         refuse_reserved(name)?;
         let (catalog, system) = (&self.shared.catalog, &self.shared.catalog.system.sequences);
@@ -153,6 +154,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::UnknownSequence`].
     pub fn sequence(&self, name: &str) -> Result<Sequence, Error> {
+        self.refuse_at_snapshot("use a sequence")?;
         let unknown = || TransactionError::UnknownSequence { sequence: name.to_owned() };
         let (state, catalog) = (&mut **self.state(), &self.shared.catalog);
         let own = state.definitions.iter().rev().find_map(|own| match own {
@@ -180,6 +182,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::UnknownSequence`] where it is gone already.
     pub fn drop_sequence(&self, sequence: &Sequence) -> Result<(), Error> {
+        self.refuse_at_snapshot("drop a sequence")?;
         let system = &self.shared.catalog.system.sequences;
         self.write_catalog(system, |state, tree_ref| {
             self.expect_sequence(state, sequence)?;
@@ -200,6 +203,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`TransactionError::InvalidSequence`] where the value is beyond the bounds.
     pub fn restart_sequence(&self, sequence: &Sequence, value: Option<i64>) -> Result<(), Error> {
+        self.refuse_at_snapshot("restart a sequence")?;
         let system = &self.shared.catalog.system.sequences;
         let (row, is_new) = self.write_catalog(system, |state, tree_ref| {
             self.expect_sequence(state, sequence)?;
@@ -248,6 +252,7 @@ impl Transaction<'_> {
 
     /// Takes a value, which is nobody else's from now on; reserves some where the session has none left.
     pub(crate) fn draw(&self, sequence: &Sequence) -> Result<Drawn, Error> {
+        self.refuse_at_snapshot("draw a value of a sequence")?;
         let exhausted = |bound| TransactionError::SequenceExhausted { sequence: sequence.name().to_owned(), bound };
         if self.options.read_only {
             return Err(TransactionError::ReadOnlySequence { sequence: sequence.name().to_owned() }.into());
@@ -318,7 +323,7 @@ impl Transaction<'_> {
         let key = system.keys.of_key(&[Value::Text(name)])?;
         let Some(existing) = self.look_up_existence(state, &system.primary, key.as_bytes())? else { return Ok(None) };
         let id = |version: &Version| SequenceRow::of(&system.rows.row(version.bytes())).id;
-        Ok(self.pin.get(existing.record).version(&self.pin).map(id))
+        Ok(self.pin().get(existing.record).version(self.pin()).map(id))
     }
 
     /// A definition was written.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use osier_memory::Participant;
 
 use super::purge::purge_all;
+use super::snapshot::{AtSnapshot, Snapshot};
 use super::{Transaction, TransactionOptions, TransactionState};
 use crate::config::Config;
 use crate::error::{Error, TransactionError};
@@ -74,9 +75,35 @@ impl Session {
 
     /// Begins a transaction with options.
     pub fn begin_with(&mut self, options: TransactionOptions) -> Transaction<'_> {
+        if options.snapshot {
+            return self.begin_at_snapshot(options, None);
+        }
         let Session { participant, stream, receipts, state, shared, _admission } = self;
         shared.memory.make_room(participant);
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
+    }
+
+    /// Begins a transaction that reads a snapshot. It takes as long as it takes, and reads again what others at the snapshot have
+    /// read.
+    ///
+    /// # Errors
+    /// [`TransactionError::ForeignSnapshot`].
+    pub fn begin_at(&mut self, snapshot: &Snapshot) -> Result<Transaction<'_>, Error> {
+        if !snapshot.is_of(&self.shared) {
+            return Err(TransactionError::ForeignSnapshot { epoch: snapshot.epoch() }.into());
+        }
+        let options = TransactionOptions { snapshot: true, ..TransactionOptions::default() };
+        Ok(self.begin_at_snapshot(options, Some(snapshot.clone())))
+    }
+
+    fn begin_at_snapshot(&mut self, options: TransactionOptions, snapshot: Option<Snapshot>) -> Transaction<'_> {
+        let Session { participant, stream, receipts, state, shared, _admission } = self;
+        if !state.purges.is_empty() {
+            // It has no pin to purge under.
+            shared.adopt_purges(state.purges.drain(..));
+        }
+        let at = AtSnapshot::new(shared, participant, snapshot);
+        Transaction::begin_at(at, shared, *stream, receipts, options, state)
     }
 
     /// Makes room as the limit of memory asks for it.
@@ -86,6 +113,9 @@ impl Session {
 
     /// Begins a transaction beside others of the same thread, for whose end it does not wait.
     pub(crate) fn begin_beside(&mut self, options: TransactionOptions) -> Transaction<'_> {
+        if options.snapshot {
+            return self.begin_at_snapshot(options, None);
+        }
         let Session { participant, stream, receipts, state, shared, _admission } = self;
         shared.memory.make_some_room(participant);
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)

@@ -4,13 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use osier_memory::Snapshots;
 use osier_memory::sync::{Mutex, lock};
+use osier_memory::{Snapshots, Swept};
 
 use super::Purge;
 use super::counters::Counters;
 use super::debt::Debt;
 use super::figures::Figures;
+use super::snapshot::OpenSnapshots;
 use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;
@@ -37,8 +38,9 @@ pub(crate) struct Shared {
     next_stream: AtomicU32,
     /// How many sessions there are.
     sessions: AtomicUsize,
-    /// The snapshot that a checkpoint reads.
-    pub(crate) snapshots: Snapshots,
+    /// What checkpoints and transactions at a snapshot read.
+    pub(crate) snapshots: Arc<Snapshots>,
+    pub(crate) open_snapshots: OpenSnapshots,
     pub(crate) memory: MemoryLimit,
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
@@ -68,6 +70,7 @@ impl Shared {
             next_stream: AtomicU32::new(0),
             sessions: AtomicUsize::new(0),
             snapshots: Snapshots::new(store.epochs().clone()),
+            open_snapshots: OpenSnapshots::default(),
             memory: MemoryLimit::new(store.epochs(), &config),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),
@@ -132,6 +135,19 @@ impl Shared {
         let mut orphans = lock(&self.orphans);
         self.has_orphans.store(false, Ordering::Relaxed);
         std::mem::take(&mut *orphans)
+    }
+
+    /// Lets go of a piece of what only snapshots needed that are over; `false`: there is nothing.
+    pub(crate) fn sweep_snapshots(&self) -> bool {
+        match self.snapshots.sweep() {
+            Swept::Nothing => return false,
+            Swept::Piece => {}
+            Swept::All(earliest) => {
+                self.store.forget_discarded(earliest);
+                self.catalog.forget_past(earliest);
+            }
+        }
+        true
     }
 
     /// Whether [`Shared::take_orphans`] may find something.

@@ -100,7 +100,7 @@ impl Transaction<'_> {
         }
         let (system, shared) = (&self.shared.catalog.system.procedure_versions, self.shared);
         let versions = self.procedure_versions()?;
-        for of in shared.superseded.collectable(&shared.catalog, &versions, || self.pin.current_epoch()) {
+        for of in shared.superseded.collectable(&shared.catalog, &versions, || self.pin().current_epoch()) {
             let key = system.keys.of_key(&of.key())?;
             self.write_catalog(system, |state, tree_ref| self.delete_encoded(state, system, tree_ref, &key))?;
         }

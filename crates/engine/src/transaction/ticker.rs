@@ -1,4 +1,5 @@
-//! Advances the global epoch, and with it reclamation, and sees to log records that nobody asks about.
+//! Advances the global epoch, and with it reclamation, ends snapshots as the limits ask for it, and sees to log records that nobody
+//! asks about.
 //!
 //! Invariants:
 //! - The epoch never stands still while the database is open; memory retired by transactions is freed at most two ticks
@@ -73,10 +74,11 @@ impl Task for Tick {
         if now >= self.due {
             epochs.advance();
             self.shared.log.nudge();
+            self.shared.open_snapshots.enforce_limits(&self.shared);
             self.due = now + config.epoch_interval;
             self.frees_until = now + config.epoch_interval / FREES_ONE_IN;
         }
-        if now < self.frees_until && epochs.free_more() {
+        if now < self.frees_until && (self.shared.sweep_snapshots() | epochs.free_more()) {
             return Step::Again;
         }
         assert!(self.due > now, "the next tick lies ahead");

@@ -152,18 +152,18 @@ impl Transaction<'_> {
         let state = &**self.state();
         let is_wanted = |(at, write): &(usize, &Write)| {
             let table = || state.tables[write.tree_ref.table as usize].table.id;
-            write.tree_ref.index.is_none() && (*at >= from || also(table(), self.pin.get(write.record).key()))
+            write.tree_ref.index.is_none() && (*at >= from || also(table(), self.pin().get(write.record).key()))
         };
         let rows = state.writes.iter().enumerate().filter(is_wanted);
         rows.map(|(_, write)| self.written(state, write)).collect()
     }
 
     fn written(&self, state: &TransactionState, write: &Write) -> WrittenRow {
-        let record = self.pin.get(write.record);
+        let record = self.pin().get(write.record);
         WrittenRow {
             table: state.tables[write.tree_ref.table as usize].table.clone(),
             key: record.key().into(),
-            before: record.version(&self.pin).map(|version| version.bytes().into()),
+            before: record.version(self.pin()).map(|version| version.bytes().into()),
             after: write.pending.as_ref().map(|row| row.bytes().into()),
         }
     }
@@ -172,7 +172,7 @@ impl Transaction<'_> {
     fn digested<'w>(&'w self, state: &'w TransactionState) -> Vec<Digested<'w>> {
         let digested = |write: &'w Write| {
             let table = logged_table(&state.tables, write.tree_ref)?;
-            let (key, row) = (self.pin.get(write.record).key(), write.pending.as_ref().map(VersionBox::bytes));
+            let (key, row) = (self.pin().get(write.record).key(), write.pending.as_ref().map(VersionBox::bytes));
             let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc64Nvme);
             digest.update(&table.0.to_le_bytes());
             digest.update(&(key.len() as u32).to_le_bytes());

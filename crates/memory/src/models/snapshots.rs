@@ -1,17 +1,17 @@
-//! A snapshot is exactly its boundary: whatever overwriters and deleters do meanwhile, the scan finds the version that
+//! A snapshot is exactly its boundary: whatever overwriters and deleters do meanwhile, a reader finds the version that
 //! the last transaction up to the boundary left.
 
 use super::explore;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, thread};
 use crate::testing::LoneRecord;
-use crate::{Epoch, Epochs, Participant, Record, Snapshots, Stamp, VersionBox};
+use crate::{Epoch, Epochs, Participant, Reads, Record, Snapshot, Snapshots, Stamp, Swept, VersionBox};
 
 struct World {
     epochs: Arc<Epochs>,
-    snapshots: Snapshots,
+    snapshots: Arc<Snapshots>,
     place: LoneRecord,
-    /// The record has left its index, as far as the scan is concerned.
+    /// The record has left its index.
     is_gone: AtomicBool,
 }
 
@@ -38,11 +38,11 @@ impl World {
         let pin = participant.pin();
         let record = pin.get(self.place.find(&pin));
         let word = record.lock().ok()?;
-        let epoch = pin.current_epoch();
-        let interval = self.snapshots.interval(&pin, epoch);
+        let s_point = pin.s_point();
+        let committer = self.snapshots.committer(&pin, s_point.epoch());
         let stamp = word.stamp().next();
-        record.install_in(&pin, (!deletes).then(|| row(stamp)), stamp, &interval);
-        Some((epoch, stamp))
+        record.install_in(&pin, (!deletes).then(|| row(stamp)), stamp, &committer, false);
+        Some((s_point.epoch(), stamp))
     }
 
     /// Purges the record.
@@ -55,11 +55,13 @@ impl World {
         if !record.is_absent() {
             return record.unlock();
         }
-        if let Some(snapshot) = self.snapshots.active(&pin) {
-            snapshot.orphan(record, 0);
-        }
+        self.snapshots.orphan(record, 0);
         record.kill();
         self.is_gone.store(true, Ordering::Release);
+    }
+
+    fn sweep(&self) {
+        while self.snapshots.sweep() == Swept::Piece {}
     }
 }
 
@@ -69,24 +71,36 @@ fn row(stamp: Stamp) -> VersionBox {
     version
 }
 
-/// Announces, waits, scans, takes the orphans and releases once; returns the boundary and what was found.
-fn scan(world: &World, participant: &mut Participant) -> Option<(Epoch, Option<Stamp>)> {
-    let boundary = world.snapshots.announce(&participant.pin());
-    world.epochs.advance();
-    world.epochs.advance();
-    let found = (world.epochs.safe() >= boundary).then(|| {
+/// Reads, where it can be read; returns the boundary and what was found.
+fn read(world: &World, participant: &mut Participant, snapshot: &Snapshot) -> Option<(Epoch, Option<Stamp>)> {
+    snapshot.is_readable().then(|| {
         let pin = participant.pin();
-        let snapshot = world.snapshots.active(&pin).expect("it was announced");
         let is_gone = world.is_gone.load(Ordering::Acquire);
-        let taken = (!is_gone).then(|| snapshot.take(world.place.find(&pin))).flatten();
-        let orphans = world.snapshots.take_orphans(&pin).expect("nothing that was kept is left over");
-        let found: Vec<_> = taken.into_iter().chain(orphans.rows().map(|(_, _, version)| version)).collect();
-        found.iter().for_each(|version| assert_eq!(version.bytes(), version.stamp().0.to_le_bytes()));
-        assert!(found.len() <= 1, "a row is taken once: {found:?}");
-        found.first().map(|version| version.stamp())
-    });
-    while world.snapshots.release(&participant.pin()) {}
-    found.map(|found| (boundary, found))
+        let found = match is_gone {
+            false => snapshot.read(&pin, 0, world.place.find(&pin)),
+            true => snapshot.read_orphan(&pin, 0, b"key"),
+        };
+        let found = found.expect("nobody ends it");
+        found.inspect(|version| assert_eq!(version.bytes(), version.stamp().0.to_le_bytes()));
+        (snapshot.boundary(), found.map(|version| version.stamp()))
+    })
+}
+
+/// Opens snapshots, reads each as often as it may be, closes them and lets go of what was kept.
+fn scan(world: &World, participant: &mut Participant, kinds: &[Reads]) -> Vec<(Epoch, Option<Stamp>)> {
+    let open = |kind: &Reads| {
+        let snapshot = world.snapshots.open(*kind).expect("epochs are few");
+        world.epochs.advance();
+        snapshot
+    };
+    let snapshots: Vec<_> = kinds.iter().map(open).collect();
+    let mut found = Vec::new();
+    for snapshot in snapshots {
+        found.extend(read(world, participant, &snapshot));
+        drop(snapshot);
+        world.sweep();
+    }
+    found
 }
 
 /// What a snapshot of `boundary` holds after these commits: (epoch, stamp, deleted).
@@ -98,7 +112,7 @@ fn expected(boundary: Epoch, commits: &[(Epoch, Stamp, bool)]) -> Option<Stamp> 
     }
 }
 
-fn explore_writers(preemptions: usize, first: &'static [bool], second: &'static [bool]) {
+fn explore_writers(preemptions: usize, kinds: &'static [Reads], first: &'static [bool], second: &'static [bool]) {
     explore(preemptions, move || {
         let world = World::new(3);
         let write = |world: Arc<World>, mut participant: Participant, deletes: &'static [bool]| {
@@ -117,10 +131,10 @@ fn explore_writers(preemptions: usize, first: &'static [bool], second: &'static 
             thread::spawn(move || write(world, participant, deletes))
         };
         let writers: Vec<_> = [first, second].into_iter().filter(|it| !it.is_empty()).map(spawn).collect();
-        let scanned = scan(&world, &mut scanner);
+        let scanned = scan(&world, &mut scanner, kinds);
         let join = |writer: thread::JoinHandle<Vec<_>>| writer.join().expect("a writer is content");
         let commits: Vec<_> = writers.into_iter().flat_map(join).collect();
-        if let Some((boundary, found)) = scanned {
+        for (boundary, found) in scanned {
             assert_eq!(found, expected(boundary, &commits), "boundary {boundary}, commits {commits:?}");
         }
     });
@@ -129,17 +143,29 @@ fn explore_writers(preemptions: usize, first: &'static [bool], second: &'static 
 /// The first overwriter keeps the version, the second finds nothing to keep.
 #[test]
 fn overwriters_leave_the_boundary() {
-    explore_writers(2, &[false, false], &[]);
+    explore_writers(2, &[Reads::All], &[false, false], &[]);
+}
+
+/// What the scan has passed is kept no more.
+#[test]
+fn overwriters_leave_the_boundary_of_a_scan() {
+    explore_writers(2, &[Reads::RowsOnce], &[false, false], &[]);
 }
 
 /// A deleter, his purge, and one who inserts again.
 #[test]
 fn a_deleter_leaves_the_boundary() {
-    explore_writers(2, &[true, false], &[]);
+    explore_writers(2, &[Reads::All], &[true, false], &[]);
+}
+
+/// What one snapshot leaves goes to the other.
+#[test]
+fn two_snapshots_have_their_boundaries() {
+    explore_writers(2, &[Reads::All, Reads::RowsOnce], &[false], &[]);
 }
 
 /// Two committers race for the first overwrite.
 #[test]
 fn two_writers_leave_the_boundary() {
-    explore_writers(1, &[false], &[true]);
+    explore_writers(1, &[Reads::All], &[false], &[true]);
 }

@@ -5,14 +5,14 @@ use fastrand::Rng;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, thread};
 use crate::usage::FOLD_BYTES;
-use crate::{Epochs, LeafScan, MemoryUse, Participant, Pin, Record, ScanFrom, Snapshots, Stamp, Tree};
+use crate::{Epochs, LeafScan, MemoryUse, Participant, Pin, Reads, Record, ScanFrom, Snapshots, Stamp, Swept, Tree};
 
 const THREADS: u64 = 3;
 const STEPS: u64 = if cfg!(miri) { 60 } else { 6_000 };
 
 struct World {
     epochs: Arc<Epochs>,
-    snapshots: Snapshots,
+    snapshots: Arc<Snapshots>,
     tree: Tree<Record>,
     stamps: AtomicU64,
 }
@@ -38,12 +38,13 @@ impl World {
             return;
         }
         let stamp = Stamp(self.stamps.fetch_add(1, Ordering::Relaxed) + 1);
-        let interval = self.snapshots.interval(pin, pin.current_epoch());
+        let s_point = pin.s_point();
+        let committer = self.snapshots.committer(pin, s_point.epoch());
         if let Some(version) = &mut version {
             version.bytes_mut().fill(1);
             version.set_order(stamp, stamp);
         }
-        record.install_in(pin, version, stamp, &interval);
+        record.install_in(pin, version, stamp, &committer, false);
     }
 
     fn remove(&self, pin: &Pin<'_>, key: &[u8]) {
@@ -53,6 +54,7 @@ impl World {
                 record.unlock();
                 return None;
             }
+            self.snapshots.orphan(record, self.tree.id());
             record.kill();
             Some(word.stamp())
         });
@@ -95,7 +97,7 @@ fn what_is_counted_is_what_is_there() {
                 for step in 1..=STEPS {
                     let key = format!("{:04}", rng.u64(..1000));
                     let pin = participant.pin();
-                    if rng.u8(..4) == 0 && !world.snapshots.is_active(&pin) {
+                    if rng.u8(..4) == 0 {
                         world.remove(&pin, key.as_bytes());
                     } else {
                         world.step(&pin, key.as_bytes(), &mut rng);
@@ -109,12 +111,12 @@ fn what_is_counted_is_what_is_there() {
         }
         let world = &world;
         scope.spawn(move || {
-            let mut participant = world.participant();
             for _ in 0..STEPS / 100 {
-                world.snapshots.announce(&participant.pin());
+                let snapshot = world.snapshots.open(Reads::All).expect("epochs are few");
                 world.epochs.advance();
                 thread::yield_now();
-                while world.snapshots.release(&participant.pin()) {}
+                drop(snapshot);
+                while world.snapshots.sweep() == Swept::Piece {}
             }
         });
     });
@@ -142,16 +144,18 @@ fn what_a_snapshot_keeps_is_counted_as_such() {
     write(&mut participant, &mut rng);
     world.check(&mut participant);
     let rows = world.epochs.memory().rows;
-    let pin = participant.pin();
-    world.snapshots.announce(&pin);
-    drop(pin);
-    world.epochs.advance();
+    let snapshot = world.snapshots.open(Reads::All).expect("epochs are few");
     world.epochs.advance();
     write(&mut participant, &mut rng);
     participant.reclaim();
     let kept = world.epochs.memory().retained;
-    assert!(kept > 0 && kept <= rows, "{kept} of {rows} bytes were overwritten");
-    while world.snapshots.release(&participant.pin()) {}
+    let beside = 100 * keys.len() as u64;
+    assert!(kept > 0 && kept <= rows + beside, "{kept} of {rows} bytes were overwritten");
+    let open = world.snapshots.list();
+    assert!(matches!(&open[..], [open] if open.bytes as u64 == kept), "{open:?} of {kept} bytes");
+    drop(snapshot);
+    while world.snapshots.sweep() == Swept::Piece {}
+    world.epochs.advance();
     world.check(&mut participant);
 }
 

@@ -38,7 +38,7 @@ use std::ptr::NonNull;
 use crate::epoch::{Epochs, Held, Pin};
 use crate::ids::Stamp;
 use crate::sync::atomic::{AtomicPtr, Ordering};
-use crate::sync::{Arc, Backoff};
+use crate::sync::{Arc, Backoff, Unique};
 use crate::thin::{Entry, Thin};
 use crate::usage::{Kind, Tally};
 
@@ -58,6 +58,8 @@ pub const LEAF_SLOTS: usize = 48;
 /// Slots of an inner node where nothing else is asked for.
 pub const INNER_SLOTS: usize = 48;
 
+static TREE_IDS: Unique = Unique::new();
+
 /// Fewest slots that let a full node be split into two that are not empty, inner nodes included.
 const NODE_SLOTS_MIN: usize = 4;
 
@@ -66,6 +68,8 @@ const NODE_SLOTS_MIN: usize = 4;
 /// `L` is the number of slots of a leaf, `I` that of an inner node.
 pub struct Tree<T: Entry + ?Sized, const L: usize = LEAF_SLOTS, const I: usize = INNER_SLOTS> {
     epochs: Arc<Epochs>,
+    /// Unique in the process.
+    id: u64,
     root: AtomicPtr<Header>,
     hints: Hints,
     entries: PhantomData<fn(&T)>,
@@ -160,7 +164,12 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         tally.add(Kind::Nodes, unsafe { node_bytes::<T, L, I>(root.cast()) });
         epochs.account().fold(&tally);
         let root = AtomicPtr::new(root.cast::<Header>().as_ptr());
-        Tree { epochs, root, hints: Hints::new(), entries: PhantomData }
+        Tree { epochs, id: TREE_IDS.take(), root, hints: Hints::new(), entries: PhantomData }
+    }
+
+    /// Names this tree: no other one of the process has or had the number.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Looks for `key`.

@@ -22,7 +22,7 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
-use osier_memory::{Held, Interval, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version, Word};
+use osier_memory::{Committer, Held, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version, Word};
 
 pub(super) use read_set::{ReadSet, RowRead, Seen};
 
@@ -161,9 +161,9 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         writes.iter().for_each(|write| pin.get(write.record).unlock());
     }
 
-    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, interval: &Interval<'_>) {
+    fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>) {
         for write in writes.iter_mut() {
-            install(pin, write, stamp, interval);
+            install(pin, write, stamp, committer);
         }
     }
 
@@ -174,14 +174,11 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
 
 /// Makes one write visible and releases its lock.
 #[inline]
-pub(super) fn install(pin: &Pin<'_>, write: &mut Write, stamp: Stamp, interval: &Interval<'_>) {
+pub(super) fn install(pin: &Pin<'_>, write: &mut Write, stamp: Stamp, committer: &Committer<'_>) {
     let record = pin.get(write.record);
     assert!(record.word().stamp() < stamp, "stamps of one key strictly increase");
     let version = write.take_version(stamp);
-    match write.tree_ref.index {
-        None => record.install_in(pin, version, stamp, interval),
-        Some(_) => record.install(pin, version, stamp),
-    }
+    record.install_in(pin, version, stamp, committer, write.tree_ref.index.is_some());
     yield_at(Point::Installed);
 }
 
