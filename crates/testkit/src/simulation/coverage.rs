@@ -51,6 +51,7 @@ pub enum What {
     Rollbacks,
     UserAborts,
     Readers,
+    ReadersOfSnapshots,
     CrashesInRun,
     CrashesInRecovery,
     CrashesInFreeze,
@@ -74,7 +75,7 @@ pub enum What {
 }
 
 /// In the order of their declaration.
-const ALL: [What; 56] = [
+const ALL: [What; 57] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -111,6 +112,7 @@ const ALL: [What; 56] = [
     What::Rollbacks,
     What::UserAborts,
     What::Readers,
+    What::ReadersOfSnapshots,
     What::CrashesInRun,
     What::CrashesInRecovery,
     What::CrashesInFreeze,
@@ -167,6 +169,9 @@ impl Coverage {
 
     pub(super) fn note_transaction(&mut self, finished: &Finished) {
         finished.steps.iter().for_each(|(operation, outcome)| self.note_operation(operation, outcome));
+        if finished.at_snapshot {
+            self.note(What::ReadersOfSnapshots);
+        }
         match finished.end {
             End::Aborted => self.note(What::UserAborts),
             End::Committed if !finished.marked => self.note(What::Readers),

@@ -274,7 +274,12 @@ pub const CASES: &[Case] = &[
     case(Mutation::NotRetained, "what is overwritten is not kept for the snapshot", "K1, U3").epoch(),
     case(Mutation::RetainedForAnother, "it is kept for the snapshot before", "K1, U2").epoch(),
     case(Mutation::StaleAnnouncement, "committers look for a snapshot before their epoch is drawn", "K1, U1").epoch(),
-    case(Mutation::OrphansForgotten, "what a snapshot has of purged records is not kept", "K1, U5").epoch().refused(),
+    case(Mutation::OrphansForgotten, "what snapshots see of purged records is not kept", "K1, U4").epoch(),
+    case(Mutation::CommitUnannounced, "a commit does not announce its epoch", "Z1, E5").profile(Profile::Snapshots),
+    case(Mutation::SnapshotBeforeEnd, "a snapshot is read before its epoch has ended", "Z1")
+        .profile(Profile::Snapshots),
+    case(Mutation::SnapshotToldAtOnce, "what a snapshot holds is told before it is durable", "Z3")
+        .profile(Profile::Snapshots),
     case(Mutation::EpochReused, "a generation's epochs begin at the floor", "K4").epoch(),
     case(Mutation::EpochFloorForgotten, "the floor leaves out the checkpoint's epoch", "K4").epoch(),
     case(Mutation::ScanPlaceLost, "a step does not go on where the one before stopped", "K1").epoch().large(),

@@ -45,7 +45,9 @@ pub struct Finished {
     pub end: End,
     /// Whether it wrote a marker; without one nobody can tell whether it was recovered, and nobody needs to.
     pub marked: bool,
-    /// Its place in the serial order.
+    /// Whether it read the snapshot of `epoch`: its place is between that one and the next.
+    pub at_snapshot: bool,
+    /// Its place in the serial order, unless it read a snapshot.
     pub order: u64,
     /// The epoch that its receipt names, or [`NO_EPOCH`].
     pub epoch: u64,
@@ -198,9 +200,17 @@ impl Oracle {
         &self.finished
     }
 
+    /// Those that read no snapshot, in the serial order.
     fn in_order(&self) -> Vec<&Finished> {
-        let mut ordered: Vec<_> = self.finished.iter().collect();
+        let mut ordered: Vec<_> = self.finished.iter().filter(|finished| !finished.at_snapshot).collect();
         ordered.sort_by_key(|finished| finished.order);
+        ordered
+    }
+
+    /// Those whose epoch is known, in the order of epochs: what read a snapshot comes behind all of its epoch.
+    fn by_epoch(&self) -> Vec<&Finished> {
+        let mut ordered: Vec<_> = self.finished.iter().filter(|finished| finished.epoch != NO_EPOCH).collect();
+        ordered.sort_by_key(|finished| (finished.epoch, finished.at_snapshot, finished.order));
         ordered
     }
 
@@ -228,17 +238,17 @@ impl Oracle {
         }
     }
 
-    /// Executes serially everything that ended, acknowledged or not: serializability of the run itself. Where the epochs
-    /// are not in the same order, theirs must do too: then no epoch cuts a dependency.
+    /// Executes serially everything that ended, acknowledged or not: serializability of the run itself. The order of the epochs
+    /// must do too: then no epoch cuts a dependency, and what was read at a snapshot is what there was at the end of its epoch.
     pub fn check_run(&self) -> Result<(), Violation> {
-        let mut ordered = self.in_order();
-        self.execute_all(&ordered, Phase::Run)?;
-        ordered.retain(|finished| finished.epoch != NO_EPOCH);
-        if ordered.is_sorted_by_key(|finished| finished.epoch) {
+        let (in_order, by_epoch) = (self.in_order(), self.by_epoch());
+        self.execute_all(&in_order, Phase::Run)?;
+        // Where the orders are the same, that was all.
+        let in_order = in_order.iter().filter(|finished| finished.epoch != NO_EPOCH);
+        if in_order.map(|finished| finished.id).eq(by_epoch.iter().map(|finished| finished.id)) {
             return Ok(());
         }
-        ordered.sort_by_key(|finished| finished.epoch);
-        self.execute_all(&ordered, Phase::Epochs).map(|_| ())
+        self.execute_all(&by_epoch, Phase::Epochs).map(|_| ())
     }
 
     /// Executes serially everything that wrote, in the order of the log's streams together: stamps are a serialization order.
@@ -293,13 +303,18 @@ impl Oracle {
     /// Judges what an open after a crash found, and takes it as the state from which the next generation starts.
     pub fn check_recovery(&mut self, recovered: &Recovered) -> Result<(), Violation> {
         self.check_sets(&recovered.transactions)?;
-        let mut model = self.base.clone();
-        for finished in self.in_order() {
-            let lives =
-                if finished.marked { recovered.transactions.contains(&finished.id) } else { finished.acknowledged };
-            if lives {
-                execute(&mut model, finished, Phase::Recovery)?;
-            }
+        let lives = |finished: &Finished| match finished.marked {
+            true => recovered.transactions.contains(&finished.id),
+            false => finished.acknowledged,
+        };
+        let execute_living = |ordered: Vec<&Finished>| {
+            let mut model = self.base.clone();
+            let mut living = ordered.into_iter().filter(|finished| lives(finished));
+            living.try_for_each(|finished| execute(&mut model, finished, Phase::Recovery)).map(|()| model)
+        };
+        let model = execute_living(self.in_order())?;
+        if self.finished.iter().any(|finished| finished.at_snapshot && finished.acknowledged) {
+            execute_living(self.by_epoch())?;
         }
         if model != recovered.model {
             return Err(Violation::State { found: Box::new(recovered.model.clone()), expected: Box::new(model) });

@@ -36,7 +36,7 @@ fn writer(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {
     let (end, marked, acknowledged) = (End::Committed, true, false);
     let (since, by) = (Duration::ZERO, Duration::MAX);
     let (id, session, stamp) = (TransactionId(id), 0, (id, 0));
-    Finished { id, session, steps, end, marked, order: 0, epoch: 1, stamp, acknowledged, since, by }
+    Finished { id, session, steps, end, marked, at_snapshot: false, order: 0, epoch: 1, stamp, acknowledged, since, by }
 }
 
 fn reader(id: u64, steps: Vec<(Operation, Outcome)>) -> Finished {

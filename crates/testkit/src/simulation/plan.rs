@@ -24,6 +24,7 @@ mod copies;
 mod images;
 mod lagging;
 mod profile;
+mod snapshots;
 mod variant;
 
 /// How many kinds of operation a weight is drawn for.
@@ -175,6 +176,8 @@ pub struct Plan {
     pub epoch_interval: Duration,
     /// Most of its generations end in their recovery.
     is_restless: bool,
+    /// Of transactions that read a snapshot.
+    snapshot_share: f64,
     savepoint_share: f64,
     keys: u16,
     /// Keys that neighbouring transactions mostly work on, where they do not on all.
@@ -287,6 +290,8 @@ impl Plan {
             // Epochs must go on within the life of a generation.
             epoch_interval: Duration::from_micros(300),
             is_restless,
+            // From a number of its own, as above.
+            snapshot_share: snapshots::share(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(23))),
             savepoint_share: [0.0, 0.1, 0.3][rng.usize(0..3)],
             keys: [2, 5, 12, 24][rng.usize(0..4)],
             window: None,

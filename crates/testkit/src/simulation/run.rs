@@ -22,7 +22,7 @@ use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
 use osier::config::Logged;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{CheckpointError, Config, Database, Error, Metrics, Protocol, RestoreReport, restore_with};
+use osier::{Config, Database, Error, Metrics, Protocol, RestoreReport, restore_with};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
@@ -262,9 +262,6 @@ impl<'s> Simulation<'s> {
                     summary.checkpoints += checkpoints.taken;
                     summary.coverage.note_logged(&procedures);
                 });
-                if let Some(error @ CheckpointError::Incomplete { .. }) = checkpoints.failure.as_deref() {
-                    return Err(Failure::engine("checkpoint", error));
-                }
                 // What a dropped database still does must not reach the disk of a killed process.
                 if ending != Ending::Close {
                     disk.crash();
@@ -335,6 +332,9 @@ impl<'s> Simulation<'s> {
         config.group_commit_interval = plan.group_commit_interval;
         config.recovery_buffer_bytes = plan.recovery_buffer_bytes;
         config.sessions_max = 64;
+        if plan.snapshot_share() > 0.0 {
+            config.epoch_interval = plan.epoch_interval;
+        }
         if let Some(checkpoints) = &plan.checkpoints {
             // Calls that are switched away from take long, so that the debt is a reason for checkpoints, too.
             config.recovery_seconds_target = 1;
@@ -402,6 +402,7 @@ impl<'s> Simulation<'s> {
             trace: self.trace,
             wanted: Cell::default(),
             receipts: RefCell::default(),
+            snapshots: RefCell::default(),
             checkpoints: Watch::start(disk, ending),
         };
         self.interleave(&world, disk, ending)?;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::io::Clock;
-use osier::{Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Transaction, TransactionOptions};
+use osier::{
+    Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Snapshot, Transaction, TransactionOptions,
+};
 
 use super::checkpoints::Watch;
 use super::executor::pause;
@@ -37,6 +39,8 @@ pub(super) struct World<'w> {
     pub(super) wanted: Cell<Option<u8>>,
     /// Receipts that nobody awaits, with the number under which the oracle knows the transaction.
     pub(super) receipts: RefCell<Vec<(usize, Receipt)>>,
+    /// Some that are held for long.
+    pub(super) snapshots: RefCell<Vec<Snapshot>>,
     pub(super) checkpoints: Watch,
 }
 
@@ -47,6 +51,8 @@ struct Draft {
     /// Of its session.
     stream: u32,
     options: TransactionOptions,
+    /// The one that it reads, unless it takes its own.
+    snapshot: Option<Snapshot>,
     steps: Vec<(Operation, Outcome)>,
     savepoints: Vec<Savepoint>,
     writes: bool,
@@ -94,9 +100,15 @@ async fn transaction(world: &World<'_>, number: usize, session: &mut Session) ->
         let Some((at, receipt)) = call(world, number, session)? else { return Ok(()) };
         return await_some(world, number, at, receipt).await;
     }
-    let mut draft = draft(world, number, session.stream().0);
-    world.trace.line(|| format!("session {number} {} begins {:?}", draft.id, draft.options));
-    let transaction = session.begin_with(draft.options);
+    let draft = draft(world, number, session.stream().0);
+    let Some(mut draft) = at_snapshot(world, draft)? else { return Ok(()) };
+    world.trace.line(|| format!("session {number} {} begins {:?} {:?}", draft.id, draft.options, draft.snapshot));
+    let transaction = match &draft.snapshot {
+        Some(snapshot) => {
+            session.begin_at(snapshot).map_err(|error| Failure::engine("a transaction at a snapshot", &error))?
+        }
+        None => session.begin_with(draft.options),
+    };
     let operations = world.plan.operations(&mut world.rng.borrow_mut());
     for _ in 0..operations {
         pause().await;
@@ -156,6 +168,7 @@ fn call(world: &World<'_>, number: usize, session: &mut Session) -> Result<Optio
         steps: vec![(Operation::Call(invocation), Outcome::Called(called))],
         end,
         marked: end == End::Committed && procedures::writes(slot),
+        at_snapshot: false,
         order: fiber::order(),
         epoch,
         stamp: (stamp, draft.stream),
@@ -177,9 +190,42 @@ fn draft(world: &World<'_>, session: usize, stream: u32) -> Draft {
     let relaxed = world.chance(world.plan.shares.relaxed);
     let options = TransactionOptions {
         read_only: world.chance(world.plan.shares.read_only),
+        snapshot: false,
         durability: if relaxed { Durability::Relaxed } else { Durability::Durable },
     };
-    Draft { id, session, stream, options, steps: Vec::new(), savepoints: Vec::new(), writes: false }
+    Draft { id, session, stream, options, snapshot: None, steps: Vec::new(), savepoints: Vec::new(), writes: false }
+}
+
+/// How many snapshots are held for long, at most.
+const SNAPSHOTS_HELD: usize = 4;
+
+/// Makes a transaction, perhaps, one at a snapshot: of its own, or of one that is held. `None`: there is none to be had.
+fn at_snapshot(world: &World<'_>, draft: Draft) -> Result<Option<Draft>, Failure> {
+    let share = world.plan.snapshot_share();
+    if share == 0.0 || !world.chance(share) {
+        return Ok(Some(draft));
+    }
+    let options = TransactionOptions { read_only: true, snapshot: true, durability: Durability::Durable };
+    let drawn = world.rng.borrow_mut().u8(0..8);
+    if drawn < 3 {
+        return Ok(Some(Draft { options, ..draft }));
+    }
+    if drawn < 5 {
+        match world.database.snapshot() {
+            Ok(snapshot) => {
+                world.trace.line(|| format!("a snapshot of epoch {} is held", snapshot.epoch()));
+                let mut held = world.snapshots.borrow_mut();
+                if held.len() == SNAPSHOTS_HELD {
+                    drop(held.swap_remove(world.rng.borrow_mut().usize(0..SNAPSHOTS_HELD)));
+                }
+                held.push(snapshot);
+            }
+            Err(error) => return gave_up(world, draft.id, &error, &"a snapshot").map(|_| None),
+        }
+    }
+    let held = world.snapshots.borrow();
+    let snapshot = world.rng.borrow_mut().choice(held.iter()).cloned();
+    Ok(Some(Draft { options, snapshot, ..draft }))
 }
 
 /// Draws and does one operation.
@@ -196,6 +242,7 @@ fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> 
             draft.steps.push((operation, outcome));
             Ok(Attempt::Goes)
         }
+        Err(error) if draft.options.snapshot && error.is_conflict() => Err(Failure::engine(draft.id, &error)),
         Err(error) => gave_up(world, draft.id, &error, &operation),
     }
 }
@@ -222,8 +269,9 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
             world.trace.line(|| format!("  {id} {end:?} stamp {} epoch {}", receipt.stamp(), receipt.epoch()));
             let (steps, order, epoch) = (draft.steps, fiber::order(), receipt.epoch().0);
             let (stamp, by, session) = ((receipt.stamp().0, draft.stream), Duration::MAX, draft.session);
+            let (at_snapshot, acknowledged) = (draft.options.snapshot, false);
             let finished =
-                Finished { id, session, steps, end, marked, order, epoch, stamp, acknowledged: false, since, by };
+                Finished { id, session, steps, end, marked, at_snapshot, order, epoch, stamp, acknowledged, since, by };
             let at = world.oracle.borrow_mut().finish(finished);
             // Who does not ask for durability is told nothing about it.
             Ok((draft.options.durability == Durability::Durable).then_some((at, receipt)))

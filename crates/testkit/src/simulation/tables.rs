@@ -47,6 +47,9 @@ const INVALID_FUNCTION: &str = "42P13";
 /// The SQLSTATE of a handle that is out of date.
 const TABLE_CHANGED: &str = "0A000";
 
+/// The SQLSTATE of a handle that is not of the snapshot.
+const NOT_OF_SNAPSHOT: &str = "55000";
+
 /// Handles on the tables.
 pub struct Tables {
     /// Some may be out of date.
@@ -227,7 +230,9 @@ impl Tables {
     fn execute_now(&self, transaction: &Transaction<'_>, operation: &Operation) -> Result<Outcome, Error> {
         loop {
             match (self.execute_once(transaction, operation), operation.table()) {
-                (Err(error), Some(name @ TableName::Extra(_))) if error.sqlstate() == TABLE_CHANGED => {
+                (Err(error), Some(name @ TableName::Extra(_)))
+                    if [TABLE_CHANGED, NOT_OF_SNAPSHOT].contains(&error.sqlstate()) =>
+                {
                     self.extra.borrow_mut().remove(&name);
                 }
                 (outcome, _) => return outcome,

@@ -44,6 +44,8 @@ pub enum Profile {
     Drawing,
     /// Calls of procedures that are replaced and dropped, logged as commands, by sessions that all depend on each other.
     Calling,
+    /// Transactions at snapshots of different ages, beside deletes, purges and definitions.
+    Snapshots,
     /// One stream that is far ahead of the others, whose calls rest on what it wrote by existence alone.
     Lagging,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
@@ -75,6 +77,7 @@ impl Profile {
             | Profile::Drawing
             | Profile::Calling
             | Profile::Lagging
+            | Profile::Snapshots
                 if drawn < 4 =>
             {
                 Some(Ending::PowerLoss)
@@ -110,6 +113,7 @@ impl Plan {
             Profile::Moved => self.moved(),
             Profile::Drawing => self.drawing(choices),
             Profile::Lagging => self.lagging(choices),
+            Profile::Snapshots => self.snapshots(),
             Profile::Calling => self.calling(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
