@@ -45,12 +45,13 @@ pub use config::{Config, ConfigError, Create, Protocol};
 pub use database::{Database, Metrics};
 pub use directory::DirectoryError;
 pub use error::{
-    BackupError, CheckpointError, Contended, DivergedRow, Error, LogError, LogFailure, ProcedureError, RecoveryError,
-    SalvageError, SnapshotEnd, TransactionError,
+    BackupError, CheckpointError, Contended, DivergedRow, Error, ExportError, LogError, LogFailure, ProcedureError,
+    RecoveryError, SalvageError, SnapshotEnd, TransactionError,
 };
 pub use log::acknowledge::Receipt;
 pub use log::persist::{LogMetrics, StreamMetrics};
 pub use operate::backup::{BackupReport, RestoreReport, backup_closed, restore, restore_with};
+pub use operate::export::{ExportReport, ExportedTable, ImportReport, import};
 pub use operate::salvage::{SalvageReport, salvage, salvage_with};
 pub use operate::status::{Status, status};
 pub use operate::{backup, control, inspect, salvage, status};

@@ -1,6 +1,7 @@
 //! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`],
-//! those of the commands about procedures in [`procedures`].
+//! those of the commands about procedures in [`procedures`], about exports in [`exports`].
 
+mod exports;
 pub mod procedures;
 mod workloads;
 
@@ -17,6 +18,7 @@ use osier_bench::engine::EngineOptions;
 use osier_bench::fixture::WorkloadConfig;
 use osier_bench::machine::cores;
 
+pub use exports::{ExportArgs, ImportArgs};
 use procedures::ProcedureCommand;
 pub use workloads::{BankArgs, SmallBankArgs, TpccArgs, VoterArgs, YcsbArgs};
 
@@ -46,6 +48,10 @@ pub enum Command {
     Restore(RestoreArgs),
     /// Make a new database of what a damaged one provably held, and say what is missing; the damaged one is only read
     Salvage(SalvageArgs),
+    /// Write the rows of all tables, as of one moment, to files of JSON lines, while the database is used or not
+    Export(ExportArgs),
+    /// Make the tables, rows, sequences and procedures of an export, in a database that is there or in a new one
+    Import(ImportArgs),
     /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
     /// Create, list, print, drop and call stored procedures of a database, which must be closed
@@ -70,12 +76,14 @@ impl Command {
             Command::Checkpoint(args) => &args.dirs.dirs,
             Command::Backup(args) => &args.dirs.dirs,
             Command::Salvage(args) => &args.dirs.dirs,
+            Command::Export(args) => &args.home.dirs,
             Command::Recover(args) => &args.dirs.dirs,
             Command::Log(LogCommand::Dump(args)) => &args.dirs.dirs,
             Command::Log(LogCommand::Replay(args)) => &args.dirs.dirs,
             Command::Log(LogCommand::Verify(args)) => &args.dirs,
             Command::Procedure(command) => return command.home(),
-            Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } | Command::Restore(_) => return None,
+            Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } => return None,
+            Command::Restore(_) | Command::Import(_) => return None,
         };
         dirs.first().map(PathBuf::as_path)
     }
@@ -561,6 +569,9 @@ mod tests {
             "osier status",
             "osier backup x",
             "osier restore x",
+            "osier export --dir x",
+            "osier export x --to y",
+            "osier import --from y",
             "osier log verify",
             "osier log replay x",
             "osier log replay --to 3",

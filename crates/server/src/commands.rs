@@ -26,7 +26,7 @@ use crate::cli::{
     ReplayArgs, RunArgs,
 };
 use crate::exit::{DAMAGED, UNSOUND};
-use crate::{operate, procedures};
+use crate::{exports, operate, procedures};
 
 const SECONDS: Duration = Duration::from_secs(10);
 const SEED: u64 = 1;
@@ -58,6 +58,8 @@ fn execute(command: Command) -> Result<ExitCode, BenchError> {
         Command::Backup(args) => operate::backup(&args),
         Command::Restore(args) => operate::restore(&args),
         Command::Salvage(args) => operate::salvage(&args),
+        Command::Export(args) => exports::export(&args),
+        Command::Import(args) => exports::import(&args),
         Command::Recover(args) => operate::recover(&args),
         Command::Procedure(command) => procedures::run(&command),
         Command::Log(LogCommand::Dump(args)) => dump(&args),

@@ -5,6 +5,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod exports;
 mod operate;
 mod procedures;
 

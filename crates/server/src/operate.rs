@@ -160,7 +160,7 @@ fn explain(
 }
 
 /// Asks the process that has the database open; `None` where none does.
-fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError> {
+pub fn ask(dirs: &[PathBuf], request: &Request) -> Result<Option<Answer>, BenchError> {
     match control::ask(&dirs[0], request) {
         Ok(Some(Answer::Failed { message, sqlstate })) => Err(BenchError::Asked { message, sqlstate }),
         Ok(answer) => Ok(answer),
@@ -205,7 +205,7 @@ pub fn name_backup(error: BenchError, home: &Path) -> BenchError {
     BenchError::Asked { message, sqlstate: "3D000".to_owned() }
 }
 
-fn unexpected(answer: &Answer) -> BenchError {
+pub fn unexpected(answer: &Answer) -> BenchError {
     let message = format!("the process that has the database open answered another question: {answer:?}");
     BenchError::Asked { message, sqlstate: "08P01".to_owned() }
 }

@@ -290,7 +290,7 @@ fn a_restore_that_is_killed_leaves_nothing_that_opens_in_part() {
         } else {
             let error = String::from_utf8_lossy(&opened.stderr).into_owned();
             let refusal = match is_begun {
-                true => "was being restored, or salvaged into, which was not finished",
+                true => "was being restored, salvaged or imported into, which was not finished",
                 false => "holds no database",
             };
             assert!(error.contains(refusal), "{error}");

@@ -225,10 +225,10 @@ pub enum DirectoryError {
         /// Why not.
         source: io::Error,
     },
-    /// A restore, or a salvage, was interrupted.
+    /// A restore, a salvage or an import was interrupted.
     #[error(
-        "{} was being restored, or salvaged into, which was not finished; if that does not go on any more, remove the directory \
-         and do it again",
+        "{} was being restored, salvaged or imported into, which was not finished; if that does not go on any more, remove the \
+         directory and do it again",
         home.display()
     )]
     Unfinished {

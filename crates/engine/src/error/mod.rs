@@ -3,6 +3,7 @@
 
 mod backup;
 mod checkpoint;
+mod export;
 mod log;
 mod procedure;
 mod recovery;
@@ -11,6 +12,7 @@ mod transaction;
 
 pub use backup::BackupError;
 pub use checkpoint::CheckpointError;
+pub use export::ExportError;
 pub use log::{LogError, LogFailure};
 pub use procedure::ProcedureError;
 pub use recovery::{DivergedRow, RecoveryError};
@@ -42,6 +44,9 @@ pub enum Error {
     /// A backup could not be written or restored.
     #[error(transparent)]
     Backup(#[from] BackupError),
+    /// Rows could not be exported, or imported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// Nothing was salvaged.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
@@ -86,6 +91,7 @@ impl Error {
             Error::Recovery(error) => error.sqlstate(),
             Error::Checkpoint(error) => error.sqlstate(),
             Error::Backup(error) => error.sqlstate(),
+            Error::Export(error) => error.sqlstate(),
             Error::Salvage(error) => error.sqlstate(),
             Error::Schema(error) => error.sqlstate(),
             Error::Transaction(error) => error.sqlstate(),

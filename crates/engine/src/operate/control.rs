@@ -26,6 +26,7 @@ use crate::ids::WallTime;
 use crate::io::error::io_sqlstate;
 use crate::io::{Disk, OsDisk, process_id, socket};
 use crate::operate::backup::BackupReport;
+use crate::operate::export::{ExportReport, ImportReport};
 use crate::operate::status::{CheckpointStatus, Status};
 
 /// The SQLSTATE of a question that is not understood.
@@ -46,6 +47,16 @@ pub enum Request {
         target: PathBuf,
         /// Whether it is to begin with a new checkpoint.
         checkpoint: bool,
+    },
+    /// Export the rows that are committed now, and answer when the export is whole.
+    Export {
+        /// Where to; an absolute path.
+        target: PathBuf,
+    },
+    /// Import an export, and answer when all of it is durable.
+    Import {
+        /// Where it is; an absolute path.
+        source: PathBuf,
     },
 }
 
@@ -77,6 +88,10 @@ pub enum Answer {
     Checkpoint(CheckpointTaken),
     /// The backup that was written.
     Backup(BackupReport),
+    /// The export that was written.
+    Export(ExportReport),
+    /// What was imported.
+    Import(ImportReport),
     /// Nothing was done: the process has another directory open than the one that was asked about.
     Elsewhere {
         /// Its first directory.
@@ -255,6 +270,10 @@ impl Database {
                 self.checkpoint().map(|report| Answer::Checkpoint(CheckpointTaken::new(&report, now())))
             }
             Request::Backup { target, checkpoint } => self.backup(target, *checkpoint).map(Answer::Backup),
+            Request::Export { target } => {
+                self.snapshot().and_then(|snapshot| self.export(&snapshot, target)).map(Answer::Export)
+            }
+            Request::Import { source } => self.import(source).map(Answer::Import),
         };
         answer.unwrap_or_else(|error: Error| failed(&error.to_string(), error.sqlstate()))
     }
