@@ -192,3 +192,28 @@ fn a_time_before_what_only_the_checkpoint_holds_is_refused() {
     let (db, table) = open(config(&home).until(Until::Time(two)));
     assert_eq!(ids(&db, &table), [1, 2]);
 }
+
+#[test]
+fn snapshots_and_what_is_kept_for_them_are_shown() {
+    let home = directory("snapshots");
+    let mut config = config(&home).set("snapshot_age_max_us", "600000000").expect("a limit");
+    config.control_socket = true;
+    let (db, table) = open(config);
+    (0..20).for_each(|id| assert!(insert(&db, &table, id) > 0));
+    assert!(!live(&home).to_string().contains("\n  snapshots "), "there is nothing to say");
+    let (first, second) = (db.snapshot().expect("a snapshot"), db.snapshot().expect("another one"));
+    (0..10).for_each(|id| drop(db.run(|tx| tx.delete(&table, &[Value::Int(id)])).expect("a delete")));
+    let shown = live(&home);
+    let text = shown.to_string();
+    let snapshots = &shown.live.as_ref().expect("it is open").snapshots;
+    let oldest = snapshots.oldest.expect("one is open");
+    assert!(snapshots.open >= 1 && snapshots.versions >= 10 && snapshots.bytes > 0, "{snapshots:?}");
+    assert_eq!((oldest.epoch, snapshots.ended), (first.epoch().0, 0));
+    assert!(oldest.seconds > 0.0 && oldest.bytes <= snapshots.bytes, "{snapshots:?}");
+    let parts = ["\n  snapshots ", " kept for them; 0 ended by limits", "the oldest  of epoch "];
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    drop((first, second));
+    assert_eq!(live(&home).live.expect("it is open").snapshots.open, 0);
+    db.close().expect("closed");
+    assert!(status(&support::config(&home, Protocol::Poplar, 2)).expect("its files").live.is_none());
+}

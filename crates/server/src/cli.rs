@@ -351,6 +351,9 @@ pub struct EngineArgs {
     /// Take a checkpoint so often, as in 500ms, 1s or 5m [default: by the amount of log]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub checkpoint_interval: Option<Duration>,
+    /// End snapshots that are open for longer, as in 500ms, 1s or 5m [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub snapshot_age_max: Option<Duration>,
     #[command(flatten)]
     pub settings: SettingArgs,
 }
@@ -400,13 +403,15 @@ pub struct RunArgs {
 impl EngineArgs {
     /// The database in `dirs`.
     pub fn options(&self, dirs: &[PathBuf]) -> EngineOptions {
+        let microseconds = |time: Option<Duration>| time.map(|time| time.as_micros().to_string());
         let named = [
             ("protocol", self.protocol.clone()),
             ("cc", self.cc.clone()),
             ("logged", self.payload.clone()),
             ("streams", self.streams.clone()),
             ("group_commit_interval_us", self.group_commit_interval.clone()),
-            ("checkpoint_interval_us", self.checkpoint_interval.map(|time| time.as_micros().to_string())),
+            ("checkpoint_interval_us", microseconds(self.checkpoint_interval)),
+            ("snapshot_age_max_us", microseconds(self.snapshot_age_max)),
         ];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let settings = named.chain(self.settings.settings.iter().cloned()).collect();
@@ -505,12 +510,16 @@ mod tests {
 
     #[test]
     fn later_settings_replace_named_options() {
-        let line = "osier bench ycsb --checkpoint-interval 1.5s --streams 4 --set streams=2 --set ring-bytes=16777216";
-        let Command::Bench(BenchCommand::Ycsb(bench)) = Cli::parse_from(line.split(' ')).command else { panic!() };
+        let line = "osier bench ycsb --checkpoint-interval 1.5s --snapshot-age-max 2m --streams 4 --set streams=2 \
+                    --set ring-bytes=16777216";
+        let Command::Bench(BenchCommand::Ycsb(bench)) = Cli::parse_from(line.split_whitespace()).command else {
+            panic!()
+        };
         let options = bench.engine.options(&[]);
         assert_eq!(options.settings["streams"], "2");
         assert_eq!(options.settings["ring_bytes"], "16777216");
         assert_eq!(options.settings["checkpoint_interval_us"], "1500000");
+        assert_eq!(options.settings["snapshot_age_max_us"], "120000000");
     }
 
     #[test]
@@ -586,6 +595,7 @@ mod tests {
             "osier bench ycsb --streams 65",
             "osier bench ycsb --rate -5",
             "osier bench ycsb --checkpoint-interval 5",
+            "osier bench ycsb --snapshot-age-max 5",
             "osier crash tpcc --checkpoint-interval -1s",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");

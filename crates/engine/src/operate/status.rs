@@ -24,6 +24,7 @@ use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::FileName;
 use crate::log::persist::StreamMetrics;
 use crate::transaction::figures::ProcedureMetrics;
+use crate::transaction::snapshot::{OldestSnapshot, SnapshotMetrics};
 use crate::units::{bytes, count};
 
 /// The status of a database.
@@ -141,6 +142,9 @@ pub struct LiveStatus {
     pub checkpoint_failure: Option<String>,
     /// Where backups are being written to.
     pub backups: Vec<PathBuf>,
+    /// Snapshots that are open, and what is kept for them.
+    #[serde(default)]
+    pub snapshots: SnapshotStatus,
     /// How long a recovery would take to replay the log, in seconds; `None` where no commands are logged.
     #[serde(default)]
     pub recovery_debt_seconds: Option<f64>,
@@ -152,6 +156,47 @@ pub struct LiveStatus {
     pub procedures: Vec<ProcedureMetrics>,
     /// Why the log stopped, if it did.
     pub failure: Option<String>,
+}
+
+/// The snapshots of an open database.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SnapshotStatus {
+    /// How many are open, that of a checkpoint included.
+    pub open: u64,
+    /// Row images that are kept for them.
+    pub versions: u64,
+    /// The memory that these take.
+    pub bytes: u64,
+    /// How many were ended by `snapshot_age_max_us` or `memory_limit` since the database was opened.
+    pub ended: u64,
+    /// The one that was opened first of those that users hold.
+    pub oldest: Option<OldestSnapshotStatus>,
+}
+
+/// The oldest snapshot that a user holds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OldestSnapshotStatus {
+    /// The epoch at whose end it is.
+    pub epoch: u64,
+    /// How long it has been open.
+    pub seconds: f64,
+    /// Row images that are kept for it; a younger one may need some of them, too.
+    pub versions: u64,
+    /// The memory that they take.
+    pub bytes: u64,
+}
+
+impl From<SnapshotMetrics> for SnapshotStatus {
+    fn from(metrics: SnapshotMetrics) -> SnapshotStatus {
+        let SnapshotMetrics { open, versions, bytes, ended, oldest } = metrics;
+        let oldest = oldest.map(|OldestSnapshot { epoch, seconds, versions, bytes }| {
+            let epoch = epoch.0;
+            OldestSnapshotStatus { epoch, seconds, versions, bytes }
+        });
+        SnapshotStatus { open: open as u64, versions, bytes, ended, oldest }
+    }
 }
 
 /// One stream of an open log.
@@ -224,6 +269,7 @@ impl Database {
             checkpoints_failed: metrics.checkpoints.failed,
             checkpoint_failure: metrics.checkpoints.failure.map(|failure| failure.to_string()),
             backups: self.inner.retention.holds(),
+            snapshots: metrics.snapshots.into(),
             recovery_debt_seconds: metrics.recovery.map(|recovery| recovery.debt.as_secs_f64()),
             recovery_target_seconds: metrics.recovery.map(|recovery| recovery.target.as_secs_f64()),
             procedures: metrics.procedures,
@@ -406,6 +452,7 @@ impl fmt::Display for LiveStatus {
         if let Some(failure) = &self.checkpoint_failure {
             write!(f, "\n  the last one that failed: {failure}")?;
         }
+        write!(f, "{}", self.snapshots)?;
         if let (Some(debt), Some(target)) = (self.recovery_debt_seconds, self.recovery_target_seconds) {
             write!(f, "\n  debt        a recovery would replay for about {debt:.1} s; the target is {target:.0} s")?;
         }
@@ -417,5 +464,21 @@ impl fmt::Display for LiveStatus {
             Some(failure) => write!(f, "\n  the log has stopped: {failure}"),
             None => Ok(()),
         }
+    }
+}
+
+/// Lines that begin with their end; none where there is nothing to say.
+impl fmt::Display for SnapshotStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = |versions: u64, size: u64| format!("{} of {}", count(versions, "version"), bytes(size));
+        if self.open > 0 || self.ended > 0 {
+            write!(f, "\n  snapshots   {} open, {} kept for them", self.open, kept(self.versions, self.bytes))?;
+            write!(f, "; {} ended by limits", self.ended)?;
+        }
+        if let Some(OldestSnapshotStatus { epoch, seconds, versions, bytes }) = self.oldest {
+            let kept = kept(versions, bytes);
+            write!(f, "\n  the oldest  of epoch {epoch}, open for {seconds:.1} s, {kept} kept for it")?;
+        }
+        Ok(())
     }
 }
