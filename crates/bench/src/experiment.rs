@@ -13,6 +13,7 @@ use crate::in_process::InProcessTarget;
 use crate::machine::resident_bytes;
 use crate::progress::{Bar, Unit};
 use crate::report::{MemoryFigures, Report, count, plural};
+use crate::snapshot_scans::SnapshotScans;
 use crate::tpcc;
 use crate::ycsb::Ycsb;
 use crate::ycsb::target::YcsbTarget;
@@ -29,11 +30,13 @@ pub struct Experiment {
     pub run: RunConfig,
     /// How they are issued.
     pub issue: Issue,
+    /// Threads beside the workers that read all tables at snapshots.
+    pub snapshot_scans: u32,
 }
 
 /// Measures, and reports what was acknowledged.
 pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
-    let Experiment { workload, engine, run, issue } = experiment;
+    let Experiment { workload, engine, run, issue, .. } = experiment;
     let db = engine.open(Create::IfMissing)?;
     let mut report = describe(experiment, &db);
     report.recovery = db.recovery().map(recovery_figures);
@@ -43,7 +46,7 @@ pub fn run(experiment: &Experiment) -> Result<Report, BenchError> {
         WorkloadConfig::Ycsb(config) => {
             let (durability, incarnation) = (engine.durability(), fixture.incarnation);
             let target = YcsbTarget::new(db.clone(), config.clone(), durability, incarnation)?.issuing(*issue);
-            measure(&Ycsb::new(config.clone()), &target, run, &mut report)?;
+            measure_beside_scans(&db, &Ycsb::new(config.clone()), &target, experiment, &mut report)?;
         }
         WorkloadConfig::Tpcc(tpcc) => {
             measure_and_check(&db, tpcc, experiment, fixture.incarnation, &mut report)?;
@@ -79,12 +82,31 @@ fn measure_and_check<W: Conditions>(
 ) -> Result<(), BenchError> {
     let target = InProcessTarget::new(db.clone(), workload.clone(), experiment.engine.durability(), incarnation)?;
     let target = target.issuing(experiment.issue);
-    measure(workload, &target, &experiment.run, report)?;
+    measure_beside_scans(db, workload, &target, experiment, report)?;
     let bar = Bar::new("checking", workload.check_steps(), Unit::Count);
     let violations = workload.check(&mut db.session()?, target.tables(), &mut |steps| bar.advance(steps))?;
     violations.iter().for_each(|v| eprintln!("condition {} is violated: {}", v.condition, v.what));
     report.consistent = Some(violations.is_empty());
     Ok(())
+}
+
+/// Runs a workload, beside scans if the experiment has any.
+fn measure_beside_scans<W, T>(
+    db: &Database,
+    workload: &W,
+    target: &T,
+    experiment: &Experiment,
+    report: &mut Report,
+) -> Result<(), BenchError>
+where
+    W: Workload,
+    T: Target<W>,
+{
+    let scans = SnapshotScans::start(db, experiment.snapshot_scans);
+    let measured = measure(workload, target, &experiment.run, report);
+    // They end also where the run has failed.
+    report.snapshot_scans = scans.map(SnapshotScans::stop).transpose()?;
+    measured
 }
 
 /// Runs a workload against any target, Osier or a peer; the figures of the run go into the report.
@@ -135,7 +157,7 @@ fn fill(report: &mut Report, kinds: &[&str], result: &RunResult) {
 
 /// A report with everything that is known before the run.
 pub fn describe(experiment: &Experiment, db: &Database) -> Report {
-    let Experiment { workload, engine, run, issue } = experiment;
+    let Experiment { workload, engine, run, issue, .. } = experiment;
     let mut report = Report::new(workload.name());
     report.configuration = settings(db.config());
     report.configuration.insert("contents".to_owned(), workload.contents());

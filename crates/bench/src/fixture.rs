@@ -105,7 +105,7 @@ pub struct Fixture {
 impl Fixture {
     /// Loads the database if it is empty, creates the procedures that requests call, and begins the next incarnation.
     pub fn prepare(db: &Database, experiment: &Experiment, threads: u32) -> Result<Fixture, BenchError> {
-        let Experiment { workload, engine, run: RunConfig { seed, .. }, issue } = experiment;
+        let Experiment { workload, engine, run: RunConfig { seed, .. }, issue, .. } = experiment;
         let wanted = workload.contents();
         let (notes, load) = match db.table(TABLE) {
             Ok(notes) => {

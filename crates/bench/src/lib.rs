@@ -29,6 +29,7 @@ pub mod report;
 pub mod run_directories;
 mod schema;
 pub mod smallbank;
+pub mod snapshot_scans;
 pub mod tpcc;
 #[cfg(test)]
 mod trial;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::CheckpointCounters;
 use crate::latency::Percentiles;
 use crate::machine::{GIT_COMMIT, Machine};
+use crate::snapshot_scans::ScanFigures;
 
 /// Everything about one run.
 #[derive(Clone, Debug, Serialize)]
@@ -82,6 +83,8 @@ pub struct Report {
     pub kills: Kills,
     /// One entry per crash.
     pub round_details: Vec<RoundFigures>,
+    /// What scans at snapshots did beside the run; none where there were none.
+    pub snapshot_scans: Option<ScanFigures>,
     /// Calls of procedures since the database was opened.
     pub calls: CallFigures,
     /// Resident memory.
@@ -256,6 +259,7 @@ impl Report {
             rounds: None,
             kills: Kills::default(),
             round_details: Vec::new(),
+            snapshot_scans: None,
             calls: CallFigures::default(),
             memory: MemoryFigures::default(),
             git_commit: GIT_COMMIT,
@@ -323,7 +327,8 @@ impl fmt::Display for Report {
             let share = 100.0 * (active_seconds / self.seconds.max(1e-9)).min(1.0);
             line("checkpoints", format!("{taken} ({}){failed}, {share:.0} % of the time", bytes(written)))?;
         }
-        self.calls.lines().into_iter().try_for_each(|(name, text)| line(name, text))?;
+        let scans = self.snapshot_scans.map(|scans| ("scans", scans.to_string()));
+        scans.into_iter().chain(self.calls.lines()).try_for_each(|(name, text)| line(name, text))?;
         if let Some(recovery) = &self.recovery {
             line("recovery", recovery.to_string())?;
         }
@@ -356,6 +361,16 @@ impl CallFigures {
             lines.push(("debt", format!("a recovery would replay for about {debt:.1} s; the target is {target:.0} s")));
         }
         lines
+    }
+}
+
+impl fmt::Display for ScanFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ScanFigures { threads, scans, rows_per_s, oldest_seconds, kept_bytes_peak, ended, .. } = *self;
+        let (scans, rows) = (count(scans), count(rows_per_s as u64));
+        write!(f, "{scans} by {}, {rows} rows per second", plural(threads, "thread"))?;
+        write!(f, "; the oldest snapshot was {oldest_seconds:.2} s old, {} kept at most", bytes(kept_bytes_peak))?;
+        if ended > 0 { write!(f, "; {} ended by limits", count(ended)) } else { Ok(()) }
     }
 }
 

@@ -284,6 +284,9 @@ pub struct Bench<W: Args> {
     /// Run so many seconds before measuring
     #[arg(long, value_parser = seconds, default_value = "0")]
     pub warmup: Duration,
+    /// Beside the workers, read all rows of all tables with so many threads, over and over, each time at a new snapshot
+    #[arg(long, value_name = "THREADS", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    pub snapshot_scans: u32,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -570,6 +573,8 @@ mod tests {
             "osier bench bank --nations 0",
             "osier bench voter --journal",
             "osier crash tpcc --transactions 5",
+            "osier crash tpcc --snapshot-scans 1",
+            "osier bench tpcc --snapshot-scans -1",
             "osier recover",
             "osier recover x --until yesterday",
             "osier recover x --accept-divergence",

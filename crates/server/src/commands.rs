@@ -79,7 +79,13 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
     let directories = run_directories(&args.engine, "bench", out)?;
     warn_of_rows(&args.engine, &args.run)?;
     let engine = args.engine.options(directories.dirs());
-    let report = experiment::run(&Experiment { workload, engine, run, issue: args.run.issue() })?;
+    let report = experiment::run(&Experiment {
+        workload,
+        engine,
+        run,
+        issue: args.run.issue(),
+        snapshot_scans: args.snapshot_scans,
+    })?;
     say(out, &headline(&report))?;
     say(out, report.to_string().trim_end())?;
     args.output.write(&report)?;
@@ -96,7 +102,7 @@ fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<Exi
     let mut directories = run_directories(&args.engine, "crash", out)?;
     warn_of_rows(&args.engine, &args.run)?;
     let engine = args.engine.options(directories.dirs());
-    let experiment = Experiment { workload, engine, run, issue: args.run.issue() };
+    let experiment = Experiment { workload, engine, run, issue: args.run.issue(), snapshot_scans: 0 };
     let plan = CrashPlan { experiment, rounds: args.rounds.get() };
     let program = std::env::current_exe().map_err(|source| BenchError::Io {
         action: "find the program to start again",

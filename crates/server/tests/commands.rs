@@ -44,6 +44,25 @@ fn report(directory: &Directory, line: &str) -> serde_json::Value {
 }
 
 #[test]
+fn a_bench_reports_the_scans_beside_it() {
+    let directory = Directory::new();
+    for workload in ["ycsb --records 500 --variant one-access", &format!("tpcc {SMALL_TPCC}")] {
+        let report =
+            report(&directory, &format!("bench {workload} --seconds 0.5 --workers 1 --snapshot-scans 2 {SMALL_FILES}"));
+        let scans = &report["snapshot_scans"];
+        let figure = |name: &str| scans[name].as_f64().unwrap();
+        assert!(figure("threads") == 2.0 && figure("scans") > 1.0 && figure("ended") == 0.0, "{scans}");
+        assert!(figure("rows") >= 500.0 * figure("scans") && figure("rows_per_s") > 0.0, "{scans}");
+        assert!(figure("oldest_seconds") > 0.0 && figure("seconds") >= 0.5, "{scans}");
+        assert!(report["acknowledged"].as_u64() > Some(0) && report["consistent"] != false, "{report}");
+    }
+    let line = format!("bench ycsb --records 500 --seconds 0.5 --snapshot-scans 1 {SMALL_FILES}");
+    let text = succeeds(&directory, &line);
+    assert!(text.contains(" by 1 thread, ") && text.contains("the oldest snapshot was"), "{text}");
+    assert!(!succeeds(&directory, "bench ycsb --records 500 --transactions 10").contains("oldest snapshot"));
+}
+
+#[test]
 fn a_bench_reports_what_was_acknowledged() {
     let directory = Directory::new();
     for protocol in ["none", "serial", "poplar"] {
