@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - A scan is one transaction, and counts when it has read all rows of all tables.
-//! - It conflicts with nobody: an error ends the run, but that the limits of the settings have ended its snapshot, which is counted.
+//! - It conflicts with nobody: an error ends the run, but that the limits of the settings have ended its snapshot: that is
+//!   counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -104,10 +104,10 @@ fn a_snapshot_stays_as_it_was() {
                 1 if !open.is_empty() => drop(open.swap_remove(rng.usize(..open.len()))),
                 2 => drop(db.checkpoint().expect("a checkpoint")),
                 3..=15 => {
-                    let id = rng.i64(..ACCOUNTS + 20);
+                    let id = rng.i64(0..ACCOUNTS + 20);
                     db.run(|tx| tx.delete(&table, &[Value::Int(id)])).expect("a delete");
                 }
-                _ => put(&db, &table, rng.i64(..ACCOUNTS + 20), rng.i64(..1000), rng.i64(..9)),
+                _ => put(&db, &table, rng.i64(0..ACCOUNTS + 20), rng.i64(0..1000), rng.i64(0..9)),
             }
             if step % 50 == 0 {
                 for (snapshot, expected) in &open {
@@ -145,7 +145,7 @@ fn readers_of_snapshots_and_writers_do_not_meet() {
             scope.spawn(move || {
                 let (mut session, mut rng) = (db.session().expect("a session"), fastrand::Rng::with_seed(seed));
                 while !is_over.load(Ordering::Relaxed) {
-                    let (from, to) = (rng.i64(..ACCOUNTS), rng.i64(..ACCOUNTS));
+                    let (from, to) = (rng.i64(0..ACCOUNTS), rng.i64(0..ACCOUNTS));
                     let moved = session.run(|tx| -> Result<(), Error> {
                         for (id, change) in [(from, -3), (to, 3)] {
                             let old = tx.get(table, &[Value::Int(id)])?.map_or(0, |row| row.int(column));

@@ -44,7 +44,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Epoch;
 use crate::limbo::{Limbo, Retired};
-use crate::recycle::Recycler;
+use crate::recycle::{Recycler, Replaced, Spares};
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Mutex, Unique, lock};
 use crate::thin::Thin;
@@ -69,6 +69,7 @@ pub struct Epochs {
     chunks: Mutex<Vec<Arc<Chunk>>>,
     participants_max: usize,
     registry: Mutex<Registry>,
+    spares: Spares,
     account: Account,
     id: u32,
 }
@@ -142,6 +143,7 @@ impl Epochs {
                 orphans: Vec::new(),
                 dismantled: Vec::new(),
             }),
+            spares: Spares::default(),
             account: Account::default(),
             id,
         })
@@ -272,6 +274,21 @@ impl Epochs {
         lock(&self.registry).dismantled.push((epoch, free_some));
     }
 
+    /// Hands over versions that snapshots have let go of, for whoever writes next. They were counted as kept.
+    ///
+    /// # Safety
+    /// As for [`Pin::retire`].
+    pub(crate) unsafe fn spare(&self, versions: Vec<Replaced>) {
+        self.spares.put(self.epoch_after_unlink(), versions);
+    }
+
+    /// Frees what snapshots have let go of and nobody can reach, where memory is short.
+    pub fn free_spares(&self) {
+        let tally = Tally::default();
+        while self.spares.free(self.safe(), &tally) {}
+        self.account.fold(&tally);
+    }
+
     /// The epoch to tag values with that this thread has unlinked (fence R of the module's argument).
     fn epoch_after_unlink(&self) -> Epoch {
         fence(Ordering::SeqCst);
@@ -294,22 +311,22 @@ impl Epochs {
         self.account.fold(&tally);
     }
 
-    /// Frees a piece of each structure that was dropped and that no pin can hold anything of; returns whether there is more.
+    /// Frees a piece of each structure that was dropped and that no pin can hold anything of, and of what snapshots have let go of
+    /// and nobody wanted; returns whether there is more.
     pub fn free_more(&self) -> bool {
-        let safe = self.safe();
+        let (safe, tally) = (self.safe(), Tally::default());
+        let are_spares = self.spares.free_unused(safe, &tally);
         let mut dismantled: Vec<_> = {
             let mut registry = lock(&self.registry);
-            if registry.dismantled.is_empty() {
-                return false;
-            }
             registry.dismantled.extract_if(.., |(epoch, _)| *epoch <= safe).collect()
         };
-        let tally = Tally::default();
         dismantled.retain_mut(|(_, free_some)| free_some(&tally));
         let is_more = !dismantled.is_empty();
-        lock(&self.registry).dismantled.append(&mut dismantled);
+        if is_more {
+            lock(&self.registry).dismantled.append(&mut dismantled);
+        }
         self.account.fold(&tally);
-        is_more
+        is_more || are_spares
     }
 }
 
@@ -574,7 +591,7 @@ impl Pin<'_> {
     /// hold is not specified: write all of them.
     pub fn new_version(&self, len: usize) -> VersionBox {
         let Participant { versions, epochs, tally, .. } = self.participant;
-        versions.borrow_mut().version(len, epochs.safe(), tally)
+        versions.borrow_mut().version(len, epochs.safe(), &epochs.spares, tally)
     }
 
     /// Tells the clock what was taken and given back since, where that is much: else that is told when the pin ends.

@@ -20,7 +20,7 @@
 //! - **U5** A *scan*, a snapshot of which one reader reads each record once, marks the records that it has passed: their
 //!   versions are not kept for it. A mark that is seen late costs a version that is kept in vain. Marks come again only after a scan
 //!   that was completed in between, and so has replaced the old ones.
-//! - **U6** The store owns versions that are unlinked, and retires what it lets go of.
+//! - **U6** The store owns versions that are unlinked, and retires what it lets go of; writers take over its memory (`recycle.rs`).
 //! - **U7** A snapshot that is *ended* says so before it is taken off the list. A reader asks after it has read; what it missed
 //!   was not kept, or was let go of, by one who found the list without it.
 //!
@@ -37,6 +37,7 @@ use std::ptr::NonNull;
 
 use crate::address_map::AddressMap;
 use crate::limbo::Retired;
+use crate::recycle::Replaced;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Mutex, lock};
 use crate::thin::Thin;
@@ -52,9 +53,6 @@ const ORPHANAGES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
 
 /// What the store needs for a version beside it, about.
 const KEPT_BYTES: usize = mem::size_of::<(usize, Kept)>() + 2 * mem::size_of::<usize>();
-
-/// How many versions that were let go are freed at a time.
-const FREED_AT_ONCE: usize = 1024;
 
 /// How many places one piece of a sweep goes through.
 const SWEPT_AT_ONCE: usize = 256;
@@ -515,19 +513,15 @@ impl Snapshots {
             let closed: Vec<Epoch> = shard.owned.keys().copied().filter(is_closed).collect();
             let mut budget = SWEPT_AT_ONCE;
             for owner in closed {
-                shard.let_go(owner, &open, &tally, &mut budget, |version| freed.push(retired(version)));
+                shard.let_go(owner, &open, &tally, &mut budget, |version| freed.push(Replaced::new(version.cast())));
             }
             // Committers wait for the lock.
             budget > 0
         };
         self.epochs.account().fold(&tally);
         if !freed.is_empty() {
-            self.epochs.retire_in_pieces(Box::new(move |tally| {
-                let rest = freed.len().saturating_sub(FREED_AT_ONCE);
-                // SAFETY: U6: they were unlinked before they came into the store, and left it once.
-                freed.drain(rest..).for_each(|old| unsafe { old.free(tally) });
-                !freed.is_empty()
-            }));
+            // SAFETY: U6: they were unlinked before they came into the store, and left it once.
+            unsafe { self.epochs.spare(freed) }
         }
         is_done
     }

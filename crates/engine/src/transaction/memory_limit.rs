@@ -97,6 +97,7 @@ impl MemoryLimit {
     /// As [`MemoryLimit::make_room`], where this thread may hold another pin: it waits for nobody.
     pub(crate) fn make_some_room(&self, participant: &mut Participant) {
         if self.limit > 0 && self.is_tight() {
+            self.epochs.free_spares();
             self.epochs.free_more();
             participant.reclaim_all();
         }
@@ -106,6 +107,7 @@ impl MemoryLimit {
     fn make_room_now(&self, participant: &mut Participant) {
         assert!(self.limit > 0, "without a limit there is room");
         for _ in 0..PATIENCE_EPOCHS {
+            self.epochs.free_spares();
             self.epochs.free_more();
             let is_mine = participant.reclaim_all() > 0;
             if !(is_mine && self.is_crowded() || self.admit_snapshot().is_err()) {

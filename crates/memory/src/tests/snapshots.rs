@@ -82,6 +82,7 @@ impl World {
             self.epochs.advance();
         }
         while self.epochs.free_more() {}
+        self.epochs.free_spares();
     }
 
     /// Removes keys without a row from the index.

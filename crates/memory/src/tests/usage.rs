@@ -81,6 +81,8 @@ impl World {
         for _ in 0..3 {
             self.epochs.advance();
         }
+        self.epochs.advance();
+        self.epochs.free_spares();
         while participant.reclaim() > 0 {}
         assert_eq!(self.epochs.memory(), self.walk(&participant.pin()));
     }
@@ -156,6 +158,10 @@ fn what_a_snapshot_keeps_is_counted_as_such() {
     drop(snapshot);
     while world.snapshots.sweep() == Swept::Piece {}
     world.epochs.advance();
+    // What was let go of serves the next versions.
+    write(&mut participant, &mut rng);
+    participant.reclaim();
+    assert!(world.epochs.memory().retained < kept);
     world.check(&mut participant);
 }
 

@@ -1,7 +1,7 @@
 //! Import: reads an export, checks all of it, and makes its tables, rows, sequences and procedures.
 //!
 //! Invariants:
-//! - Definitions are made in one transaction, so that all of them are there or none. Rows follow in transactions that are bounded.
+//! - Definitions are made in one transaction, so that all of them are there or none. Rows follow in bounded transactions.
 //! - An import that fails drops what it made. One that a crash interrupts leaves tables without some of their rows in a database
 //!   that was there before; a new one does not open until everything is in it.
 //! - Procedures are defined as they were, also those that their database could not call any more.
@@ -103,13 +103,13 @@ pub fn import(config: Config, source: &Path) -> Result<ImportReport, Error> {
 
 impl Database {
     /// Creates the tables, sequences and procedures of an export, and inserts the rows. Everything in the export is read and
-    /// checked before anything is changed, and all is durable when this returns. The tables are there as soon as they are created:
-    /// leave them alone until then.
+    /// checked before anything is changed, and all is durable when this returns. The tables are there as soon as they are
+    /// created: leave them alone until then.
     ///
     /// # Errors
     /// [`Error::Export`] where there is no whole export in `source`, one of its files is damaged, missing or foreign, or the
-    /// database has a table, a sequence or a procedure of a name in it; [`Error::Transaction`] where a row is beyond a limit of the
-    /// settings. The database is as it was then.
+    /// database has a table, a sequence or a procedure of a name in it; [`Error::Transaction`] where a row is beyond a limit of
+    /// the settings. The database is as it was then.
     pub fn import(&self, source: &Path) -> Result<ImportReport, Error> {
         let disk = &*self.config().environment.disk;
         let manifest = Manifest::load(disk, source)?;

@@ -123,8 +123,8 @@ impl Manifest {
         disk.sync_dir(dir).map_err(ExportError::io("sync the directory", dir))
     }
 
-    /// Reads the manifest in `dir`, and checks that nothing but what it lists lies there. Where there is none, the error says what
-    /// is there instead.
+    /// Reads the manifest in `dir`, and checks that nothing but what it lists lies there. Where there is none, the error says
+    /// what is there instead.
     pub(super) fn load(disk: &dyn Disk, dir: &Path) -> Result<Manifest, ExportError> {
         let (path, of_directory) = (dir.join(FILE_NAME), || dir.to_owned());
         if !disk.exists(dir).map_err(ExportError::io("look for", dir))? {

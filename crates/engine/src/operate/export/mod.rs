@@ -118,9 +118,9 @@ impl Database {
     /// returns the export is on disk, and so is, in the database, everything in it.
     ///
     /// # Errors
-    /// [`Error::Export`] where `dir` is not empty or cannot be written; [`Error::Directory`] where it lies among the directories of
-    /// the database; [`TransactionError::SnapshotEnded`](crate::TransactionError::SnapshotEnded). What was written is removed
-    /// then.
+    /// [`Error::Export`] where `dir` is not empty or cannot be written; [`Error::Directory`] where it lies among the directories
+    /// of the database; [`TransactionError::SnapshotEnded`](crate::TransactionError::SnapshotEnded). What was written is
+    /// removed then.
     pub fn export(&self, snapshot: &Snapshot, dir: &Path) -> Result<ExportReport, Error> {
         let config = self.config();
         let disk = &*config.environment.disk;
