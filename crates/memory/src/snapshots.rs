@@ -68,9 +68,9 @@ pub struct Snapshots {
     /// Locked by whoever changes `open`.
     registry: Mutex<Registry>,
     /// Old versions by the address of their record.
-    shards: Box<[Mutex<Shard<AddressMap<Kept>>>]>,
+    shards: Box<[Mutex<Linked>]>,
     /// Those of records that have left their index.
-    orphans: Box<[Mutex<Shard<BTreeMap<OrphanKey, Kept>>>]>,
+    orphans: Box<[Mutex<Orphaned>]>,
     /// Whether there may be any.
     has_orphans: AtomicBool,
     /// How many snapshots were closed.
@@ -128,6 +128,12 @@ struct Sweep {
 
 /// The index and the key that a record had.
 type OrphanKey = (u64, Box<[u8]>);
+
+/// Old versions by the address of their record.
+type Linked = Shard<AddressMap<Kept>>;
+
+/// Old versions by what their record was called.
+type Orphaned = Shard<BTreeMap<OrphanKey, Kept>>;
 
 /// A piece of the store.
 struct Shard<P: Places> {
@@ -526,12 +532,12 @@ impl Snapshots {
         is_done
     }
 
-    fn shard(&self, address: usize) -> &Mutex<Shard<AddressMap<Kept>>> {
+    fn shard(&self, address: usize) -> &Mutex<Linked> {
         // Records are at least 16 bytes apart; their addresses' upper bits hardly differ.
         &self.shards[(address >> 5) % SHARDS]
     }
 
-    fn orphanage(&self, tree: u64) -> &Mutex<Shard<BTreeMap<OrphanKey, Kept>>> {
+    fn orphanage(&self, tree: u64) -> &Mutex<Orphaned> {
         &self.orphans[tree as usize % ORPHANAGES]
     }
 }
