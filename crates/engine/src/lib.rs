@@ -61,7 +61,8 @@ pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::debt::RecoveryDebt;
 pub use transaction::figures::ProcedureMetrics;
 pub use transaction::memory_limit::MemoryMetrics;
-pub use transaction::snapshot::{OldestSnapshot, Snapshot, SnapshotMetrics};
+pub use transaction::open_snapshots::{OldestSnapshot, SnapshotMetrics};
+pub use transaction::snapshot::Snapshot;
 pub use transaction::{
     Changes, Durability, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,
 };

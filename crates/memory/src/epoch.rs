@@ -21,12 +21,13 @@
 //! A slot has a second word, in which a participant announces that it commits, from before it reads its epoch at the
 //! serialization point until what it installed is there ([`SPoint`]). A transaction that is open and does not commit
 //! holds nothing up that waits for an epoch to end:
-//! - **E5** where [`Epochs::has_ended`] is true of an epoch, every transaction of that epoch or an earlier one has ended, and what
-//!   it installed is seen.
+//! - **E5** where [`Epochs::has_ended`] is true of an epoch, every transaction of that epoch or an earlier one has ended, and
+//!   what it installed is seen.
 //!
 //! Why E5 holds. Commit: store word := a global epoch read before; fence C; read global = e, the transaction's epoch. Ask: read
-//! global, which must be beyond E; fence D; read all words, which must be beyond E. With e <= E the read of e missed the raise that
-//! the question saw, so C is before D and the word was seen: it was IDLE again, stored with Release behind what was installed.
+//! global, which must be beyond E; fence D; read all words, which must be beyond E. With e <= E the read of e missed the raise
+//! that the question saw, so C is before D and the word was seen: it was IDLE again, stored with Release behind what was
+//! installed.
 //!
 //! The slots lie in chunks that are added as participants come and never move, so that a pin needs no more than the chunk of its
 //! participant. An advance goes through all chunks under the lock under which one is added. One that misses a chunk had that
@@ -311,8 +312,8 @@ impl Epochs {
         self.account.fold(&tally);
     }
 
-    /// Frees a piece of each structure that was dropped and that no pin can hold anything of, and of what snapshots have let go of
-    /// and nobody wanted; returns whether there is more.
+    /// Frees a piece of each structure that was dropped and that no pin can hold anything of, and of what snapshots have let go
+    /// of and nobody wanted; returns whether there is more.
     pub fn free_more(&self) -> bool {
         let (safe, tally) = (self.safe(), Tally::default());
         let are_spares = self.spares.free_unused(safe, &tally);

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - The pages of a scan follow each other without a gap and without overlap.
-//! - The orphans are read after the leaf. A record that has left the leaf by then is among them, if a snapshot sees it; one that is in
-//!   the leaf and has left since is listed once, as the record, and its row is found by its key.
+//! - The orphans are read after the leaf. A record that has left the leaf by then is among them, if a snapshot sees it; one
+//!   that is in the leaf and has left since is listed once, as the record, and its row is found by its key.
 //!
 //! Deliberately absent: a limit to the entries of a leaf. The caller stops when it has enough.
 

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, the snapshots
-//!   (`snapshots.rs`), or one limbo entry, and freed by the last of them.
+//!   (`snapshots/mod.rs`), or one limbo entry, and freed by the last of them.
 //! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
 //!
 //! Deliberately absent: the meaning of the bytes, and chains of versions.

@@ -5,7 +5,7 @@
 //!   them. A block ends with its range, so that nothing in another part lies between two of its rows, and it is loaded as it
 //!   is.
 //! - One call pins once and reads a bounded number of leaves: a checkpoint never holds reclamation up.
-//! - *Epoch*: the state at the end of an epoch, see `memory/src/snapshots.rs`. *Fuzzy*: each record at a moment at which
+//! - *Epoch*: the state at the end of an epoch, see `memory/src/snapshots/mod.rs`. *Fuzzy*: each record at a moment at which
 //!   nobody held its lock, so that no transaction with a stamp at or below RSN is missed, and its stamp counts in
 //!   `max_seen`, absences included.
 //!

@@ -243,8 +243,8 @@ settings! {
     /// updates in place go on. 0 sets no limit.
     memory_limit: u64, "memory_limit", bytes(0 bytes, 1024 TiB), default (0 bytes);
 
-    /// Sets for how long a snapshot may be read: whoever reads an older one gets an error, and what was kept for it is freed. 0 sets
-    /// no limit. At `memory_limit` snapshots are ended, too, the oldest first.
+    /// Sets for how long a snapshot may be read: whoever reads an older one gets an error, and what was kept for it is freed. 0
+    /// sets no limit. At `memory_limit` snapshots are ended, too, the oldest first.
     snapshot_age_max: Duration, "snapshot_age_max_us", micros(0, 4_398_046_511_104), default (0);
 
     /// Sets the largest encoded key.

@@ -5,7 +5,7 @@ use crate::log::persist::LogMetrics;
 use crate::transaction::debt::RecoveryDebt;
 use crate::transaction::figures::ProcedureMetrics;
 use crate::transaction::memory_limit::MemoryMetrics;
-use crate::transaction::snapshot::SnapshotMetrics;
+use crate::transaction::open_snapshots::SnapshotMetrics;
 
 /// Totals since the database was opened.
 #[derive(Clone, Debug, Default)]

@@ -190,7 +190,7 @@ impl Database {
         let Totals { committed, aborted } = shared.counters.totals();
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
         let (procedures, recovery) = (shared.figures.metrics(), RecoveryDebt::of(&shared.debt));
-        let snapshots = shared.open_snapshots.metrics(shared);
+        let snapshots = shared.open_snapshots.metrics(now, &shared.snapshots);
         Metrics { committed, aborted, log, checkpoints, memory, snapshots, procedures, recovery }
     }
 

@@ -24,7 +24,7 @@ use crate::io::{Disk, OpenMode};
 use crate::log::format::segment::FileName;
 use crate::log::persist::StreamMetrics;
 use crate::transaction::figures::ProcedureMetrics;
-use crate::transaction::snapshot::{OldestSnapshot, SnapshotMetrics};
+use crate::transaction::open_snapshots::{OldestSnapshot, SnapshotMetrics};
 use crate::units::{bytes, count};
 
 /// The status of a database.

@@ -60,8 +60,8 @@ impl Store {
         ids
     }
 
-    /// Forgets a table; its memory is freed with the last handle. `kept_in`, where there is a snapshot, is an epoch no earlier than
-    /// that of whoever dropped the table: the tree is kept for the snapshots of earlier ones.
+    /// Forgets a table; its memory is freed with the last handle. `kept_in`, where there is a snapshot, is an epoch no earlier
+    /// than that of whoever dropped the table: the tree is kept for the snapshots of earlier ones.
     pub(crate) fn discard(&self, table: TableId, kept_in: Option<Epoch>) {
         let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
         let discarded = trees.live.remove(&table);

@@ -21,6 +21,9 @@ use crate::table::{ColumnId, KeyBuf, Row, Table, Value};
 /// How many bytes of a row are asked for. The processor asks for the lines behind them by itself when these are read.
 pub(super) const EXPECTED_ROW_BYTES: usize = 256;
 
+/// Rows that a scan asks for ahead of the one that is read.
+pub(super) const ROWS_AHEAD: usize = 8;
+
 /// The new values of some columns, gathered by [`Transaction::update_with`].
 #[derive(Debug, Default)]
 pub struct Changes<'v> {

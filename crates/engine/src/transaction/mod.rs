@@ -20,6 +20,7 @@ pub(crate) mod figures;
 mod index_maintenance;
 pub(crate) mod lifecycle;
 pub(crate) mod memory_limit;
+pub(crate) mod open_snapshots;
 mod own_sequence;
 mod parts;
 mod payload;
@@ -36,6 +37,7 @@ mod sequence;
 mod session;
 pub(crate) mod shared;
 pub(crate) mod snapshot;
+mod snapshot_scan;
 mod superseded;
 pub(crate) mod ticker;
 pub(crate) mod written;
@@ -95,8 +97,8 @@ pub enum Durability {
 pub struct TransactionOptions {
     /// Refuse writes.
     pub read_only: bool,
-    /// Read a [`Snapshot`](crate::Snapshot) that is opened by the first access, and nothing later: no conflict aborts the transaction,
-    /// and it holds nobody up. It refuses writes, too, and calls of procedures.
+    /// Read a [`Snapshot`](crate::Snapshot) that is opened by the first access, and nothing later: no conflict aborts the
+    /// transaction, and it holds nobody up. It refuses writes, too, and calls of procedures.
     pub snapshot: bool,
     /// When the commit is acknowledged.
     pub durability: Durability,

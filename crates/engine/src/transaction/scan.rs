@@ -8,17 +8,14 @@
 
 use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 
-use super::access::{Content, EXPECTED_ROW_BYTES};
-use super::snapshot::SnapshotScan;
+use super::access::{Content, EXPECTED_ROW_BYTES, ROWS_AHEAD};
+use super::snapshot_scan::SnapshotScan;
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::ConcurrencyControl;
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
 use crate::table::{KeyBounds, KeyRange, Row, Table, Value};
-
-/// Rows that are asked for ahead of the one that is read.
-pub(super) const ROWS_AHEAD: usize = 8;
 
 /// How many finished scans leave their memory to the next ones.
 const LEAF_SCANS_KEPT: usize = 4;

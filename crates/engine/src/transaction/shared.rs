@@ -11,7 +11,7 @@ use super::Purge;
 use super::counters::Counters;
 use super::debt::Debt;
 use super::figures::Figures;
-use super::snapshot::OpenSnapshots;
+use super::open_snapshots::OpenSnapshots;
 use super::superseded::Superseded;
 use crate::catalog::Catalog;
 use crate::concurrency::Scheme;

@@ -1,5 +1,5 @@
-//! Advances the global epoch, and with it reclamation, ends snapshots as the limits ask for it, and sees to log records that nobody
-//! asks about.
+//! Advances the global epoch, and with it reclamation, ends snapshots as the limits ask for it, and sees to log records that
+//! nobody asks about.
 //!
 //! Invariants:
 //! - The epoch never stands still while the database is open; memory retired by transactions is freed at most two ticks
@@ -74,7 +74,8 @@ impl Task for Tick {
         if now >= self.due {
             epochs.advance();
             self.shared.log.nudge();
-            self.shared.open_snapshots.enforce_limits(&self.shared);
+            let Shared { open_snapshots, memory, snapshots, .. } = &*self.shared;
+            open_snapshots.enforce_limits(now, config.snapshot_age_max, memory, snapshots);
             self.due = now + config.epoch_interval;
             self.frees_until = now + config.epoch_interval / FREES_ONE_IN;
         }

@@ -1,4 +1,5 @@
-//! Transactions at snapshots: of their own, or of one that several share for long, while rows, keys, tables and indexes come and go.
+//! Transactions at snapshots: of their own, or of one that several share for long, while rows, keys, tables and indexes come
+//! and go.
 
 use fastrand::Rng;
 

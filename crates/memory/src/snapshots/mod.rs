@@ -1,26 +1,28 @@
 //! Snapshots: the states at the ends of epochs, read while transactions go on (docs/protocols.md, snapshots).
 //!
-//! A snapshot has a boundary, an epoch E: it is what the transactions with an epoch up to E left behind. It is *announced* before
-//! any transaction can have read an epoch beyond E, and can be read when E has ended ([`Epochs::has_ended`]). A version carries the
-//! epoch of its transaction. Whoever overwrites or deletes one hands it to the *store* if an open snapshot sees it: one whose
-//! boundary is no earlier than the version's epoch, and earlier than his own.
+//! A snapshot has a boundary, an epoch E: it is what the transactions with an epoch up to E left behind. It is *announced*
+//! before any transaction can have read an epoch beyond E, and can be read when E has ended ([`Epochs::has_ended`]). A version
+//! carries the epoch of its transaction. Whoever overwrites or deletes one hands it to the *store* if an open snapshot sees it:
+//! one whose boundary is no earlier than the version's epoch, and earlier than his own.
 //!
 //! Invariants:
 //! - **U1** Who reads an epoch beyond E before a `SeqCst` fence sees the announcement after it, unless the snapshot is closed:
-//!   `open` stores, fences, and then the clock still shows E; so of the two fences that of `open` is first. An announcement that the
-//!   clock overtook is void.
-//! - **U2** Of an open snapshot that can be read, each record's version of E is in the record, if that one's epoch is at most E; else
-//!   in the store, if there was one. The exchange and the entry into the store are one step under the lock of a shard.
-//! - **U3** A kept version has an *owner*: the earliest open snapshot that sees it. When its owner is gone it goes to the next one, or
-//!   is let go. A snapshot is taken off the list of the open ones before the shards are searched for what it owned, and under a
-//!   shard's lock the list is read anew: so nothing is kept for a snapshot behind the search.
-//! - **U4** Before a record leaves its index, what the store has of it moves to the *orphans*, by index and key. A reader looks at them
-//!   after the index: so it finds a version in the record, in the store under its address, or among the orphans. An address names
-//!   one record for as long as the store has versions under it that an open snapshot sees.
+//!   `open` stores, fences, and then the clock still shows E; so of the two fences that of `open` is first. An announcement
+//!   that the clock overtook is void.
+//! - **U2** Of an open snapshot that can be read, each record's version of E is in the record, if that one's epoch is at most
+//!   E; else in the store, if there was one. The exchange and the entry into the store are one step under the lock of a shard.
+//! - **U3** A kept version has an *owner*: the earliest open snapshot that sees it. When its owner is gone it goes to the next
+//!   one, or is let go. A snapshot is taken off the list of the open ones before the shards are searched for what it owned, and
+//!   under a shard's lock the list is read anew: so nothing is kept for a snapshot behind the search.
+//! - **U4** Before a record leaves its index, what the store has of it moves to the *orphans*, by index and key. A reader looks
+//!   at them after the index: so it finds a version in the record, in the store under its address, or among the orphans. An
+//!   address names one record for as long as the store has versions under it that an open snapshot sees.
 //! - **U5** A *scan*, a snapshot of which one reader reads each record once, marks the records that it has passed: their
-//!   versions are not kept for it. A mark that is seen late costs a version that is kept in vain. Marks come again only after a scan
-//!   that was completed in between, and so has replaced the old ones.
-//! - **U6** The store owns versions that are unlinked, and retires what it lets go of; writers take over its memory (`recycle.rs`).
+//!   versions are not kept for it. Whoever unlinks a version looks for the mark before, so that the scan has read the record by
+//!   then. A mark that is seen late costs a version that is kept in vain. Marks come again only after a scan that was completed
+//!   in between, and so has replaced the old ones.
+//! - **U6** The store owns versions that are unlinked, and retires what it lets go of; writers take over its memory
+//!   (`recycle.rs`).
 //! - **U7** A snapshot that is *ended* says so before it is taken off the list. A reader asks after it has read; what it missed
 //!   was not kept, or was let go of, by one who found the list without it.
 //!
@@ -29,13 +31,14 @@
 //! Deliberately absent: chains of versions. A chain would cost every version a word for ever; this costs a commit a read of
 //! a rarely written pointer while no snapshot is open. And when a snapshot is to be ended: the engine decides that.
 
+mod store;
+
 use std::collections::BTreeMap;
-use std::iter::successors;
 use std::mem;
 use std::ops::Bound;
 use std::ptr::NonNull;
 
-use crate::address_map::AddressMap;
+use self::store::{KEPT_BYTES, Kept, Linked, OrphanKey, Orphaned, Places, Shard};
 use crate::limbo::Retired;
 use crate::recycle::Replaced;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
@@ -50,9 +53,6 @@ const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 256 };
 
 /// Pieces of the orphans, by index.
 const ORPHANAGES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
-
-/// What the store needs for a version beside it, about.
-const KEPT_BYTES: usize = mem::size_of::<(usize, Kept)>() + 2 * mem::size_of::<usize>();
 
 /// How many places one piece of a sweep goes through.
 const SWEPT_AT_ONCE: usize = 256;
@@ -124,147 +124,6 @@ struct Sweep {
     done: u64,
     /// The boundary of the earliest that was open when it began, or that may have been opened since.
     earliest: Epoch,
-}
-
-/// The index and the key that a record had.
-type OrphanKey = (u64, Box<[u8]>);
-
-/// Old versions by the address of their record.
-type Linked = Shard<AddressMap<Kept>>;
-
-/// Old versions by what their record was called.
-type Orphaned = Shard<BTreeMap<OrphanKey, Kept>>;
-
-/// A piece of the store.
-struct Shard<P: Places> {
-    chains: P,
-    /// By the boundary of the owner.
-    owned: BTreeMap<Epoch, Owned<P::Place>>,
-}
-
-impl<P: Places> Default for Shard<P> {
-    fn default() -> Self {
-        Shard { chains: P::default(), owned: BTreeMap::new() }
-    }
-}
-
-/// What one snapshot owns.
-struct Owned<T> {
-    /// Where. Some may have nothing any more.
-    places: Vec<T>,
-    versions: usize,
-    bytes: usize,
-}
-
-impl<T> Default for Owned<T> {
-    fn default() -> Self {
-        Owned { places: Vec::new(), versions: 0, bytes: 0 }
-    }
-}
-
-/// A map to the versions of a record, the newest first.
-trait Places: Default {
-    /// What names the record.
-    type Place: Clone;
-
-    fn chain(&self, place: &Self::Place) -> Option<&Kept>;
-    fn chain_mut(&mut self, place: &Self::Place) -> Option<&mut Kept>;
-    fn remove(&mut self, place: &Self::Place) -> Option<Kept>;
-    fn insert(&mut self, place: Self::Place, chain: Kept);
-    /// Gives all away.
-    fn into_chains(self) -> impl Iterator<Item = Kept>;
-}
-
-impl Places for AddressMap<Kept> {
-    type Place = usize;
-
-    fn chain(&self, place: &usize) -> Option<&Kept> {
-        self.get(place)
-    }
-
-    fn chain_mut(&mut self, place: &usize) -> Option<&mut Kept> {
-        self.get_mut(place)
-    }
-
-    fn remove(&mut self, place: &usize) -> Option<Kept> {
-        AddressMap::remove(self, place)
-    }
-
-    fn insert(&mut self, place: usize, chain: Kept) {
-        AddressMap::insert(self, place, chain);
-    }
-
-    fn into_chains(self) -> impl Iterator<Item = Kept> {
-        self.into_values()
-    }
-}
-
-impl Places for BTreeMap<OrphanKey, Kept> {
-    type Place = OrphanKey;
-
-    fn chain(&self, place: &OrphanKey) -> Option<&Kept> {
-        self.get(place)
-    }
-
-    fn chain_mut(&mut self, place: &OrphanKey) -> Option<&mut Kept> {
-        self.get_mut(place)
-    }
-
-    fn remove(&mut self, place: &OrphanKey) -> Option<Kept> {
-        BTreeMap::remove(self, place)
-    }
-
-    fn insert(&mut self, place: OrphanKey, chain: Kept) {
-        BTreeMap::insert(self, place, chain);
-    }
-
-    fn into_chains(self) -> impl Iterator<Item = Kept> {
-        self.into_values()
-    }
-}
-
-/// An old version of a record.
-struct Kept {
-    version: NonNull<version::Header>,
-    /// The epoch of whoever replaced it.
-    replaced_in: Epoch,
-    owner: Epoch,
-    is_entry: bool,
-    next: Option<Box<Kept>>,
-}
-
-// SAFETY: the store owns versions, which may be freed on any thread.
-unsafe impl Send for Kept {}
-
-impl Kept {
-    fn version(&self) -> &Version {
-        // SAFETY: the store owns it while it has it.
-        unsafe { Version::from_raw(self.version.cast()) }
-    }
-
-    fn bytes(&self) -> usize {
-        self.version().memory_bytes() + KEPT_BYTES
-    }
-
-    /// This one and the older ones of the record.
-    fn chain(&self) -> impl Iterator<Item = &Kept> {
-        successors(Some(self), |kept| kept.next.as_deref())
-    }
-
-    /// The one that a snapshot of `boundary` sees.
-    fn seen_at(&self, boundary: Epoch) -> Option<&Kept> {
-        self.chain().find(|kept| kept.version().epoch() <= boundary && boundary < kept.replaced_in)
-    }
-
-    /// Takes the chain apart.
-    fn into_chain(self) -> impl Iterator<Item = Kept> {
-        let mut next = Some(self);
-        std::iter::from_fn(move || {
-            let mut kept = next.take()?;
-            next = kept.next.take().map(|kept| *kept);
-            Some(kept)
-        })
-    }
 }
 
 /// A transaction that commits, as snapshots see it: [`Record::install_in`].
@@ -353,7 +212,8 @@ impl Snapshots {
         // AcqRel: publishes the new list, and the old one is ours to free.
         let old = self.open.swap(Box::into_raw(Box::new(open)), Ordering::AcqRel);
         let old = NonNull::new(old).expect("there is always a list");
-        // SAFETY: the exchange unlinked it, and only this thread did; it came from a box, and readers are under pins of this clock.
+        // SAFETY: the exchange unlinked it, and only this thread did; it came from a box, and readers are under pins of this
+        // clock.
         unsafe { self.epochs.retire_unpinned(Retired::new(old.cast(), free)) }
     }
 
@@ -364,8 +224,8 @@ impl Snapshots {
     }
 
     /// Opens a snapshot of everything that has committed. It can be read when [`Snapshot::is_readable`] says so; for that the
-    /// epoch must advance, and commits that are on their way must end. Who comes in the same epoch shares one. `None`: versions do not
-    /// tell later epochs from the present one any more ([`Version::EPOCH_MAX`]).
+    /// epoch must advance, and commits that are on their way must end. Who comes in the same epoch shares one. `None`: versions
+    /// do not tell later epochs from the present one any more ([`Version::EPOCH_MAX`]).
     ///
     /// # Panics
     /// Where a snapshot is to be read once and there is one such.
@@ -422,7 +282,8 @@ impl Snapshots {
         true
     }
 
-    /// Has [`Snapshots::sweep`] go through everything once more: something may have been kept for a snapshot that was about to close.
+    /// Has [`Snapshots::sweep`] go through everything once more: something may have been kept for a snapshot that was about to
+    /// close.
     pub fn sweep_again(&self) {
         self.closed.fetch_add(1, Ordering::AcqRel);
     }
@@ -453,7 +314,8 @@ impl Snapshots {
         all
     }
 
-    /// The owner of a record's lock is about to take it out of the index `tree`: what the store has of it is kept by its key (U4).
+    /// The owner of a record's lock is about to take it out of the index `tree`: what the store has of it is kept by its key
+    /// (U4).
     pub fn orphan(&self, record: &Record, tree: u64) {
         // What was kept of this record was so under its lock, and later than this was set.
         if !self.is_used.load(Ordering::Acquire) {
@@ -473,7 +335,8 @@ impl Snapshots {
         }
     }
 
-    /// Lets go of a piece of what closed snapshots own and no other one sees. For one caller at a time; others find nothing to do.
+    /// Lets go of a piece of what closed snapshots own and no other one sees. For one caller at a time; others find nothing to
+    /// do.
     pub fn sweep(&self) -> Swept {
         let mut sweep = lock(&self.sweep);
         if sweep.at == 0 {
@@ -576,7 +439,8 @@ impl Registry {
 }
 
 impl Open {
-    /// The earliest snapshot that sees a version of `epoch` which was replaced in `replaced_in`; `passed` is the mark of its record.
+    /// The earliest snapshot that sees a version of `epoch` which was replaced in `replaced_in`; `passed` is the mark of its
+    /// record.
     fn first_that_sees(&self, epoch: Epoch, replaced_in: Epoch, is_entry: bool, passed: u16) -> Option<Epoch> {
         let from = self.all.partition_point(|state| state.boundary < epoch);
         let those = self.all[from..].iter().take_while(|state| state.boundary < replaced_in);
@@ -592,96 +456,6 @@ impl Open {
     }
 }
 
-impl<P: Places> Shard<P> {
-    fn keep(&mut self, place: P::Place, kept: Kept) {
-        let owned = self.owned.entry(kept.owner).or_default();
-        owned.places.push(place.clone());
-        owned.versions += 1;
-        owned.bytes += kept.bytes();
-        match self.chains.chain_mut(&place) {
-            Some(newest) => kept_before(newest, kept),
-            None => self.chains.insert(place, kept),
-        }
-    }
-
-    fn disown(&mut self, owner: Epoch, bytes: usize) {
-        if let Some(owned) = self.owned.get_mut(&owner) {
-            owned.versions -= 1;
-            owned.bytes -= bytes;
-        }
-    }
-
-    /// Adds what snapshots own here.
-    fn count(&self, all: &mut [OpenSnapshot]) {
-        for (owner, owned) in &self.owned {
-            if let Ok(at) = all.binary_search_by_key(owner, |open| open.boundary) {
-                all[at].versions += owned.versions;
-                all[at].bytes += owned.bytes;
-            }
-        }
-    }
-
-    /// Takes versions of a record out of the store, the newest first.
-    fn take(&mut self, place: &P::Place, is_taken: impl FnMut(&Kept) -> bool) -> Vec<Kept> {
-        let Some(chain) = self.chains.remove(place) else { return Vec::new() };
-        let (taken, left): (Vec<Kept>, Vec<Kept>) = chain.into_chain().partition(is_taken);
-        let rest = left.into_iter().rev().reduce(|older, kept| Kept { next: Some(Box::new(older)), ..kept });
-        rest.into_iter().for_each(|rest| self.chains.insert(place.clone(), rest));
-        taken
-    }
-
-    /// The snapshot `owner` is closed: what it owned goes to the next one that sees it, or is freed.
-    /// As far as the budget allows.
-    fn let_go(
-        &mut self,
-        owner: Epoch,
-        open: &Open,
-        tally: &Tally,
-        budget: &mut usize,
-        mut free: impl FnMut(NonNull<version::Header>),
-    ) {
-        loop {
-            let Some(place) = self.owned.get_mut(&owner).and_then(|owned| owned.places.pop()) else {
-                self.owned.remove(&owner);
-                return;
-            };
-            if *budget == 0 {
-                self.owned.entry(owner).or_default().places.push(place);
-                return;
-            }
-            *budget -= 1;
-            for kept in self.take(&place, |kept| kept.owner == owner) {
-                // Whether a scan has passed the record is not known here.
-                self.disown(owner, kept.bytes());
-                match open.first_that_sees(kept.version().epoch(), kept.replaced_in, kept.is_entry, 0) {
-                    Some(owner) => self.keep(place.clone(), Kept { owner, ..kept }),
-                    None => {
-                        tally.take_off(Kind::Retained, KEPT_BYTES);
-                        free(kept.version);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The version of a record that `snapshot` sees, which lives while `pin` does. Where that is a scan, and nobody else sees it, it
-    /// leaves the store.
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, place: &P::Place, snapshot: &Snapshot) -> Option<&'a Version> {
-        let kept = self.chains.chain(place)?.seen_at(snapshot.state.boundary)?;
-        let (version, epoch, replaced_in) = (kept.version, kept.version().epoch(), kept.replaced_in);
-        if snapshot.state.reads == Reads::RowsOnce && !snapshot.snapshots.current(pin).is_shared(epoch, replaced_in) {
-            for kept in self.take(place, |kept| kept.version == version) {
-                self.disown(kept.owner, kept.bytes());
-                pin.tally().take_off(Kind::Retained, KEPT_BYTES);
-                // SAFETY: U6: it left the store once, now.
-                unsafe { pin.retire(retired(kept.version)) }
-            }
-        }
-        // SAFETY: U6: the store owned it under this pin, and retires it through its clock.
-        Some(unsafe { Version::from_raw(version.cast()) })
-    }
-}
-
 /// Whether no key lies between two, which a map does not want to be asked.
 fn is_empty(low: &Bound<OrphanKey>, high: &Bound<OrphanKey>) -> bool {
     match (low, high) {
@@ -689,12 +463,6 @@ fn is_empty(low: &Bound<OrphanKey>, high: &Bound<OrphanKey>) -> bool {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => low >= high,
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
     }
-}
-
-/// Puts one more version of a record beside those that there are.
-fn kept_before(newest: &mut Kept, mut kept: Kept) {
-    mem::swap(newest, &mut kept);
-    newest.next = Some(Box::new(kept));
 }
 
 impl<'a> Committer<'a> {
@@ -771,8 +539,8 @@ impl Snapshot {
         self.state.has_ended.load(Ordering::SeqCst)
     }
 
-    /// The row of a record of the index `tree` in this snapshot, if it has one. Right once it is readable. A scan does not come to the
-    /// record again: nothing of it is kept for that from now on.
+    /// The row of a record of the index `tree` in this snapshot, if it has one. Right once it is readable. A scan does not come
+    /// to the record again: nothing of it is kept for that from now on.
     ///
     /// # Errors
     /// The snapshot was ended.
@@ -789,8 +557,8 @@ impl Snapshot {
         }
     }
 
-    /// The row of a key of the index `tree` of which that has no record, or none with a row that this snapshot sees. To be asked after
-    /// the index.
+    /// The row of a key of the index `tree` of which that has no record, or none with a row that this snapshot sees. To be
+    /// asked after the index.
     ///
     /// # Errors
     /// The snapshot was ended.
@@ -802,8 +570,8 @@ impl Snapshot {
         if self.has_ended() { Err(Ended) } else { Ok(found) }
     }
 
-    /// The first keys between two, or the last ones where `is_reversed`, in that order, that may have a row in this snapshot that is not
-    /// in the index `tree` any more. To be asked after the index.
+    /// The first keys between two, or the last ones where `is_reversed`, in that order, that may have a row in this snapshot
+    /// that is not in the index `tree` any more. To be asked after the index.
     pub fn orphans(
         &self,
         tree: u64,
