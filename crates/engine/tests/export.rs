@@ -440,7 +440,51 @@ fn what_exists_is_not_replaced() {
     assert!(matches!(occupied, Error::Export(ExportError::Occupied { .. })), "{occupied}");
 }
 
-/// A row that the settings of the database refuse comes late: what was made by then is dropped.
+/// Somebody moves the directory of an export away, and something else lies there by the time that the export goes on, or fails.
+#[test]
+fn an_export_touches_nothing_that_is_not_its_own() {
+    let db = open(&directory("moved"));
+    let many = Schema::builder("many").column("id", Type::Int64).column("text", Type::Text).primary_key(["id"]);
+    let many = db.create_table(many.build().unwrap()).unwrap();
+    let text = "x".repeat(2000);
+    for id in 0..20_000 {
+        db.run(|tx| tx.insert(&many, &[Value::Int(id), Value::Text(&text)])).unwrap();
+    }
+    for attempt in 0.. {
+        assert!(attempt < 20, "an export takes long enough to be met");
+        let target = directory("moved-export");
+        let aside = directory("moved-aside");
+        let exported = thread::scope(|scope| {
+            let export = scope.spawn(|| db.export(&db.snapshot().unwrap(), &target));
+            while !target.join("table-1.jsonl").exists() && !export.is_finished() {
+                thread::yield_now();
+            }
+            fs::rename(&target, &aside).unwrap();
+            // Another export that was interrupted, say.
+            fs::create_dir(&target).unwrap();
+            for name in ["EXPORT.tmp", "table-1.jsonl", "MANIFEST"] {
+                fs::write(target.join(name), name).unwrap();
+            }
+            export.join().unwrap()
+        });
+        for name in ["EXPORT.tmp", "table-1.jsonl", "MANIFEST"] {
+            assert_eq!(fs::read_to_string(target.join(name)).unwrap(), name);
+        }
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 3);
+        match exported {
+            // It had ended before.
+            Ok(_) => {}
+            Err(Error::Export(ExportError::Displaced { path })) => {
+                assert_eq!(path, target);
+                assert!(aside.join("EXPORT.tmp").exists());
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A row that the settings of the database refuse comes late: nothing that came before it stays.
 #[test]
 fn an_import_that_fails_leaves_nothing() {
     let (_db, target) = small_export("fails");

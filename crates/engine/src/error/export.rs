@@ -27,6 +27,14 @@ pub enum ExportError {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory of an export was moved, removed or replaced while it was written.
+    #[error(
+        "{} is no longer the directory that the export began in, and nothing more is written there; export again, and leave the \
+         directory in its place", path.display())]
+    Displaced {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There is nothing where an export should be.
     #[error("{} does not exist; check the path", path.display())]
     NotThere {
@@ -117,6 +125,7 @@ impl ExportError {
             ExportError::Io { source, .. } => io_sqlstate(source),
             ExportError::NotEmpty { .. } | ExportError::Foreign { .. } | ExportError::Occupied { .. } => "42P04",
             ExportError::NotThere { .. } | ExportError::NoExport { .. } => "3D000",
+            ExportError::Displaced { .. } => "55000",
             ExportError::NotWhole { .. } | ExportError::Missing { .. } => "58P01",
             ExportError::Damaged { .. } | ExportError::DamagedLine { .. } => "XX001",
             ExportError::Version { .. } => "0A000",

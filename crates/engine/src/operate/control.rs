@@ -208,7 +208,8 @@ pub fn ask(home: &Path, request: &Request) -> Result<Option<Answer>, ControlErro
         status => status.map_err(|source| ControlError::Io { path: path.clone(), source })?,
     };
     let question = Question { home: of.id, request: request.clone() };
-    let question = serde_json::to_string(&question).expect("a question is JSON");
+    let question = serde_json::to_string(&question)
+        .map_err(|error| ControlError::Protocol { path: path.clone(), what: format!("the question: {error}") })?;
     let answer = socket::ask(&path, &question).map_err(|source| ControlError::Io { path: path.clone(), source })?;
     let Some(answer) = answer else { return Ok(None) };
     match serde_json::from_str(&answer) {
@@ -232,7 +233,10 @@ fn serve(database: Weak<Inner>, home: (u64, u64)) -> impl Fn(&str) -> String + S
                 Database { inner }.answer(&request)
             }
         };
-        serde_json::to_string(&answer).expect("an answer is JSON")
+        serde_json::to_string(&answer).unwrap_or_else(|error| {
+            let answer = failed(&format!("it was done, and the answer cannot be told: {error}"), NOT_UNDERSTOOD);
+            serde_json::to_string(&answer).expect("a text is JSON")
+        })
     }
 }
 

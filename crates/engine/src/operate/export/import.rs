@@ -1,9 +1,8 @@
 //! Import: reads an export, checks all of it, and makes its tables, rows, sequences and procedures.
 //!
 //! Invariants:
-//! - Definitions are made in one transaction, so that all of them are there or none. Rows follow in bounded transactions.
-//! - An import that fails drops what it made. One that a crash interrupts leaves tables without some of their rows in a database
-//!   that was there before; a new one does not open until everything is in it.
+//! - An import into a database that was there before is one transaction: all of it is there, or nothing.
+//! - A new database gets its rows in bounded transactions, and does not open until everything is in it.
 //! - Procedures are defined as they were, also those that their database could not call any more.
 
 use std::fmt;
@@ -27,12 +26,12 @@ use crate::io::Disk;
 use crate::procedure::program::Program;
 use crate::procedure::stored;
 use crate::table::{Datum, KeyBuf, KeyCodec, Schema, Table, Value};
-use crate::transaction::{Session, Transaction};
+use crate::transaction::Transaction;
 use crate::units::{bytes, count};
 
-/// A transaction inserts so many rows at most, ...
+/// So many rows are inserted at a time, ...
 const ROWS_AT_ONCE: usize = 1000;
-/// ... and takes no more of them when their lines are so long.
+/// ... and no more of them when their lines are so long.
 const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// What was imported.
@@ -95,21 +94,20 @@ pub fn import(config: Config, source: &Path) -> Result<ImportReport, Error> {
     }
     directory::mark_unfinished(disk, &home)?;
     let db = Database::open_claimed(config, Some((claim, None)), &mut Replayer::default())?;
-    let report = db.load(&checked, source)?;
+    let report = db.fill(&checked, source)?;
     db.close()?;
     directory::unmark(disk, &home)?;
     Ok(report)
 }
 
 impl Database {
-    /// Creates the tables, sequences and procedures of an export, and inserts the rows. Everything in the export is read and
-    /// checked before anything is changed, and all is durable when this returns. The tables are there as soon as they are
-    /// created: leave them alone until then.
+    /// Creates the tables, sequences and procedures of an export and inserts the rows, in one transaction. Everything in the
+    /// export is read and checked before, and all is durable when this returns.
     ///
-    /// # Errors
-    /// [`Error::Export`] where there is no whole export in `source`, one of its files is damaged, missing or foreign, or the
-    /// database has a table, a sequence or a procedure of a name in it; [`Error::Transaction`] where a row is beyond a limit of
-    /// the settings. The database is as it was then.
+    /// # Errors [`Error::Export`] where there is no whole export in `source`, one of its files is damaged, missing or foreign,
+    /// or the database has a table, a sequence or a procedure of a name in it; [`Error::Transaction`] where a row is beyond a
+    /// limit of the settings, or all of them are beyond `transaction_bytes_max`: [`import`] makes a new database in smaller
+    /// steps. The database is as it was then.
     pub fn import(&self, source: &Path) -> Result<ImportReport, Error> {
         let disk = &*self.config().environment.disk;
         let manifest = Manifest::load(disk, source)?;
@@ -121,15 +119,35 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        self.load(&Checked::read(disk, source)?, source)
+        let checked = Checked::read(disk, source)?;
+        let ((), receipt) = self.run(|tx| {
+            let made = checked.define(self, tx)?;
+            checked.load(disk, source, &made, |table, rows| insert(tx, table, rows))
+        })?;
+        receipt.wait()?;
+        if self.config().protocol == Protocol::None {
+            self.checkpoint()?;
+        }
+        Ok(self.report(&checked, source))
     }
 
-    fn load(&self, checked: &Checked, source: &Path) -> Result<ImportReport, Error> {
+    /// Puts an export into a database that is new, in many transactions.
+    fn fill(&self, checked: &Checked, source: &Path) -> Result<ImportReport, Error> {
         let (made, _) = self.run(|tx| checked.define(self, tx))?;
-        let loaded = self.load_rows(checked, source, &made);
-        loaded.inspect_err(|_| self.drop_all(checked, &made))?;
+        let mut session = self.session()?;
+        let disk = &*self.config().environment.disk;
+        checked.load(disk, source, &made, |table, rows| session.run(|tx| insert(tx, table, rows)).map(|_| ()))?;
+        // Everything that has committed, these among it.
+        self.snapshot()?.receipt().wait()?;
+        if self.config().protocol == Protocol::None {
+            self.checkpoint()?;
+        }
+        Ok(self.report(checked, source))
+    }
+
+    fn report(&self, checked: &Checked, source: &Path) -> ImportReport {
         let (tables, (sequences, procedures)) = (tables(&checked.manifest), others(&checked.manifest));
-        Ok(ImportReport {
+        ImportReport {
             source: source.to_owned(),
             home: self.config().dirs[0].clone(),
             taken: checked.manifest.taken.clone(),
@@ -138,33 +156,7 @@ impl Database {
             sequences,
             procedures,
             functions: checked.manifest.functions.clone(),
-        })
-    }
-
-    fn load_rows(&self, checked: &Checked, source: &Path, made: &[Table]) -> Result<(), Error> {
-        let mut session = self.session()?;
-        let disk = &*self.config().environment.disk;
-        let files = checked.manifest.files.iter().filter(|file| file.table().is_some());
-        for (file, table) in files.zip(made) {
-            load_table(&mut session, disk, source, file, table)?;
         }
-        // Everything that has committed, these among it.
-        self.snapshot()?.receipt().wait()?;
-        if self.config().protocol == Protocol::None {
-            self.checkpoint()?;
-        }
-        Ok(())
-    }
-
-    /// Drops what an import made that failed. Where that fails, too, the tables stay, and the next import names them.
-    fn drop_all(&self, checked: &Checked, made: &[Table]) {
-        let _ = self.run(|tx| -> Result<(), Error> {
-            made.iter().try_for_each(|table| tx.drop_table(table))?;
-            for sequence in &checked.sequences {
-                tx.drop_sequence(&tx.sequence(&sequence.sequence)?)?;
-            }
-            checked.programs.iter().try_for_each(|program| tx.drop_procedure(&program.name))
-        });
     }
 
     fn exists(&self, kind: &'static str, name: &str) -> ExportError {
@@ -194,6 +186,33 @@ impl Checked {
             }
         }
         Ok(Checked { manifest, schemas, sequences, programs })
+    }
+
+    /// Reads the rows of all tables once more, checked as before, and gives some of them at a time to `insert`.
+    fn load(
+        &self,
+        disk: &dyn Disk,
+        source: &Path,
+        made: &[Table],
+        mut insert: impl FnMut(&Table, &[Vec<Datum>]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let files = self.manifest.files.iter().filter(|file| file.table().is_some());
+        for (file, table) in files.zip(made) {
+            let mut reader = LineReader::open(disk, source, file)?;
+            read_schema(&mut reader, table.name())?;
+            let (mut batch, mut bytes) = (Vec::with_capacity(ROWS_AT_ONCE), 0);
+            while let Some(line) = reader.next()? {
+                bytes += line.len();
+                let row = row::decode(table.schema(), line);
+                batch.push(row.map_err(|what| reader.damaged(what))?);
+                if batch.len() >= ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
+                    insert(table, &batch)?;
+                    (bytes, _) = (0, batch.clear());
+                }
+            }
+            insert(table, &batch)?;
+        }
+        Ok(())
     }
 
     /// Makes everything but rows.
@@ -308,29 +327,6 @@ fn values(row: &[Datum]) -> Vec<Value<'_>> {
     row.iter().map(|datum| datum.value().expect("a column holds no array")).collect()
 }
 
-/// Inserts the rows of a table's file, which is read once more and checked as before.
-fn load_table(
-    session: &mut Session,
-    disk: &dyn Disk,
-    source: &Path,
-    file: &ListedFile,
-    table: &Table,
-) -> Result<(), Error> {
-    let mut reader = LineReader::open(disk, source, file)?;
-    read_schema(&mut reader, table.name())?;
-    let (mut batch, mut bytes) = (Vec::with_capacity(ROWS_AT_ONCE), 0);
-    while let Some(line) = reader.next()? {
-        bytes += line.len();
-        let row = row::decode(table.schema(), line);
-        batch.push(row.map_err(|what| reader.damaged(what))?);
-        if batch.len() >= ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
-            insert(session, table, &batch)?;
-            (bytes, _) = (0, batch.clear());
-        }
-    }
-    insert(session, table, &batch)
-}
-
-fn insert(session: &mut Session, table: &Table, rows: &[Vec<Datum>]) -> Result<(), Error> {
-    session.run(|tx| rows.iter().try_for_each(|row| tx.insert(table, &values(row)))).map(|_| ())
+fn insert(tx: &Transaction<'_>, table: &Table, rows: &[Vec<Datum>]) -> Result<(), Error> {
+    rows.iter().try_for_each(|row| tx.insert(table, &values(row)))
 }

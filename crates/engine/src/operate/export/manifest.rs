@@ -110,17 +110,11 @@ impl Manifest {
         Some(format!("`{}` is no name of a file of an export", wrong.name))
     }
 
-    /// Puts it in place of the temporary: from here on the export is whole.
-    pub(super) fn store(&self, disk: &dyn Disk, dir: &Path) -> Result<(), ExportError> {
+    /// What the file holds.
+    pub(super) fn text(&self) -> String {
         assert_eq!(self.flaw(), None, "checked when it was made");
         let json = serde_json::to_string(self).expect("a manifest is JSON");
-        let text = format!("{json}\n{CHECKSUM}{}\n", checksum_text(crc_fast::crc32_iscsi(json.as_bytes())));
-        let (temporary, path) = (dir.join(TEMPORARY_NAME), dir.join(FILE_NAME));
-        let file = disk.open(&temporary, OpenMode::Write).map_err(ExportError::io("open", &temporary))?;
-        file.write_at(text.as_bytes(), 0).map_err(ExportError::io("write", &temporary))?;
-        file.sync().map_err(ExportError::io("sync", &temporary))?;
-        disk.rename(&temporary, &path).map_err(ExportError::io("rename", &temporary))?;
-        disk.sync_dir(dir).map_err(ExportError::io("sync the directory", dir))
+        format!("{json}\n{CHECKSUM}{}\n", checksum_text(crc_fast::crc32_iscsi(json.as_bytes())))
     }
 
     /// Reads the manifest in `dir`, and checks that nothing but what it lists lies there. Where there is none, the error says

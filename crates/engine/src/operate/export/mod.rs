@@ -10,6 +10,8 @@
 //! Invariants:
 //! - The rows of an export are those of one snapshot, and no crash of the database takes any of them back.
 //! - A directory holds a whole export, or the temporary manifest says that it does not.
+//! - An export changes nothing in its directory unless the temporary manifest that it created lies there ([`target`]): what was
+//!   moved, removed or replaced meanwhile is another one's. It removes no file but those that it has created.
 //! - An import changes nothing before every byte was found to be what was written. It replaces nothing.
 //!
 //! Deliberately absent: parts of a database, other formats, compression, and more than one thread.
@@ -19,6 +21,7 @@ mod import;
 mod lines;
 mod manifest;
 mod row;
+mod target;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,9 +34,8 @@ use crate::catalog::procedure::{ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::catalog::sequence::SequenceRow;
 use crate::database::Database;
 use crate::directory;
-use crate::error::{Error, ExportError};
+use crate::error::Error;
 use crate::ids::WallTime;
-use crate::io::{Disk, OpenMode};
 use crate::procedure::program::Program;
 use crate::procedure::stored;
 use crate::table::{KeyRange, Row, SchemaError};
@@ -43,6 +45,7 @@ use crate::units::{bytes, count};
 use file::LineWriter;
 use lines::{ProcedureLine, SequenceLine, TableLine};
 use manifest::{Contents, ListedFile, Manifest};
+use target::Target;
 
 /// An export that is whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,16 +130,16 @@ impl Database {
         let mut session = self.session()?;
         let tx = session.begin_at(snapshot)?;
         directory::refuse_overlap(disk, config.dirs.iter().map(PathBuf::as_path), dir)?;
-        claim(disk, dir)?;
-        let exported = write(disk, dir, &tx).and_then(|written| {
+        let target = Target::claim(disk, dir)?;
+        let exported = write(&target, &tx).and_then(|(files, functions)| {
             tx.commit()?.wait()?;
-            Ok(written)
+            let database = self.inner.retention.read(|_, _, manifest| manifest.database.to_string());
+            let taken = WallTime::now(&*config.environment.clock).to_string();
+            let manifest = Manifest::new(database, snapshot.epoch().0, taken, functions, files);
+            target.complete(&manifest)?;
+            Ok(manifest)
         });
-        let (files, functions) = exported.inspect_err(|_| remove(disk, dir))?;
-        let database = self.inner.retention.read(|_, _, manifest| manifest.database.to_string());
-        let taken = WallTime::now(&*config.environment.clock).to_string();
-        let manifest = Manifest::new(database, snapshot.epoch().0, taken, functions, files);
-        manifest.store(disk, dir)?;
+        let manifest = exported.inspect_err(|_| target.remove())?;
         let (tables, (sequences, procedures)) = (tables(&manifest), others(&manifest));
         Ok(ExportReport {
             target: dir.to_owned(),
@@ -152,38 +155,8 @@ impl Database {
     }
 }
 
-/// Creates the directory where it is missing, and the temporary manifest in it: who creates that has the directory.
-fn claim(disk: &dyn Disk, dir: &Path) -> Result<(), Error> {
-    let not_empty = || ExportError::NotEmpty { path: dir.to_owned() };
-    let list = || disk.list(dir).map_err(ExportError::io("list", dir));
-    directory::create_durably(disk, dir)?;
-    if !list()?.is_empty() {
-        return Err(not_empty().into());
-    }
-    let path = dir.join(manifest::TEMPORARY_NAME);
-    match disk.open(&path, OpenMode::Create) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(not_empty().into()),
-        created => created.map_err(ExportError::io("create", &path))?,
-    };
-    // Another export may have come and ended since the first look.
-    if list()?.len() != 1 {
-        disk.remove(&path).map_err(ExportError::io("remove", &path))?;
-        return Err(not_empty().into());
-    }
-    Ok(disk.sync_dir(dir).map_err(ExportError::io("sync the directory", dir))?)
-}
-
-/// Removes what an export wrote that failed, the temporary manifest last. What stays is no export.
-fn remove(disk: &dyn Disk, dir: &Path) {
-    let temporary = dir.join(manifest::TEMPORARY_NAME);
-    let files = disk.list(dir).unwrap_or_default();
-    let removed = files.iter().filter(|file| **file != temporary).try_for_each(|file| disk.remove(file));
-    // A temporary that stays says what the rest is.
-    let _ = removed.and_then(|()| disk.remove(&temporary));
-}
-
 /// Writes all files but the manifest; returns them, and the names of functions.
-fn write(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result<(Vec<ListedFile>, Vec<String>), Error> {
+fn write(target: &Target<'_>, tx: &Transaction<'_>) -> Result<(Vec<ListedFile>, Vec<String>), Error> {
     let system = tx.table("osier_tables")?;
     let name = system.column("name")?;
     let names: Result<Vec<String>, Error> =
@@ -191,13 +164,12 @@ fn write(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result<(Vec<Liste
     let mut files = Vec::new();
     for name in names? {
         let holds = Contents::Table(name);
-        let file = LineWriter::create(disk, dir, holds.file_name(files.len()))?;
+        let file = target.create(holds.file_name(files.len()))?;
         files.push(write_table(file, holds, tx)?);
     }
-    files.push(write_sequences(disk, dir, tx)?);
-    let (procedures, functions) = write_procedures(disk, dir, tx)?;
+    files.push(write_sequences(target.create(Contents::Sequences.file_name(0))?, tx)?);
+    let (procedures, functions) = write_procedures(target.create(Contents::Procedures.file_name(0))?, tx)?;
     files.push(procedures);
-    disk.sync_dir(dir).map_err(ExportError::io("sync the directory", dir))?;
     Ok((files, functions))
 }
 
@@ -215,9 +187,8 @@ fn write_table(mut file: LineWriter, holds: Contents, tx: &Transaction<'_>) -> R
     Ok(file.finish(holds, rows)?)
 }
 
-fn write_sequences(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result<ListedFile, Error> {
-    let (holds, mut rows) = (Contents::Sequences, 0);
-    let mut file = LineWriter::create(disk, dir, holds.file_name(0))?;
+fn write_sequences(mut file: LineWriter, tx: &Transaction<'_>) -> Result<ListedFile, Error> {
+    let mut rows = 0;
     let system = tx.table("osier_sequences")?;
     for row in tx.scan(&system, KeyRange::all())? {
         let row = row?;
@@ -225,12 +196,11 @@ fn write_sequences(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result<
         file.line(|line| put(line, &sequence))?;
         rows += 1;
     }
-    Ok(file.finish(holds, rows)?)
+    Ok(file.finish(Contents::Sequences, rows)?)
 }
 
-fn write_procedures(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result<(ListedFile, Vec<String>), Error> {
-    let (holds, mut rows, mut functions) = (Contents::Procedures, 0, Vec::new());
-    let mut file = LineWriter::create(disk, dir, holds.file_name(0))?;
+fn write_procedures(mut file: LineWriter, tx: &Transaction<'_>) -> Result<(ListedFile, Vec<String>), Error> {
+    let (mut rows, mut functions) = (0, Vec::new());
     let system = tx.table("osier_procedures")?;
     for row in tx.scan(&system, KeyRange::all())? {
         let row = row?;
@@ -243,7 +213,7 @@ fn write_procedures(disk: &dyn Disk, dir: &Path, tx: &Transaction<'_>) -> Result
             None => functions.push(VersionKey::of_current(&row).0.to_owned()),
         }
     }
-    Ok((file.finish(holds, rows)?, functions))
+    Ok((file.finish(Contents::Procedures, rows)?, functions))
 }
 
 /// The program of the current version of a procedure; `None` of a function.
