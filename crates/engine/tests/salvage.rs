@@ -257,6 +257,8 @@ fn a_directory_that_is_not_named_is_named_where_it_was() {
     let [home, other] = ["unnamed", "unnamed-other"].map(directory);
     let mut config = config(&home);
     config.dirs = vec![home.clone(), other.clone()];
+    // So that a part of the checkpoint lies in the other directory.
+    config.checkpoint_threads = 2;
     let (db, table) = open_with(config.clone());
     steps(&db, &table, 20);
     db.close().unwrap();

@@ -54,7 +54,10 @@ fn rows_that_a_damaged_checkpoint_lost_are_named() {
     let directory = Directory::new();
     succeeds(
         &directory,
-        &format!("bench ycsb --records 1000 --transactions 1 --dir db {SMALL_FILES} --set checkpoint_at_close=yes"),
+        &format!(
+            "bench ycsb --records 1000 --transactions 1 --dir db {SMALL_FILES} --set checkpoint_at_close=yes \
+             --set checkpoint_threads=2"
+        ),
     );
     // Of its two parts the one with the rows: which thread gets them is chance.
     let parts = ["00000001-0000.ckpt", "00000001-0001.ckpt"];
