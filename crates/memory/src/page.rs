@@ -83,7 +83,7 @@ impl Listed {
 }
 
 impl Page {
-    /// Reads the leaf at which a scan begins, or goes on; of a snapshot, with up to `orphans_max` orphans.
+    /// Reads the leaf at which a scan begins, or goes on; of a snapshot, with so many orphans at most.
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
@@ -100,14 +100,15 @@ impl Page {
         let is_reversed = !matches!(from, ScanFrom::AtLeast(_) | ScanFrom::Above(_));
         let mut orphans = Vec::new();
         if let Some((snapshot, most)) = snapshot {
-            let fence = self.next.as_ref().map(PageStart::key);
-            let bounds = match from {
-                ScanFrom::AtLeast(low) => (Bound::Included(low), fence.map_or(Bound::Unbounded, Bound::Excluded)),
-                ScanFrom::Above(low) => (Bound::Excluded(low), fence.map_or(Bound::Unbounded, Bound::Excluded)),
-                ScanFrom::Below(high) => (fence.map_or(Bound::Unbounded, Bound::Included), Bound::Excluded(high)),
-                ScanFrom::AtMost(high) => (fence.map_or(Bound::Unbounded, Bound::Included), Bound::Included(high)),
-                ScanFrom::Last => (fence.map_or(Bound::Unbounded, Bound::Included), Bound::Unbounded),
+            // A fence is the first key of the leaf above it.
+            let far_bound = if is_reversed { Bound::Included } else { Bound::Excluded };
+            let far = self.next.as_ref().map_or(Bound::Unbounded, |fence| far_bound(fence.key()));
+            let near = match from {
+                ScanFrom::AtLeast(key) | ScanFrom::AtMost(key) => Bound::Included(key),
+                ScanFrom::Above(key) | ScanFrom::Below(key) => Bound::Excluded(key),
+                ScanFrom::Last => Bound::Unbounded,
             };
+            let bounds = if is_reversed { (far, near) } else { (near, far) };
             orphans = snapshot.orphans(tree.id(), bounds, is_reversed, most);
             if let Some(last) = orphans.last().filter(|_| orphans.len() >= most) {
                 // There may be more.

@@ -285,22 +285,20 @@ impl Record {
         self.header.word.store(word.0 & !Word::LOCK, Ordering::Release);
     }
 
-    /// For the holder of the lock: makes `version` the row (`None`: deletes it), retires the old one and unlocks.
-    ///
-    /// # Panics
-    /// Where the record is not locked, where `stamp` does not follow the last writer's (W1) or is not the version's, or
-    /// where `pin` is of another clock than the index that holds the record.
-    pub fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
+    /// For the holder of the lock: makes `version` the row (`None`: deletes it), where no snapshot is open, and unlocks.
+    #[cfg(test)]
+    pub(crate) fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
         let new = self.begin_install(pin, version, stamp);
         let old = self.exchange(new);
         self.end_install(pin, old, Word::unlocked(stamp));
     }
 
-    /// [`Record::install`] of what snapshots may need: an old version that an open one can see is handed over instead of being
-    /// retired. `is_entry`: the record is an entry of a secondary index.
+    /// For the holder of the lock: makes `version` the row (`None`: deletes it) and unlocks. The old version is retired, or
+    /// handed to the snapshots where an open one sees it. `is_entry`: the record is an entry of a secondary index.
     ///
     /// # Panics
-    /// As for [`Record::install`], and where `committer` is of another clock's snapshots.
+    /// Where the record is not locked, where `stamp` does not follow the last writer's (W1) or is not the version's, or
+    /// where `pin` or `committer` is of another clock than the index that holds the record.
     pub fn install_in(
         &self,
         pin: &Pin<'_>,
@@ -367,7 +365,7 @@ impl Record {
     /// Replays one logged write: the last writer by stamp wins, in whatever order they come. Returns whether this one did.
     ///
     /// # Panics
-    /// As for [`Record::install`], and where the record is dead: nothing is purged during replay.
+    /// As for [`Record::install_in`], and where the record is dead: nothing is purged during replay.
     pub fn replay(&self, pin: &Pin<'_>, stamp: Stamp, version: Option<VersionBox>) -> bool {
         self.replay_by(pin, |word, _| match stamp > word.stamp() {
             true => Replayed::Installed { version, stamp, is_waited_for: false },

@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! - A version waits as anything retired does (`limbo.rs`); its memory is handed on only when nobody can reach it.
-//! - Where it has none, a participant takes over some of those that snapshots have let go of ([`Spares`]): what is kept is
-//!   replaced by fresh memory, which costs more than the copy.
+//! - Where it has none, a participant takes over some of those that snapshots have let go of ([`Spares`]), and uses them up
+//!   before it uses its own: what is kept is replaced by fresh memory, which costs more than the copy.
 //! - Versions that are not asked for are freed [`KEPT_EPOCHS`] after they could be: a participant that deletes more than it
 //!   writes does not hoard. Beside limbo it keeps at most [`SPARES_MAX`] blocks of each size.
 
@@ -181,8 +181,9 @@ impl Recycler {
             return spare.reuse(len, tally);
         }
         for _ in 0..LOOKS_MAX {
-            let Some(version) = self.limbo.take(safe).or_else(|| self.adopt(safe, others, tally)) else { break };
-            if let Some(next) = self.limbo.oldest().or(self.adopted.last()) {
+            let own = self.adopted.pop().or_else(|| self.limbo.take(safe));
+            let Some(version) = own.or_else(|| self.adopt(safe, others, tally)) else { break };
+            if let Some(next) = self.adopted.last().or(self.limbo.oldest()) {
                 let start = next.0.as_ptr().cast::<u8>();
                 (0..len.min(EXPECTED_BYTES_MAX))
                     .step_by(LINE_BYTES)
@@ -199,16 +200,14 @@ impl Recycler {
         VersionBox::new(len)
     }
 
-    /// A version of those that all share.
+    /// Takes over some of those that all share, and gives one.
     #[inline]
     fn adopt(&mut self, safe: Epoch, others: &Spares, tally: &Tally) -> Option<Replaced> {
-        if self.adopted.is_empty() {
-            self.adopted = others.take(safe)?;
-            for version in &self.adopted {
-                // SAFETY: it is a live version that nobody else can reach.
-                let bytes = unsafe { version::memory_bytes(version.0.cast()) };
-                tally.turn(Kind::Retained, Kind::Rows, bytes);
-            }
+        self.adopted = others.take(safe)?;
+        for version in &self.adopted {
+            // SAFETY: it is a live version that nobody else can reach.
+            let bytes = unsafe { version::memory_bytes(version.0.cast()) };
+            tally.turn(Kind::Retained, Kind::Rows, bytes);
         }
         self.adopted.pop()
     }

@@ -226,7 +226,7 @@ impl Catalog {
     /// The handle that was made from a row of `osier_tables` which a snapshot sees, once it is published.
     pub(crate) fn table_of_snapshot(&self, name: &str, stamp: Stamp) -> Option<Table> {
         let is_sought = |table: &Table| table.name() == name && table.is_made_from(stamp);
-        // In this order: a handle goes from the first place to the second.
+        // In this order: a handle goes from the first place to the second. In between it is in neither.
         self.open_tables.find(name, |table| is_sought(table)).or_else(|| {
             lock(&self.past_tables).iter().find(|(_, table)| is_sought(table)).map(|(_, table)| table.clone())
         })

@@ -34,9 +34,6 @@ pub enum SnapshotEnd {
         /// The limit.
         limit: u64,
     },
-    /// The database was closed.
-    #[error("the database was closed; open it, and take another one")]
-    Closed,
 }
 
 /// Why an operation or a commit did not happen. Unless said otherwise the transaction can go on; its earlier operations

@@ -210,7 +210,7 @@ impl MemoryLimit {
     /// Whether snapshots may go on retaining rows, of which they hold `kept` bytes: the others are about to be freed.
     pub(crate) fn admit_retained(&self, kept: u64) -> Result<(), CheckpointError> {
         let MemoryUse { retained, .. } = self.epochs.memory();
-        let used = self.epochs.memory_bytes() - retained.saturating_sub(kept).min(self.epochs.memory_bytes());
+        let used = self.epochs.memory_bytes().saturating_sub(retained.saturating_sub(kept));
         let retained = retained.min(kept);
         if self.limit == 0 || retained == 0 || used <= self.limit + headroom(self.limit) / 4 * 3 {
             return Ok(());

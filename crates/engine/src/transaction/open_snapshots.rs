@@ -133,6 +133,9 @@ impl OpenSnapshots {
             }
             self.end(snapshots, &oldest, SnapshotEnd::Age { age, limit: age_max });
         }
+        if memory.admit_snapshot().is_ok() {
+            return;
+        }
         let open = snapshots.list();
         // What is let go of already comes back by itself.
         let kept = open.iter().map(|open| open.bytes as u64).sum();

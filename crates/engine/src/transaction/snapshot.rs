@@ -18,7 +18,7 @@ use osier_memory::{EXPECTED_AT_ONCE, Ended, Lookup, Participant, Pin, Reads, Ver
 use super::access::EXPECTED_ROW_BYTES;
 use super::faults;
 use super::open_snapshots::Parts;
-use crate::error::{Error, LogError, SnapshotEnd, TransactionError};
+use crate::error::{Error, LogError, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp};
 use crate::log::acknowledge::{Outcome, Receipt};
@@ -107,8 +107,8 @@ impl Snapshot {
     }
 
     pub(super) fn has_ended(&self) -> TransactionError {
-        let end = self.parts.end.get().cloned().unwrap_or(SnapshotEnd::Closed);
-        TransactionError::SnapshotEnded { epoch: self.epoch(), end }
+        let end = self.parts.end.get().expect("whoever ends a snapshot says why before it does");
+        TransactionError::SnapshotEnded { epoch: self.epoch(), end: end.clone() }
     }
 }
 

@@ -194,8 +194,7 @@ impl<P: Places> Shard<P> {
         taken
     }
 
-    /// The snapshot `owner` is closed: what it owned goes to the next one that sees it, or is freed.
-    /// As far as the budget allows.
+    /// The snapshot `owner` is closed: as far as the budget allows, what it owned goes to the next one that sees it, or is freed.
     pub(super) fn let_go(
         &mut self,
         owner: Epoch,

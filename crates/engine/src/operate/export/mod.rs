@@ -4,7 +4,8 @@
 //! ```text
 //! export:  claim the directory -> a file for each table, for sequences and for procedures, each synced -> wait until all of that
 //!          is durable in the database -> manifest
-//! import:  manifest -> read and check every line -> definitions, in one transaction -> rows, in many -> wait until durable
+//! import:  manifest -> read and check every line -> definitions and rows, in one transaction, or where the database is new in
+//!          several -> wait until durable
 //! ```
 //!
 //! Invariants:
