@@ -3,8 +3,6 @@
 //! As [`osier::Session::run`], but for two things a measurement needs: conflicts are counted, and a rollback is not
 //! waited for; its receipt goes to the driver like that of a commit.
 
-use std::time::Duration;
-
 use osier::call::{Ended, Output};
 use osier::table::Value;
 use osier::{Durability, Receipt, Session, Transaction, TransactionOptions};
@@ -14,9 +12,6 @@ use crate::{Acknowledge, Executed, ExecutedAll, Outcome, TargetError};
 
 /// Conflicts in a row after which a request counts as failed.
 const CONFLICTS_MAX: u32 = 100_000;
-/// The longest pause after a conflict.
-const PAUSE_MAX: Duration = Duration::from_millis(1);
-
 /// What a transaction's body wants to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision<T> {
@@ -90,7 +85,7 @@ pub fn execute<T>(
     mut body: impl FnMut(&Transaction<'_>) -> Result<Decision<T>, Failure>,
 ) -> Result<Executed<Receipt, T>, TargetError> {
     for conflicts in 0..CONFLICTS_MAX {
-        pause(conflicts);
+        session.pause_after(conflicts);
         let tx = session.begin_with(options);
         let (ended, outcome) = match body(&tx) {
             Ok(Decision::Commit(evidence)) => (tx.commit().map(|receipt| (receipt, Ok(evidence))), Outcome::Committed),
@@ -124,7 +119,7 @@ pub fn execute_call(
     call: &Call<'_>,
 ) -> Result<Executed<Receipt, Result<Output, osier::Error>>, TargetError> {
     for conflicts in 0..CONFLICTS_MAX {
-        pause(conflicts);
+        session.pause_after(conflicts);
         match session.try_call(options, call.procedure, &call.arguments) {
             Ok((result, receipt)) => {
                 let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::RolledBack };
@@ -154,14 +149,6 @@ pub fn execute_calls(
         Ok(Executed { receipt, outcome, conflicts, evidence: result })
     });
     ended.collect()
-}
-
-/// Lets the others finish: not at all at first, then longer and longer.
-fn pause(conflicts: u32) {
-    if conflicts >= 2 {
-        let limit = Duration::from_micros(1 << conflicts.min(10)).min(PAUSE_MAX);
-        std::thread::sleep(limit.mul_f64(fastrand::f64()));
-    }
 }
 
 /// Options for a transaction that writes, or one that only reads.

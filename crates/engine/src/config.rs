@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::io::BLOCK_BYTES;
 
+pub use osier_memory::Locking;
 pub use progress::{Progress, RecoveryPhase};
 pub use settings::{Config, SETTINGS, Setting};
 pub use until::Until;
@@ -26,6 +27,17 @@ pub enum ConcurrencyControlKind {
     /// Optimistic, after Silo, section 4.4: reads are validated at commit.
     #[default]
     Optimistic,
+    /// Strict two-phase locking: what is read or written is locked until the commit, and others wait.
+    TwoPhaseLocking,
+}
+
+impl fmt::Display for ConcurrencyControlKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConcurrencyControlKind::Optimistic => "optimistic",
+            ConcurrencyControlKind::TwoPhaseLocking => "2pl",
+        })
+    }
 }
 
 /// How the log is ordered and when a commit is durable (seam 2).
@@ -176,7 +188,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// A triple of concurrency control, protocol and logged content that would lose or reorder transactions.
-    #[error("logged = {logged} cannot be had with protocol {protocol} (cc {control:?}): {reason}")]
+    #[error("logged = {logged} cannot be had with protocol {protocol} (cc {control}): {reason}")]
     Unsound {
         /// The concurrency control.
         control: ConcurrencyControlKind,
@@ -202,18 +214,16 @@ impl ConfigError {
 /// before reads are validated; Poplar's SSN is none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
+    use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
     match (control, protocol, logged) {
-        (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Physiological) => {
+        (Optimistic | TwoPhaseLocking, Protocol::None, Logged::Physiological | Logged::Commands | Logged::Adaptive) => {
             refuse("nothing is logged without a log; choose another protocol, or log values")
         }
-        (ConcurrencyControlKind::Optimistic, _, Logged::Values | Logged::Physiological)
-        | (ConcurrencyControlKind::Optimistic, Protocol::Serial | Protocol::Gsn, Logged::Commands | Logged::Adaptive) => {
+        (Optimistic | TwoPhaseLocking, _, Logged::Values | Logged::Physiological)
+        | (Optimistic | TwoPhaseLocking, Protocol::Serial | Protocol::Gsn, Logged::Commands | Logged::Adaptive) => {
             Ok(())
         }
-        (ConcurrencyControlKind::Optimistic, Protocol::None, Logged::Commands | Logged::Adaptive) => {
-            refuse("nothing is logged without a log; choose another protocol, or log values")
-        }
-        (ConcurrencyControlKind::Optimistic, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => refuse(
+        (Optimistic | TwoPhaseLocking, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => refuse(
             "its stamps order no read before the write that follows it, and commands that run again would do something \
                  else; choose protocol serial or gsn, or log values",
         ),
@@ -265,6 +275,11 @@ impl Config {
         self.logged == Logged::Physiological && self.physiological_before_images
     }
 
+    /// Whether transactions wait for each other while they hold locks.
+    pub(crate) fn locks_wait(&self) -> bool {
+        self.concurrency_control == ConcurrencyControlKind::TwoPhaseLocking && self.locking != Locking::NoWait
+    }
+
     /// Returns the number of threads for scan and replay.
     pub fn effective_recovery_threads(&self) -> usize {
         match self.recovery_threads {
@@ -283,17 +298,18 @@ impl Config {
 mod tests {
     use super::*;
 
-    const CONTROLS: [ConcurrencyControlKind; 1] = [ConcurrencyControlKind::Optimistic];
+    const CONTROLS: [ConcurrencyControlKind; 2] =
+        [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
     const PROTOCOLS: [Protocol; 4] = [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn];
 
-    /// Optimistic concurrency control logs values with every protocol, images with every one that has a log, and commands, or
+    /// Each concurrency control logs values with every protocol, images with every one that has a log, and commands, or
     /// either, where the stamps are one total order.
     #[test]
     fn every_triple_is_sound_or_refused() {
         for control in CONTROLS {
             for protocol in PROTOCOLS {
                 assert!(legality(control, protocol, Logged::Values).is_ok(), "{control:?} {protocol:?} values");
-                let mut config = Config::new("x").protocol(protocol);
+                let mut config = Config::new("x").protocol(protocol).concurrency_control(control);
                 assert_eq!(config.check(), Ok(()));
                 for logged in [Logged::Commands, Logged::Adaptive, Logged::Physiological] {
                     config.logged = logged;

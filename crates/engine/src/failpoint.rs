@@ -33,6 +33,14 @@ pub enum Mutation {
     PlaceholderUnobserved,
     /// Versions of leaves are not validated.
     NoLeafValidation,
+    /// Where rows are locked, those that are read are not.
+    ReadsUnlocked,
+    /// Where rows are locked, what was read is given back before the serialization point.
+    LocksReleasedEarly,
+    /// Where rows are locked, the gaps between them are not, nor are leaves validated.
+    GapsUnlocked,
+    /// Keys without a row leave their tree whoever has locked them.
+    LockedPurged,
     /// Whoever read from another stream is acknowledged by its own stream alone.
     NoCsnWait,
     /// Idle streams neither write markers nor are certified.

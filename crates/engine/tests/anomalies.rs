@@ -1,251 +1,385 @@
-//! The anomalies of isolation by their names (Adya; the cases are those that Hermitage tries on other databases): none of them
-//! commits. Two or three transactions of as many sessions, step by step; where a serial order is impossible, one of them must
-//! have failed with a conflict.
+//! The anomalies of isolation by their names (Adya; the cases are those that Hermitage tries on other databases): under no
+//! scheme do they commit. Two or three transactions of as many sessions, step by step in one thread; where a serial order is
+//! impossible, one of them must have failed: at its commit, or at a step for which it would have to wait.
+//!
+//! Where two transactions meet on a lock for the first time, the one that asks fails here, by each of the three policies: it is
+//! refused, or it may wait and nobody goes on.
 
 mod support;
 
+use std::time::Duration;
+
+use osier::config::{ConcurrencyControlKind, Locking};
 use osier::table::{KeyRange, Schema, Type, Value};
-use osier::{Database, Error, Protocol, Session, Table, Transaction};
+use osier::{Database, Error, Protocol, Session, Table, Transaction, TransactionError, TransactionOptions};
 
-/// Rows 1 and 2 hold 10 and 20.
-fn open(name: &str) -> (Database, Table) {
-    let home = support::directory("anomalies", name);
-    let db = Database::open(support::config(&home, Protocol::Gsn, 2)).expect("opened");
-    let schema = Schema::builder("test").column("id", Type::Int64).column("value", Type::Int64);
-    let schema = schema.primary_key(["id"]).index("by_value", ["value"]).build().expect("a schema");
-    let table = db.create_table(schema).expect("a table");
-    db.run(|tx| -> Result<(), Error> {
-        [(1, 10), (2, 20)].iter().try_for_each(|(id, value)| tx.insert(&table, &[Value::Int(*id), Value::Int(*value)]))
-    })
-    .expect("rows");
-    (db, table)
+/// How transactions are isolated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    Optimistic,
+    TwoPhaseLocking(Locking),
 }
 
-fn sessions<const N: usize>(db: &Database) -> [Session; N] {
-    std::array::from_fn(|_| db.session().expect("a session"))
+const SCHEMES: [Scheme; 4] = [
+    Scheme::Optimistic,
+    Scheme::TwoPhaseLocking(Locking::NoWait),
+    Scheme::TwoPhaseLocking(Locking::WaitDie),
+    Scheme::TwoPhaseLocking(Locking::WoundWait),
+];
+
+/// One database, and its table: rows 1 and 2 hold 10 and 20.
+struct Stage {
+    scheme: Scheme,
+    db: Database,
+    table: Table,
 }
 
-fn get(tx: &Transaction<'_>, table: &Table, id: i64) -> Option<i64> {
-    let value = table.column("value").expect("value");
-    tx.get(table, &[Value::Int(id)]).expect("a read").map(|row| row.int(value))
-}
-
-fn set(tx: &Transaction<'_>, table: &Table, id: i64, value: i64) {
-    let column = table.column("value").expect("value");
-    assert!(tx.update(table, &[Value::Int(id)], &[(column, Value::Int(value))]).expect("an update"));
-}
-
-/// How many rows have this value, by a scan of all or of the index.
-fn count(tx: &Transaction<'_>, table: &Table, value: i64, by_index: bool) -> usize {
-    let column = table.column("value").expect("value");
-    if by_index {
-        let key = [Value::Int(value)];
-        return tx.scan_index(table, "by_value", KeyRange::prefix(&key)).expect("a scan").count();
+/// Runs a test under every scheme.
+fn each(name: &str, test: impl Fn(&Stage)) {
+    for scheme in SCHEMES {
+        test(&Stage::open(name, scheme));
     }
-    let rows = tx.scan(table, KeyRange::all()).expect("a scan");
-    rows.filter(|row| row.as_ref().is_ok_and(|row| row.int(column) == value)).count()
 }
 
-/// Whether it commits; what it does not is a conflict.
-fn commits(tx: Transaction<'_>) -> bool {
-    match tx.commit() {
-        Ok(_) => true,
-        Err(error) => {
-            assert!(error.is_conflict(), "{error}");
-            false
+impl Stage {
+    fn open(name: &str, scheme: Scheme) -> Stage {
+        let home = support::directory("anomalies", name);
+        let config = support::config(&home, Protocol::Gsn, 2).lock_timeout(Duration::from_millis(2));
+        let config = match scheme {
+            Scheme::Optimistic => config,
+            Scheme::TwoPhaseLocking(locking) => {
+                config.concurrency_control(ConcurrencyControlKind::TwoPhaseLocking).locking(locking)
+            }
+        };
+        let db = Database::open(config).expect("opened");
+        let schema = Schema::builder("test").column("id", Type::Int64).column("value", Type::Int64);
+        let schema = schema.primary_key(["id"]).index("by_value", ["value"]).build().expect("a schema");
+        let table = db.create_table(schema).expect("a table");
+        db.run(|tx| -> Result<(), Error> {
+            [(1, 10), (2, 20)]
+                .iter()
+                .try_for_each(|(id, value)| tx.insert(&table, &[Value::Int(*id), Value::Int(*value)]))
+        })
+        .expect("rows");
+        Stage { scheme, db, table }
+    }
+
+    fn sessions<const N: usize>(&self) -> [Session; N] {
+        std::array::from_fn(|_| self.db.session().expect("a session"))
+    }
+
+    fn is_optimistic(&self) -> bool {
+        self.scheme == Scheme::Optimistic
+    }
+
+    fn begin<'s>(&'s self, session: &'s mut Session) -> Actor<'s> {
+        self.begin_with(session, TransactionOptions::default())
+    }
+
+    fn begin_with<'s>(&'s self, session: &'s mut Session, options: TransactionOptions) -> Actor<'s> {
+        Actor { stage: self, tx: Some(session.begin_with(options)) }
+    }
+
+    /// What there is in the end.
+    fn left(&self) -> (Option<i64>, Option<i64>) {
+        self.db.run(|tx| Ok::<_, Error>((get(tx, &self.table, 1)?, get(tx, &self.table, 2)?))).expect("a read").0
+    }
+}
+
+fn get(tx: &Transaction<'_>, table: &Table, id: i64) -> Result<Option<i64>, Error> {
+    let value = table.column("value")?;
+    Ok(tx.get(table, &[Value::Int(id)])?.map(|row| row.int(value)))
+}
+
+/// Runs one transaction. A step that fails ends it at once, and it does not commit; its steps from then on do nothing, and
+/// return `None`.
+struct Actor<'s> {
+    stage: &'s Stage,
+    tx: Option<Transaction<'s>>,
+}
+
+impl Actor<'_> {
+    fn step<T>(&mut self, step: impl FnOnce(&Transaction<'_>, &Table) -> Result<T, Error>) -> Option<T> {
+        let result = step(self.tx.as_ref()?, &self.stage.table);
+        result.inspect_err(|error| self.fail(error)).ok()
+    }
+
+    fn fail(&mut self, error: &Error) {
+        let has_timed_out = matches!(error, Error::Transaction(TransactionError::LockTimeout { .. }));
+        let may = match self.stage.scheme {
+            Scheme::Optimistic => false,
+            Scheme::TwoPhaseLocking(Locking::NoWait) => error.is_conflict(),
+            Scheme::TwoPhaseLocking(_) => error.is_conflict() || has_timed_out,
+        };
+        assert!(may, "{:?}: {error}", self.stage.scheme);
+        self.tx = None;
+    }
+
+    /// The value of a row, where there is one.
+    fn get(&mut self, id: i64) -> Option<Option<i64>> {
+        self.step(|tx, table| get(tx, table, id))
+    }
+
+    fn set(&mut self, id: i64, value: i64) {
+        self.step(|tx, table| {
+            let column = table.column("value")?;
+            assert!(tx.update(table, &[Value::Int(id)], &[(column, Value::Int(value))])?);
+            Ok(())
+        });
+    }
+
+    fn insert(&mut self, id: i64, value: i64) {
+        self.step(|tx, table| tx.insert(table, &[Value::Int(id), Value::Int(value)]));
+    }
+
+    fn delete(&mut self, id: i64) {
+        self.step(|tx, table| tx.delete(table, &[Value::Int(id)]).map(|is_gone| assert!(is_gone)));
+    }
+
+    /// How many rows have this value, by a scan of all or of the index.
+    fn count(&mut self, value: i64, by_index: bool) -> Option<usize> {
+        self.step(|tx, table| {
+            let column = table.column("value")?;
+            let key = [Value::Int(value)];
+            let rows = match by_index {
+                true => tx.scan_index(table, "by_value", KeyRange::prefix(&key))?,
+                false => tx.scan(table, KeyRange::all())?,
+            };
+            let values = rows.map(|row| row.map(|row| row.int(column))).collect::<Result<Vec<_>, _>>()?;
+            Ok(values.into_iter().filter(|found| *found == value).count())
+        })
+    }
+
+    /// Whether it commits.
+    fn commits(self) -> bool {
+        let Some(tx) = self.tx else { return false };
+        match tx.commit() {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.is_conflict(), "{error}");
+                false
+            }
         }
     }
-}
-
-/// What there is in the end.
-fn left(db: &Database, table: &Table) -> (Option<i64>, Option<i64>) {
-    db.run(|tx| Ok::<_, Error>((get(tx, table, 1), get(tx, table, 2)))).expect("a read").0
 }
 
 /// Write cycles: both write both rows, the other way round.
 #[test]
 fn g0() {
-    let (db, table) = open("g0");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    set(&a, &table, 1, 11);
-    set(&b, &table, 1, 12);
-    set(&a, &table, 2, 21);
-    let a = commits(a);
-    set(&b, &table, 2, 22);
-    let b = commits(b);
-    let expected = match (a, b) {
-        (_, true) => (Some(12), Some(22)),
-        (true, false) => (Some(11), Some(21)),
-        (false, false) => panic!("nobody commits"),
-    };
-    assert_eq!(left(&db, &table), expected);
+    each("g0", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        a.set(1, 11);
+        b.set(1, 12);
+        a.set(2, 21);
+        let a = a.commits();
+        b.set(2, 22);
+        let b = b.commits();
+        let expected = match (a, b) {
+            (_, true) => (Some(12), Some(22)),
+            (true, false) => (Some(11), Some(21)),
+            (false, false) => panic!("nobody commits"),
+        };
+        assert_eq!(stage.left(), expected);
+    });
 }
 
 /// Aborted reads: what was rolled back was never there.
 #[test]
 fn g1a() {
-    let (db, table) = open("g1a");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    set(&a, &table, 1, 101);
-    assert_eq!((get(&b, &table, 1), count(&b, &table, 101, true)), (Some(10), 0));
-    drop(a);
-    assert_eq!((get(&b, &table, 1), count(&b, &table, 101, false)), (Some(10), 0));
-    assert!(commits(b));
+    each("g1a", |stage| {
+        let [mut one, mut two, mut three] = stage.sessions();
+        let (mut a, mut b, mut c) = (stage.begin(&mut one), stage.begin(&mut two), stage.begin(&mut three));
+        a.set(1, 101);
+        let (value, count) = (b.get(1), c.count(101, true));
+        let expected = if stage.is_optimistic() { (Some(Some(10)), Some(0)) } else { (None, None) };
+        assert_eq!((value, count), expected, "{:?}: what is not committed is not read", stage.scheme);
+        drop(a);
+
+        let later = (b.get(1), c.count(101, false));
+        assert_eq!(later, expected);
+        assert_eq!((b.commits(), c.commits()), (stage.is_optimistic(), stage.is_optimistic()));
+        let mut d = stage.begin(&mut one);
+        assert_eq!((d.get(1), d.count(101, true), d.count(101, false)), (Some(Some(10)), Some(0), Some(0)));
+        assert!(d.commits());
+    });
 }
 
 /// Intermediate reads: of what a transaction writes only the last counts.
 #[test]
 fn g1b() {
-    let (db, table) = open("g1b");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    set(&a, &table, 1, 101);
-    assert_eq!(get(&b, &table, 1), Some(10));
-    set(&a, &table, 1, 11);
-    assert!(commits(a));
-    let second = get(&b, &table, 1);
-    assert!(second == Some(10) || second == Some(11), "{second:?}");
-    assert!(!commits(b) || second == Some(10), "it has read two rows of one moment");
+    each("g1b", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        a.set(1, 101);
+        let first = b.get(1);
+        assert_eq!(first, stage.is_optimistic().then_some(Some(10)), "{:?}", stage.scheme);
+        a.set(1, 11);
+        assert!(a.commits());
+        let second = b.get(1);
+        assert!([None, Some(Some(10)), Some(Some(11))].contains(&second), "{second:?}");
+        assert!(!b.commits() || second == first, "it has read two rows of one moment");
+        assert_eq!(stage.left().0, Some(11));
+    });
 }
 
 /// Circular information flow: each reads what the other writes.
 #[test]
 fn g1c() {
-    let (db, table) = open("g1c");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    set(&a, &table, 1, 11);
-    set(&b, &table, 2, 22);
-    assert_eq!((get(&a, &table, 2), get(&b, &table, 1)), (Some(20), Some(10)));
-    assert!(!(commits(a) & commits(b)), "each is before the other");
+    each("g1c", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        a.set(1, 11);
+        b.set(2, 22);
+        let (seen_by_a, seen_by_b) = (a.get(2), b.get(1));
+        assert!(seen_by_a.is_none_or(|seen| seen == Some(20)) && seen_by_b == Some(Some(10)));
+        assert!(a.commits() ^ b.commits(), "each is before the other");
+    });
 }
 
 /// Observed transaction vanishes: a reader sees all of a transaction, and goes on seeing it.
 #[test]
 fn otv() {
-    let (db, table) = open("otv");
-    let [mut one, mut two, mut three] = sessions(&db);
-    let (a, b, c) = (one.begin(), two.begin(), three.begin());
-    set(&a, &table, 1, 11);
-    set(&a, &table, 2, 19);
-    set(&b, &table, 1, 12);
-    let a = commits(a);
-    let first = get(&c, &table, 1);
-    set(&b, &table, 2, 18);
-    let b = commits(b);
-    let second = get(&c, &table, 2);
-    assert!(a || b);
-    let is_whole = [(Some(10), Some(20)), (Some(11), Some(19)), (Some(12), Some(18))].contains(&(first, second));
-    assert!(!commits(c) || is_whole, "it has seen {first:?} and {second:?}");
+    each("otv", |stage| {
+        let [mut one, mut two, mut three] = stage.sessions();
+        let (mut a, mut b, mut c) = (stage.begin(&mut one), stage.begin(&mut two), stage.begin(&mut three));
+        a.set(1, 11);
+        a.set(2, 19);
+        b.set(1, 12);
+        let a = a.commits();
+        let first = c.get(1).flatten();
+        b.set(2, 18);
+        let b = b.commits();
+        let second = c.get(2).flatten();
+        assert!(a && !b, "{:?}", stage.scheme);
+        assert_eq!((first, second), (Some(11), Some(19)), "{:?}: it sees all of one transaction", stage.scheme);
+        assert!(c.commits());
+    });
 }
 
 /// Predicate-many-preceders: who has looked for rows and found none cannot find some that were inserted since.
 #[test]
 fn pmp() {
     for by_index in [false, true] {
-        let (db, table) = open("pmp");
-        let [mut one, mut two] = sessions(&db);
-        let (a, b) = (one.begin(), two.begin());
-        let first = count(&a, &table, 30, by_index);
-        b.insert(&table, &[Value::Int(3), Value::Int(30)]).expect("an insert");
-        assert!(commits(b));
-        let second = count(&a, &table, 30, by_index);
-        assert!(!commits(a) || first == second, "{first} rows, and then {second}");
+        each("pmp", |stage| {
+            let [mut one, mut two] = stage.sessions();
+            let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+            let first = a.count(30, by_index);
+            assert_eq!(first, Some(0));
+            b.insert(3, 30);
+            let b = b.commits();
+            let second = a.count(30, by_index);
+            let a = a.commits();
+            assert!(!a || first == second, "{first:?} rows, and then {second:?}");
+            assert_eq!((a, b), if stage.is_optimistic() { (false, true) } else { (true, false) });
+        });
     }
 }
 
 /// The same where the second look is a write.
 #[test]
 fn pmp_of_a_write() {
-    let (db, table) = open("pmp-write");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    // All values become ten more; meanwhile the rows that have 20 go.
-    for id in 1..=2 {
-        let value = get(&a, &table, id).expect("a row");
-        set(&a, &table, id, value + 10);
-    }
-    assert_eq!(count(&b, &table, 20, true), 1);
-    assert!(b.delete(&table, &[Value::Int(2)]).expect("a delete"));
-    let a = commits(a);
-    let b = commits(b);
-    assert!(a ^ b, "either all are raised, and none is deleted; or one is, and is not raised");
-    assert_eq!(left(&db, &table), if a { (Some(20), Some(30)) } else { (Some(10), None) });
+    each("pmp-write", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        // All values become ten more; meanwhile the rows that have 20 go.
+        for id in 1..=2 {
+            let value = a.get(id).flatten().expect("a row");
+            a.set(id, value + 10);
+        }
+        let found = b.count(20, true);
+        assert_eq!(found, stage.is_optimistic().then_some(1), "{:?}", stage.scheme);
+        b.delete(2);
+        let a = a.commits();
+        let b = b.commits();
+        assert!(a ^ b, "either all are raised, and none is deleted; or one is, and is not raised");
+        assert_eq!(stage.left(), if a { (Some(20), Some(30)) } else { (Some(10), None) });
+    });
 }
 
 /// Lost update: both read, then both write.
 #[test]
 fn p4() {
-    let (db, table) = open("p4");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    let (read_a, read_b) = (get(&a, &table, 1).expect("a row"), get(&b, &table, 1).expect("a row"));
-    set(&a, &table, 1, read_a + 1);
-    set(&b, &table, 1, read_b + 1);
-    let committed = usize::from(commits(a)) + usize::from(commits(b));
-    assert_eq!(left(&db, &table).0, Some(10 + committed as i64), "no increment is lost");
-    assert!(committed > 0);
+    each("p4", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        let (read_a, read_b) = (a.get(1).flatten().expect("a row"), b.get(1).flatten().expect("a row"));
+        a.set(1, read_a + 1);
+        b.set(1, read_b + 1);
+        let (a, b) = (a.commits(), b.commits());
+        let committed = i64::from(a) + i64::from(b);
+        assert_eq!(stage.left().0, Some(10 + committed), "no increment is lost");
+        assert_eq!(committed, 1, "{:?}", stage.scheme);
+    });
 }
 
 /// Read skew: two rows of different moments.
 #[test]
 fn g_single() {
-    let (db, table) = open("g-single");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    assert_eq!(get(&a, &table, 1), Some(10));
-    assert_eq!((get(&b, &table, 1), get(&b, &table, 2)), (Some(10), Some(20)));
-    set(&b, &table, 1, 12);
-    set(&b, &table, 2, 18);
-    assert!(commits(b));
-    let second = get(&a, &table, 2);
-    assert!(!commits(a) || second == Some(20), "10 and {second:?}");
+    each("g-single", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        assert_eq!(a.get(1), Some(Some(10)));
+        assert_eq!((b.get(1), b.get(2)), (Some(Some(10)), Some(Some(20))));
+        b.set(1, 12);
+        b.set(2, 18);
+        let b = b.commits();
+        let second = a.get(2);
+        let a = a.commits();
+        assert!(!a || second == Some(Some(20)), "10 and {second:?}");
+        assert_eq!((a, b), if stage.is_optimistic() { (false, true) } else { (true, false) });
+    });
 }
 
 /// The same by predicates.
 #[test]
 fn g_single_of_predicates() {
     for by_index in [false, true] {
-        let (db, table) = open("g-single-predicates");
-        let [mut one, mut two] = sessions(&db);
-        let (a, b) = (one.begin(), two.begin());
-        assert_eq!(count(&a, &table, 10, by_index), 1);
-        set(&b, &table, 1, 12);
-        set(&b, &table, 2, 10);
-        assert!(commits(b));
-        let second = get(&a, &table, 2);
-        assert!(!commits(a) || second == Some(20), "one row of 10, and {second:?}");
+        each("g-single-predicates", |stage| {
+            let [mut one, mut two] = stage.sessions();
+            let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+            assert_eq!(a.count(10, by_index), Some(1));
+            b.set(1, 12);
+            b.set(2, 10);
+            let b = b.commits();
+            let second = a.get(2);
+            let a = a.commits();
+            assert!(!a || second == Some(Some(20)), "one row of 10, and {second:?}");
+            assert_eq!((a, b), if stage.is_optimistic() { (false, true) } else { (true, false) });
+        });
     }
 }
 
 /// Write skew: each reads both rows and writes one.
 #[test]
 fn g2_item() {
-    let (db, table) = open("g2-item");
-    let [mut one, mut two] = sessions(&db);
-    let (a, b) = (one.begin(), two.begin());
-    for tx in [&a, &b] {
-        assert_eq!((get(tx, &table, 1), get(tx, &table, 2)), (Some(10), Some(20)));
-    }
-    set(&a, &table, 1, 11);
-    set(&b, &table, 2, 21);
-    assert!(commits(a) ^ commits(b));
+    each("g2-item", |stage| {
+        let [mut one, mut two] = stage.sessions();
+        let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+        for actor in [&mut a, &mut b] {
+            assert_eq!((actor.get(1), actor.get(2)), (Some(Some(10)), Some(Some(20))));
+        }
+        a.set(1, 11);
+        b.set(2, 21);
+        assert!(a.commits() ^ b.commits(), "{:?}", stage.scheme);
+    });
 }
 
 /// Anti-dependency cycles by predicates: each finds no row and inserts one that the other looked for.
 #[test]
 fn g2() {
     for by_index in [false, true] {
-        let (db, table) = open("g2");
-        let [mut one, mut two] = sessions(&db);
-        let (a, b) = (one.begin(), two.begin());
-        assert_eq!(count(&a, &table, 30, by_index) + count(&b, &table, 30, by_index), 0);
-        a.insert(&table, &[Value::Int(3), Value::Int(30)]).expect("an insert");
-        b.insert(&table, &[Value::Int(4), Value::Int(30)]).expect("an insert");
-        // Neither may: each has put a key where the other one looked.
-        assert!(!(commits(a) & commits(b)), "each is before the other");
+        each("g2", |stage| {
+            let [mut one, mut two] = stage.sessions();
+            let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+            assert_eq!((a.count(30, by_index), b.count(30, by_index)), (Some(0), Some(0)));
+            a.insert(3, 30);
+            b.insert(4, 30);
+            let (a, b) = (a.commits(), b.commits());
+            assert!(!(a && b), "each is before the other");
+            // Where nobody waits neither may: each has put a key where the other one looked.
+            assert_eq!((a, b), (false, !stage.is_optimistic()), "{:?}", stage.scheme);
+        });
     }
 }
 
@@ -254,21 +388,27 @@ fn g2() {
 #[test]
 fn g2_with_a_reader() {
     for at_snapshot in [false, true] {
-        let (db, table) = open("g2-reader");
-        let [mut one, mut two, mut three] = sessions(&db);
-        let (a, b) = (one.begin(), two.begin());
-        // A takes what it must not if both rows together are below; B pays into row 2.
-        let sum = get(&a, &table, 1).expect("a row") + get(&a, &table, 2).expect("a row");
-        let before = get(&b, &table, 2).expect("a row");
-        set(&b, &table, 2, before + 20);
-        let b = commits(b);
-        let options = osier::TransactionOptions { snapshot: at_snapshot, read_only: true, ..Default::default() };
-        let c = three.begin_with(options);
-        let seen = (get(&c, &table, 1), get(&c, &table, 2));
-        let c = commits(c);
-        set(&a, &table, 1, 10 - sum);
-        let a = commits(a);
-        assert!(b && c && seen == (Some(10), Some(40)));
-        assert!(!a, "it has read row 2 before B, and C has read row 1 after B: there is no order of all three");
+        each("g2-reader", |stage| {
+            let [mut one, mut two, mut three] = stage.sessions();
+            let (mut a, mut b) = (stage.begin(&mut one), stage.begin(&mut two));
+            // A takes what it must not if both rows together are below; B pays into row 2.
+            let sum = a.get(1).flatten().expect("a row") + a.get(2).flatten().expect("a row");
+            let before = b.get(2).flatten().expect("a row");
+            b.set(2, before + 20);
+            let b = b.commits();
+            let options = TransactionOptions { snapshot: at_snapshot, read_only: true, ..Default::default() };
+            let mut c = stage.begin_with(&mut three, options);
+            let seen = (c.get(1).flatten(), c.get(2).flatten());
+            let c = c.commits();
+            a.set(1, 10 - sum);
+            let a = a.commits();
+            let is_between = seen == (Some(10), Some(40));
+            assert!(
+                !(a && b && c && is_between),
+                "A has read row 2 before B, and C has read row 1 after B: there is no order of all three"
+            );
+            let expected = if stage.is_optimistic() { (false, true, true, true) } else { (true, false, true, false) };
+            assert_eq!((a, b, c, is_between), expected, "{:?}", stage.scheme);
+        });
     }
 }

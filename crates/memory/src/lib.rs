@@ -14,6 +14,7 @@ mod aligned;
 mod epoch;
 mod ids;
 mod limbo;
+mod locks;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 mod page;
@@ -38,6 +39,7 @@ pub use address_map::{AddressHasher, AddressMap};
 pub use aligned::AlignedBuffer;
 pub use epoch::{Epochs, Held, Participant, Pin, SPoint};
 pub use ids::{Epoch, Stamp};
+pub use locks::{LockMode, LockWord, Locking, Locks, Lost, Owner, Taken};
 pub use page::{Listed, Page, PageStart};
 pub use read_stamps::ReadStamps;
 pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};

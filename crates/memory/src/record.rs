@@ -12,7 +12,8 @@
 //!
 //! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 do, and are asserted.
 //!
-//! Deliberately absent: lock queues, deadlock handling, chains of versions.
+//! Deliberately absent: chains of versions, and locks that outlast a commit (`locks`): the word of one is in a record, for whoever
+//! needs it, and nothing here looks at it.
 
 use std::alloc::{self, Layout};
 use std::fmt;
@@ -20,6 +21,7 @@ use std::mem;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+use crate::locks::LockWord;
 use crate::prefetch::{LINE_BYTES, prefetch};
 use crate::snapshots::Committer;
 use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
@@ -124,6 +126,7 @@ pub enum Observed<'a> {
 struct Header {
     word: AtomicU64,
     version: AtomicPtr<version::Header>,
+    lock_word: LockWord,
     key_len: u16,
     /// The mark of the last scan of a snapshot that has passed; 0: none has.
     passed: AtomicU16,
@@ -159,6 +162,7 @@ impl Record {
         let value = Header {
             word: AtomicU64::new(Word::unlocked(stamp).0),
             version: AtomicPtr::new(version),
+            lock_word: LockWord::new(),
             key_len,
             passed: AtomicU16::new(0),
             epochs: UNSHARED,
@@ -235,6 +239,13 @@ impl Record {
                 return version.map_or(Observed::Absent(word.stamp()), Observed::Present);
             }
         }
+    }
+
+    /// The lock that transactions hold until they end, where they do. The lock bit of [`Record::word`] is another one: of those
+    /// that change the record just now.
+    #[inline]
+    pub fn lock_word(&self) -> &LockWord {
+        &self.header.lock_word
     }
 
     /// The header word now.

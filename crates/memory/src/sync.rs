@@ -115,6 +115,32 @@ pub fn wait<'a, T>(condition: &Condvar, mutex: &'a Mutex<T>, guard: MutexGuard<'
     condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// As [`wait()`], up to `limit`: `false`, where that has passed. For threads of a model or of a simulator it never does.
+#[cfg(not(any(loom, shuttle)))]
+pub fn wait_for<'a, T>(
+    condition: &Condvar,
+    mutex: &'a Mutex<T>,
+    guard: MutexGuard<'a, T>,
+    limit: std::time::Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    if simulated_pause().is_some() {
+        return (wait(condition, mutex, guard), true);
+    }
+    let (guard, timeout) = condition.wait_timeout(guard, limit).unwrap_or_else(|poisoned| poisoned.into_inner());
+    (guard, !timeout.timed_out())
+}
+
+/// As [`wait()`]: in a model no time passes.
+#[cfg(any(loom, shuttle))]
+pub fn wait_for<'a, T>(
+    condition: &Condvar,
+    mutex: &'a Mutex<T>,
+    guard: MutexGuard<'a, T>,
+    _limit: std::time::Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    (wait(condition, mutex, guard), true)
+}
+
 /// Spins for a short while, then yields the processor a number of times, then sleeps at each further wait.
 ///
 /// With fewer cores than threads the thread that is waited for may not be running, so spinning is kept short. Whoever waits for
@@ -126,31 +152,49 @@ pub struct Backoff {
 }
 
 impl Backoff {
+    #[cfg(not(any(loom, shuttle)))]
+    const DOUBLINGS: u32 = 6;
+
     /// A wait that has not begun.
     pub fn new() -> Backoff {
         Backoff::default()
     }
 
+    /// Spins, as [`Backoff::wait`] does at first; `false`, without a wait, where it would go on to something else.
+    #[cfg(not(any(loom, shuttle)))]
+    pub fn spin(&mut self) -> bool {
+        let spins = self.waits <= Backoff::DOUBLINGS && simulated_pause().is_none();
+        if spins {
+            self.wait();
+        }
+        spins
+    }
+
+    /// In a model nothing comes of spinning.
+    #[cfg(any(loom, shuttle))]
+    pub fn spin(&mut self) -> bool {
+        false
+    }
+
     /// Waits a little: 1, 2, 4 .. 64 spins; then a yield, 250 times; then 50, 100 .. 1000 microseconds without the processor.
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait(&mut self) {
-        const DOUBLINGS: u32 = 6;
         const YIELDS: u32 = 250;
         const SLEEP_US: (u64, u64) = (50, 1000);
         if let Some(pause) = simulated_pause() {
             return pause();
         }
-        if self.waits <= DOUBLINGS {
+        if self.waits <= Backoff::DOUBLINGS {
             for _ in 0..1u32 << self.waits {
                 hint::spin_loop();
             }
             self.waits += 1;
-        } else if self.waits <= DOUBLINGS + YIELDS {
+        } else if self.waits <= Backoff::DOUBLINGS + YIELDS {
             thread::yield_now();
             self.waits += 1;
         } else {
-            let sleeps = self.waits - DOUBLINGS - YIELDS - 1;
-            let pause_us = (SLEEP_US.0 << sleeps.min(DOUBLINGS)).min(SLEEP_US.1);
+            let sleeps = self.waits - Backoff::DOUBLINGS - YIELDS - 1;
+            let pause_us = (SLEEP_US.0 << sleeps.min(Backoff::DOUBLINGS)).min(SLEEP_US.1);
             thread::sleep(std::time::Duration::from_micros(pause_us));
             self.waits = self.waits.saturating_add(1);
         }

@@ -332,6 +332,9 @@ pub struct EngineArgs {
     /// How transactions are isolated [default: optimistic]
     #[arg(long, value_parser = named("cc"))]
     pub cc: Option<String>,
+    /// What becomes of a transaction that wants a lock which another one holds, with `--cc 2pl` [default: wound-wait]
+    #[arg(long, value_parser = named("locking"))]
+    pub locking: Option<String>,
     /// What the log holds: the rows that were written, the calls of procedures, which recovery runs again, for each call what is
     /// better (`adaptive`), or the rows as ARIES-like systems log them [default: values]
     #[arg(long, value_name = "PAYLOAD", value_parser = named("logged"))]
@@ -410,6 +413,7 @@ impl EngineArgs {
         let named = [
             ("protocol", self.protocol.clone()),
             ("cc", self.cc.clone()),
+            ("locking", self.locking.clone()),
             ("logged", self.payload.clone()),
             ("streams", self.streams.clone()),
             ("group_commit_interval_us", self.group_commit_interval.clone()),
@@ -560,9 +564,10 @@ mod tests {
         for line in [
             "osier bench",
             "osier bench ycsb --protocol silo",
-            "osier bench ycsb --cc 2pl",
+            "osier bench ycsb --cc mvcc",
+            "osier bench ycsb --locking wait",
             "osier bench ycsb --seconds 1 --transactions 5",
-            "osier bench ycsb --theta 1",
+            "osier bench ycsb --theta 2.5",
             "osier bench ycsb --warehouses 2",
             "osier bench tpcc --mix half",
             "osier bench tpcc --warehouses 0",

@@ -3,7 +3,7 @@
 //! Those that change a balance write into the journal under the number `entry`, where one is kept.
 
 use osier::Transaction;
-use osier::table::{Table, Value};
+use osier::table::Value;
 
 use super::Tables;
 use super::schema::{BY_NAME, accounts, checking, savings};
@@ -52,7 +52,7 @@ pub fn amalgamate(
 /// Reads both balances of a customer. The sum goes to who asked; nothing stores it.
 pub fn balance(tx: &Transaction<'_>, tables: &Tables, name: &str) -> Result<Decision<Recorded>, Failure> {
     let Some(custid) = custid_of(tx, tables, name)? else { return Ok(REFUSED) };
-    std::hint::black_box(total_of(tx, tables, custid)?);
+    std::hint::black_box(total_of(tx, tables, custid, false)?);
     Ok(Decision::Commit(Recorded::NOTHING))
 }
 
@@ -124,7 +124,7 @@ pub fn write_check(
     amount: i64,
 ) -> Result<Decision<Recorded>, Failure> {
     let Some(custid) = custid_of(tx, tables, name)? else { return Ok(REFUSED) };
-    let penalty = if total_of(tx, tables, custid)? < amount { PENALTY } else { 0 };
+    let penalty = if total_of(tx, tables, custid, true)? < amount { PENALTY } else { 0 };
     let change = -(amount + penalty);
     add_to_checking(tx, tables, custid, change)?;
     Ok(Decision::Commit(tables.journal.record(tx, &Entry::of_one(entry, custid, change))?))
@@ -140,14 +140,15 @@ fn is_customer(tx: &Transaction<'_>, tables: &Tables, custid: i64) -> Result<boo
     Ok(tx.get(&tables.accounts, &[Value::Int(custid)])?.is_some())
 }
 
-/// What a customer has on both accounts.
-fn total_of(tx: &Transaction<'_>, tables: &Tables, custid: i64) -> Result<i64, Failure> {
+/// What a customer has on both accounts, perhaps to change the checking account.
+fn total_of(tx: &Transaction<'_>, tables: &Tables, custid: i64, for_update: bool) -> Result<i64, Failure> {
     let key = [Value::Int(custid)];
-    let balance = |table: &Table, name, column| -> Result<i64, Failure> {
-        Ok(found(tx.get(table, &key)?, name, &key)?.numeric(column))
+    let savings = found(tx.get(&tables.savings, &key)?, savings::TABLE, &key)?.numeric(savings::BAL);
+    let checking = match for_update {
+        true => tx.get_for_update(&tables.checking, &key)?,
+        false => tx.get(&tables.checking, &key)?,
     };
-    let savings = balance(&tables.savings, savings::TABLE, savings::BAL)?;
-    Ok(savings + balance(&tables.checking, checking::TABLE, checking::BAL)?)
+    Ok(savings + found(checking, checking::TABLE, &key)?.numeric(checking::BAL))
 }
 
 /// Adds `amount`, which may be negative, to a checking account. Returns its new balance.

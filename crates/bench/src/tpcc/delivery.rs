@@ -33,9 +33,8 @@ pub fn run(tx: &Transaction<'_>, tables: &Tables, input: &Delivery) -> Result<De
 
 /// Takes the oldest new order of a district from the queue.
 fn take_oldest(tx: &Transaction<'_>, tables: &Tables, district: [Value<'_>; 2]) -> Result<Option<i64>, Failure> {
-    let Some(oldest) = tx.scan(&tables.new_order, KeyRange::prefix(&district))?.next().transpose()? else {
-        return Ok(None);
-    };
+    let mut waiting = tx.scan_for_update(&tables.new_order, KeyRange::prefix(&district))?;
+    let Some(oldest) = waiting.next().transpose()? else { return Ok(None) };
     let o_id = oldest.int(new_order::NO_O_ID);
     let [w, d] = district;
     tx.delete(&tables.new_order, &[w, d, Value::Int(o_id)])?;
@@ -46,7 +45,7 @@ fn deliver(tx: &Transaction<'_>, tables: &Tables, input: &Delivery, oldest: &Old
     let w = int(input.w_id);
     let key = oldest.key(w);
     let [_, d, o] = key;
-    let order = found(tx.get(&tables.orders, &key)?, "orders", &key)?;
+    let order = found(tx.get_for_update(&tables.orders, &key)?, "orders", &key)?;
     let buyer = [w, d, Value::Int(order.int(orders::O_C_ID))];
     let lines = 1..=order.int(orders::O_OL_CNT);
     tx.expect(&tables.customer, [buyer])?;

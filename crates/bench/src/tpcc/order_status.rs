@@ -10,7 +10,7 @@ use super::{Decision, Evidence, Failure, Tables, customer_row, id, int};
 /// Reads the customer, the newest order and its lines.
 pub fn run(tx: &Transaction<'_>, tables: &Tables, input: &OrderStatus) -> Result<Decision<Evidence>, Failure> {
     let (w, d) = (int(input.w_id), int(input.d_id));
-    let asking = customer_row(tx, tables, input.w_id, input.d_id, input.customer)?;
+    let asking = customer_row(tx, tables, input.w_id, input.d_id, (input.customer, false))?;
     std::hint::black_box((asking.numeric(customer::C_BALANCE), asking.text(customer::C_FIRST)));
     let c = Value::Int(asking.int(customer::C_ID));
     let newest_first = [w, d, c];

@@ -28,7 +28,7 @@ pub fn run(tx: &Transaction<'_>, tables: &Tables, input: &Payment, h_id: i64) ->
     })?;
     changed(is_there, "district", &[w, d])?;
 
-    let payer = customer_row(tx, tables, input.c_w_id, input.c_d_id, input.customer)?;
+    let payer = customer_row(tx, tables, input.c_w_id, input.c_d_id, (input.customer, true))?;
     let c_id = payer.int(customer::C_ID);
     let (c_w, c_d, c) = (int(input.c_w_id), int(input.c_d_id), Value::Int(c_id));
     let data;

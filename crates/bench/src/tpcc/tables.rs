@@ -62,18 +62,23 @@ pub(super) fn id(number: i64) -> u32 {
 }
 
 /// The customer with this number; or, of those with this last name ordered by first name, the one in the middle.
+/// Perhaps to change it.
 pub(super) fn customer_row<'t>(
     tx: &'t Transaction<'_>,
     tables: &'t Tables,
     w_id: u32,
     d_id: u32,
-    by: CustomerBy,
+    (by, for_update): (CustomerBy, bool),
 ) -> Result<Row<'t>, Failure> {
     let (w, d) = (int(w_id), int(d_id));
     match by {
         CustomerBy::Id(c_id) => {
             let key = [w, d, int(c_id)];
-            found(tx.get(&tables.customer, &key)?, "customer", &key)
+            let row = match for_update {
+                true => tx.get_for_update(&tables.customer, &key)?,
+                false => tx.get(&tables.customer, &key)?,
+            };
+            found(row, "customer", &key)
         }
         CustomerBy::LastName(name) => {
             let key = [w, d, Value::Text(name)];

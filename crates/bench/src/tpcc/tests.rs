@@ -156,7 +156,7 @@ fn the_customer_in_the_middle_is_taken() -> Result<(), Failure> {
     rename(22, "D")?;
     let by_name = |name| {
         db.run(|tx| {
-            let row = customer_row(tx, &tables, 1, 1, input::CustomerBy::LastName(name))?;
+            let row = customer_row(tx, &tables, 1, 1, (input::CustomerBy::LastName(name), false))?;
             Ok::<_, Failure>(row.int(schema::customer::C_ID))
         })
     };

@@ -213,7 +213,7 @@ impl Requester {
             let is_there = tx.replace(table, RowValues::of_pool(config, pool, key, payload).as_slice())?;
             return if is_there { Ok(()) } else { Err(missing(key)) };
         }
-        let row = tx.get(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
+        let row = tx.get_for_update(table, &[key_value(key)])?.ok_or_else(|| missing(key))?;
         let version = read_version(config, key, &row).ok_or_else(|| missing(key))? + 1;
         let checksum = stamp(&mut self.content, config, pool, payload, key, self.writer);
         tx.replace(table, RowValues::stamped(config, key, version, checksum, &self.content).as_slice())?;

@@ -7,6 +7,7 @@
 //! - Each call is a transaction of its own, serializable as any other.
 //! - A lane stops before an access, never within one, and never within a commit: so no lock is held while others go on, and calls
 //!   of one batch wait for each other no longer than for calls of other threads. Of two that conflict one runs again.
+//! - Where transactions wait for locks there is one lane: one that waited for another one would stop both.
 //! - How many lanes there are changes no result but the order.
 //!
 //! Absent: interleaving of functions of the program ([`opaque`](super::opaque)), which run to their end.
@@ -52,7 +53,8 @@ impl Session {
     /// Calls procedures as transactions of their own, several at a time on this thread, and returns what became of each, in their
     /// order. They commit in any order. Pays where calls wait for memory: with many more rows than the processor's caches hold.
     ///
-    /// It takes up to 16 more sessions; where `sessions_max` does not leave so many, it interleaves fewer calls.
+    /// It takes up to 16 more sessions; where `sessions_max` does not leave so many, it interleaves fewer calls. Where transactions
+    /// wait for locks it interleaves none.
     pub fn call_all(
         &mut self,
         options: TransactionOptions,
@@ -72,7 +74,7 @@ impl Session {
     pub fn try_call_all(&mut self, options: TransactionOptions, calls: &[Call<'_>]) -> Vec<Result<Ended, Error>> {
         let mut workspace = self.take_workspace::<Workspace>();
         let mut lanes = std::mem::take(&mut workspace.lanes);
-        let width = lanes.width.next().min(calls.len());
+        let width = if self.config().locks_wait() { 1 } else { lanes.width.next().min(calls.len()) };
         while lanes.sessions.len() < width {
             let Ok(session) = self.beside() else { break };
             lanes.sessions.push(session);

@@ -206,7 +206,9 @@ impl<'a, 's> Machine<'a, 's> {
             }
             Instruction::Jump { to } => return Ok(Next::At(*to)),
             Instruction::NextEach { index, each, end } => return self.next_each(*index, each, *end),
-            Instruction::Get { table, key, row, missing } => return self.get(*table, key, *row, *missing),
+            Instruction::Get { table, key, row, missing, for_update } => {
+                return self.get((*table, *for_update), key, *row, *missing);
+            }
             Instruction::Update { table, key, row, changes, missing } => {
                 return self.update((*table, key), *row, changes, *missing);
             }
@@ -355,9 +357,16 @@ impl<'a, 's> Machine<'a, 's> {
         Ok(RowView { codec, bytes })
     }
 
-    fn get(&mut self, table: TableSlot, key: &'a [Scalar], row: RowSlot, missing: Target) -> Result<Next, Failure> {
+    fn get(
+        &mut self,
+        (table, for_update): (TableSlot, bool),
+        key: &'a [Scalar],
+        row: RowSlot,
+        missing: Target,
+    ) -> Result<Next, Failure> {
         self.evaluate_row(key)?;
-        let found = self.transaction.get(self.table(table), &self.row)?;
+        let table = self.table(table);
+        let found = self.transaction.get_to(table, &self.row, self.transaction.intent(table, for_update))?;
         let view = found.map(|row| self.view(row)).transpose()?;
         self.variables.set_row(row, view);
         Ok(if view.is_some() { Next::Following } else { Next::At(missing) })
@@ -446,9 +455,10 @@ impl<'a, 's> Machine<'a, 's> {
         }
         let keys = if range.is_descending { keys.reverse() } else { keys };
         let table = self.table(range.table);
+        let intent = self.transaction.intent(table, range.for_update);
         let rows = match &range.index {
-            None => self.transaction.scan(table, keys)?,
-            Some(index) => self.transaction.scan_index(table, index, keys)?,
+            None => self.transaction.scan_to(table, keys, intent)?,
+            Some(index) => self.transaction.scan_index_to(table, index, keys, intent)?,
         };
         Ok(OpenScan { rows, left })
     }

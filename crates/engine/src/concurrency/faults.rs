@@ -1,6 +1,28 @@
-//! Where the simulation makes the write set wrong. What ships gets back what it gave.
+//! Where the simulation makes the write set and locks wrong. What ships gets back what it gave.
+
+use osier_memory::LockMode;
 
 use crate::failpoint::{Mutation, has};
+
+/// How a record is locked for an access, if it is ([`Mutation::ReadsUnlocked`]).
+#[inline(always)]
+pub(super) fn row_mode(mode: Option<LockMode>) -> Option<LockMode> {
+    mode.filter(|mode| *mode == LockMode::Exclusive || !has(Mutation::ReadsUnlocked))
+}
+
+/// Whether the gaps of a leaf are locked ([`Mutation::GapsUnlocked`]).
+#[inline(always)]
+pub(super) fn locks_gap(locks_gap: bool) -> bool {
+    locks_gap && !has(Mutation::GapsUnlocked)
+}
+
+/// Gives locks back too early ([`Mutation::LocksReleasedEarly`]).
+#[inline(always)]
+pub(super) fn release_early(release: impl FnOnce()) {
+    if has(Mutation::LocksReleasedEarly) {
+        release();
+    }
+}
 
 /// Whether a write goes when a savepoint is rolled back to ([`Mutation::SavepointKeepsEntries`]).
 #[inline(always)]

@@ -5,48 +5,82 @@
 use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{Committer, Held, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version};
+use osier_memory::{
+    Committer, Held, LeafChange, LeafRead, LockWord, Observed, Pin, ReadStamps, Record, RecordBox, Stamp, Version,
+};
 
 use crate::concurrency::optimistic::{Optimistic, RowRead, Seen, install, may_change};
 use crate::concurrency::write_set::{Write, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Found};
+use crate::concurrency::{ConcurrencyControl, Found, Intent};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, Point, has, yield_at};
 use crate::log::format::dependency::Dependency;
 
 /// A scheme with the faults that are built into the calling thread.
-#[derive(Default)]
 pub(crate) struct Built<C>(C, Judged);
 
 /// What a validation said that came too early ([`Mutation::ReadsRaisedLate`]).
 type Judged = Cell<Option<Result<(), TransactionError>>>;
 
-impl<D: Dependency> Built<Optimistic<D>> {
+impl<C> From<C> for Built<C> {
+    fn from(control: C) -> Built<C> {
+        Built(control, Judged::default())
+    }
+}
+
+/// A scheme that observes as optimistic control does, if need be beside its locks.
+pub(crate) trait Observing: ConcurrencyControl {
+    fn observed(&self) -> &Optimistic<Self::Dependency>;
+
+    fn observed_mut(&mut self) -> &mut Optimistic<Self::Dependency>;
+
+    /// Every write was installed.
+    fn installed(&mut self, pin: &Pin<'_>);
+}
+
+impl<D: Dependency> Observing for Optimistic<D> {
+    fn observed(&self) -> &Optimistic<D> {
+        self
+    }
+
+    fn observed_mut(&mut self) -> &mut Optimistic<D> {
+        self
+    }
+
+    fn installed(&mut self, _pin: &Pin<'_>) {}
+}
+
+impl<C: Observing> Built<C> {
     /// Runs an access, and forgets what it depends on where `mutation` is built in.
-    fn without_dependency<T>(&mut self, mutation: Mutation, access: impl FnOnce(&mut Optimistic<D>) -> T) -> T {
-        let before = has(mutation).then(|| self.0.reads.raw_dep.clone());
+    fn without_dependency<T>(&mut self, mutation: Mutation, access: impl FnOnce(&mut C) -> T) -> T {
+        let before = has(mutation).then(|| self.0.observed().reads.raw_dep.clone());
         let result = access(&mut self.0);
         if let Some(before) = before {
-            self.0.reads.raw_dep = before;
+            self.0.observed_mut().reads.raw_dep = before;
         }
         result
     }
 }
 
-impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
-    type Dependency = D;
+impl<C: Observing> ConcurrencyControl for Built<C> {
+    type Dependency = C::Dependency;
 
     fn begin(&mut self) {
         self.0.begin();
     }
 
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+    fn read<'a>(
+        &mut self,
+        pin: &'a Pin<'_>,
+        record: Held<Record>,
+        intent: Intent,
+    ) -> Result<Found<'a>, TransactionError> {
         match pin.get(record).read(pin) {
             Observed::Absent(_) if has(Mutation::PlaceholderUnobserved) => Ok(Found::Absent),
             Observed::Absent(_) => {
-                self.without_dependency(Mutation::AbsencesIgnored, |control| control.read(pin, record))
+                self.without_dependency(Mutation::AbsencesIgnored, |control| control.read(pin, record, intent))
             }
-            _ => self.0.read(pin, record),
+            _ => self.0.read(pin, record, intent),
         }
     }
 
@@ -54,34 +88,50 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         &mut self,
         pin: &Pin<'_>,
         record: Held<Record>,
+        intent: Intent,
         is_durable: impl FnOnce(Stamp) -> bool,
     ) -> Result<Option<Stamp>, TransactionError> {
-        self.without_dependency(Mutation::BirthIgnored, |control| control.read_existence(pin, record, is_durable))
+        let read = |control: &mut C| control.read_existence(pin, record, intent, is_durable);
+        self.without_dependency(Mutation::BirthIgnored, read)
     }
 
-    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
-        self.without_dependency(Mutation::AbsencesIgnored, |control| control.scan(leaf))
+    fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
+        self.without_dependency(Mutation::AbsencesIgnored, |control| control.scan(pin, leaf, intent))
     }
 
     fn depend(&mut self, stamp: Stamp) {
         self.0.depend(stamp);
     }
 
-    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<(), TransactionError> {
-        self.0.write(pin, record)
+    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError> {
+        self.0.write(pin, record, intent)
+    }
+
+    fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool {
+        self.0.may_insert(gap, intent)
+    }
+
+    fn wait_to_insert(&mut self, pin: &Pin<'_>, leaf: LeafRead) -> Result<(), TransactionError> {
+        self.0.wait_to_insert(pin, leaf)
+    }
+
+    fn placeholder(&self, key: &[u8], stamp: Stamp, intent: Intent) -> RecordBox {
+        self.0.placeholder(key, stamp, intent)
     }
 
     fn inserted(
         &mut self,
+        pin: &Pin<'_>,
         change: &LeafChange,
         placeholder: Held<Record>,
         stamp: Stamp,
+        intent: Intent,
     ) -> Result<(), TransactionError> {
-        self.0.inserted(change, placeholder, stamp)?;
+        self.0.inserted(pin, change, placeholder, stamp, intent)?;
         if has(Mutation::SplitHalfForgotten)
             && let Some(half) = change.after().nth(1)
         {
-            self.0.reads.leaves.remove(&half);
+            self.0.observed_mut().reads.leaves.remove(&half);
         }
         Ok(())
     }
@@ -90,7 +140,7 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         self.0.discarded(pin, record);
     }
 
-    fn dependency(&self) -> &D {
+    fn dependency(&self) -> &C::Dependency {
         self.0.dependency()
     }
 
@@ -112,16 +162,19 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
         }
         if has(Mutation::BirthUnchecked) || has(Mutation::RowBeforeWord) {
             fence(Ordering::SeqCst);
-            if !self.0.reads.rows.iter().all(|read| is_unchanged_wrongly(pin, read, writes)) {
+            let reads = &self.0.observed().reads;
+            if !reads.rows.iter().all(|read| is_unchanged_wrongly(pin, read, writes)) {
                 return Err(TransactionError::ROW_CONFLICT);
             }
-            return match self.0.reads.leaves_unchanged(pin) {
+            return match reads.leaves_unchanged(pin) {
                 true => Ok(()),
                 false => Err(TransactionError::RANGE_CONFLICT),
             };
         }
         match self.0.validate(pin, writes) {
-            Err(TransactionError::RANGE_CONFLICT) if has(Mutation::NoLeafValidation) => Ok(()),
+            Err(TransactionError::RANGE_CONFLICT) if has(Mutation::NoLeafValidation) || has(Mutation::GapsUnlocked) => {
+                Ok(())
+            }
             validated => validated,
         }
     }
@@ -137,7 +190,7 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
             self.1.set(Some(judged));
         }
         if has(Mutation::LeavesUnraised) {
-            let keys = self.0.reads.rows.iter().map(|read| pin.get(read.record).key());
+            let keys = self.0.observed().reads.rows.iter().map(|read| pin.get(read.record).key());
             return reads.raise(keys, stamp);
         }
         self.0.raise_reads(pin, writes, reads, stamp);
@@ -161,6 +214,11 @@ impl<D: Dependency> ConcurrencyControl for Built<Optimistic<D>> {
             let version = write.take_version(stamp);
             pin.get(write.record).replay(pin, stamp, version);
         }
+        self.0.installed(pin);
+    }
+
+    fn await_met(&mut self) -> bool {
+        self.0.await_met()
     }
 
     fn end(&mut self, pin: &Pin<'_>) {

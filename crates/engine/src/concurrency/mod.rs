@@ -9,17 +9,25 @@ mod faults;
 mod faulty_scheme;
 pub(crate) mod optimistic;
 mod scheme;
+pub(crate) mod two_phase_locking;
 #[cfg(test)]
 pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
-use osier_memory::{Committer, Held, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp, Version};
+use osier_memory::{
+    Committer, Held, LeafChange, LeafRead, LockWord, Pin, ReadStamps, Record, RecordBox, Stamp, Version,
+};
 
 pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
 use crate::concurrency::write_set::WriteSet;
 use crate::error::TransactionError;
+use crate::ids::TableId;
 use crate::log::format::dependency::Dependency;
+use crate::table::Table;
+
+/// A session keeps the memory of so many writes, reads or locks from one transaction to the next.
+const KEPT_CAPACITY: usize = 16 << 10;
 
 /// What a read found.
 pub(crate) enum Found<'a> {
@@ -29,6 +37,30 @@ pub(crate) enum Found<'a> {
     Absent,
     /// The record has left the index: look the key up again.
     Gone,
+}
+
+/// What an access is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// To read.
+    Read,
+    /// To write what is read, most likely.
+    Write,
+    /// To learn or to change a definition. Nearly every transaction does the one and hardly any the other, and what follows from
+    /// a definition is remembered by sessions: under every scheme the catalog is observed and validated, and nobody waits for it.
+    Definition,
+}
+
+impl Intent {
+    /// The intent of a write, or of a read that leads to one, of this table.
+    pub(crate) fn to_write(table: &Table) -> Intent {
+        if table.id < TableId::FIRST_USER { Intent::Definition } else { Intent::Write }
+    }
+
+    /// The intent of a read of this table.
+    pub(crate) fn to_read(table: &Table) -> Intent {
+        if table.id < TableId::FIRST_USER { Intent::Definition } else { Intent::Read }
+    }
 }
 
 /// A concurrency control scheme, as the state of one transaction after the other.
@@ -44,7 +76,12 @@ pub(crate) trait ConcurrencyControl {
     fn begin(&mut self);
 
     /// Observes a record's content or absence.
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError>;
+    fn read<'a>(
+        &mut self,
+        pin: &'a Pin<'_>,
+        record: Held<Record>,
+        intent: Intent,
+    ) -> Result<Found<'a>, TransactionError>;
 
     /// Observes only that a row exists, for a write that replaces all of it (Poplar's *birth* rule). Returns a stamp at or above
     /// the one at which it came to exist; `None`, where nothing was observed: there is no row, or the record has left the index.
@@ -54,24 +91,36 @@ pub(crate) trait ConcurrencyControl {
         &mut self,
         pin: &Pin<'_>,
         record: Held<Record>,
+        intent: Intent,
         is_durable: impl FnOnce(Stamp) -> bool,
     ) -> Result<Option<Stamp>, TransactionError>;
 
-    /// Observes an absence or a stretch of a range.
-    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError>;
+    /// Observes an absence or a stretch of a range. `false`: the leaf has changed since it was read, look again.
+    fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError>;
 
     /// Depends on what committed with `stamp`, which the caller validates by other means.
     fn depend(&mut self, stamp: Stamp);
 
     /// The transaction is about to write a record that it may not have read.
-    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<(), TransactionError>;
+    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError>;
+
+    /// Whether the transaction may put a record of its own into a leaf, by the lock of the leaf's gaps.
+    fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool;
+
+    /// The transaction may not put a record into this leaf: waits until it may.
+    fn wait_to_insert(&mut self, pin: &Pin<'_>, leaf: LeafRead) -> Result<(), TransactionError>;
+
+    /// Makes a placeholder, absent as of `stamp`, that the transaction is about to index.
+    fn placeholder(&self, key: &[u8], stamp: Stamp, intent: Intent) -> RecordBox;
 
     /// The transaction indexed a placeholder of its own, absent as of `stamp`.
     fn inserted(
         &mut self,
+        pin: &Pin<'_>,
         change: &LeafChange,
         placeholder: Held<Record>,
         stamp: Stamp,
+        intent: Intent,
     ) -> Result<(), TransactionError>;
 
     /// A write of this record, made by an operation that succeeded, is rolled back. Until now the transaction saw its own
@@ -105,6 +154,9 @@ pub(crate) trait ConcurrencyControl {
 
     /// Makes the writes visible under `stamp` and releases their locks. Old versions that a snapshot sees are kept for it.
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>);
+
+    /// After a transaction that met a conflict, and before it is run again: waits until whatever it met is over, if that is known.
+    fn await_met(&mut self) -> bool;
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],
     /// after everything else: the writes are installed, or they are rolled back.

@@ -3,14 +3,16 @@
 //! An access pays one match, which a scheme that is the same in every transaction makes predictable; a commit pays one, for its
 //! scheme and its protocol together.
 
-use osier_memory::Stamp;
+use osier_memory::sync::Arc;
+use osier_memory::{Locks, Stamp};
 
 #[cfg(feature = "mutations")]
 use super::faulty_scheme::Built;
 use super::optimistic::Optimistic;
+use super::two_phase_locking::TwoPhaseLocking;
 #[cfg(test)]
 use super::watched_for_tests::Watched;
-use crate::config::{ConcurrencyControlKind, Protocol};
+use crate::config::{ConcurrencyControlKind, Config, Protocol};
 
 /// A scheme as it is.
 #[cfg(not(feature = "mutations"))]
@@ -24,16 +26,27 @@ type Watched<C> = C;
 pub(crate) enum Scheme {
     /// Optimistic control over scalar stamps.
     Optimistic(Watched<Built<Optimistic<Stamp>>>),
+    /// Two-phase locking over scalar stamps.
+    TwoPhaseLocking(Watched<Built<TwoPhaseLocking<Stamp>>>),
 }
 
 impl Scheme {
     /// Returns the state of a first transaction, for one of the pairs of [`with_pair`].
-    pub(crate) fn new(kind: ConcurrencyControlKind, protocol: Protocol) -> Scheme {
-        match (kind, protocol) {
+    ///
+    /// `locks` are those of the database.
+    #[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
+    pub(crate) fn new(config: &Config, locks: &Arc<Locks>) -> Scheme {
+        match (config.concurrency_control, config.protocol) {
             (
                 ConcurrencyControlKind::Optimistic,
                 Protocol::None | Protocol::Serial | Protocol::Poplar | Protocol::Gsn,
-            ) => Scheme::Optimistic(Default::default()),
+            ) => Scheme::Optimistic(Built::<Optimistic<Stamp>>::from(Optimistic::default()).into()),
+            (
+                ConcurrencyControlKind::TwoPhaseLocking,
+                Protocol::None | Protocol::Serial | Protocol::Poplar | Protocol::Gsn,
+            ) => Scheme::TwoPhaseLocking(
+                Built::<TwoPhaseLocking<Stamp>>::from(TwoPhaseLocking::new(locks, config.lock_timeout)).into(),
+            ),
         }
     }
 }
@@ -43,6 +56,7 @@ macro_rules! with_scheme {
     ($scheme:expr, $control:ident => $body:expr) => {
         match $scheme {
             $crate::concurrency::Scheme::Optimistic($control) => $body,
+            $crate::concurrency::Scheme::TwoPhaseLocking($control) => $body,
         }
     };
 }
@@ -62,6 +76,13 @@ macro_rules! with_pair {
             (Scheme::Optimistic($control), ActiveProtocol::Poplar($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Gsn($protocol)) => $body,
             (Scheme::Optimistic($control), ActiveProtocol::Replayed($protocol)) => $body,
+            (Scheme::TwoPhaseLocking($control), ActiveProtocol::None($protocol)) => $body,
+            (Scheme::TwoPhaseLocking($control), ActiveProtocol::Serial($protocol)) => $body,
+            (Scheme::TwoPhaseLocking($control), ActiveProtocol::Poplar($protocol)) => $body,
+            (Scheme::TwoPhaseLocking($control), ActiveProtocol::Gsn($protocol)) => $body,
+            (Scheme::TwoPhaseLocking(_), ActiveProtocol::Replayed(_)) => {
+                unreachable!("what is run again has no others beside it")
+            }
         }
     }};
 }

@@ -6,10 +6,10 @@
 
 use std::cell::Cell;
 
-use osier_memory::{Committer, Held, LeafChange, LeafRead, Pin, ReadStamps, Record, Stamp};
+use osier_memory::{Committer, Held, LeafChange, LeafRead, LockWord, Pin, ReadStamps, Record, RecordBox, Stamp};
 
 use super::write_set::WriteSet;
-use super::{ConcurrencyControl, Found};
+use super::{ConcurrencyControl, Found, Intent};
 use crate::error::TransactionError;
 
 /// What the transactions of a thread have done.
@@ -61,11 +61,16 @@ fn meet(step: Lost) -> Result<(), TransactionError> {
 }
 
 /// A scheme, and where its transaction stands.
-#[derive(Default)]
 pub(crate) struct Watched<C> {
     control: C,
     is_open: bool,
     is_locked: bool,
+}
+
+impl<C> From<C> for Watched<C> {
+    fn from(control: C) -> Watched<C> {
+        Watched { control, is_open: false, is_locked: false }
+    }
 }
 
 impl<C> Watched<C> {
@@ -86,21 +91,27 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.begin();
     }
 
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
-        self.access()?.read(pin, record)
+    fn read<'a>(
+        &mut self,
+        pin: &'a Pin<'_>,
+        record: Held<Record>,
+        intent: Intent,
+    ) -> Result<Found<'a>, TransactionError> {
+        self.access()?.read(pin, record, intent)
     }
 
     fn read_existence(
         &mut self,
         pin: &Pin<'_>,
         record: Held<Record>,
+        intent: Intent,
         is_durable: impl FnOnce(Stamp) -> bool,
     ) -> Result<Option<Stamp>, TransactionError> {
-        self.access()?.read_existence(pin, record, is_durable)
+        self.access()?.read_existence(pin, record, intent, is_durable)
     }
 
-    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
-        self.access()?.scan(leaf)
+    fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
+        self.access()?.scan(pin, leaf, intent)
     }
 
     fn depend(&mut self, stamp: Stamp) {
@@ -108,17 +119,31 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.depend(stamp);
     }
 
-    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<(), TransactionError> {
-        self.access()?.write(pin, record)
+    fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError> {
+        self.access()?.write(pin, record, intent)
+    }
+
+    fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool {
+        self.control.may_insert(gap, intent)
+    }
+
+    fn wait_to_insert(&mut self, pin: &Pin<'_>, leaf: LeafRead) -> Result<(), TransactionError> {
+        self.access()?.wait_to_insert(pin, leaf)
+    }
+
+    fn placeholder(&self, key: &[u8], stamp: Stamp, intent: Intent) -> RecordBox {
+        self.control.placeholder(key, stamp, intent)
     }
 
     fn inserted(
         &mut self,
+        pin: &Pin<'_>,
         change: &LeafChange,
         placeholder: Held<Record>,
         stamp: Stamp,
+        intent: Intent,
     ) -> Result<(), TransactionError> {
-        self.access()?.inserted(change, placeholder, stamp)
+        self.access()?.inserted(pin, change, placeholder, stamp, intent)
     }
 
     fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>) {
@@ -171,6 +196,11 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.is_locked = false;
         count(|watch| watch.installed += 1);
         self.control.install(pin, writes, stamp, committer);
+    }
+
+    fn await_met(&mut self) -> bool {
+        assert!(!self.is_open, "nothing is held while what was met is waited for");
+        self.control.await_met()
     }
 
     fn end(&mut self, pin: &Pin<'_>) {

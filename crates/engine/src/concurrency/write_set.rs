@@ -9,14 +9,11 @@
 
 use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
 
-use super::faults;
+use super::{KEPT_CAPACITY, faults};
 use crate::failpoint::locks_by_key;
 use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::physiological::Before;
 use crate::sizes::{deltas_kept_bytes, linear_writes_max};
-
-/// A session keeps the memory of up to this many writes, and of what savepoints keep of as many, for the next transaction.
-const KEPT_CAPACITY: usize = 16 << 10;
 
 /// The tree that a record is in: a slot of the transaction's tables, and which of the table's indexes. No reference
 /// count is touched per write: handles are shared by all threads.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::Until;
 use super::{
-    CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Logged, PhysiologicalImages,
+    CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Locking, Logged, PhysiologicalImages,
     ProgressCallback, Protocol,
 };
 use crate::ids::Stamp;
@@ -184,7 +184,19 @@ settings! {
 
     /// Sets how transactions are isolated.
     concurrency_control: ConcurrencyControlKind, "cc",
-        choice("optimistic" => ConcurrencyControlKind::Optimistic), default (ConcurrencyControlKind::Optimistic);
+        choice("optimistic" => ConcurrencyControlKind::Optimistic, "2pl" => ConcurrencyControlKind::TwoPhaseLocking),
+        default (ConcurrencyControlKind::Optimistic);
+
+    /// Sets what becomes of a transaction that wants a lock which another one holds, where `cc` is `2pl`. `no-wait`: it is run
+    /// again. `wait-die`: it waits if it is older than the other, and is run again otherwise. `wound-wait`: it waits, and the
+    /// other is run again if it is younger.
+    locking: Locking, "locking",
+        choice("no-wait" => Locking::NoWait, "wait-die" => Locking::WaitDie, "wound-wait" => Locking::WoundWait),
+        default (Locking::WoundWait);
+
+    /// Sets how long a transaction waits for a lock, where `cc` is `2pl`. No circle of waits is made by transactions of different
+    /// threads; this one ends the wait of a thread for itself, or for a transaction that nobody goes on with.
+    lock_timeout: Duration, "lock_timeout_us", micros(1, 86_400_000_000), default (10_000_000);
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a
     /// recovery; `adaptive` decides for each call, within `recovery_seconds_target`. Commands need protocol `serial` or `gsn` and

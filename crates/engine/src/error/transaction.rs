@@ -41,12 +41,23 @@ pub enum SnapshotEnd {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
-    /// Another transaction changed what this one read, before this one committed. Nothing of it took effect: run it
+    /// Another transaction changed what this one read, before this one committed, or holds a lock that this one may not wait for.
+    /// Nothing of it took effect: run it
     /// again. Where an operation returns this, the transaction can only be rolled back; committing it returns this again.
     #[error("the transaction conflicts with another one on {what}; nothing of it took effect, run it again")]
     Conflict {
         /// What the two met on.
         what: Contended,
+    },
+    /// A lock was not given back for so long: its holder is slow, or waits for this very thread. The transaction can only be rolled
+    /// back; committing it returns this again.
+    #[error(
+        "another transaction has held a lock for {:.1} s, the limit is lock_timeout; end transactions sooner, hold one at a time \
+         in a thread, or raise the limit", limit.as_secs_f64()
+    )]
+    LockTimeout {
+        /// The limit.
+        limit: Duration,
     },
     /// [`Session::run`](crate::Session::run) gave up.
     #[error(
@@ -252,6 +263,8 @@ pub enum Contended {
     Row,
     /// A row appeared or vanished in a range that this transaction read.
     Range,
+    /// Another transaction holds a lock that this one wants, or the other way round, and by their ages this one may not wait.
+    Lock,
 }
 
 impl std::fmt::Display for Contended {
@@ -259,12 +272,14 @@ impl std::fmt::Display for Contended {
         f.write_str(match self {
             Contended::Row => "a row that it read",
             Contended::Range => "a range that it read",
+            Contended::Lock => "a lock",
         })
     }
 }
 
 impl TransactionError {
     pub(crate) const ROW_CONFLICT: TransactionError = TransactionError::Conflict { what: Contended::Row };
+    pub(crate) const LOCK_CONFLICT: TransactionError = TransactionError::Conflict { what: Contended::Lock };
     pub(crate) const RANGE_CONFLICT: TransactionError = TransactionError::Conflict { what: Contended::Range };
 
     /// Whether a commit was refused because its writes are beyond a limit.
@@ -276,6 +291,7 @@ impl TransactionError {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
+            TransactionError::LockTimeout { .. } => "55P03",
             TransactionError::DuplicateKey { .. } => "23505",
             TransactionError::ReadOnly { .. } | TransactionError::ReadOnlySequence { .. } => "25006",
             TransactionError::SnapshotEnded { .. } => "72000",

@@ -211,6 +211,8 @@ pub(crate) struct RowRange {
     pub(crate) high: Option<RangeEnd>,
     pub(crate) is_descending: bool,
     pub(crate) limit: Option<Scalar>,
+    /// The rows may be changed then.
+    pub(crate) for_update: bool,
 }
 
 /// One end of a range.
@@ -272,6 +274,8 @@ pub(crate) enum Instruction {
         key: Box<[Scalar]>,
         row: RowSlot,
         missing: Target,
+        /// The row may be changed then.
+        for_update: bool,
     },
     First {
         range: RowRange,

@@ -8,11 +8,11 @@
 
 use std::borrow::Cow;
 
-use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, Lookup, Record, Stamp, Version, VersionBox};
+use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, LockWord, Lookup, Record, Stamp, Version, VersionBox};
 
 use super::{TouchedTable, Transaction, TransactionState, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Found, with_scheme};
+use crate::concurrency::{ConcurrencyControl, Found, Intent, with_scheme};
 use crate::config::Config;
 use crate::error::{Error, TransactionError};
 use crate::table::store::RecordTree;
@@ -121,13 +121,38 @@ pub(super) type Looked<'a> = (Held<Record>, Option<Content<'a>>);
 impl<'s> Transaction<'s> {
     /// The row with this primary key.
     pub fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        self.get_to(table, key, Intent::to_read(table))
+    }
+
+    /// As [`Transaction::get`], for a row that this transaction is about to change or to remove. Where rows are locked it is
+    /// locked at once as for the change: of two transactions that read a row and then change it none has to give way.
+    pub fn get_for_update<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        self.refuse_write(table)?;
+        self.get_to(table, key, Intent::to_write(table))
+    }
+
+    /// The row with this primary key, for a use with this intent.
+    pub(crate) fn get_to<'t>(
+        &'t self,
+        table: &'t Table,
+        key: &[Value<'_>],
+        intent: Intent,
+    ) -> Result<Option<Row<'t>>, Error> {
         if let Some(at) = self.at_snapshot() {
             return at.get(table, key);
         }
         let state = &mut **self.state();
         self.touch(state, table)?;
         let key = table.keys.of_key(key)?;
-        self.get_encoded(state, table, &key)
+        self.get_encoded(state, table, &key, intent)
+    }
+
+    /// The intent of a read of this table, whose row may be changed then.
+    pub(crate) fn intent(&self, table: &Table, may_change: bool) -> Intent {
+        match may_change && !self.options.read_only {
+            true => Intent::to_write(table),
+            false => Intent::to_read(table),
+        }
     }
 
     fn get_encoded<'t>(
@@ -135,8 +160,9 @@ impl<'s> Transaction<'s> {
         state: &mut TransactionState,
         table: &'t Table,
         key: &KeyBuf,
+        intent: Intent,
     ) -> Result<Option<Row<'t>>, Error> {
-        let found = self.look_up(state, &table.primary, key.as_bytes())?;
+        let found = self.look_up(state, &table.primary, key.as_bytes(), intent)?;
         Ok(found.and_then(|(_, content)| content).map(|content| table.rows.row(content.into_cow())))
     }
 
@@ -157,7 +183,7 @@ impl<'s> Transaction<'s> {
         for keys in keys.chunks(EXPECTED_AT_ONCE) {
             self.expect_keys(&table.primary, keys);
             for key in keys {
-                rows.push(self.get_encoded(state, table, key)?);
+                rows.push(self.get_encoded(state, table, key, Intent::to_read(table))?);
             }
         }
         Ok(rows)
@@ -215,7 +241,7 @@ impl<'s> Transaction<'s> {
     ) -> Result<(), Error> {
         self.check_key(table, key)?;
         let ((record, content), is_placeholder) =
-            self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes())?;
+            self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes(), Intent::to_write(table))?;
         if content.is_some() {
             let key = table.keys.describe(key.as_bytes());
             let (table, constraint) = (table.name().to_owned(), "the primary key".to_owned());
@@ -236,7 +262,8 @@ impl<'s> Transaction<'s> {
         if table.indexes.is_empty() {
             return self.write_blind(state, table, tree_ref, &key, Some(version));
         }
-        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes())?;
+        let ((record, old), is_placeholder) =
+            self.look_up_or_index(state, &table.primary, tree_ref, key.as_bytes(), Intent::to_write(table))?;
         let write = Write { is_placeholder, ..Write::new(record, tree_ref, Some(version)) };
         let write = match &old {
             Some(old) => Write { birth: old.birth(), base: old.base(), ..write },
@@ -264,13 +291,13 @@ impl<'s> Transaction<'s> {
         version: VersionBox,
     ) -> Result<bool, Error> {
         if table.indexes.is_empty() {
-            let existing = self.look_up_existence(state, &table.primary, key.as_bytes())?;
+            let existing = self.look_up_existence(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
             let Some(Existing { record, birth }) = existing else { return Ok(false) };
             let base = || self.pin().get(record).version(self.pin()).map_or(Stamp::ZERO, Version::stamp);
             let write = Write { birth, ..Write::new(record, tree_ref, Some(version)) }.based_on(base, false);
             return self.put(state, write).map(|()| true);
         }
-        let looked = self.look_up(state, &table.primary, key.as_bytes())?;
+        let looked = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
         let Some((record, Some(old))) = looked else { return Ok(false) };
         let write = Write { birth: old.birth(), ..Write::new(record, tree_ref, Some(version)) };
         self.write(state, table, write.based_on(|| old.base(), true), Some(old.bytes()))?;
@@ -282,7 +309,10 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
-        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes())? else { return Ok(false) };
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?
+        else {
+            return Ok(false);
+        };
         self.change(state, table, tree_ref, record, &old, changes)?;
         Ok(true)
     }
@@ -298,7 +328,7 @@ impl<'s> Transaction<'s> {
         let key = table.keys.of_key(key).map_err(Error::from)?;
         let look_up = |state: &mut TransactionState| {
             let tree_ref = self.writable(state, table)?;
-            let looked = self.look_up(state, &table.primary, key.as_bytes())?;
+            let looked = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
             Ok::<_, Error>(looked.and_then(|(record, content)| content.map(|old| (tree_ref, record, old))))
         };
         let mut state = self.state();
@@ -327,7 +357,7 @@ impl<'s> Transaction<'s> {
         let state = &mut **self.state();
         let tree_ref = self.writable(state, table)?;
         let key = table.keys.of_key(key)?;
-        let looked = self.look_up(state, &table.primary, key.as_bytes())?;
+        let looked = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?;
         Ok(looked.and_then(|(record, content)| content.map(|old| RowForWrite { tree_ref, record, old })))
     }
 
@@ -409,7 +439,10 @@ impl<'s> Transaction<'s> {
         tree_ref: TreeRef,
         key: &KeyBuf,
     ) -> Result<bool, Error> {
-        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes())? else { return Ok(false) };
+        let Some((record, Some(old))) = self.look_up(state, &table.primary, key.as_bytes(), Intent::to_write(table))?
+        else {
+            return Ok(false);
+        };
         let write = Write { base: old.base(), ..Write::new(record, tree_ref, None) };
         self.write(state, table, write, Some(old.bytes()))?;
         Ok(true)
@@ -435,7 +468,8 @@ impl<'s> Transaction<'s> {
         key: &KeyBuf,
         pending: Option<VersionBox>,
     ) -> Result<(), Error> {
-        let (record, is_placeholder) = self.index_record(state, &table.primary, tree_ref, key.as_bytes(), true)?;
+        let (record, is_placeholder) =
+            self.index_record(state, &table.primary, tree_ref, key.as_bytes(), (true, Intent::to_write(table)))?;
         self.put(state, Write { is_placeholder, ..Write::new(record, tree_ref, pending) })
     }
 
@@ -461,7 +495,8 @@ impl<'s> Transaction<'s> {
     /// Adds one write.
     pub(super) fn put(&self, state: &mut TransactionState, write: Write) -> Result<(), Error> {
         let write = self.observe_overwritten(state, write)?;
-        try_access!(state, control => control.write(self.pin(), write.record))?;
+        let intent = state.intent_to_write(write.tree_ref);
+        try_access!(state, control => control.write(self.pin(), write.record, intent))?;
         state.writes.put(write);
         Ok(())
     }
@@ -472,18 +507,20 @@ impl<'s> Transaction<'s> {
         state: &mut TransactionState,
         tree: &RecordTree,
         key: &[u8],
+        intent: Intent,
     ) -> Result<Option<Looked<'a>>, TransactionError> {
         loop {
             match tree.get(self.pin(), key) {
                 Lookup::Found(record) => {
                     debug_assert_eq!(self.pin().get(record).key(), key, "a tree leads to the record of the key");
-                    if let Some(content) = self.read(state, record)? {
+                    if let Some(content) = self.read(state, record, intent)? {
                         return Ok(Some((record, content)));
                     }
                 }
                 Lookup::Absent(leaf) => {
-                    try_access!(state, control => control.scan(leaf))?;
-                    return Ok(None);
+                    if try_access!(state, control => control.scan(self.pin(), leaf, intent))? {
+                        return Ok(None);
+                    }
                 }
             }
         }
@@ -495,6 +532,7 @@ impl<'s> Transaction<'s> {
         state: &mut TransactionState,
         tree: &RecordTree,
         key: &[u8],
+        intent: Intent,
     ) -> Result<Option<Existing>, TransactionError> {
         if let Lookup::Found(record) = tree.get(self.pin(), key)
             && state.writes.find(record).is_none()
@@ -506,12 +544,12 @@ impl<'s> Transaction<'s> {
                 }
                 stamp <= *durable
             };
-            if let Some(birth) = try_access!(state, control => control.read_existence(self.pin(), record, is_durable))?
-            {
+            let read = try_access!(state, control => control.read_existence(self.pin(), record, intent, is_durable));
+            if let Some(birth) = read? {
                 return Ok(Some(Existing { record, birth: Some(birth) }));
             }
         }
-        let looked = self.look_up(state, tree, key)?;
+        let looked = self.look_up(state, tree, key, intent)?;
         Ok(looked.and_then(|(record, content)| content.map(|content| Existing { record, birth: content.birth() })))
     }
 
@@ -522,16 +560,17 @@ impl<'s> Transaction<'s> {
         tree: &RecordTree,
         tree_ref: TreeRef,
         key: &[u8],
+        intent: Intent,
     ) -> Result<(Looked<'a>, bool), TransactionError> {
         loop {
-            let (record, is_placeholder) = self.index_record(state, tree, tree_ref, key, false)?;
-            if let Some(content) = self.read(state, record)? {
+            let (record, is_placeholder) = self.index_record(state, tree, tree_ref, key, (false, intent))?;
+            if let Some(content) = self.read(state, record, intent)? {
                 return Ok(((record, content), is_placeholder));
             }
         }
     }
 
-    /// The record of a key, a placeholder where there was none, without reading it. `is_expected`: the key
+    /// The record of a key, a placeholder where there was none, without reading it; for an access with this intent. `is_expected`: the key
     /// probably has a record, so it is looked up before one is made.
     pub(super) fn index_record(
         &self,
@@ -539,22 +578,27 @@ impl<'s> Transaction<'s> {
         tree: &RecordTree,
         tree_ref: TreeRef,
         key: &[u8],
-        is_expected: bool,
+        (is_expected, intent): (bool, Intent),
     ) -> Result<(Held<Record>, bool), TransactionError> {
-        let mut stamp = Stamp::ZERO;
-        let make = |max_stamp| {
-            stamp = max_stamp;
-            Record::new_absent(key, max_stamp)
-        };
-        let inserted = match is_expected {
-            true => tree.get_or_insert(self.pin(), key, make),
-            false => tree.insert_or_get(self.pin(), key, make),
+        let (pin, mut stamp) = (self.pin(), Stamp::ZERO);
+        let inserted = loop {
+            let inserted = with_scheme!(&state.scheme, control => {
+                let may_insert = |gap: &LockWord| control.may_insert(gap, intent);
+                tree.get_or_insert_if(pin, key, is_expected, may_insert, |max_stamp| {
+                    stamp = max_stamp;
+                    control.placeholder(key, max_stamp, intent)
+                })
+            });
+            match inserted {
+                Ok(inserted) => break inserted,
+                Err(leaf) => try_access!(state, control => control.wait_to_insert(pin, leaf))?,
+            }
         };
         debug_assert_eq!(self.pin().get(inserted.entry).key(), key, "a tree leads to the record of the key");
         if let Some(change) = &inserted.change {
             state.placeholders_made += 1;
             state.writes.note_placeholder(inserted.entry, tree_ref);
-            try_access!(state, control => control.inserted(change, inserted.entry, stamp))?;
+            try_access!(state, control => control.inserted(pin, change, inserted.entry, stamp, intent))?;
         }
         Ok((inserted.entry, inserted.change.is_some()))
     }
@@ -565,12 +609,13 @@ impl<'s> Transaction<'s> {
         &'a self,
         state: &mut TransactionState,
         record: Held<Record>,
+        intent: Intent,
     ) -> Result<Option<Option<Content<'a>>>, TransactionError> {
         if let Some(write) = state.writes.find(record) {
             let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
             return Ok(Some(write.pending.as_ref().map(own)));
         }
-        Ok(match try_access!(state, control => control.read(self.pin(), record))? {
+        Ok(match try_access!(state, control => control.read(self.pin(), record, intent))? {
             Found::Present(version) => Some(Some(Content::Committed(version))),
             Found::Absent => Some(None),
             Found::Gone => None,
@@ -584,10 +629,15 @@ impl<'s> Transaction<'s> {
         }
     }
 
+    /// Refuses to write a table, whatever is written.
+    pub(super) fn refuse_write(&self, table: &Table) -> Result<(), TransactionError> {
+        self.refuse_read_only(table)?;
+        self.refuse_catalog(table)
+    }
+
     /// [`Transaction::touch`] for a write.
     fn writable(&self, state: &mut TransactionState, table: &Table) -> Result<TreeRef, Error> {
-        self.refuse_read_only(table)?;
-        self.refuse_catalog(table)?;
+        self.refuse_write(table)?;
         self.check_size(&state.writes)?;
         self.touch(state, table)
     }

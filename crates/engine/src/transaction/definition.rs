@@ -19,7 +19,7 @@ use crate::catalog::procedure::Procedure;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::{DefinitionHandle, RESERVED_PREFIX, TableRow};
 use crate::concurrency::write_set::TreeRef;
-use crate::concurrency::{ConcurrencyControl, with_scheme};
+use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::{ProcedureId, TableId};
 use crate::table::handle::OpenIndex;
@@ -317,7 +317,7 @@ impl Transaction<'_> {
         name: &str,
     ) -> Result<Option<Stamp>, Error> {
         let key = catalog.keys.of_key(&[Value::Text(name)])?;
-        Ok(match self.look_up(state, &catalog.primary, key.as_bytes())? {
+        Ok(match self.look_up(state, &catalog.primary, key.as_bytes(), Intent::Definition)? {
             Some((_, Some(Content::Committed(version)))) => Some(version.stamp()),
             _ => None,
         })

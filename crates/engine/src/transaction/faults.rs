@@ -2,13 +2,13 @@
 
 #[cfg(not(feature = "mutations"))]
 use osier_memory::Snapshots;
-use osier_memory::{Held, Pin, Record, SPoint, Stamp};
+use osier_memory::{Held, LockWord, Pin, Record, SPoint, Stamp};
 
 use super::access::{Content, Looked};
 use super::payload::Payload;
 use super::{Commit, Transaction, TransactionState};
 use crate::concurrency::write_set::{TreeRef, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Found};
+use crate::concurrency::{ConcurrencyControl, Found, Intent};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, has, unless};
 use crate::ids::{Epoch, TableId};
@@ -107,9 +107,9 @@ pub(super) fn look_up_unobserved<'a>(
     if !has(Mutation::UniqueUnobserved) {
         return Ok(None);
     }
-    let (record, is_placeholder) = transaction.index_record(state, tree, tree_ref, key, false)?;
+    let (record, is_placeholder) = transaction.index_record(state, tree, tree_ref, key, (false, Intent::Write))?;
     let content = match state.writes.find(record) {
-        Some(_) => transaction.read(state, record)?.flatten(),
+        Some(_) => transaction.read(state, record, Intent::Write)?.flatten(),
         None => transaction.pin().get(record).version(transaction.pin()).map(Content::Committed),
     };
     Ok(Some(((record, content), is_placeholder)))
@@ -142,6 +142,20 @@ pub(super) fn imaged(imaged: ImagedWrite<'_>) -> ImagedWrite<'_> {
 #[inline(always)]
 pub(super) fn is_outdated(is_outdated: bool) -> bool {
     is_outdated && !has(Mutation::LeafScannedOnce)
+}
+
+/// Whether somebody has locked what is to be purged ([`Mutation::LockedPurged`]).
+#[inline(always)]
+pub(super) fn is_held(is_held: impl FnOnce() -> bool) -> bool {
+    !has(Mutation::LockedPurged) && is_held()
+}
+
+/// Gives back the lock of what is not purged, if it was taken.
+#[inline(always)]
+pub(super) fn open(lock_word: &LockWord) {
+    if !has(Mutation::LockedPurged) {
+        lock_word.open();
+    }
 }
 
 /// Whether a tombstone with this stamp may be purged ([`Mutation::EarlyPurge`]).

@@ -8,6 +8,7 @@
 use osier_memory::Lookup;
 
 use super::{Transaction, TransactionState, faults};
+use crate::concurrency::Intent;
 use crate::concurrency::write_set::{TreeRef, Write};
 use crate::error::{Error, TransactionError};
 use crate::table::handle::OpenIndex;
@@ -69,7 +70,7 @@ impl Transaction<'_> {
     ) -> Result<(), Error> {
         let observed = match faults::look_up_unobserved(self, state, &index.tree, tree_ref, key)? {
             Some(unobserved) => unobserved,
-            None => self.look_up_or_index(state, &index.tree, tree_ref, key)?,
+            None => self.look_up_or_index(state, &index.tree, tree_ref, key, Intent::to_write(table))?,
         };
         let ((record, entry), is_placeholder) = observed;
         if entry.is_some() {

@@ -63,7 +63,7 @@ pub use session::Session;
 
 use crate::catalog::{Catalog, DefinitionHandle};
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Scheme, with_pair, with_scheme};
+use crate::concurrency::{ConcurrencyControl, Intent, Scheme, with_pair, with_scheme};
 use crate::config::Config;
 use crate::error::{Error, LogError, ProcedureError, TransactionError};
 use crate::ids::{Stamp, StreamId, TableId};
@@ -528,6 +528,11 @@ impl TransactionState {
             let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
             Ok((committed.outcome(protocol), entry))
         })
+    }
+
+    /// The intent of a write in this tree.
+    fn intent_to_write(&self, tree_ref: TreeRef) -> Intent {
+        Intent::to_write(&self.tables[tree_ref.table as usize].table)
     }
 
     /// An access has met a conflict: from now on that is the transaction's outcome.

@@ -103,7 +103,10 @@ impl Transaction<'_> {
         }
         let found = match faults::unread(self.pin(), write.record) {
             Some(found) => found,
-            None => try_access!(state, control => control.read(self.pin(), write.record))?,
+            None => {
+                let intent = state.intent_to_write(write.tree_ref);
+                try_access!(state, control => control.read(self.pin(), write.record, intent))?
+            }
         };
         match found {
             Found::Present(version) => Ok(Write { base: version.stamp(), ..write }),

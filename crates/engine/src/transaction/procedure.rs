@@ -15,6 +15,7 @@ use crate::catalog::DefinitionHandle;
 use crate::catalog::handles::Handle;
 use crate::catalog::procedure::{Procedure, ProcedureDefinition, ProcedureKind, VersionKey};
 use crate::catalog::sequence::Sequence;
+use crate::concurrency::Intent;
 use crate::concurrency::write_set::TreeRef;
 use crate::error::{Error, TransactionError};
 use crate::ids::ProcedureId;
@@ -156,7 +157,8 @@ impl Transaction<'_> {
     ) -> Result<(), Error> {
         let key = system.keys.of_values(row)?;
         let version = self.encode(system, row)?;
-        let exists = matches!(self.look_up(state, &system.primary, key.as_bytes())?, Some((_, Some(_))));
+        let exists =
+            matches!(self.look_up(state, &system.primary, key.as_bytes(), Intent::Definition)?, Some((_, Some(_))));
         if exists {
             return self.replace_encoded(state, system, tree_ref, &key, version).map(|_| ());
         }

@@ -3,7 +3,8 @@
 //! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
-//! The record is marked dead under its lock and the leaf's: nobody can commit to it.
+//! The record is marked dead under its lock and the leaf's: nobody can commit to it. What a transaction has locked stays, and is
+//! looked at again later: a record, and the records beside gaps.
 //!
 //! What snapshots see of a row that was deleted is kept by its record's address: it is moved before the record goes.
 
@@ -41,8 +42,9 @@ impl Purge {
         faults::is_due(self.stamp, stable)
     }
 
-    /// Removes the record unless its key is in use again.
-    fn run(&self, pin: &Pin<'_>, snapshots: &Snapshots) {
+    /// Removes the record unless its key is in use again. `false`: somebody has locked it, or the gaps beside it.
+    fn run(&self, pin: &Pin<'_>, snapshots: &Snapshots) -> bool {
+        let mut is_held = false;
         let purge = |record: &Record| {
             let word = record.try_lock().ok()?;
             if record.is_absent() && faults::is_noted(word.stamp() == self.stamp) {
@@ -53,7 +55,18 @@ impl Purge {
             record.unlock();
             None
         };
-        self.tree.remove_if(pin, &self.key, |record| critical(|| purge(record)));
+        self.tree.remove_if(pin, &self.key, |record, gap| {
+            is_held = faults::is_held(|| !gap.is_free() || !record.lock_word().close());
+            if is_held {
+                return None;
+            }
+            let purged = critical(|| purge(record));
+            if purged.is_none() {
+                faults::open(record.lock_word());
+            }
+            purged
+        });
+        !is_held
     }
 }
 
@@ -73,18 +86,17 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
     for _ in 0..budget {
-        match queue.front() {
-            Some(purge) if purge.is_due(stable) => purge.run(pin, &shared.snapshots),
-            _ => return,
+        let Some(purge) = queue.pop_front_if(|purge| purge.is_due(stable)) else { return };
+        if !purge.run(pin, &shared.snapshots) {
+            queue.push_back(purge);
         }
-        queue.pop_front();
     }
 }
 
 /// Works off the whole queue, and what other sessions left behind: every later stamp is above those of all that is in it.
 pub(crate) fn purge_all(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Purge>) {
     queue.extend(shared.take_orphans());
-    queue.drain(..).for_each(|purge| purge.run(pin, &shared.snapshots));
+    queue.retain(|purge| !purge.run(pin, &shared.snapshots));
 }
 
 /// Notes every record that a finished transaction left without a row.

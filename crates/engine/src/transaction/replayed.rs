@@ -24,6 +24,7 @@ use crate::catalog::handles::Handle;
 use crate::catalog::procedure::{Procedure, VersionKey};
 use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::catalog::{PROCEDURES, SEQUENCES, TABLES, TableRow};
+use crate::concurrency::Intent;
 use crate::concurrency::write_set::{TreeRef, Write};
 use crate::error::Error;
 use crate::ids::{Stamp, TableId};
@@ -267,11 +268,13 @@ impl Transaction<'_> {
     ) -> Result<Option<Made>, ReplayedError> {
         let LoggedWrite { key, change, .. } = *write;
         if change == Change::Delete {
-            let Some((record, Some(old))) = self.look_up(state, &table.primary, key)? else { return Ok(None) };
+            let looked = self.look_up(state, &table.primary, key, Intent::to_write(table))?;
+            let Some((record, Some(old))) = looked else { return Ok(None) };
             self.put(state, Write::new(record, tree_ref, None))?;
             return Ok(Some(Made { record, old: Some(old.bytes().into()), new: None }));
         }
-        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, tree_ref, key)?;
+        let intent = Intent::to_write(table);
+        let ((record, old), is_placeholder) = self.look_up_or_index(state, &table.primary, tree_ref, key, intent)?;
         let missing = |base| {
             let (table, key) = (table.name().to_owned(), table.keys.describe(key));
             ReplayedError::MissingVersion { table, key, base }

@@ -16,6 +16,7 @@ use super::session::pause;
 use super::{Transaction, TransactionOptions, TransactionState};
 use crate::catalog::handles::Handle;
 use crate::catalog::sequence::{NEXT, Reserved, Sequence, SequenceRow};
+use crate::concurrency::Intent;
 use crate::concurrency::write_set::TreeRef;
 use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
@@ -134,7 +135,8 @@ impl Transaction<'_> {
                 let system = &self.shared.catalog.system.sequences;
                 let unknown = || TransactionError::UnknownSequence { sequence: sequence.name().to_owned() };
                 let key = system.keys.of_key(&[Value::Text(sequence.name())])?;
-                let Some((record, Some(old))) = self.look_up(state, &system.primary, key.as_bytes())? else {
+                let looked = self.look_up(state, &system.primary, key.as_bytes(), Intent::Definition)?;
+                let Some((record, Some(old))) = looked else {
                     return Err(unknown().into());
                 };
                 let mut row = SequenceRow::of(&system.rows.row(old.bytes()));

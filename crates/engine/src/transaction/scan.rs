@@ -11,7 +11,7 @@ use osier_memory::{Held, LeafScan, Record, ScanFrom, Version};
 use super::access::{Content, EXPECTED_ROW_BYTES, ROWS_AHEAD};
 use super::snapshot_scan::SnapshotScan;
 use super::{Transaction, TransactionState, faults, try_access};
-use crate::concurrency::ConcurrencyControl;
+use crate::concurrency::{ConcurrencyControl, Intent};
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::table::store::RecordTree;
@@ -35,6 +35,8 @@ struct CurrentScan<'t, 's> {
     /// The tree that is walked.
     tree: &'t RecordTree,
     is_index: bool,
+    /// What rows are read for.
+    intent: Intent,
     bounds: KeyBounds,
     leaf: LeafScan<Record>,
     /// How many records the session had put into trees when the leaf was read.
@@ -52,17 +54,57 @@ struct CurrentScan<'t, 's> {
 impl<'s> Transaction<'s> {
     /// The rows whose primary key is in `range`.
     pub fn scan<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.scan_to(table, range, Intent::to_read(table))
+    }
+
+    /// As [`Transaction::scan`], for rows that this transaction is about to change or to remove; see
+    /// [`Transaction::get_for_update`].
+    pub fn scan_for_update<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.refuse_write(table)?;
+        self.scan_to(table, range, Intent::to_write(table))
+    }
+
+    /// The rows whose primary key is in `range`, for a use with this intent.
+    pub(crate) fn scan_to<'t>(
+        &'t self,
+        table: &'t Table,
+        range: KeyRange<'_>,
+        intent: Intent,
+    ) -> Result<Scan<'t, 's>, Error> {
         self.use_for_scan(table)?;
         let bounds = range.encode(&table.keys)?;
-        self.start_scan(table, &table.primary, false, bounds)
+        self.start_scan(table, &table.primary, (false, intent), bounds)
     }
 
     /// The rows whose indexed columns are in `range`, in the order of the index.
     pub fn scan_index<'t>(&'t self, table: &'t Table, index: &str, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.scan_index_to(table, index, range, Intent::to_read(table))
+    }
+
+    /// As [`Transaction::scan_index`], for rows that this transaction is about to change or to remove; see
+    /// [`Transaction::get_for_update`].
+    pub fn scan_index_for_update<'t>(
+        &'t self,
+        table: &'t Table,
+        index: &str,
+        range: KeyRange<'_>,
+    ) -> Result<Scan<'t, 's>, Error> {
+        self.refuse_write(table)?;
+        self.scan_index_to(table, index, range, Intent::to_write(table))
+    }
+
+    /// The rows whose indexed columns are in `range`, for a use with this intent.
+    pub(crate) fn scan_index_to<'t>(
+        &'t self,
+        table: &'t Table,
+        index: &str,
+        range: KeyRange<'_>,
+        intent: Intent,
+    ) -> Result<Scan<'t, 's>, Error> {
         self.use_for_scan(table)?;
         let index = table.open_index(index)?;
         let bounds = range.encode(&index.codec)?;
-        self.start_scan(table, &index.tree, true, bounds)
+        self.start_scan(table, &index.tree, (true, intent), bounds)
     }
 
     /// The first row whose indexed columns begin with `key`: the only one, where the index is unique and `key` whole.
@@ -86,7 +128,7 @@ impl<'s> Transaction<'s> {
         &'t self,
         table: &'t Table,
         tree: &'t RecordTree,
-        is_index: bool,
+        (is_index, intent): (bool, Intent),
         bounds: KeyBounds,
     ) -> Result<Scan<'t, 's>, Error> {
         if self.at_snapshot().is_some() {
@@ -98,6 +140,7 @@ impl<'s> Transaction<'s> {
             table,
             tree,
             is_index,
+            intent,
             bounds,
             leaf: state.leaf_scans.pop().unwrap_or_default(),
             placeholders_made: 0,
@@ -114,13 +157,22 @@ impl<'s> Transaction<'s> {
 
 impl<'t> CurrentScan<'t, '_> {
     fn first_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
-        let from = match (self.bounds.is_reversed, &self.bounds.high) {
-            (false, _) => ScanFrom::AtLeast(self.bounds.low.as_bytes()),
-            (true, Some(high)) => ScanFrom::Below(high.as_bytes()),
-            (true, None) => ScanFrom::Last,
-        };
-        self.tree.scan_leaf(self.transaction.pin(), from, &mut self.leaf);
+        self.read_leaf();
         self.enter_leaf(state)
+    }
+
+    /// Reads the leaf behind the record that was given last; the first one, where none was.
+    fn read_leaf(&mut self) {
+        let pin = self.transaction.pin();
+        let last = self.last.map(|last| pin.get(last).key());
+        let from = match (self.bounds.is_reversed, last, &self.bounds.high) {
+            (false, Some(last), _) => ScanFrom::Above(last),
+            (false, None, _) => ScanFrom::AtLeast(self.bounds.low.as_bytes()),
+            (true, Some(last), _) => ScanFrom::Below(last),
+            (true, None, Some(high)) => ScanFrom::Below(high.as_bytes()),
+            (true, None, None) => ScanFrom::Last,
+        };
+        self.tree.scan_leaf(pin, from, &mut self.leaf);
     }
 
     /// Goes on to the next leaf of the range; `false` where there is none.
@@ -140,25 +192,23 @@ impl<'t> CurrentScan<'t, '_> {
     }
 
     fn enter_leaf(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
-        (self.next_entry, self.expected) = (0, 0);
-        self.placeholders_made = state.placeholders_made;
-        try_access!(state, control => control.scan(self.leaf.read()))
-    }
-
-    /// Reads the leaf again, behind the record that was given last: the transaction has put records into trees since.
-    #[cold]
-    fn read_again(&mut self, state: &mut TransactionState) -> Result<(), TransactionError> {
-        let Some(last) = self.last else { return self.first_leaf(state) };
-        let key = self.transaction.pin().get(last).key();
-        let from = if self.bounds.is_reversed { ScanFrom::Below(key) } else { ScanFrom::Above(key) };
-        self.tree.scan_leaf(self.transaction.pin(), from, &mut self.leaf);
-        self.enter_leaf(state)
+        let pin = self.transaction.pin();
+        loop {
+            (self.next_entry, self.expected) = (0, 0);
+            self.placeholders_made = state.placeholders_made;
+            if try_access!(state, control => control.scan(pin, self.leaf.read(), self.intent))? {
+                return Ok(());
+            }
+            self.read_leaf();
+        }
     }
 
     /// The next record of the range.
     fn next_record(&mut self, state: &mut TransactionState) -> Result<Option<Held<Record>>, TransactionError> {
         if faults::is_outdated(self.placeholders_made != state.placeholders_made) {
-            self.read_again(state)?;
+            // The transaction has put records into trees since: it may be another leaf.
+            self.read_leaf();
+            self.enter_leaf(state)?;
         }
         loop {
             if let Some(record) = self.leaf.entries.get(self.next_entry).copied() {
@@ -219,17 +269,19 @@ impl<'t> CurrentScan<'t, '_> {
             return Ok(Some(content));
         }
         // Both are in the read set: where the row has just moved away, validation will tell.
-        let looked = self.transaction.look_up(state, &self.table.primary, content.bytes())?;
+        let looked = self.transaction.look_up(state, &self.table.primary, content.bytes(), self.intent)?;
         Ok(looked.and_then(|(_, row)| row))
     }
 
     fn next_row(&mut self) -> Result<Option<Row<'t>>, TransactionError> {
         let transaction = self.transaction;
         let state = &mut **transaction.state();
+        // Entries of an index are read, whatever becomes of the rows.
+        let intent = if self.is_index { Intent::to_read(self.table) } else { self.intent };
         while !self.is_over {
             let Some(record) = self.next_record(state)? else { break };
             // A record that has left the tree had no row: its leaf has changed, and validation will tell.
-            let Some(Some(content)) = transaction.read(state, record)? else { continue };
+            let Some(Some(content)) = transaction.read(state, record, intent)? else { continue };
             if let Some(row) = self.resolve(state, content)? {
                 return Ok(Some(self.table.rows.row(row.into_cow())));
             }

@@ -17,7 +17,7 @@ use super::own_sequence::OwnSequence;
 use super::{Transaction, TransactionState, faults};
 use crate::catalog::DefinitionHandle;
 use crate::catalog::sequence::{Sequence, SequenceRow};
-use crate::concurrency::{ConcurrencyControl, with_scheme};
+use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
 use crate::error::{Error, TransactionError};
 use crate::ids::Stamp;
 use crate::table::Value;
@@ -209,7 +209,8 @@ impl Transaction<'_> {
             self.expect_sequence(state, sequence)?;
             let is_new = state.own_sequence(sequence).is_some_and(|own| own.is_new);
             let key = system.keys.of_key(&[Value::Text(sequence.name())])?;
-            let Some((record, Some(old))) = self.look_up(state, &system.primary, key.as_bytes())? else {
+            let Some((record, Some(old))) = self.look_up(state, &system.primary, key.as_bytes(), Intent::Definition)?
+            else {
                 return Err(state.lose(TransactionError::ROW_CONFLICT).into());
             };
             let mut row = SequenceRow::of(&system.rows.row(old.bytes()));
@@ -321,7 +322,8 @@ impl Transaction<'_> {
     fn sequence_id(&self, state: &mut TransactionState, name: &str) -> Result<Option<i64>, Error> {
         let system = &self.shared.catalog.system.sequences;
         let key = system.keys.of_key(&[Value::Text(name)])?;
-        let Some(existing) = self.look_up_existence(state, &system.primary, key.as_bytes())? else { return Ok(None) };
+        let existing = self.look_up_existence(state, &system.primary, key.as_bytes(), Intent::Definition)?;
+        let Some(existing) = existing else { return Ok(None) };
         let id = |version: &Version| SequenceRow::of(&system.rows.row(version.bytes())).id;
         Ok(self.pin().get(existing.record).version(self.pin()).map(id))
     }

@@ -11,6 +11,7 @@ use osier_memory::Participant;
 use super::purge::purge_all;
 use super::snapshot::{AtSnapshot, Snapshot};
 use super::{Transaction, TransactionOptions, TransactionState};
+use crate::concurrency::{ConcurrencyControl, with_scheme};
 use crate::config::Config;
 use crate::error::{Error, TransactionError};
 use crate::ids::StreamId;
@@ -121,9 +122,12 @@ impl Session {
         Transaction::begin(participant.pin(), shared, *stream, receipts, options, state)
     }
 
-    /// Lets the others finish after so many conflicts in a row.
-    pub(crate) fn pause_after(&self, conflicts: u32) {
-        pause(&self.shared, conflicts);
+    /// Lets the others finish before a transaction is run again that has met so many conflicts in a row: for whoever begins
+    /// transactions himself, as [`Session::run`] does.
+    pub fn pause_after(&mut self, conflicts: u32) {
+        if conflicts == 0 || !with_scheme!(&mut self.state.scheme, control => control.await_met()) {
+            pause(&self.shared, conflicts);
+        }
     }
 
     /// Runs `body` as a transaction and commits it, again after a conflict, up to `conflict_retries_max` times with
@@ -163,7 +167,7 @@ impl Session {
     ) -> Result<T, E> {
         let attempts = self.shared.config.conflict_retries_max.saturating_add(1);
         for number in 0..attempts {
-            pause(&self.shared, number);
+            self.pause_after(number);
             match attempt(self.begin_with(options)) {
                 Ok(result) => return result,
                 Err(error) if error.is_conflict() => {}

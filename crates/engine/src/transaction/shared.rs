@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
-use osier_memory::{Snapshots, Swept};
+use osier_memory::{Locks, Snapshots, Swept};
 
 use super::Purge;
 use super::counters::Counters;
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) open_snapshots: OpenSnapshots,
     pub(crate) memory: MemoryLimit,
+    /// What transactions wait for each other in, where they lock.
+    locks: Arc<Locks>,
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
     has_orphans: AtomicBool,
@@ -72,6 +74,7 @@ impl Shared {
             snapshots: Snapshots::new(store.epochs().clone()),
             open_snapshots: OpenSnapshots::default(),
             memory: MemoryLimit::new(store.epochs(), &config),
+            locks: Locks::new(config.locking),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -96,7 +99,7 @@ impl Shared {
 
     /// Returns the state of concurrency control for a new session.
     pub(crate) fn scheme(&self) -> Scheme {
-        Scheme::new(self.config.concurrency_control, self.config.protocol)
+        Scheme::new(&self.config, &self.locks)
     }
 
     /// Returns a receipt for everything up to `stamp`, on every stream.

@@ -159,7 +159,7 @@ fn an_entry_that_was_given_up_is_not_found() {
                 assert!(!(was_given_up && model.value(&pin, &[KEY]).is_some()), "it was given up");
             })
         };
-        let removed = model.tree.remove_if(&writer.pin(), &[KEY], |_| {
+        let removed = model.tree.remove_if(&writer.pin(), &[KEY], |_, _| {
             is_given_up.store(true, Ordering::Release);
             Some(Stamp(1))
         });

@@ -9,6 +9,7 @@
 
 mod epochs;
 mod hints;
+mod locks;
 mod reads;
 mod records;
 mod ring;

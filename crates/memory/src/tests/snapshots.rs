@@ -87,7 +87,7 @@ impl World {
 
     /// Removes keys without a row from the index.
     fn purge(&self, pin: &Pin<'_>, key: u64) {
-        self.tree.remove_if(pin, &key.to_be_bytes(), |record| {
+        self.tree.remove_if(pin, &key.to_be_bytes(), |record, _| {
             let word = record.try_lock().ok()?;
             if !record.is_absent() {
                 record.unlock();

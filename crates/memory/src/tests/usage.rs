@@ -48,7 +48,7 @@ impl World {
     }
 
     fn remove(&self, pin: &Pin<'_>, key: &[u8]) {
-        self.tree.remove_if(pin, key, |record| {
+        self.tree.remove_if(pin, key, |record, _| {
             let word = record.try_lock().ok()?;
             if !record.is_absent() {
                 record.unlock();

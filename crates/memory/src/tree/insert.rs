@@ -5,6 +5,8 @@
 //!   left. A transaction that remembers `before` may put `after` in its place: anything that others did to the leaf in
 //!   between makes `before` unequal to what the transaction remembers.
 //! - The entry is made when nothing can fail any more, once.
+//! - Whether the gaps of the leaf are locked is asked under the leaf's lock, so that who locks them, and then finds the leaf in the
+//!   state in which it was read, has locked that state.
 //!
 //! Deliberately absent: replacing an entry. An entry stays until it is removed.
 
@@ -12,6 +14,7 @@ use std::ptr::NonNull;
 
 use crate::epoch::{Held, Pin};
 use crate::ids::Stamp;
+use crate::locks::LockWord;
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
@@ -63,6 +66,28 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
     }
 
+    /// As [`Tree::get_or_insert`], or as [`Tree::insert_or_get`] where the entry `is_expected` not to be there; but inserts only
+    /// if `may_insert`, which runs under the leaf's lock and is given the lock of the leaf's gaps, allows it. Otherwise returns
+    /// the leaf, as an error.
+    ///
+    /// # Panics
+    /// As for [`Tree::get_or_insert`].
+    pub fn get_or_insert_if(
+        &self,
+        pin: &Pin<'_>,
+        key: &[u8],
+        is_expected: bool,
+        may_insert: impl Fn(&LockWord) -> bool,
+        make: impl FnOnce(Stamp) -> T::Owned,
+    ) -> Result<Inserted<T, L>, LeafRead<L>> {
+        self.check(pin);
+        let spot = if is_expected { self.hints.spot(pin, key) } else { None };
+        match spot.and_then(|spot| spot.find::<T>(key)) {
+            Some(entry) => Ok(Inserted { entry: hold(pin, entry), change: None }),
+            None => self.insert_raw_if(pin, (key, spot), may_insert, |max_stamp| self.own(pin, key, make(max_stamp))),
+        }
+    }
+
     /// As [`Tree::get_or_insert`], but faster where there is no such entry, and slower where there is.
     ///
     /// # Panics
@@ -88,10 +113,20 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         place: (&[u8], Option<Spot<'_>>),
         make: impl FnOnce(Stamp) -> Raw,
     ) -> Inserted<T, L> {
+        self.insert_raw_if(pin, place, |_| true, make).expect("an insertion that is always allowed")
+    }
+
+    fn insert_raw_if(
+        &self,
+        pin: &Pin<'_>,
+        place: (&[u8], Option<Spot<'_>>),
+        may_insert: impl Fn(&LockWord) -> bool,
+        make: impl FnOnce(Stamp) -> Raw,
+    ) -> Result<Inserted<T, L>, LeafRead<L>> {
         let mut make = Some(make);
         let mut backoff = Backoff::new();
         loop {
-            match self.try_insert(pin, place, &mut make) {
+            match self.try_insert(pin, place, &may_insert, &mut make) {
                 Ok(inserted) => return inserted,
                 Err(_) => backoff.wait(),
             }
@@ -108,8 +143,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         &self,
         pin: &Pin<'_>,
         (key, spot): (&[u8], Option<Spot<'_>>),
+        may_insert: &impl Fn(&LockWord) -> bool,
         make: &mut Option<impl FnOnce(Stamp) -> Raw>,
-    ) -> Result<Inserted<T, L>, Retry> {
+    ) -> Result<Result<Inserted<T, L>, LeafRead<L>>, Retry> {
         let Reached { node, word, parent } = self.descend(pin, Bound::At(key), LEAF_LEVEL)?;
         let leaf = as_leaf::<T, L>(pin, node);
         let slot = match leaf.find(key, word)? {
@@ -117,16 +153,19 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
                 if let Some(spot) = spot {
                     self.hints.fill(pin, spot, entry, (leaf, word));
                 }
-                return Ok(Inserted { entry: hold(pin, entry), change: None });
+                return Ok(Ok(Inserted { entry: hold(pin, entry), change: None }));
             }
             Place::Gap(slot) => slot,
         };
         let guard = leaf.header.lock.try_lock(word)?;
+        if !may_insert(leaf.gap()) {
+            return Ok(Err(leaf.remember(pin, word, leaf.max_stamp_locked())));
+        }
         if leaf.count() >= Self::slots(LEAF_LEVEL) || !leaf.header.covers(key) {
-            return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make);
+            return self.insert_by_replacing(pin, node, guard, parent, (slot, key), make).map(Ok);
         }
         let make = make.take().expect("an entry is made once");
-        Ok(self.insert_in_gap(pin, leaf, guard, (slot, key), make))
+        Ok(Ok(self.insert_in_gap(pin, leaf, guard, (slot, key), make)))
     }
 
     /// Inserts into a leaf that has room and whose prefix covers the key.

@@ -31,9 +31,11 @@ impl VersionLock {
     }
 
     /// The word as it is, for a comparison with one that was validated earlier.
+    ///
+    /// SeqCst beyond Acquire: who has locked the gaps of a leaf before sees who holds this lock, or is seen (`locks`).
     #[inline]
     pub(super) fn load(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+        self.0.load(Ordering::SeqCst)
     }
 
     /// The word once nobody holds the lock; `Retry` where the node is obsolete.

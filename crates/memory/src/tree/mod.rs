@@ -37,6 +37,7 @@ use std::ptr::NonNull;
 
 use crate::epoch::{Epochs, Held, Pin};
 use crate::ids::Stamp;
+use crate::locks::LockWord;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::{Arc, Backoff, Unique};
 use crate::thin::{Entry, Thin};
@@ -121,6 +122,16 @@ impl<const L: usize> LeafRead<L> {
     /// Where the read was made under another pin.
     pub fn is_unchanged(&self, pin: &Pin<'_>) -> bool {
         pin.get(self.leaf).header.lock.load() == self.version
+    }
+
+    /// The lock of the gaps between the leaf's entries: whoever holds it, and then finds the leaf unchanged, keeps others from
+    /// inserting into its range of keys, as far as they ask it ([`Tree::get_or_insert_if`]). The leaves of a split have locks of
+    /// their own, which nobody holds.
+    ///
+    /// # Panics
+    /// Where the read was made under another pin.
+    pub fn gap<'p>(&self, pin: &'p Pin<'_>) -> &'p LockWord {
+        pin.get(self.leaf).gap()
     }
 
     /// The version of the leaf.

@@ -19,6 +19,7 @@ use std::ptr::NonNull;
 use crate::Entry;
 use crate::Stamp;
 #[cfg(not(any(loom, shuttle)))]
+use crate::locks::LockWord;
 use crate::prefetch::LINE_BYTES;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::usage::{Kind, Tally};
@@ -228,6 +229,8 @@ pub(super) struct Leaf<T: ?Sized, const N: usize> {
     hinted_in: AtomicU32,
     /// The slot behind the entry that was inserted last.
     behind_last: AtomicU32,
+    /// The lock of the gaps between the entries.
+    gap: LockWord,
     kind: PhantomData<*const T>,
 }
 
@@ -272,6 +275,7 @@ impl<T: Entry + ?Sized, const N: usize> Leaf<T, N> {
             max_stamp: AtomicU64::new(max_stamp.0),
             hinted_in: AtomicU32::new(0),
             behind_last: AtomicU32::new(u32::MAX),
+            gap: LockWord::new(),
             kind: PhantomData,
         };
         for (slot, entry) in entries.iter().enumerate() {
@@ -366,6 +370,12 @@ impl<T: ?Sized, const N: usize> Leaf<T, N> {
         if stamp > self.max_stamp_locked() {
             self.max_stamp.store(stamp.0, Ordering::Relaxed);
         }
+    }
+
+    /// The lock of the gaps between its entries.
+    #[inline]
+    pub(super) fn gap(&self) -> &LockWord {
+        &self.gap
     }
 
     /// Raises the stamp; for a reader, see [`LeafRead::raise_max_stamp`](super::LeafRead::raise_max_stamp).

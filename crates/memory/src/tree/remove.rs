@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 
 use crate::epoch::Pin;
 use crate::ids::Stamp;
+use crate::locks::LockWord;
 use crate::simulated::{inner_slots, leaf_slots};
 use crate::sync::Backoff;
 use crate::thin::Entry;
@@ -72,12 +73,12 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         Self::slots(level) / 4 * 3
     }
 
-    /// Removes the entry of `key` if `decide`, which runs under the leaf's lock, gives the stamp of the removal; the
-    /// leaf's `max_stamp` is raised to it. Returns whether an entry was removed. `decide` must not use the tree.
+    /// Removes the entry of `key` if `decide`, which runs under the leaf's lock and is given the entry and the lock of the leaf's
+    /// gaps, gives the stamp of the removal; the leaf's `max_stamp` is raised to it. Returns whether an entry was removed. `decide` must not use the tree.
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
-    pub fn remove_if(&self, pin: &Pin<'_>, key: &[u8], decide: impl FnOnce(&T) -> Option<Stamp>) -> bool {
+    pub fn remove_if(&self, pin: &Pin<'_>, key: &[u8], decide: impl FnOnce(&T, &LockWord) -> Option<Stamp>) -> bool {
         self.check(pin);
         let mut decide = Some(decide);
         let mut backoff = Backoff::new();
@@ -93,7 +94,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         &self,
         pin: &Pin<'_>,
         key: &[u8],
-        decide: &mut Option<impl FnOnce(&T) -> Option<Stamp>>,
+        decide: &mut Option<impl FnOnce(&T, &LockWord) -> Option<Stamp>>,
     ) -> Result<bool, Retry> {
         let (leaf, version) = self.leaf_for(pin, Bound::At(key))?;
         let Place::At(slot, entry) = leaf.find(key, version)? else { return Ok(false) };
@@ -103,7 +104,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         }
         let decide = decide.take().expect("the decision is asked for once");
         // SAFETY: the leaf is locked at the version at which the entry was found, so the entry is linked.
-        let Some(stamp) = decide(unsafe { T::from_raw(entry) }) else { return Ok(false) };
+        let Some(stamp) = decide(unsafe { T::from_raw(entry) }, leaf.gap()) else { return Ok(false) };
         leaf.remove_at(slot);
         leaf.raise_max_stamp(stamp);
         let left = leaf.count();

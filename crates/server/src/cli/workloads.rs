@@ -27,7 +27,7 @@ pub struct YcsbArgs {
     /// Bytes of a field
     #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub field_bytes: u32,
-    /// Skew of the keys, below 1; 0 is uniform [default: 0.6 for two-access, otherwise 0]
+    /// Skew of the keys, up to 2; 0 is uniform [default: 0.6 for two-access, otherwise 0]
     #[arg(long, value_parser = theta)]
     pub theta: Option<f64>,
     /// Fraction of reads, for the variants with reads
@@ -194,8 +194,8 @@ impl BankArgs {
 
 fn theta(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(theta) if (0.0..1.0).contains(&theta) => Ok(theta),
-        _ => Err("a number from 0 to less than 1 is needed".to_owned()),
+        Ok(theta) if (0.0..=2.0).contains(&theta) => Ok(theta),
+        _ => Err("a number from 0 to 2 is needed".to_owned()),
     }
 }
 

@@ -8,10 +8,8 @@
 
 use osier_memory::{AddressMap, LeafRead, Pin, Stamp};
 
+use crate::concurrency::KEPT_CAPACITY;
 use crate::sizes::linear_writes_max;
-
-/// Sets keep their memory up to this many leaves or rows from one transaction to the next.
-pub(super) const KEPT_CAPACITY: usize = 16 << 10;
 
 /// The leaves of one transaction.
 #[derive(Default)]

@@ -22,11 +22,13 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
-use osier_memory::{Committer, Held, LeafChange, LeafRead, Observed, Pin, ReadStamps, Record, Stamp, Version, Word};
+use osier_memory::{
+    Committer, Held, LeafChange, LeafRead, LockWord, Observed, Pin, ReadStamps, Record, RecordBox, Stamp, Version, Word,
+};
 
 pub(super) use read_set::{ReadSet, RowRead, Seen};
 
-use super::{ConcurrencyControl, Found};
+use super::{ConcurrencyControl, Found, Intent};
 use crate::concurrency::write_set::{Write, WriteSet};
 use crate::error::TransactionError;
 use crate::failpoint::{Point, yield_at};
@@ -46,7 +48,12 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
     }
 
     #[inline]
-    fn read<'a>(&mut self, pin: &'a Pin<'_>, record: Held<Record>) -> Result<Found<'a>, TransactionError> {
+    fn read<'a>(
+        &mut self,
+        pin: &'a Pin<'_>,
+        record: Held<Record>,
+        _intent: Intent,
+    ) -> Result<Found<'a>, TransactionError> {
         Ok(match pin.get(record).read(pin) {
             Observed::Present(version) => {
                 self.reads.row(record, Seen::Stamp(version.stamp()));
@@ -65,6 +72,7 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         &mut self,
         pin: &Pin<'_>,
         held: Held<Record>,
+        _intent: Intent,
         is_durable: impl FnOnce(Stamp) -> bool,
     ) -> Result<Option<Stamp>, TransactionError> {
         let record = pin.get(held);
@@ -78,9 +86,9 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
     }
 
     #[inline]
-    fn scan(&mut self, leaf: LeafRead) -> Result<(), TransactionError> {
+    fn scan(&mut self, _pin: &Pin<'_>, leaf: LeafRead, _intent: Intent) -> Result<bool, TransactionError> {
         self.reads.leaf(leaf);
-        Ok(())
+        Ok(true)
     }
 
     #[inline]
@@ -89,15 +97,32 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
     }
 
     #[inline]
-    fn write(&mut self, _pin: &Pin<'_>, _record: Held<Record>) -> Result<(), TransactionError> {
+    fn write(&mut self, _pin: &Pin<'_>, _record: Held<Record>, _intent: Intent) -> Result<(), TransactionError> {
         Ok(())
+    }
+
+    /// Whoever has observed the leaf will find it changed.
+    #[inline]
+    fn may_insert(&self, _gap: &LockWord, _intent: Intent) -> bool {
+        true
+    }
+
+    fn wait_to_insert(&mut self, _pin: &Pin<'_>, _leaf: LeafRead) -> Result<(), TransactionError> {
+        Ok(())
+    }
+
+    #[inline]
+    fn placeholder(&self, key: &[u8], stamp: Stamp, _intent: Intent) -> RecordBox {
+        Record::new_absent(key, stamp)
     }
 
     fn inserted(
         &mut self,
+        _pin: &Pin<'_>,
         change: &LeafChange,
         placeholder: Held<Record>,
         stamp: Stamp,
+        _intent: Intent,
     ) -> Result<(), TransactionError> {
         self.reads.own_insert(change, placeholder, stamp);
         Ok(())
@@ -165,6 +190,10 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         for write in writes.iter_mut() {
             install(pin, write, stamp, committer);
         }
+    }
+
+    fn await_met(&mut self) -> bool {
+        false
     }
 
     /// Nothing is locked outside of a commit.

@@ -5,7 +5,8 @@
 
 use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
 
-use super::leaf_set::{KEPT_CAPACITY, LeafSet};
+use super::leaf_set::LeafSet;
+use crate::concurrency::KEPT_CAPACITY;
 use crate::log::format::dependency::Dependency;
 
 /// One observed record.
@@ -58,11 +59,15 @@ impl<D: Dependency> ReadSet<D> {
     ///
     /// Where the leaf had been observed, so had the absence of the placeholder's key. From now on the leaf does not tell
     /// that absence from a row that somebody else installs in the placeholder, so the placeholder is observed itself.
-    pub(crate) fn own_insert(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) {
-        if self.leaves.remove(&change.before) {
+    ///
+    /// Returns whether the leaf had been observed.
+    pub(crate) fn own_insert(&mut self, change: &LeafChange, placeholder: Held<Record>, stamp: Stamp) -> bool {
+        let is_observed = self.leaves.remove(&change.before);
+        if is_observed {
             change.after().for_each(|leaf| self.leaves.add(leaf));
             self.row(placeholder, Seen::Stamp(stamp));
         }
+        is_observed
     }
 
     pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {

@@ -15,6 +15,7 @@ mod expect;
 mod expressions;
 mod functions;
 mod inline;
+mod intent;
 mod rows;
 mod scope;
 mod statements;
@@ -301,7 +302,8 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    fn finish(self, program: Arc<Program>) -> Code {
+    fn finish(mut self, program: Arc<Program>) -> Code {
+        intent::mark(&mut self.instructions);
         let mut is_expected = vec![false; self.instructions.len()];
         self.expected.instructions.iter().for_each(|at| is_expected[*at] = true);
         Code {

@@ -62,7 +62,7 @@ impl Compiler<'_> {
     fn get(&mut self, table: &str, key: &[Expression], row: &str, otherwise: Option<&Block>) -> Compiled<()> {
         let (table, key) = self.key(table, key)?;
         let row = self.declare_row(Some(row), table)?;
-        let at = self.emit(Instruction::Get { table, key, row, missing: UNKNOWN })?;
+        let at = self.emit(Instruction::Get { table, key, row, missing: UNKNOWN, for_update: false })?;
         self.otherwise(at, otherwise)
     }
 
@@ -118,7 +118,7 @@ impl Compiler<'_> {
     }
 
     fn delete_all(&mut self, range: &Range, count: Option<&str>) -> Compiled<()> {
-        let range = self.range(range)?;
+        let range = RowRange { for_update: true, ..self.range(range)? };
         let count = match count {
             None => self.slot()?,
             Some(name) => match self.declare(&Field { name: name.to_owned(), ty: Type::Int64.into() }, true)? {
@@ -218,7 +218,7 @@ impl Compiler<'_> {
         let (low, high) = (end(&range.low)?, end(&range.high)?);
         let limit = range.limit.as_ref().map(|limit| self.of_kind(limit, Kind::Int, "a limit")).transpose()?;
         let index = range.index.clone().map(String::into_boxed_str);
-        Ok(RowRange { table, index, prefix, low, high, is_descending: range.is_descending, limit })
+        Ok(RowRange { table, index, prefix, low, high, is_descending: range.is_descending, limit, for_update: false })
     }
 
     pub(super) fn schema(&self, table: TableSlot) -> std::sync::Arc<Schema> {

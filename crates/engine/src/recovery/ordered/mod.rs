@@ -44,7 +44,7 @@ use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
-use crate::config::{CheckpointKind, Config, Logged, Protocol};
+use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol};
 use crate::directory::manifest;
 use crate::error::{Error, RecoveryError};
 use crate::ids::{ProcedureId, ProcedureVersion};
@@ -193,6 +193,7 @@ fn report(progress: &Option<ProgressReporter>, done: u64, log: &OrderedLog) {
 /// What transactions are run again under: they were accepted under the settings of their time.
 fn unlimited(config: &Config) -> Config {
     let mut config = config.clone();
+    config.concurrency_control = ConcurrencyControlKind::Optimistic;
     (config.protocol, config.streams, config.logged) = (Protocol::None, 1, Logged::Values);
     (config.memory_limit, config.transaction_bytes_max, config.transaction_writes_max) = (0, usize::MAX, usize::MAX);
     (config.key_bytes_max, config.row_bytes_max) = (usize::MAX, usize::MAX);

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use osier_memory::{Participant, Pin, Record, Replayed, Version, VersionBox};
+use osier_memory::{LockWord, Participant, Pin, Record, Replayed, Version, VersionBox};
 
 use super::machine::{ReplayBatch, ReplayMachine};
 use super::waiting::{Settled, WaitingDeltas, applied};
@@ -117,7 +117,7 @@ impl ReplayMachine for ValueMachine {
         let pin = self.participant.pin();
         let rest = self.tombstones.len().saturating_sub(replay_purges_per_step());
         for (table, key) in self.tombstones.drain(rest..) {
-            let tombstone = |record: &Record| record.is_absent().then(|| record.word().stamp());
+            let tombstone = |record: &Record, _: &LockWord| record.is_absent().then(|| record.word().stamp());
             let tree = self.trees.of(table);
             critical(|| tree.remove_if(&pin, &key, tombstone));
         }

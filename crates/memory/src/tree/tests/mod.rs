@@ -104,7 +104,7 @@ impl<const N: usize> Fixture<N> {
     }
 
     pub(crate) fn remove(&self, pin: &Pin<'_>, key: &[u8], stamp: u64) -> bool {
-        self.tree.remove_if(pin, key, |_| Some(Stamp(stamp)))
+        self.tree.remove_if(pin, key, |_, _| Some(Stamp(stamp)))
     }
 
     pub(crate) fn value(&self, pin: &Pin<'_>, key: &[u8]) -> Option<u64> {

@@ -142,7 +142,7 @@ fn run<const N: usize>(keys: Keys, seed: u64, steps: usize) {
                 }
             }
             6 => {
-                let kept = fixture.tree.remove_if(&pin, &key, |item| {
+                let kept = fixture.tree.remove_if(&pin, &key, |item, _| {
                     assert_eq!(&*item.key, &*key);
                     None
                 });
@@ -324,7 +324,7 @@ fn a_panic_in_a_decision_unlocks_the_leaf() {
     fixture.insert(&pin, b"key", 1);
     let Lookup::Absent(read) = fixture.tree.get(&pin, b"other") else { panic!("the key is absent") };
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        fixture.tree.remove_if(&pin, b"key", |_| panic!("the decision panics"))
+        fixture.tree.remove_if(&pin, b"key", |_, _| panic!("the decision panics"))
     }));
     assert!(panicked.is_err());
     assert!(fixture.tree.is_unchanged(&pin, &read), "nothing was changed");

@@ -1,0 +1,395 @@
+//! Locks that transactions hold until they end: two-phase locking without deadlocks.
+//!
+//! A lock is one word beside what it protects. While the word has room it says who holds the lock, and to take and to give back
+//! is one exchange each. Where somebody waits, or more share the lock than fit, a queue in a table says all; the word only says
+//! that there is one.
+//!
+//! Who may wait for whom is decided by ages. An owner gets one when it meets another for the first time, and keeps it until its
+//! transaction has committed, over all its attempts; one that has met nobody writes nothing that others write.
+//!
+//! Invariants:
+//! - **X1** Of the owners that hold a lock at the same time one shares it with all others, or it is alone.
+//! - **X2** While a word says `QUEUED` its queue says who holds the lock, and both change under the mutex of the queue's bucket
+//!   only. No queue without such a word, no such word without a queue.
+//! - **X3** Nobody waits in a circle. Each waiter waits for holders and for those before it in the queue: under
+//!   [`Locking::WaitDie`] all of them are younger than it, under [`Locking::WoundWait`] older, or wounded; but for those that have
+//!   passed waiters, which wait for nothing themselves. Who is compared has an age, and one that is given is younger than all that
+//!   were given before.
+//! - **X4** An owner waits for one lock at a time, and holds no mutex meanwhile. What it waits for is granted to it, or it is
+//!   woken because it was wounded, or its time is over.
+//! - **X5** The oldest of all owners is never refused nor wounded, so that it commits at last.
+//!
+//! A thread takes longer to wake up than most transactions to end. So a lock is not given to the first who waits, but that one is
+//! called, and others may *pass*, up to a number, which are awake: else the lock would be held by sleeping threads all the time.
+//!
+//! Deliberately absent: intention locks on tables, and a search for deadlocks.
+
+mod queue;
+mod slot;
+mod word;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use crate::address_map::AddressHasher;
+use crate::sync::atomic::AtomicU64;
+use crate::sync::{Arc, Backoff, Mutex, lock};
+use queue::{Asking, Decision, Queue};
+use slot::{Slot, Woken};
+use word::{Holders, OwnerId};
+pub use word::{LockMode, LockWord};
+
+/// Buckets of the table of queues; a power of two.
+const BUCKETS: usize = if cfg!(any(loom, shuttle, miri)) { 2 } else { 1 << 10 };
+
+/// What becomes of an owner that asks for a lock that another one holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Locking {
+    /// It is refused.
+    NoWait,
+    /// It waits if it is older than those that it would wait for, and is refused otherwise (Rosenkrantz, Stearns and Lewis, 1978).
+    WaitDie,
+    /// It waits. Those that hold the lock and are younger are wounded: their transactions end as soon as they notice (same paper).
+    #[default]
+    WoundWait,
+}
+
+/// An owner has a lock, or cannot have it any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is to be given back.
+    New,
+    /// The owner had it already, perhaps shared; it is given back once.
+    Before,
+    /// The lock was closed: what it is of is about to go.
+    Closed,
+}
+
+/// Why an owner did not get a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// It may not wait for the holder.
+    Refused,
+    /// An older owner wants what it holds.
+    Wounded,
+    /// It has waited as long as it may.
+    TimedOut,
+}
+
+/// The queues of locks, and the owners that wait in them.
+pub struct Locks {
+    locking: Locking,
+    buckets: Box<[CachePadded<Mutex<Vec<Queue>>>]>,
+    owners: Mutex<Owners>,
+    next_age: AtomicU64,
+}
+
+#[derive(Default)]
+struct Owners {
+    /// By number, from 1.
+    slots: Vec<Arc<Slot>>,
+    free: Vec<OwnerId>,
+}
+
+impl Locks {
+    /// Locks that nobody holds.
+    pub fn new(locking: Locking) -> Arc<Locks> {
+        let buckets = (0..BUCKETS).map(|_| CachePadded::new(Mutex::new(Vec::new()))).collect();
+        Arc::new(Locks { locking, buckets, owners: Mutex::default(), next_age: AtomicU64::new(1) })
+    }
+
+    /// Who waits for whom.
+    pub fn locking(&self) -> Locking {
+        self.locking
+    }
+
+    /// Adds an owner; `None`: there are as many as there can be, a million.
+    pub fn register(self: &Arc<Self>) -> Option<Owner> {
+        let mut owners = lock(&self.owners);
+        let id = match owners.free.pop() {
+            Some(id) => id,
+            None if owners.slots.len() >= OwnerId::MAX.0 as usize => return None,
+            None => {
+                owners.slots.push(Arc::default());
+                OwnerId(owners.slots.len() as u32)
+            }
+        };
+        let slot = owners.slots[id.0 as usize - 1].clone();
+        Some(Owner { locks: self.clone(), id, slot })
+    }
+
+    fn slot(&self, id: OwnerId) -> Arc<Slot> {
+        lock(&self.owners).slots[id.0 as usize - 1].clone()
+    }
+
+    fn bucket(&self, address: usize) -> &Mutex<Vec<Queue>> {
+        use std::hash::Hasher;
+        let mut hasher = AddressHasher::default();
+        hasher.write_usize(address);
+        &self.buckets[hasher.finish() as usize & (self.buckets.len() - 1)]
+    }
+
+    /// Changes the queue of a lock, if there is one; the word takes over what it has room for.
+    fn with_queue<R>(&self, word: &LockWord, change: impl FnOnce(&mut Queue) -> R) -> Option<R> {
+        let mut bucket = lock(self.bucket(word.address()));
+        let at = bucket.iter().position(|queue| queue.address == word.address())?;
+        Some(change_queue(&mut bucket, at, word, change))
+    }
+
+    /// Changes the queue of a lock, which is made where there is none; `Err`: the lock is closed.
+    fn with_new_queue<R>(&self, word: &LockWord, change: impl FnOnce(&mut Queue) -> R) -> Result<R, Holders> {
+        let mut bucket = lock(self.bucket(word.address()));
+        let at = match bucket.iter().position(|queue| queue.address == word.address()) {
+            Some(at) => at,
+            None => {
+                let mut before = word.load();
+                loop {
+                    if before.is_closed() {
+                        return Err(before);
+                    }
+                    match word.exchange(before, Holders::QUEUED) {
+                        Ok(()) => break,
+                        Err(seen) => before = seen,
+                    }
+                }
+                bucket.push(Queue::of(word.address(), before, self));
+                bucket.len() - 1
+            }
+        };
+        Ok(change_queue(&mut bucket, at, word, change))
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl Locks {
+    /// The queues that there are.
+    pub(crate) fn queues(&self) -> usize {
+        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
+    }
+
+    /// How many wait for this lock.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn waiting(&self, word: &LockWord) -> usize {
+        let bucket = lock(self.bucket(word.address()));
+        let queue = bucket.iter().find(|queue| queue.address == word.address());
+        queue.map_or(0, Queue::waiting)
+    }
+
+    /// Whether the queues of two locks are in different buckets.
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn are_apart(&self, one: &LockWord, other: &LockWord) -> bool {
+        !std::ptr::eq(self.bucket(one.address()), self.bucket(other.address()))
+    }
+}
+
+#[cfg(test)]
+impl Owner {
+    /// Gives the owner an age, as if it had met another one.
+    pub(crate) fn give_age(&self) {
+        self.slot.give_age(&self.locks.next_age);
+    }
+}
+
+fn change_queue<R>(bucket: &mut Vec<Queue>, at: usize, word: &LockWord, change: impl FnOnce(&mut Queue) -> R) -> R {
+    assert!(word.load().is_queued(), "a word says that there is a queue");
+    let result = change(&mut bucket[at]);
+    if let Some(after) = bucket[at].as_word() {
+        bucket.swap_remove(at);
+        word.store(after);
+    } else {
+        assert!(bucket[at].is_in_use(), "a queue is of a lock that somebody holds, or is about to");
+    }
+    result
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locks").field("locking", &self.locking).finish_non_exhaustive()
+    }
+}
+
+/// Who holds locks: one transaction after the other.
+pub struct Owner {
+    locks: Arc<Locks>,
+    id: OwnerId,
+    slot: Arc<Slot>,
+}
+
+impl Owner {
+    /// Takes a lock, or makes one that is shared exclusive. Waits up to `limit` for others, as the [`Locking`] says.
+    ///
+    /// # Errors
+    /// The owner is to give back all that it holds.
+    #[inline]
+    pub fn lock(&self, word: &LockWord, mode: LockMode, limit: Duration) -> Result<Taken, Lost> {
+        let (mut before, mut backoff) = (word.load(), Backoff::new());
+        loop {
+            let is_own = before.owners().any(|owner| owner == self.id);
+            let after = match mode {
+                _ if before.is_queued() => None,
+                _ if before.is_closed() => return Ok(Taken::Closed),
+                _ if is_own && (before.is_exclusive() || mode == LockMode::Shared) => return Ok(Taken::Before),
+                LockMode::Shared => before.sharing(self.id),
+                LockMode::Exclusive => {
+                    let is_free = before.owners().all(|owner| owner == self.id);
+                    is_free.then(|| Holders::alone(self.id))
+                }
+            };
+            let Some(after) = after else {
+                // Most holders are about to go, and a thread that sleeps takes long to wake up.
+                if self.locks.locking != Locking::NoWait && !before.is_queued() && backoff.spin() {
+                    before = word.load();
+                    continue;
+                }
+                return self.lock_queued(word, mode, limit);
+            };
+            match word.exchange(before, after) {
+                Ok(()) if is_own => return Ok(Taken::Before),
+                Ok(()) => return Ok(Taken::New),
+                Err(seen) => before = seen,
+            }
+        }
+    }
+
+    #[cold]
+    fn lock_queued(&self, word: &LockWord, mode: LockMode, limit: Duration) -> Result<Taken, Lost> {
+        let asked = self.locks.with_new_queue(word, |queue| {
+            let held = queue.mode_of(self.id);
+            if held == Some(LockMode::Exclusive) || held == Some(mode) {
+                return (Taken::Before, Decision::Granted);
+            }
+            let asking = Asking { id: self.id, slot: &self.slot, mode };
+            let taken = if held.is_some() { Taken::Before } else { Taken::New };
+            if self.is_wounded() {
+                return (taken, Decision::Refused);
+            }
+            let decision = queue.request(asking, &self.locks);
+            if decision == Decision::Refused {
+                queue.watch(&self.slot);
+            }
+            (taken, decision)
+        });
+        let Ok((taken, decision)) = asked else { return Ok(Taken::Closed) };
+        match decision {
+            Decision::Granted => Ok(taken),
+            Decision::Refused if self.is_wounded() => Err(Lost::Wounded),
+            Decision::Refused => Err(Lost::Refused),
+            Decision::Waits => self.wait(word, limit).map(|()| taken),
+        }
+    }
+
+    /// Waits in the queue of a lock.
+    fn wait(&self, word: &LockWord, limit: Duration) -> Result<(), Lost> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let lost = match self.slot.wait(deadline) {
+                Woken::Granted => return Ok(()),
+                Woken::Called => None,
+                Woken::Wounded => Some(Lost::Wounded),
+                Woken::TimedOut => Some(Lost::TimedOut),
+            };
+            let is_granted = self.locks.with_queue(word, |queue| match lost {
+                None => queue.answer(self.id),
+                Some(_) if self.slot.is_granted() => true,
+                Some(_) => {
+                    queue.leave(self.id);
+                    false
+                }
+            });
+            // Without a queue nobody waits.
+            match (is_granted.unwrap_or(true), lost) {
+                (true, _) => return Ok(()),
+                (false, None) => {}
+                (false, Some(lost)) => return Err(lost),
+            }
+        }
+    }
+
+    /// Gives a lock back.
+    ///
+    /// # Panics
+    /// Where the owner does not hold it.
+    #[inline]
+    pub fn unlock(&self, word: &LockWord) {
+        let mut before = word.load();
+        while !before.is_queued() {
+            match word.exchange(before, before.without(self.id)) {
+                Ok(()) => return,
+                Err(seen) => before = seen,
+            }
+        }
+        self.unlock_queued(word);
+    }
+
+    #[cold]
+    fn unlock_queued(&self, word: &LockWord) {
+        let released = self.locks.with_queue(word, |queue| queue.release(self.id));
+        if released.is_none() {
+            // The word has taken the queue over in between.
+            self.unlock(word);
+        }
+    }
+
+    /// Whether nobody else holds the lock. See [`LockWord::is_free`] on what that is worth.
+    #[inline]
+    pub fn is_free_for(&self, word: &LockWord) -> bool {
+        loop {
+            let holders = word.load();
+            if !holders.is_queued() {
+                return holders.owners().all(|owner| owner == self.id);
+            }
+            if let Some(is_free) = self.locks.with_queue(word, |queue| queue.is_free_for(self.id)) {
+                return is_free;
+            }
+        }
+    }
+
+    /// Whether the owner has the lock alone.
+    pub fn is_exclusive(&self, word: &LockWord) -> bool {
+        loop {
+            let holders = word.load();
+            if !holders.is_queued() {
+                return holders == Holders::alone(self.id);
+            }
+            let mode = self.locks.with_queue(word, |queue| queue.mode_of(self.id));
+            if let Some(mode) = mode {
+                return mode == Some(LockMode::Exclusive);
+            }
+        }
+    }
+
+    /// Whether an older owner wants what this one holds.
+    #[inline]
+    pub fn is_wounded(&self) -> bool {
+        self.slot.is_wounded()
+    }
+
+    /// The transaction is over and holds nothing. One that will be tried again keeps its age.
+    pub fn end(&self, keeps_age: bool) {
+        self.slot.end();
+        if !keeps_age {
+            self.slot.forget_age();
+        }
+    }
+
+    /// Waits until a lock that was refused was given back once, or for `limit`. The owner holds nothing.
+    pub fn wait_for_refused(&self, limit: Duration) {
+        self.slot.watch(limit);
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.end(false);
+        lock(&self.locks.owners).free.push(self.id);
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owner").field("id", &self.id.0).field("age", &self.slot.age()).finish_non_exhaustive()
+    }
+}
