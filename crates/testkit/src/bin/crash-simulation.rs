@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use osier::Protocol;
-use osier::config::{CheckpointKind, Logged};
+use osier::config::{CheckpointKind, ConcurrencyControlKind, Locking, Logged};
 use osier_testkit::simulation::mutations::{CASES, Case, table};
 use osier_testkit::simulation::{Choices, Failure, Profile, Summary, run};
 
@@ -35,6 +35,12 @@ struct Options {
     /// The log protocol; otherwise each seed draws one.
     #[arg(long)]
     protocol: Option<LogProtocol>,
+    /// How transactions are isolated; otherwise each seed draws that.
+    #[arg(long)]
+    cc: Option<Control>,
+    /// Who waits for whom where transactions lock; otherwise each seed draws that.
+    #[arg(long)]
+    locking: Option<Waits>,
     /// The number of log streams; otherwise each seed draws it.
     #[arg(long)]
     streams: Option<u32>,
@@ -64,6 +70,20 @@ enum LogProtocol {
     Serial,
     Poplar,
     Gsn,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Control {
+    Optimistic,
+    #[value(name = "2pl")]
+    TwoPhaseLocking,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Waits {
+    NoWait,
+    WaitDie,
+    WoundWait,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -102,7 +122,17 @@ impl Options {
             Payload::Adaptive => Logged::Adaptive,
             Payload::Physiological => Logged::Physiological,
         });
-        Choices { protocol, streams: self.streams, logged, checkpoints, profile: self.profile, mutations }
+        let control = self.cc.map(|control| match control {
+            Control::Optimistic => ConcurrencyControlKind::Optimistic,
+            Control::TwoPhaseLocking => ConcurrencyControlKind::TwoPhaseLocking,
+        });
+        let locking = self.locking.map(|locking| match locking {
+            Waits::NoWait => Locking::NoWait,
+            Waits::WaitDie => Locking::WaitDie,
+            Waits::WoundWait => Locking::WoundWait,
+        });
+        let (streams, profile) = (self.streams, self.profile);
+        Choices { protocol, control, locking, streams, logged, checkpoints, profile, mutations }
     }
 }
 

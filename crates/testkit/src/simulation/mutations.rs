@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier::Protocol;
-use osier::config::{CheckpointKind, Logged};
+use osier::config::{CheckpointKind, ConcurrencyControlKind, Logged};
 use osier::failpoint::Mutation;
 
 use super::{Choices, Profile, run};
@@ -27,6 +27,8 @@ pub struct Case {
     pub invariant: &'static str,
     /// The protocol that shows it best; otherwise drawn.
     pub protocol: Option<Protocol>,
+    /// How transactions are isolated.
+    pub control: ConcurrencyControlKind,
     /// The number of streams that shows it best; otherwise drawn.
     pub streams: Option<u32>,
     /// What calls of procedures, or all transactions log; otherwise nothing is called, and values are logged.
@@ -51,12 +53,17 @@ struct Caught {
 
 const fn case(mutation: Mutation, what: &'static str, invariant: &'static str) -> Case {
     let (protocol, streams, logged, checkpoints, profile) = (None, None, None, None, None);
-    Case { mutation, what, invariant, protocol, streams, logged, checkpoints, profile, is_refused: false }
+    let control = ConcurrencyControlKind::Optimistic;
+    Case { mutation, what, invariant, control, protocol, streams, logged, checkpoints, profile, is_refused: false }
 }
 
 impl Case {
     const fn of(self, protocol: Protocol) -> Case {
         Case { protocol: Some(protocol), ..self }
+    }
+
+    const fn locking(self) -> Case {
+        Case { control: ConcurrencyControlKind::TwoPhaseLocking, ..self }
     }
 
     const fn streams(self, streams: u32) -> Case {
@@ -177,6 +184,11 @@ pub const CASES: &[Case] = &[
     case(Mutation::LateIndexInsert, "new keys go in after their locks are released", "serializability"),
     case(Mutation::PlaceholderUnobserved, "absent records are not observed", "serializability: phantoms"),
     case(Mutation::NoLeafValidation, "versions of leaves are not validated", "serializability: phantoms"),
+    case(Mutation::ReadsUnlocked, "rows that are read are not locked", "serializability: two phases").locking(),
+    case(Mutation::LocksReleasedEarly, "shared locks are given back before the S-point", "serializability: two phases")
+        .locking(),
+    case(Mutation::GapsUnlocked, "the gaps of a range are not locked", "serializability: phantoms").locking(),
+    case(Mutation::LockedPurged, "keys leave their tree whoever has locked them", "what is locked stays").locking(),
     case(
         Mutation::UniqueUnobserved,
         "a unique index is looked at and not observed",
@@ -224,6 +236,7 @@ pub const CASES: &[Case] = &[
     // A total order of stamps.
     case(Mutation::ReadsUnordered, "stamps do not cover anti-dependencies", "P6: stamps are a serialization order")
         .gsn(),
+    case(Mutation::ReadsUnordered, "stamps do not cover anti-dependencies", "P6: under locks, too").gsn().locking(),
     case(Mutation::ReadsRaisedLate, "read stamps are raised after the validation", "P6: a reader or a writer sees")
         .gsn(),
     case(Mutation::LeavesUnraised, "absences and ranges leave no read stamp", "P6 for absences").gsn(),
@@ -459,9 +472,15 @@ impl Case {
             Some(Logged::Adaptive) => " with either",
             Some(Logged::Physiological) => " with images",
         };
+        let locks = match self.control {
+            ConcurrencyControlKind::Optimistic => "",
+            ConcurrencyControlKind::TwoPhaseLocking => " with locks",
+        };
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {
-            Some(caught) => (format!("{}{profile}{streams}{logged}{kind}", caught.seeds), shortened(&caught.verdict)),
+            Some(caught) => {
+                (format!("{}{profile}{locks}{streams}{logged}{kind}", caught.seeds), shortened(&caught.verdict))
+            }
             None => (format!("not in {SEEDS_MAX}"), String::new()),
         };
         let row = format!("| `{}`: {} | {} | {seeds} | {verdict} |\n", self.name(), self.what, self.invariant);
@@ -471,6 +490,8 @@ impl Case {
     /// Runs seeds until one finds the fault.
     fn hunt(&self) -> Option<Caught> {
         let choices = Choices {
+            control: Some(self.control),
+            locking: None,
             protocol: self.protocol,
             streams: self.streams,
             logged: self.logged,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Compression, Logged};
+use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged};
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
@@ -20,6 +20,7 @@ use super::procedures::{self, Declared, Generator};
 use crate::disk::LogWrites;
 
 mod calls;
+mod control;
 mod copies;
 mod images;
 mod lagging;
@@ -38,6 +39,10 @@ const ROW_LOG_BYTES: usize = 200;
 pub struct Choices {
     /// Otherwise drawn.
     pub protocol: Option<Protocol>,
+    /// How transactions are isolated; otherwise drawn.
+    pub control: Option<ConcurrencyControlKind>,
+    /// Who waits for whom where they lock; otherwise drawn.
+    pub locking: Option<Locking>,
     /// Otherwise drawn from 1 to 4.
     pub streams: Option<u32>,
     /// What a call of a procedure logs; otherwise drawn, also whether there are any. Physiological: what all transactions log.
@@ -126,6 +131,8 @@ pub enum Ending {
 pub struct Plan {
     /// The log protocol.
     pub protocol: Protocol,
+    /// How transactions are isolated, and who waits for whom where they lock.
+    pub control: (ConcurrencyControlKind, Locking),
     /// Log streams.
     pub streams: u32,
     /// What a call of a procedure logs, or where it is physiological, all transactions.
@@ -254,6 +261,8 @@ impl Plan {
         let ends = |rng: &mut Rng| if rng.bool() { 0.0 } else { rng.f64() * 0.4 };
         Plan {
             protocol,
+            // From a number of its own, as below.
+            control: control::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(17)), choices),
             streams,
             ring_bytes,
             logged: Logged::Values,

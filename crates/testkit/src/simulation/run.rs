@@ -323,6 +323,7 @@ impl<'s> Simulation<'s> {
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
         let (protocol, streams, logged) = self.log();
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
+        (config.concurrency_control, config.locking) = plan.control;
         config.command_hash_interval = plan.command_hash_interval;
         config.physiological_images = plan.images.after;
         config.physiological_before_images = plan.images.before;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use std::{process, thread};
 
 use fastrand::Rng;
-use osier::config::CheckpointKind;
+use osier::config::{CheckpointKind, ConcurrencyControlKind, Locking};
 use osier::failpoint::{Mutation, simulated};
 use osier::io::Environment;
 use osier::table::{ColumnId, KeyRange, Schema, Type, Value};
@@ -61,9 +61,11 @@ fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<
     let streams = if protocol == Protocol::Serial { 1 } else { rng.u32(1..=4) };
     let fuzzy = if protocol == Protocol::Poplar { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
     let checkpoints = [None, Some(CheckpointKind::Epoch), Some(fuzzy)][rng.usize(0..3)];
+    let control = control(&mut Rng::with_seed(!seed));
     let open = |disk: &SimDisk| {
         let mut config = config(disk, protocol, streams, mutations);
         config.checkpoint_kind = checkpoints.unwrap_or_default();
+        (config.concurrency_control, config.locking) = control;
         Database::open(config).map_err(|error| error.to_string())
     };
     let mut disk = SimDisk::new(rng.u64(..), log_writes);
@@ -89,6 +91,13 @@ fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<
         database.close().map_err(|error| error.to_string())?;
     }
     Ok(acknowledged)
+}
+
+/// Half of the seeds lock.
+fn control(rng: &mut Rng) -> (ConcurrencyControlKind, Locking) {
+    let controls = [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
+    let policies = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait];
+    (controls[rng.usize(0..2)], policies[rng.usize(0..3)])
 }
 
 fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutation]) -> Config {
