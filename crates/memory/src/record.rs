@@ -12,8 +12,8 @@
 //!
 //! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 do, and are asserted.
 //!
-//! Deliberately absent: chains of versions, and locks that outlast a commit (`locks`): the word of one is in a record, for whoever
-//! needs it, and nothing here looks at it.
+//! Deliberately absent: chains of versions, and locks that outlast a commit (`locks`): the word of one is in a record, for
+//! whoever needs it, and nothing here looks at it.
 
 use std::alloc::{self, Layout};
 use std::fmt;

@@ -53,8 +53,8 @@ impl Session {
     /// Calls procedures as transactions of their own, several at a time on this thread, and returns what became of each, in their
     /// order. They commit in any order. Pays where calls wait for memory: with many more rows than the processor's caches hold.
     ///
-    /// It takes up to 16 more sessions; where `sessions_max` does not leave so many, it interleaves fewer calls. Where transactions
-    /// wait for locks it interleaves none.
+    /// It takes up to 16 more sessions; where `sessions_max` does not leave so many, it interleaves fewer calls. Where
+    /// transactions wait for locks it interleaves none.
     pub fn call_all(
         &mut self,
         options: TransactionOptions,

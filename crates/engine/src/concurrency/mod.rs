@@ -155,7 +155,8 @@ pub(crate) trait ConcurrencyControl {
     /// Makes the writes visible under `stamp` and releases their locks. Old versions that a snapshot sees are kept for it.
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>);
 
-    /// After a transaction that met a conflict, and before it is run again: waits until whatever it met is over, if that is known.
+    /// After a transaction that met a conflict, and before it is run again: waits until whatever it met is over, if that is
+    /// known.
     fn await_met(&mut self) -> bool;
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],

@@ -570,8 +570,8 @@ impl<'s> Transaction<'s> {
         }
     }
 
-    /// The record of a key, a placeholder where there was none, without reading it; for an access with this intent. `is_expected`: the key
-    /// probably has a record, so it is looked up before one is made.
+    /// The record of a key, a placeholder where there was none, without reading it; for an access with this intent.
+    /// `is_expected`: the key probably has a record, so it is looked up before one is made.
     pub(super) fn index_record(
         &self,
         state: &mut TransactionState,

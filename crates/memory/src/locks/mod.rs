@@ -12,9 +12,9 @@
 //! - **X2** While a word says `QUEUED` its queue says who holds the lock, and both change under the mutex of the queue's bucket
 //!   only. No queue without such a word, no such word without a queue.
 //! - **X3** Nobody waits in a circle. Each waiter waits for holders and for those before it in the queue: under
-//!   [`Locking::WaitDie`] all of them are younger than it, under [`Locking::WoundWait`] older, or wounded; but for those that have
-//!   passed waiters, which wait for nothing themselves. Who is compared has an age, and one that is given is younger than all that
-//!   were given before.
+//!   [`Locking::WaitDie`] all of them are younger than it, under [`Locking::WoundWait`] older, or wounded; but for those that
+//!   have passed waiters, which wait for nothing themselves. Who is compared has an age, and one that is given is younger than
+//!   all that were given before.
 //! - **X4** An owner waits for one lock at a time, and holds no mutex meanwhile. What it waits for is granted to it, or it is
 //!   woken because it was wounded, or its time is over.
 //! - **X5** The oldest of all owners is never refused nor wounded, so that it commits at last.
@@ -29,7 +29,7 @@ mod slot;
 mod word;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
@@ -49,9 +49,11 @@ const BUCKETS: usize = if cfg!(any(loom, shuttle, miri)) { 2 } else { 1 << 10 };
 pub enum Locking {
     /// It is refused.
     NoWait,
-    /// It waits if it is older than those that it would wait for, and is refused otherwise (Rosenkrantz, Stearns and Lewis, 1978).
+    /// It waits if it is older than those that it would wait for, and is refused otherwise (Rosenkrantz, Stearns and Lewis,
+    /// 1978).
     WaitDie,
-    /// It waits. Those that hold the lock and are younger are wounded: their transactions end as soon as they notice (same paper).
+    /// It waits. Those that hold the lock and are younger are wounded: their transactions end as soon as they notice (same
+    /// paper).
     #[default]
     WoundWait,
 }
@@ -219,7 +221,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Takes a lock, or makes one that is shared exclusive. Waits up to `limit` for others, as the [`Locking`] says.
+    /// Takes a lock, or makes one that is shared exclusive. Waits for others, as the [`Locking`] says, up to `limit` until one
+    /// of them has given it back.
     ///
     /// # Errors
     /// The owner is to give back all that it holds.
@@ -283,9 +286,8 @@ impl Owner {
 
     /// Waits in the queue of a lock.
     fn wait(&self, word: &LockWord, limit: Duration) -> Result<(), Lost> {
-        let deadline = Instant::now() + limit;
         loop {
-            let lost = match self.slot.wait(deadline) {
+            let lost = match self.slot.wait(limit) {
                 Woken::Granted => return Ok(()),
                 Woken::Called => None,
                 Woken::Wounded => Some(Lost::Wounded),

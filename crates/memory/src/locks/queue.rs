@@ -6,7 +6,7 @@ use super::{Locking, Locks};
 use crate::sync::Arc;
 
 /// So many may take a lock, at most, while the first who waits for it wakes up: that takes longer than most transactions.
-const PASSES_MAX: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 64 };
+const PASSES_MAX: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,8 @@ impl Queue {
         self.grant();
     }
 
-    /// The owner, which waits, was called: gives it the lock, if it is the first and nobody was faster. Returns whether it has it.
+    /// The owner, which waits, was called: gives it the lock, if it is the first and nobody was faster. Returns whether it has
+    /// it.
     pub(super) fn answer(&mut self, owner: OwnerId) -> bool {
         let Some(at) = self.waiters.iter().position(|waiter| waiter.id == owner) else { return true };
         self.is_called = false;

@@ -1,6 +1,6 @@
 //! What others see of an owner: its age, whether it is wounded, and what it waits for.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, lock, wait_for};
@@ -115,7 +115,7 @@ impl Slot {
     }
 
     /// Waits for a grant, or to be called; who gives up looks in the queue whether one came.
-    pub(super) fn wait(&self, deadline: Instant) -> Woken {
+    pub(super) fn wait(&self, limit: Duration) -> Woken {
         let mut waits = lock(&self.waits);
         let mut has_time = true;
         loop {
@@ -124,10 +124,7 @@ impl Slot {
                 () if std::mem::take(&mut waits.is_called) => return Woken::Called,
                 () if self.is_wounded() => return Woken::Wounded,
                 () if !has_time => return Woken::TimedOut,
-                () => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    (waits, has_time) = wait_for(&self.changed, &self.waits, waits, left);
-                }
+                () => (waits, has_time) = wait_for(&self.changed, &self.waits, waits, limit),
             }
         }
     }

@@ -294,9 +294,9 @@ fn a_wound_ends_with_its_transaction() {
     });
 }
 
-/// An owner that waits is wounded and granted its lock at the same time: it has the lock, or it is in no queue. Where somebody
-/// waits behind it the queue stays.
-fn a_wound_and_a_grant(preemptions: usize, has_follower: bool) {
+/// An owner that waits is wounded and gets its lock at the same time: it has the lock, or it is in no queue. Where somebody waits
+/// behind it the queue stays. Where enough pass it the lock is given to it.
+fn a_wound_and_a_grant(preemptions: usize, passes: usize, has_follower: bool) {
     explore(preemptions, move || {
         let world = World::new(WoundWait);
         let (oldest, holder, waiter) = (world.owner(), world.owner(), world.owner());
@@ -317,6 +317,10 @@ fn a_wound_and_a_grant(preemptions: usize, has_follower: bool) {
         });
         world.second().access(Exclusive);
         holder.unlock(&world.second().word);
+        for _ in 0..passes {
+            let passer = world.owner();
+            let _ = world.second().visit(&passer, Exclusive);
+        }
         waiting.join().expect("the waiter is content");
         assert_eq!(wounding.join().expect("the oldest is content"), Ok(()));
         if let Some(following) = following {
@@ -327,13 +331,23 @@ fn a_wound_and_a_grant(preemptions: usize, has_follower: bool) {
 }
 
 #[test]
+fn a_wound_beside_a_call() {
+    a_wound_and_a_grant(3, 0, false);
+}
+
+#[test]
+fn a_wound_beside_a_call_before_another() {
+    a_wound_and_a_grant(2, 0, true);
+}
+
+#[test]
 fn a_wound_beside_a_grant() {
-    a_wound_and_a_grant(3, false);
+    a_wound_and_a_grant(2, 2, false);
 }
 
 #[test]
 fn a_wound_beside_a_grant_before_another() {
-    a_wound_and_a_grant(2, true);
+    a_wound_and_a_grant(1, 2, true);
 }
 
 /// While the first who waits wakes up, others take the lock before it. They wait for nothing then: it may hold what they want.
@@ -372,7 +386,7 @@ fn who_was_passed_gets_the_lock() {
             assert_eq!(holder.lock(&world.first().word, Exclusive, LIMIT), Ok(Taken::New));
             let waiting = beside(&world, move |world| world.first().visit(&waiter, Exclusive));
             holder.unlock(&world.first().word);
-            for _ in 0..2 {
+            for _ in 0..3 {
                 // It is refused where the waiter is older and was not called.
                 let _ = world.first().visit(&passer, Exclusive);
                 passer.end(false);

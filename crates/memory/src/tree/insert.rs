@@ -5,8 +5,8 @@
 //!   left. A transaction that remembers `before` may put `after` in its place: anything that others did to the leaf in
 //!   between makes `before` unequal to what the transaction remembers.
 //! - The entry is made when nothing can fail any more, once.
-//! - Whether the gaps of the leaf are locked is asked under the leaf's lock, so that who locks them, and then finds the leaf in the
-//!   state in which it was read, has locked that state.
+//! - Whether the gaps of the leaf are locked is asked under the leaf's lock, so that who locks them, and then finds the leaf in
+//!   the state in which it was read, has locked that state.
 //!
 //! Deliberately absent: replacing an entry. An entry stays until it is removed.
 

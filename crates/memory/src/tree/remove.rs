@@ -73,8 +73,9 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         Self::slots(level) / 4 * 3
     }
 
-    /// Removes the entry of `key` if `decide`, which runs under the leaf's lock and is given the entry and the lock of the leaf's
-    /// gaps, gives the stamp of the removal; the leaf's `max_stamp` is raised to it. Returns whether an entry was removed. `decide` must not use the tree.
+    /// Removes the entry of `key` if `decide`, which runs under the leaf's lock and is given the entry and the lock of the
+    /// leaf's gaps, gives the stamp of the removal; the leaf's `max_stamp` is raised to it. Returns whether an entry was
+    /// removed. `decide` must not use the tree.
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.
