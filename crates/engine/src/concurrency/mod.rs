@@ -156,7 +156,7 @@ pub(crate) trait ConcurrencyControl {
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>);
 
     /// After a transaction that met a conflict, and before it is run again: waits until whatever it met is over, if that is
-    /// known.
+    /// known. Returns whether it may be run at once.
     fn await_met(&mut self) -> bool;
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],

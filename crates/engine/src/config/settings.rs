@@ -194,8 +194,9 @@ settings! {
         choice("no-wait" => Locking::NoWait, "wait-die" => Locking::WaitDie, "wound-wait" => Locking::WoundWait),
         default (Locking::WoundWait);
 
-    /// Sets how long a transaction waits for a lock that nobody gives back, where `cc` is `2pl`. No circle of waits is made by transactions of different
-    /// threads; this one ends the wait of a thread for itself, or for a transaction that nobody goes on with.
+    /// Sets how long a transaction waits for a lock that nobody gives back, where `cc` is `2pl`. No circle of waits is made by
+    /// transactions of different threads; this one ends the wait of a thread for itself, or for a transaction that nobody goes
+    /// on with.
     lock_timeout: Duration, "lock_timeout_us", micros(1, 86_400_000_000), default (10_000_000);
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a

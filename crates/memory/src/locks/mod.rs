@@ -37,7 +37,7 @@ use crate::address_map::AddressHasher;
 use crate::sync::atomic::AtomicU64;
 use crate::sync::{Arc, Backoff, Mutex, lock};
 use queue::{Asking, Decision, Queue};
-use slot::{Slot, Woken};
+use slot::{Age, Slot, Woken};
 use word::{Holders, OwnerId};
 pub use word::{LockMode, LockWord};
 
@@ -367,6 +367,11 @@ impl Owner {
     #[inline]
     pub fn is_wounded(&self) -> bool {
         self.slot.is_wounded()
+    }
+
+    /// Whether the owner has met another one under a policy that compares ages.
+    pub fn is_aged(&self) -> bool {
+        self.slot.age() != Age::YOUNGEST
     }
 
     /// The transaction is over and holds nothing. One that will be tried again keeps its age.

@@ -114,6 +114,7 @@ impl Queue {
             return Decision::Granted;
         }
         if slot.has_passed() {
+            slot.give_age(&locks.next_age);
             return Decision::Refused;
         }
         match locks.locking {

@@ -347,7 +347,7 @@ fn a_wound_beside_a_grant() {
 
 #[test]
 fn a_wound_beside_a_grant_before_another() {
-    a_wound_and_a_grant(1, 2, true);
+    a_wound_and_a_grant(2, 2, true);
 }
 
 /// While the first who waits wakes up, others take the lock before it. They wait for nothing then: it may hold what they want.

@@ -17,7 +17,7 @@ use Locking::{NoWait, WaitDie, WoundWait};
 const POLICIES: [Locking; 3] = [NoWait, WaitDie, WoundWait];
 
 /// Waits that end in time: who waits longer never will.
-const LONG: Duration = Duration::from_secs(3);
+const LONG: Duration = Duration::from_secs(60);
 
 /// Waits that do not begin.
 const NONE: Duration = Duration::ZERO;

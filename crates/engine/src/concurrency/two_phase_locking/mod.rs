@@ -40,8 +40,8 @@ pub(crate) struct TwoPhaseLocking<D> {
     gaps: Vec<LeafRead>,
     /// What is observed beside the locks, and what the transaction depends on.
     observed: Optimistic<D>,
-    /// Whether a lock was refused.
-    is_refused: bool,
+    /// Why a lock was not had: nothing more is locked.
+    lost: Option<Lost>,
     has_committed: Cell<bool>,
 }
 
@@ -49,7 +49,7 @@ impl<D: Dependency> TwoPhaseLocking<D> {
     pub(crate) fn new(locks: &Arc<Locks>, timeout: Duration) -> TwoPhaseLocking<D> {
         let owner = locks.register().expect("there are fewer sessions than owners");
         let (rows, gaps, observed) = (Vec::new(), Vec::new(), Optimistic::default());
-        TwoPhaseLocking { owner, timeout, rows, gaps, observed, is_refused: false, has_committed: Cell::new(false) }
+        TwoPhaseLocking { owner, timeout, rows, gaps, observed, lost: None, has_committed: Cell::new(false) }
     }
 
     /// Locks a record; `false`: it has left its tree.
@@ -87,12 +87,19 @@ impl<D: Dependency> TwoPhaseLocking<D> {
     /// Whether the transaction may go on: an older one may want what it holds.
     #[inline]
     fn check(&self) -> Result<(), TransactionError> {
-        if self.owner.is_wounded() { Err(TransactionError::LOCK_CONFLICT) } else { Ok(()) }
+        match self.lost {
+            None if !self.owner.is_wounded() => Ok(()),
+            lost => Err(self.error(lost.unwrap_or(Lost::Wounded))),
+        }
     }
 
     #[cold]
     fn lose(&mut self, lost: Lost) -> TransactionError {
-        self.is_refused |= lost == Lost::Refused;
+        self.lost = Some(lost);
+        self.error(lost)
+    }
+
+    fn error(&self, lost: Lost) -> TransactionError {
         match lost {
             Lost::Refused | Lost::Wounded => TransactionError::LOCK_CONFLICT,
             Lost::TimedOut => TransactionError::LockTimeout { limit: self.timeout },
@@ -133,7 +140,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
 
     fn begin(&mut self) {
         assert!(self.rows.is_empty() && self.gaps.is_empty(), "a transaction begins without locks");
-        self.is_refused = false;
+        self.lost = None;
         self.has_committed.set(false);
         self.observed.begin();
     }
@@ -301,11 +308,12 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
     }
 
     fn await_met(&mut self) -> bool {
-        let is_refused = std::mem::take(&mut self.is_refused);
+        let is_refused = self.lost.take() == Some(Lost::Refused);
         if is_refused {
             self.owner.wait_for_refused(self.timeout);
         }
-        is_refused
+        // Where nobody is older, those that were refused by each other come back together.
+        is_refused && self.owner.is_aged()
     }
 
     fn end(&mut self, pin: &Pin<'_>) {
