@@ -85,7 +85,7 @@ pub fn execute<T>(
     mut body: impl FnMut(&Transaction<'_>) -> Result<Decision<T>, Failure>,
 ) -> Result<Executed<Receipt, T>, TargetError> {
     for conflicts in 0..CONFLICTS_MAX {
-        session.pause_after(conflicts);
+        session.pause_after(conflicts).map_err(TargetError::new)?;
         let tx = session.begin_with(options);
         let (ended, outcome) = match body(&tx) {
             Ok(Decision::Commit(evidence)) => (tx.commit().map(|receipt| (receipt, Ok(evidence))), Outcome::Committed),
@@ -119,7 +119,7 @@ pub fn execute_call(
     call: &Call<'_>,
 ) -> Result<Executed<Receipt, Result<Output, osier::Error>>, TargetError> {
     for conflicts in 0..CONFLICTS_MAX {
-        session.pause_after(conflicts);
+        session.pause_after(conflicts).map_err(TargetError::new)?;
         match session.try_call(options, call.procedure, &call.arguments) {
             Ok((result, receipt)) => {
                 let outcome = if result.is_ok() { Outcome::Committed } else { Outcome::RolledBack };

@@ -275,9 +275,9 @@ impl Config {
         self.logged == Logged::Physiological && self.physiological_before_images
     }
 
-    /// Whether transactions wait for each other while they hold locks.
-    pub(crate) fn locks_wait(&self) -> bool {
-        self.concurrency_control == ConcurrencyControlKind::TwoPhaseLocking && self.locking != Locking::NoWait
+    /// Whether transactions hold locks before they commit.
+    pub(crate) fn locks_rows(&self) -> bool {
+        self.concurrency_control == ConcurrencyControlKind::TwoPhaseLocking
     }
 
     /// Returns the number of threads for scan and replay.

@@ -7,7 +7,7 @@
 //! - Each call is a transaction of its own, serializable as any other.
 //! - A lane stops before an access, never within one, and never within a commit: so no lock is held while others go on, and calls
 //!   of one batch wait for each other no longer than for calls of other threads. Of two that conflict one runs again.
-//! - Where transactions wait for locks there is one lane: one that waited for another one would stop both.
+//! - Where rows are locked there is one lane: one that waited for another one would stop both.
 //! - How many lanes there are changes no result but the order.
 //!
 //! Absent: interleaving of functions of the program ([`opaque`](super::opaque)), which run to their end.
@@ -74,7 +74,7 @@ impl Session {
     pub fn try_call_all(&mut self, options: TransactionOptions, calls: &[Call<'_>]) -> Vec<Result<Ended, Error>> {
         let mut workspace = self.take_workspace::<Workspace>();
         let mut lanes = std::mem::take(&mut workspace.lanes);
-        let width = if self.config().locks_wait() { 1 } else { lanes.width.next().min(calls.len()) };
+        let width = if self.config().locks_rows() { 1 } else { lanes.width.next().min(calls.len()) };
         while lanes.sessions.len() < width {
             let Ok(session) = self.beside() else { break };
             lanes.sessions.push(session);
@@ -159,7 +159,7 @@ async fn one(
             stop().await;
         }
         if conflicts >= PAUSE_FROM {
-            session.pause_after(conflicts);
+            session.pause_at_random(conflicts);
         }
         match caller.attempt::<true>(session.begin_beside(options), call.procedure, call.arguments).await {
             Err(error) if error.is_conflict() => {}

@@ -217,7 +217,7 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         self.0.installed(pin);
     }
 
-    fn await_met(&mut self) -> bool {
+    fn await_met(&mut self) -> Result<bool, TransactionError> {
         self.0.await_met()
     }
 

@@ -157,7 +157,10 @@ pub(crate) trait ConcurrencyControl {
 
     /// After a transaction that met a conflict, and before it is run again: waits until whatever it met is over, if that is
     /// known. Returns whether it may be run at once.
-    fn await_met(&mut self) -> bool;
+    ///
+    /// # Errors
+    /// It is not over, and has been waited for as long as may be.
+    fn await_met(&mut self) -> Result<bool, TransactionError>;
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],
     /// after everything else: the writes are installed, or they are rolled back.

@@ -198,7 +198,7 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.install(pin, writes, stamp, committer);
     }
 
-    fn await_met(&mut self) -> bool {
+    fn await_met(&mut self) -> Result<bool, TransactionError> {
         assert!(!self.is_open, "nothing is held while what was met is waited for");
         self.control.await_met()
     }

@@ -124,10 +124,19 @@ impl Session {
 
     /// Lets the others finish before a transaction is run again that has met so many conflicts in a row: for whoever begins
     /// transactions himself, as [`Session::run`] does.
-    pub fn pause_after(&mut self, conflicts: u32) {
-        if conflicts == 0 || !with_scheme!(&mut self.state.scheme, control => control.await_met()) {
-            pause(&self.shared, conflicts);
+    ///
+    /// # Errors
+    /// [`TransactionError::LockTimeout`]: what the transaction met is not over.
+    pub fn pause_after(&mut self, conflicts: u32) -> Result<(), Error> {
+        if conflicts == 0 || !with_scheme!(&mut self.state.scheme, control => control.await_met())? {
+            self.pause_at_random(conflicts);
         }
+        Ok(())
+    }
+
+    /// Lets the others finish after so many conflicts in a row, whatever they do.
+    pub(crate) fn pause_at_random(&self, conflicts: u32) {
+        pause(&self.shared, conflicts);
     }
 
     /// Runs `body` as a transaction and commits it, again after a conflict, up to `conflict_retries_max` times with
@@ -167,7 +176,7 @@ impl Session {
     ) -> Result<T, E> {
         let attempts = self.shared.config.conflict_retries_max.saturating_add(1);
         for number in 0..attempts {
-            self.pause_after(number);
+            self.pause_after(number)?;
             match attempt(self.begin_with(options)) {
                 Ok(result) => return result,
                 Err(error) if error.is_conflict() => {}

@@ -17,7 +17,8 @@
 //!   all that were given before.
 //! - **X4** An owner waits for one lock at a time, and holds no mutex meanwhile. What it waits for is granted to it, or it is
 //!   woken because it was wounded, or its time is over.
-//! - **X5** The oldest of all owners is never refused nor wounded, so that it commits at last.
+//! - **X5** The oldest of all owners is never wounded, and refused only where it has passed others while it was younger: it
+//!   commits at last.
 //!
 //! A thread takes longer to wake up than most transactions to end. So a lock is not given to the first who waits, but that one is
 //! called, and others may *pass*, up to a number, which are awake: else the lock would be held by sleeping threads all the time.
@@ -43,6 +44,9 @@ pub use word::{LockMode, LockWord};
 
 /// Buckets of the table of queues; a power of two.
 const BUCKETS: usize = if cfg!(any(loom, shuttle, miri)) { 2 } else { 1 << 10 };
+
+/// Who has passed an older owner that waits is wounded after so long.
+const GRACE: Duration = Duration::from_millis(1);
 
 /// What becomes of an owner that asks for a lock that another one holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -286,13 +290,20 @@ impl Owner {
 
     /// Waits in the queue of a lock.
     fn wait(&self, word: &LockWord, limit: Duration) -> Result<(), Lost> {
+        let mut is_passed = false;
         loop {
-            let lost = match self.slot.wait(limit) {
+            let lost = match self.slot.wait(if is_passed { limit.min(GRACE) } else { limit }) {
                 Woken::Granted => return Ok(()),
                 Woken::Called => None,
                 Woken::Wounded => Some(Lost::Wounded),
+                Woken::TimedOut if is_passed => {
+                    is_passed = false;
+                    self.locks.with_queue(word, |queue| queue.wound_younger_than(self.id));
+                    continue;
+                }
                 Woken::TimedOut => Some(Lost::TimedOut),
             };
+            is_passed = self.locks.locking == Locking::WoundWait;
             let is_granted = self.locks.with_queue(word, |queue| match lost {
                 None => queue.answer(self.id),
                 Some(_) if self.slot.is_granted() => true,
@@ -382,9 +393,9 @@ impl Owner {
         }
     }
 
-    /// Waits until a lock that was refused was given back once, or for `limit`. The owner holds nothing.
-    pub fn wait_for_refused(&self, limit: Duration) {
-        self.slot.watch(limit);
+    /// Waits until a lock that was refused was given back once, or for `limit`: `false`. The owner holds nothing.
+    pub fn wait_for_refused(&self, limit: Duration) -> bool {
+        self.slot.watch(limit)
     }
 }
 

@@ -113,10 +113,6 @@ impl Queue {
             self.hold(id, slot, mode);
             return Decision::Granted;
         }
-        if slot.has_passed() {
-            slot.give_age(&locks.next_age);
-            return Decision::Refused;
-        }
         match locks.locking {
             Locking::NoWait => return Decision::Refused,
             Locking::WaitDie => {
@@ -127,7 +123,7 @@ impl Queue {
                 }
                 let is_older = |other: Age| age < other;
                 let is_oldest = self.in_the_way(id, mode).all(|holder| is_older(holder.slot.age()));
-                if !is_oldest || !oldest.is_none_or(is_older) {
+                if slot.has_passed() || !is_oldest || !oldest.is_none_or(is_older) {
                     return Decision::Refused;
                 }
             }
@@ -139,6 +135,9 @@ impl Queue {
                 if is_free && oldest.is_none_or(|oldest| age < oldest) {
                     self.hold(id, slot, mode);
                     return Decision::Granted;
+                }
+                if slot.has_passed() {
+                    return Decision::Refused;
                 }
                 let younger = self.in_the_way(id, mode).filter(|holder| age < holder.slot.age());
                 younger.for_each(|holder| holder.slot.wound());
@@ -208,6 +207,14 @@ impl Queue {
         }
         self.grant();
         self.waiters.iter().all(|waiter| waiter.id != owner)
+    }
+
+    /// Wounds those that keep the owner, which waits, from the lock and are younger.
+    pub(super) fn wound_younger_than(&self, owner: OwnerId) {
+        if let Some(waiter) = self.waiters.iter().find(|waiter| waiter.id == owner) {
+            let younger = self.in_the_way(owner, waiter.mode).filter(|holder| waiter.age < holder.slot.age());
+            younger.for_each(|holder| holder.slot.wound());
+        }
     }
 
     /// The owner waits no more.

@@ -144,13 +144,13 @@ impl Slot {
         self.changed.notify_one();
     }
 
-    /// Waits until a lock that was refused was given back once, or for so long.
-    pub(super) fn watch(&self, limit: Duration) {
+    /// Waits until a lock that was refused was given back once, or for so long: `false`.
+    pub(super) fn watch(&self, limit: Duration) -> bool {
         let mut waits = lock(&self.waits);
         let mut has_time = true;
         while waits.is_watching && has_time {
             (waits, has_time) = wait_for(&self.changed, &self.waits, waits, limit);
         }
-        waits.is_watching = false;
+        !std::mem::take(&mut waits.is_watching)
     }
 }

@@ -90,7 +90,7 @@ fn a_record_is_as_small_as_promised() {
         let record = pin.get(place.find(&pin));
         assert_eq!(Record::key(record), key);
         assert_eq!(Keyed::key(record), key);
-        assert_eq!(mem::size_of_val(record), (24 + len).next_multiple_of(8));
+        assert_eq!(mem::size_of_val(record), (32 + len).next_multiple_of(8));
         assert_eq!(mem::size_of_val(&place.find(&pin)), 16);
     }
 }

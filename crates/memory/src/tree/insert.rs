@@ -157,6 +157,10 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             }
             Place::Gap(slot) => slot,
         };
+        if !may_insert(leaf.gap()) {
+            // Without a trace: who has locked the gaps looks whether the leaf is as it was.
+            return Ok(Err(leaf.read_at(pin, word)?));
+        }
         let guard = leaf.header.lock.try_lock(word)?;
         if !may_insert(leaf.gap()) {
             return Ok(Err(leaf.remember(pin, word, leaf.max_stamp_locked())));

@@ -18,8 +18,8 @@ use std::ptr::NonNull;
 
 use crate::Entry;
 use crate::Stamp;
-#[cfg(not(any(loom, shuttle)))]
 use crate::locks::LockWord;
+#[cfg(not(any(loom, shuttle)))]
 use crate::prefetch::LINE_BYTES;
 use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::usage::{Kind, Tally};

@@ -192,8 +192,8 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         }
     }
 
-    fn await_met(&mut self) -> bool {
-        false
+    fn await_met(&mut self) -> Result<bool, TransactionError> {
+        Ok(false)
     }
 
     /// Nothing is locked outside of a commit.

@@ -42,14 +42,15 @@ pub(crate) struct TwoPhaseLocking<D> {
     observed: Optimistic<D>,
     /// Why a lock was not had: nothing more is locked.
     lost: Option<Lost>,
-    has_committed: Cell<bool>,
+    /// Whether others have ended it: it may be run again.
+    is_beaten: Cell<bool>,
 }
 
 impl<D: Dependency> TwoPhaseLocking<D> {
     pub(crate) fn new(locks: &Arc<Locks>, timeout: Duration) -> TwoPhaseLocking<D> {
         let owner = locks.register().expect("there are fewer sessions than owners");
         let (rows, gaps, observed) = (Vec::new(), Vec::new(), Optimistic::default());
-        TwoPhaseLocking { owner, timeout, rows, gaps, observed, lost: None, has_committed: Cell::new(false) }
+        TwoPhaseLocking { owner, timeout, rows, gaps, observed, lost: None, is_beaten: Cell::new(false) }
     }
 
     /// Locks a record; `false`: it has left its tree.
@@ -100,6 +101,7 @@ impl<D: Dependency> TwoPhaseLocking<D> {
     }
 
     fn error(&self, lost: Lost) -> TransactionError {
+        self.is_beaten.set(true);
         match lost {
             Lost::Refused | Lost::Wounded => TransactionError::LOCK_CONFLICT,
             Lost::TimedOut => TransactionError::LockTimeout { limit: self.timeout },
@@ -115,7 +117,6 @@ impl<D: Dependency> TwoPhaseLocking<D> {
     /// Every write was installed.
     fn installed(&mut self, pin: &Pin<'_>) {
         self.release(pin);
-        self.has_committed.set(true);
     }
 
     fn release(&mut self, pin: &Pin<'_>) {
@@ -141,7 +142,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
     fn begin(&mut self) {
         assert!(self.rows.is_empty() && self.gaps.is_empty(), "a transaction begins without locks");
         self.lost = None;
-        self.has_committed.set(false);
+        self.is_beaten.set(false);
         self.observed.begin();
     }
 
@@ -282,9 +283,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
     }
 
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError> {
-        self.observed.validate(pin, writes)?;
-        self.has_committed.set(writes.is_empty());
-        Ok(())
+        self.observed.validate(pin, writes).inspect_err(|_| self.is_beaten.set(true))
     }
 
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
@@ -307,19 +306,19 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
         self.installed(pin);
     }
 
-    fn await_met(&mut self) -> bool {
+    fn await_met(&mut self) -> Result<bool, TransactionError> {
         let is_refused = self.lost.take() == Some(Lost::Refused);
-        if is_refused {
-            self.owner.wait_for_refused(self.timeout);
+        if is_refused && !self.owner.wait_for_refused(self.timeout) {
+            return Err(self.error(Lost::TimedOut));
         }
         // Where nobody is older, those that were refused by each other come back together.
-        is_refused && self.owner.is_aged()
+        Ok(is_refused && self.owner.is_aged())
     }
 
     fn end(&mut self, pin: &Pin<'_>) {
         self.release(pin);
-        // Who did not commit may be run again, and is the older for it.
-        self.owner.end(!self.has_committed.get());
+        // Who is run again is the older for it.
+        self.owner.end(self.is_beaten.get());
     }
 }
 

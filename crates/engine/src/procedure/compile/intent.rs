@@ -1,8 +1,8 @@
 //! Which rows a procedure reads to change them then, so that they are locked for that at once, where rows are locked: of two
 //! calls that share a lock and then both want it alone, one has to run again.
 //!
-//! A guess, which changes no result: a row is read to be changed if the procedure changes rows of that table; a row of a loop, if
-//! the loop's body does.
+//! A guess, which changes no result: a row is read to be changed if the procedure writes rows of that table by their keys; a row
+//! of a loop, if the loop's body does.
 
 use crate::procedure::code::{Instruction, RowRange, ScanSlot, TableSlot};
 
@@ -11,9 +11,9 @@ pub(super) fn mark(instructions: &mut [Instruction]) {
     for at in 0..instructions.len() {
         let may_change = match &instructions[at] {
             Instruction::Get { table, .. } | Instruction::First { range: RowRange { table, .. }, .. } => {
-                changes(instructions, *table)
+                writes(instructions, *table)
             }
-            Instruction::OpenRows { scan, range } => changes(body(&instructions[at..], *scan), range.table),
+            Instruction::OpenRows { scan, range } => writes(body(instructions, at, *scan), range.table),
             _ => continue,
         };
         match &mut instructions[at] {
@@ -25,17 +25,22 @@ pub(super) fn mark(instructions: &mut [Instruction]) {
     }
 }
 
-/// What stands between the beginning and the end of a scan.
-fn body(instructions: &[Instruction], of: ScanSlot) -> &[Instruction] {
-    let is_end = |instruction: &Instruction| matches!(instruction, Instruction::CloseRows { scan } if *scan == of);
-    let end = instructions.iter().position(is_end).expect("a scan that is opened is closed");
-    &instructions[..end]
+/// The body of the loop whose scan is opened by instruction `at`.
+fn body(instructions: &[Instruction], at: usize, of: ScanSlot) -> &[Instruction] {
+    let end = instructions[at..].iter().find_map(|instruction| match instruction {
+        Instruction::NextRow { scan, end, .. } if *scan == of => Some(end.0 as usize),
+        _ => None,
+    });
+    &instructions[at..end.expect("a scan that is opened is gone through")]
 }
 
-/// Whether rows of a table are changed or removed by their keys.
-fn changes(instructions: &[Instruction], changed: TableSlot) -> bool {
+/// Whether rows of a table are written by their keys; an insertion finds none.
+fn writes(instructions: &[Instruction], written: TableSlot) -> bool {
     instructions.iter().any(|instruction| match instruction {
-        Instruction::Update { table, .. } | Instruction::Delete { table, .. } => *table == changed,
+        Instruction::Update { table, .. }
+        | Instruction::Delete { table, .. }
+        | Instruction::Replace { table, .. }
+        | Instruction::Upsert { table, .. } => *table == written,
         _ => false,
     })
 }
