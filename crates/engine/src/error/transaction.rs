@@ -52,8 +52,8 @@ pub enum TransactionError {
     /// A lock was not given back for so long: its holder is slow, or waits for this very thread. The transaction can only be
     /// rolled back; committing it returns this again.
     #[error(
-        "another transaction has held a lock for {limit:?}, the limit is lock_timeout; end transactions sooner, hold one at a time \
-         in a thread, or raise the limit"
+        "another transaction has held a lock for {limit:?}, the limit is lock_timeout; end transactions sooner, hold one at a \
+         time in a thread, or raise the limit"
     )]
     LockTimeout {
         /// The limit.
