@@ -102,7 +102,7 @@ mod tests {
             for hottest in [1, 10, 100, 1000] {
                 let drawn = counts[..hottest].iter().sum::<u64>() as f64 / f64::from(draws);
                 let share: f64 = (1..=hottest).map(|i| (i as f64).powf(-theta)).sum::<f64>() / zeta;
-                assert!((drawn - share).abs() < 0.02, "the {hottest} hottest of {theta}: {drawn}, {share} expected");
+                assert!((drawn - share).abs() < 0.03, "the {hottest} hottest of {theta}: {drawn}, {share} expected");
             }
         }
     }

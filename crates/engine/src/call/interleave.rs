@@ -54,7 +54,7 @@ impl Session {
     /// order. They commit in any order. Pays where calls wait for memory: with many more rows than the processor's caches hold.
     ///
     /// It takes up to 16 more sessions; where `sessions_max` does not leave so many, it interleaves fewer calls. Where
-    /// transactions wait for locks it interleaves none.
+    /// rows are locked it interleaves none.
     pub fn call_all(
         &mut self,
         options: TransactionOptions,

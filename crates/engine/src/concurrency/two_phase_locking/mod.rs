@@ -114,11 +114,7 @@ impl<D: Dependency> TwoPhaseLocking<D> {
         self.rows.extract_if(.., is_read).for_each(|record| self.owner.unlock(pin.get(record).lock_word()));
     }
 
-    /// Every write was installed.
-    fn installed(&mut self, pin: &Pin<'_>) {
-        self.release(pin);
-    }
-
+    /// Gives every lock back.
     fn release(&mut self, pin: &Pin<'_>) {
         self.rows.drain(..).for_each(|record| self.owner.unlock(pin.get(record).lock_word()));
         self.gaps.drain(..).for_each(|leaf| self.owner.unlock(leaf.gap(pin)));
@@ -271,7 +267,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
 
     fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
         self.check()?;
-        self.observed.prevalidate(pin, writes)
+        self.observed.prevalidate(pin, writes).inspect_err(|_| self.is_beaten.set(true))
     }
 
     /// Says in the records that they are about to change, for those that read without locks: snapshots, checkpoints, and whoever
@@ -303,7 +299,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
 
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>) {
         self.observed.install(pin, writes, stamp, committer);
-        self.installed(pin);
+        self.release(pin);
     }
 
     fn await_met(&mut self) -> Result<bool, TransactionError> {
@@ -333,6 +329,6 @@ impl<D: Dependency> super::faulty_scheme::Observing for TwoPhaseLocking<D> {
     }
 
     fn installed(&mut self, pin: &Pin<'_>) {
-        self.installed(pin);
+        self.release(pin);
     }
 }
