@@ -4,8 +4,8 @@
 //! is one exchange each. Where somebody waits, or more share the lock than fit, a queue in a table says all; the word only says
 //! that there is one.
 //!
-//! Who may wait for whom is decided by ages. An owner gets one when it meets another for the first time, and keeps it until its
-//! transaction has committed, over all its attempts; one that has met nobody writes nothing that others write.
+//! Who may wait for whom is decided by ages. An owner gets one when it meets another for the first time, and keeps it over all
+//! attempts of its transaction; one that has met nobody writes nothing that others write.
 //!
 //! Invariants:
 //! - **X1** Of the owners that hold a lock at the same time one shares it with all others, or it is alone.
@@ -106,11 +106,6 @@ impl Locks {
         Arc::new(Locks { locking, buckets, owners: Mutex::default(), next_age: AtomicU64::new(1) })
     }
 
-    /// Who waits for whom.
-    pub fn locking(&self) -> Locking {
-        self.locking
-    }
-
     /// Adds an owner; `None`: there are as many as there can be, a million.
     pub fn register(self: &Arc<Self>) -> Option<Owner> {
         let mut owners = lock(&self.owners);
@@ -171,6 +166,12 @@ impl Locks {
 /// What tests look at.
 #[cfg(test)]
 impl Locks {
+    /// Who waits for whom.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn locking(&self) -> Locking {
+        self.locking
+    }
+
     /// The queues that there are.
     pub(crate) fn queues(&self) -> usize {
         self.buckets.iter().map(|bucket| lock(bucket).len()).sum()

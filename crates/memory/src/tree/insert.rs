@@ -67,7 +67,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
     }
 
     /// As [`Tree::get_or_insert`], or as [`Tree::insert_or_get`] where the entry `is_expected` not to be there; but inserts only
-    /// if `may_insert`, which runs under the leaf's lock and is given the lock of the leaf's gaps, allows it. Otherwise returns
+    /// if `may_insert` allows it, which is given the lock of the leaf's gaps before and under the leaf's lock. Otherwise returns
     /// the leaf, as an error.
     ///
     /// # Panics
@@ -158,7 +158,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
             Place::Gap(slot) => slot,
         };
         if !may_insert(leaf.gap()) {
-            // Without a trace: who has locked the gaps looks whether the leaf is as it was.
+            // Before the leaf's lock: who has locked the gaps would find that taken, and take the leaf for another one.
             return Ok(Err(leaf.read_at(pin, word)?));
         }
         let guard = leaf.header.lock.try_lock(word)?;
