@@ -24,9 +24,9 @@ use std::ptr::NonNull;
 
 use crossbeam_utils::CachePadded;
 #[cfg(any(loom, shuttle))]
-use foldhash::fast::FixedState as HashState;
+use foldhash::quality::FixedState as HashState;
 #[cfg(not(any(loom, shuttle)))]
-use foldhash::fast::RandomState as HashState;
+use foldhash::quality::RandomState as HashState;
 
 use crate::Entry;
 use crate::epoch::{Epochs, Pin};

