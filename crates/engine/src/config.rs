@@ -53,6 +53,8 @@ pub enum Protocol {
     Poplar,
     /// Many streams in one total order of GSNs, which is a serialization order (NVM-D in Poplar, section 6).
     Gsn,
+    /// Many streams, partially ordered by vectors of LSNs (Taurus).
+    Taurus,
 }
 
 impl fmt::Display for Protocol {
@@ -62,6 +64,7 @@ impl fmt::Display for Protocol {
             Protocol::Serial => "serial",
             Protocol::Poplar => "poplar",
             Protocol::Gsn => "gsn",
+            Protocol::Taurus => "taurus",
         })
     }
 }
@@ -210,8 +213,8 @@ impl ConfigError {
 
 /// Checks that a triple is sound. The error says why it is not.
 ///
-/// Replaying commands needs an order that covers anti-dependencies. A GSN is one, and the LSN of a serial log if it is drawn
-/// before reads are validated; Poplar's SSN is none.
+/// Replaying commands needs an order that covers anti-dependencies. A GSN is one, the LSN of a serial log if it is drawn before
+/// reads are validated, and a vector of LSNs; Poplar's SSN is none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
@@ -220,12 +223,14 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
             refuse("nothing is logged without a log; choose another protocol, or log values")
         }
         (Optimistic | TwoPhaseLocking, _, Logged::Values | Logged::Physiological)
-        | (Optimistic | TwoPhaseLocking, Protocol::Serial | Protocol::Gsn, Logged::Commands | Logged::Adaptive) => {
-            Ok(())
-        }
+        | (
+            Optimistic | TwoPhaseLocking,
+            Protocol::Serial | Protocol::Gsn | Protocol::Taurus,
+            Logged::Commands | Logged::Adaptive,
+        ) => Ok(()),
         (Optimistic | TwoPhaseLocking, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => refuse(
             "its stamps order no read before the write that follows it, and commands that run again would do something \
-                 else; choose protocol serial or gsn, or log values",
+                 else; choose protocol serial, gsn or taurus, or log values",
         ),
     }
 }
@@ -300,7 +305,8 @@ mod tests {
 
     const CONTROLS: [ConcurrencyControlKind; 2] =
         [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
-    const PROTOCOLS: [Protocol; 4] = [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn];
+    const PROTOCOLS: [Protocol; 5] =
+        [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn, Protocol::Taurus];
 
     /// Each concurrency control logs values with every protocol, images with every one that has a log, and commands, or
     /// either, where the stamps are one total order.
@@ -317,7 +323,7 @@ mod tests {
                     let is_sound = match protocol {
                         Protocol::None => false,
                         Protocol::Poplar => !logged.has_commands(),
-                        Protocol::Serial | Protocol::Gsn => true,
+                        Protocol::Serial | Protocol::Gsn | Protocol::Taurus => true,
                     };
                     assert_eq!(legal.is_ok(), is_sound, "{control:?} {protocol:?} {logged:?}");
                     assert_eq!(config.check(), legal, "an unsound triple must not open");

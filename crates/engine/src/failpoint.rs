@@ -81,6 +81,14 @@ pub enum Mutation {
     StampDrawnLate,
     /// Who changes a definition draws a stamp that says nothing of those who have used the one before.
     UsersUnordered,
+    /// A vector leaves out those who have read what is overwritten.
+    ReadersUnmerged,
+    /// A vector leaves out those whose rows are overwritten.
+    OverwrittenUnmerged,
+    /// Whoever reads a row takes over the LSN of its writer alone, and nothing that the writer depends on.
+    VectorNotHandedOn,
+    /// Whoever writes a row hands on what it depends on, and not its own LSN.
+    OwnLsnForgotten,
     /// A commit of a total order is acknowledged as one of Poplar: by its own stream, and by all streams up to what it read.
     PrefixUnawaited,
     /// Versions of a snapshot that are overwritten are not kept for it.

@@ -44,6 +44,8 @@ sizes! {
     /// Slots of the stamps of reads, where the protocol orders a read before the write that follows it; a power of two.
     /// Few enough to stay in the processor's cache, many enough that threads seldom take lines from each other.
     read_stamp_slots: usize = 1 << 16;
+    /// Slots of the LSN vectors of rows; a power of two. What counts in them was written within the last milliseconds.
+    lsn_slots: usize = 1 << 15;
     /// Keys that the begin of one transaction purges: more than a usual transaction leaves behind, few enough not to be felt.
     purges_per_begin: usize = 16;
     /// Leaves that a checkpoint reads under one pin: tombstones may make a block of rows a long way.

@@ -6,15 +6,18 @@ use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
 
 use osier_memory::{
-    Committer, Held, LeafChange, LeafRead, LockWord, Observed, Pin, ReadStamps, Record, RecordBox, Stamp, Version,
+    Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Pin, Record, RecordBox, Stamp,
+    Version,
 };
 
 use crate::concurrency::optimistic::{Optimistic, RowRead, Seen, install, may_change};
 use crate::concurrency::write_set::{Write, WriteSet};
-use crate::concurrency::{ConcurrencyControl, Found, Intent};
+use crate::concurrency::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, Point, has, yield_at};
-use crate::log::format::dependency::Dependency;
+use crate::ids::StreamId;
+use crate::log::gathering::{Gathered, lane};
+use crate::log::protocol::SourceOf;
 
 /// A scheme with the faults that are built into the calling thread.
 pub(crate) struct Built<C>(C, Judged);
@@ -38,7 +41,7 @@ pub(crate) trait Observing: ConcurrencyControl {
     fn installed(&mut self, pin: &Pin<'_>);
 }
 
-impl<D: Dependency> Observing for Optimistic<D> {
+impl<D: Gathered> Observing for Optimistic<D> {
     fn observed(&self) -> &Optimistic<D> {
         self
     }
@@ -65,8 +68,8 @@ impl<C: Observing> Built<C> {
 impl<C: Observing> ConcurrencyControl for Built<C> {
     type Dependency = C::Dependency;
 
-    fn begin(&mut self) {
-        self.0.begin();
+    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
+        self.0.begin(durable);
     }
 
     fn read<'a>(
@@ -140,8 +143,12 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         self.0.discarded(pin, record);
     }
 
-    fn dependency(&self) -> &C::Dependency {
-        self.0.dependency()
+    fn gathered(&self) -> &GatheringOf<C> {
+        self.0.gathered()
+    }
+
+    fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<C::Dependency>, own: StreamId) {
+        self.0.close(pin, writes, source, own);
     }
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -179,21 +186,21 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         }
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp {
         self.0.base(pin, writes, reads.filter(|_| !has(Mutation::ReadsUnordered)))
     }
 
-    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp)) {
         if has(Mutation::ReadsRaisedLate) {
             let judged = self.validate(pin, writes);
             yield_at(Point::Validated);
             self.1.set(Some(judged));
         }
         if has(Mutation::LeavesUnraised) {
-            let keys = self.0.observed().reads.rows.iter().map(|read| pin.get(read.record).key());
-            return reads.raise(keys, stamp);
+            let keys = self.0.observed().reads.rows.iter().map(|read| KeyHash::of(pin.get(read.record).key()));
+            return keys.for_each(|key| reads.raise(key, lane(reads, at.0), at.1));
         }
-        self.0.raise_reads(pin, writes, reads, stamp);
+        self.0.raise_reads(pin, writes, reads, at);
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

@@ -15,15 +15,16 @@ pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
 use osier_memory::{
-    Committer, Held, LeafChange, LeafRead, LockWord, Pin, ReadStamps, Record, RecordBox, Stamp, Version,
+    Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Pin, Record, RecordBox, Stamp, Version,
 };
 
 pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
 use crate::concurrency::write_set::WriteSet;
 use crate::error::TransactionError;
-use crate::ids::TableId;
-use crate::log::format::dependency::Dependency;
+use crate::ids::{StreamId, TableId};
+use crate::log::gathering::Gathered;
+use crate::log::protocol::SourceOf;
 use crate::table::Table;
 
 /// A session keeps the memory of so many writes, reads or locks from one transaction to the next.
@@ -63,17 +64,20 @@ impl Intent {
     }
 }
 
+/// What the transactions of a scheme depend on, as it is gathered.
+pub(crate) type GatheringOf<C> = <<C as ConcurrencyControl>::Dependency as Gathered>::Gathering;
+
 /// A concurrency control scheme, as the state of one transaction after the other.
 ///
 /// Every access may wait for another transaction, and may fail: with a conflict, after which the transaction can only be
 /// rolled back (transaction/mod.rs sees to that). An access may lock; what it locked stays locked until the commit installs
-/// or the transaction ends. What a transaction depends on ([`Dependency`]) is gathered by the accesses.
+/// or the transaction ends. What a transaction depends on ([`Gathering`](crate::log::gathering::Gathering)) is gathered by the accesses.
 pub(crate) trait ConcurrencyControl {
     /// What a transaction depends on, as the protocol wants it.
-    type Dependency: Dependency;
+    type Dependency: Gathered;
 
-    /// Begins a transaction; the previous one has ended.
-    fn begin(&mut self);
+    /// Begins a transaction; the previous one has ended. Everything up to `durable` is durable on every stream.
+    fn begin(&mut self, durable: impl FnOnce() -> Stamp);
 
     /// Observes a record's content or absence.
     fn read<'a>(
@@ -127,8 +131,12 @@ pub(crate) trait ConcurrencyControl {
     /// write in the record's place, which holds only if the record was in its tree all the while.
     fn discarded(&mut self, pin: &Pin<'_>, record: Held<Record>);
 
-    /// Returns what was observed so far.
-    fn dependency(&self) -> &Self::Dependency;
+    /// Returns what the transaction depends on, as it is gathered.
+    fn gathered(&self) -> &GatheringOf<Self>;
+
+    /// Closes what the transaction depends on ([`Gathering::close`](crate::log::gathering::Gathering::close)), for a commit to the stream `own`. Where it writes, locks are
+    /// held.
+    fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<Self::Dependency>, own: StreamId);
 
     /// Checks, before anything is locked, whether a commit would fail as things are: what a long commit does before it locks is
     /// in vain then. It decides nothing.
@@ -142,11 +150,11 @@ pub(crate) trait ConcurrencyControl {
 
     /// Returns the largest stamp that the commit must exceed: of everything observed and overwritten, and where stamps cover
     /// reads, of everybody who read what is overwritten. Locks are held.
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp;
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp;
 
-    /// Makes whoever overwrites anything of what was observed exceed `stamp`. Locks are held; what counts is what validation,
+    /// Makes whoever overwrites anything of what was observed exceed `stamp`, which is of this stream. Locks are held; what counts is what validation,
     /// which follows and begins with a full fence, then finds unchanged.
-    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp);
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp));
 
     /// Undoes [`ConcurrencyControl::lock`], without a trace. What accesses locked stays locked. The transaction does not commit,
     /// and ends; or the log has no room, and it locks again when there is some.

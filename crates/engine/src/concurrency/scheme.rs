@@ -3,6 +3,8 @@
 //! An access pays one match, which a scheme that is the same in every transaction makes predictable; a commit pays one, for its
 //! scheme and its protocol together.
 
+use std::time::Duration;
+
 use osier_memory::sync::Arc;
 use osier_memory::{Locks, Stamp};
 
@@ -13,6 +15,8 @@ use super::two_phase_locking::TwoPhaseLocking;
 #[cfg(test)]
 use super::watched_for_tests::Watched;
 use crate::config::{ConcurrencyControlKind, Config, Protocol};
+use crate::log::format::lsn_vector::LsnVector;
+use crate::log::gathering::Gathered;
 
 /// A scheme as it is.
 #[cfg(not(feature = "mutations"))]
@@ -28,27 +32,36 @@ pub(crate) enum Scheme {
     Optimistic(Watched<Built<Optimistic<Stamp>>>),
     /// Two-phase locking over scalar stamps.
     TwoPhaseLocking(Watched<Built<TwoPhaseLocking<Stamp>>>),
+    /// Optimistic control over LSN vectors.
+    OptimisticVector(Watched<Built<Optimistic<LsnVector>>>),
+    /// Two-phase locking over LSN vectors.
+    TwoPhaseLockingVector(Watched<Built<TwoPhaseLocking<LsnVector>>>),
 }
 
 impl Scheme {
     /// Returns the state of a first transaction, for one of the pairs of [`with_pair`].
     ///
     /// `locks` are those of the database.
-    #[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
     pub(crate) fn new(config: &Config, locks: &Arc<Locks>) -> Scheme {
+        use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
+        let timeout = config.lock_timeout;
         match (config.concurrency_control, config.protocol) {
-            (
-                ConcurrencyControlKind::Optimistic,
-                Protocol::None | Protocol::Serial | Protocol::Poplar | Protocol::Gsn,
-            ) => Scheme::Optimistic(Built::<Optimistic<Stamp>>::from(Optimistic::default()).into()),
-            (
-                ConcurrencyControlKind::TwoPhaseLocking,
-                Protocol::None | Protocol::Serial | Protocol::Poplar | Protocol::Gsn,
-            ) => Scheme::TwoPhaseLocking(
-                Built::<TwoPhaseLocking<Stamp>>::from(TwoPhaseLocking::new(locks, config.lock_timeout)).into(),
-            ),
+            (Optimistic, Protocol::Taurus) => Scheme::OptimisticVector(optimistic()),
+            (Optimistic, _) => Scheme::Optimistic(optimistic()),
+            (TwoPhaseLocking, Protocol::Taurus) => Scheme::TwoPhaseLockingVector(locking(locks, timeout)),
+            (TwoPhaseLocking, _) => Scheme::TwoPhaseLocking(locking(locks, timeout)),
         }
     }
+}
+
+#[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
+fn optimistic<D: Gathered>() -> Watched<Built<Optimistic<D>>> {
+    Built::<Optimistic<D>>::from(Optimistic::default()).into()
+}
+
+#[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
+fn locking<D: Gathered>(locks: &Arc<Locks>, timeout: Duration) -> Watched<Built<TwoPhaseLocking<D>>> {
+    Built::<TwoPhaseLocking<D>>::from(TwoPhaseLocking::new(locks, timeout)).into()
 }
 
 /// Evaluates `$body` with `$control` bound to whichever [`ConcurrencyControl`](super::ConcurrencyControl) there is.
@@ -57,15 +70,15 @@ macro_rules! with_scheme {
         match $scheme {
             $crate::concurrency::Scheme::Optimistic($control) => $body,
             $crate::concurrency::Scheme::TwoPhaseLocking($control) => $body,
+            $crate::concurrency::Scheme::OptimisticVector($control) => $body,
+            $crate::concurrency::Scheme::TwoPhaseLockingVector($control) => $body,
         }
     };
 }
 pub(crate) use with_scheme;
 
 /// Evaluates `$body` with `$control` bound to the scheme and `$protocol` to the protocol of a database. These are all the pairs
-/// that there are: in each both have the same [`Dependency`](crate::log::format::dependency::Dependency). A protocol with
-/// another one joins with a line here for each scheme over that, and with a last line by which what [`Scheme::new`] never makes
-/// is unreachable.
+/// that there are: in each both have the same [`Dependency`](crate::log::format::dependency::Dependency).
 macro_rules! with_pair {
     ($scheme:expr, $log:expr, ($control:ident, $protocol:ident) => $body:expr) => {{
         use $crate::concurrency::Scheme;
@@ -80,9 +93,9 @@ macro_rules! with_pair {
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Serial($protocol)) => $body,
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Poplar($protocol)) => $body,
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Gsn($protocol)) => $body,
-            (Scheme::TwoPhaseLocking(_), ActiveProtocol::Replayed(_)) => {
-                unreachable!("what is run again has no others beside it")
-            }
+            (Scheme::OptimisticVector($control), ActiveProtocol::Taurus($protocol)) => $body,
+            (Scheme::TwoPhaseLockingVector($control), ActiveProtocol::Taurus($protocol)) => $body,
+            _ => unreachable!("a scheme gathers what its protocol asks for, and what is run again needs no locks"),
         }
     }};
 }

@@ -6,11 +6,13 @@
 
 use std::cell::Cell;
 
-use osier_memory::{Committer, Held, LeafChange, LeafRead, LockWord, Pin, ReadStamps, Record, RecordBox, Stamp};
+use osier_memory::{Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Pin, Record, RecordBox, Stamp};
 
 use super::write_set::WriteSet;
-use super::{ConcurrencyControl, Found, Intent};
+use super::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::error::TransactionError;
+use crate::ids::StreamId;
+use crate::log::protocol::SourceOf;
 
 /// What the transactions of a thread have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,11 +86,11 @@ impl<C> Watched<C> {
 impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
     type Dependency = C::Dependency;
 
-    fn begin(&mut self) {
+    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
         assert!(!self.is_open, "the previous transaction has ended");
         self.is_open = true;
         count(|watch| watch.begun += 1);
-        self.control.begin();
+        self.control.begin(durable);
     }
 
     fn read<'a>(
@@ -151,8 +153,13 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.discarded(pin, record);
     }
 
-    fn dependency(&self) -> &C::Dependency {
-        self.control.dependency()
+    fn gathered(&self) -> &GatheringOf<C> {
+        self.control.gathered()
+    }
+
+    fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<C::Dependency>, own: StreamId) {
+        assert!(self.is_open && self.is_locked != writes.is_empty(), "whoever writes has locked, and nobody else");
+        self.control.close(pin, writes, source, own);
     }
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -174,14 +181,14 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.control.validate(pin, writes)
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp {
         assert!(self.is_locked, "what is overwritten is locked");
         self.control.base(pin, writes, reads)
     }
 
-    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp)) {
         assert!(self.is_locked, "a stamp is drawn with locks held");
-        self.control.raise_reads(pin, writes, reads, stamp);
+        self.control.raise_reads(pin, writes, reads, at);
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

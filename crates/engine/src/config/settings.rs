@@ -179,7 +179,7 @@ macro_rules! settings {
 settings! {
     /// Sets how the log is ordered, and with it when a commit is durable.
     protocol: Protocol, "protocol",
-        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn),
+        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn, "taurus" => Protocol::Taurus),
         default (Protocol::Poplar);
 
     /// Sets how transactions are isolated.

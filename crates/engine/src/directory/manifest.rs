@@ -156,7 +156,7 @@ pub struct FrozenGeneration {
     /// How it was laid out.
     pub layout: Layout,
     /// What decides which of its records live, by the rule of its protocol: for Poplar RSNe. A rule that needs more than a stamp
-    /// has the ends of the streams.
+    /// has those of the streams.
     pub cut: Stamp,
     /// The greatest stamp in it, discarded records included.
     pub max_seen: Stamp,
@@ -177,6 +177,8 @@ pub struct FrozenStream {
     pub first_sequence: u64,
     /// Exactly the batches before this are sound and count.
     pub end: LogOffset,
+    /// Every record of the stream at or below it is in it: of Taurus the stream's place in ELV. At least the cut.
+    pub durable: Stamp,
 }
 
 /// Where the log of a stream ended when it was closed.
@@ -485,9 +487,13 @@ impl Manifest {
         }
     }
 
-    /// Returns what there is to read of the newest generation when its streams end at `ends`.
-    pub(crate) fn frozen_streams(&self, ends: impl Iterator<Item = LogOffset>) -> Vec<FrozenStream> {
-        let stream = |(begin, end): (&StreamBegin, _)| FrozenStream { first_sequence: begin.sequence, end };
+    /// Returns what there is to read of the newest generation when its streams end at `ends`, each durable up to a stamp.
+    pub(crate) fn frozen_streams(&self, ends: impl Iterator<Item = (LogOffset, Stamp)>) -> Vec<FrozenStream> {
+        let stream = |(begin, (end, durable)): (&StreamBegin, (LogOffset, Stamp))| FrozenStream {
+            first_sequence: begin.sequence,
+            end,
+            durable,
+        };
         let streams: Vec<_> = self.begins.iter().zip(ends).map(stream).collect();
         assert_eq!(streams.len(), self.begins.len(), "an end for each stream");
         streams
@@ -546,7 +552,8 @@ pub fn freeze_clean(
         max_epoch: max_epoch.max(manifest.current.epoch_floor),
         clean: true,
         until: NEVER,
-        streams: manifest.frozen_streams(ends.iter().map(|end| end.end)),
+        // Everything in them counts.
+        streams: manifest.frozen_streams(ends.iter().map(|end| (end.end, last))),
     };
     let mut manifest = manifest.clone();
     manifest.frozen.push(frozen);

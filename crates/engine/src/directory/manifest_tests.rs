@@ -25,7 +25,9 @@ fn sample() -> Manifest {
         max_epoch: Epoch(8),
         clean: false,
         until: Epoch(6),
-        streams: (1..=4).map(|n| FrozenStream { first_sequence: n, end: LogOffset(4096 * n) }).collect(),
+        streams: (1..=4)
+            .map(|n| FrozenStream { first_sequence: n, end: LogOffset(4096 * n), durable: Stamp(90 + n) })
+            .collect(),
     };
     manifest.frozen.push(frozen);
     manifest.current.generation = Generation(2);
@@ -116,7 +118,10 @@ fn earlier_formats_are_read() {
         });
         assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(manifest));
     };
-    let added = 2 * 8 + 1 + manifest.directories.len() + manifest.layouts().count();
+    let durable = 8 * manifest.frozen[0].streams.len();
+    let frozen = &mut manifest.frozen[0];
+    frozen.streams.iter_mut().for_each(|stream| stream.durable = frozen.cut);
+    let added = durable + 2 * 8 + 1 + manifest.directories.len() + manifest.layouts().count();
     manifest.frozen[0].layout.incarnation = Incarnation(7);
     for logged in [Logged::Physiological, Logged::Values] {
         (manifest.frozen[0].layout.logged, manifest.current.logged) = (Logged::Commands, logged);
@@ -124,9 +129,10 @@ fn earlier_formats_are_read() {
         assert_eq!(Manifest::load(&disk, home(), &[]).unwrap().as_ref(), Some(&manifest));
     }
     manifest.frozen[0].layout.logged = Logged::Values;
-    reads(5, 2, &manifest);
+    reads(6, durable, &manifest);
+    reads(5, durable + 2, &manifest);
     manifest.records_begin = false;
-    reads(4, 2, &manifest);
+    reads(4, durable + 2, &manifest);
     manifest.frozen[0].layout.incarnation = Incarnation::NONE;
     (manifest.current.incarnation, manifest.records_newest) = (Incarnation::NONE, false);
     reads(3, added, &manifest);
@@ -269,7 +275,7 @@ fn a_clean_close_freezes_at_the_exact_ends() {
     assert_eq!(closed.seen(), (Stamp(40), Epoch(5)));
     let frozen = &closed.frozen[0];
     assert_eq!((frozen.cut, frozen.max_seen, frozen.clean), (Stamp(40), Stamp(40), true));
-    assert_eq!(frozen.streams[1], FrozenStream { first_sequence: 1, end: LogOffset(4096) });
+    assert_eq!(frozen.streams[1], FrozenStream { first_sequence: 1, end: LogOffset(4096), durable: Stamp(40) });
 }
 
 #[test]

@@ -18,7 +18,8 @@ use crate::ids::{Epoch, LogOffset, Stamp, TableId};
 pub(super) fn manifests() -> Vec<Vec<u8>> {
     let new = Manifest::new(DATABASE, Protocol::Poplar, 3, &[PathBuf::from("/a"), PathBuf::from("/b")]);
     let mut frozen = new.clone();
-    let (max_seen, streams) = (Stamp(80), vec![FrozenStream { first_sequence: 1, end: LogOffset(8192) }; 3]);
+    let (max_seen, streams) =
+        (Stamp(80), vec![FrozenStream { first_sequence: 1, end: LogOffset(8192), durable: Stamp(70) }; 3]);
     let layout = new.current.clone();
     let (cut, max_epoch) = (Stamp(70), Epoch(9));
     frozen.frozen.push(FrozenGeneration { layout, cut, max_seen, max_epoch, clean: false, until: NEVER, streams });

@@ -14,6 +14,7 @@ mod commit_log;
 #[cfg(test)]
 mod crash_tests;
 pub mod format;
+pub(crate) mod gathering;
 pub(crate) mod persist;
 pub(crate) mod protocol;
 #[cfg(test)]

@@ -21,6 +21,7 @@ use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, Lock, OpenMo
 use crate::log::acknowledge::Receipt;
 use crate::log::format::LogIdentity;
 use crate::log::format::batch::{BatchHeader, Certificate};
+use crate::log::format::lsn_vector::LsnVector;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{self, Entry, RecordHeader};
@@ -28,7 +29,7 @@ use crate::log::format::records::Records;
 use crate::log::format::segment::{self, Segment, SegmentHeader};
 use crate::log::persist::{LogLayout, Slot};
 use crate::log::protocol::{Committed, LogProtocol};
-use crate::log::{CommitLog, with_protocol};
+use crate::log::{ActiveProtocol, CommitLog, with_protocol};
 
 /// Decides about each changing operation, named as in "sync 00000001-00000001.log".
 type Rule = Box<dyn FnMut(&str) -> Option<io::Error> + Send>;
@@ -383,6 +384,11 @@ impl World {
         CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
     }
 
+    pub(crate) fn taurus(&self, streams: u32) -> CommitLog {
+        let config = self.config.clone().protocol(Protocol::Taurus);
+        CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
+    }
+
     pub(crate) fn serial(&self, floor: u64) -> CommitLog {
         let config = self.config.clone().protocol(Protocol::Serial);
         CommitLog::start(&config, self.layout(1, 1, floor)).unwrap()
@@ -394,8 +400,13 @@ pub(crate) fn reader(raw_dep: Stamp) -> Committed<Stamp> {
     Committed { stamp: Stamp::ZERO, stream: StreamId(0), epoch: Epoch(1), raw_dep }
 }
 
-/// The receipt of a transaction.
+/// The receipt of a transaction, which where vectors are depends on all streams alike.
 pub(crate) fn receipt_of(log: &CommitLog, committed: &Committed<Stamp>) -> Receipt {
+    if let ActiveProtocol::Taurus(protocol) = log.protocol() {
+        let Committed { stamp, stream, epoch, raw_dep } = *committed;
+        let committed = Committed { stamp, stream, epoch, raw_dep: LsnVector::of_all(raw_dep) };
+        return log.receipts().durable(committed.outcome(protocol));
+    }
     log.receipts().durable(with_protocol!(log, protocol => committed.outcome(protocol)))
 }
 
@@ -406,7 +417,10 @@ pub(crate) fn draw(
     base: Stamp,
     record_bytes: usize,
 ) -> Result<Option<Slot<'_>>, LogError> {
-    with_protocol!(log, protocol => protocol.stamp(stream, base, record_bytes))
+    match log.protocol() {
+        ActiveProtocol::Taurus(protocol) => protocol.stamp(stream, base, record_bytes),
+        _ => with_protocol!(log, protocol => protocol.stamp(stream, base, record_bytes)),
+    }
 }
 
 /// Commits one row of `row_bytes` to `stream` over `base`, having read `raw_dep`. Nobody asks about it.

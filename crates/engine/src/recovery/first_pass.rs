@@ -27,6 +27,7 @@ use crate::config::{Config, Logged};
 use crate::error::RecoveryError;
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, WallTime};
+use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::record::{Entry, RecordReader};
 use crate::log::format::records::Records;
@@ -217,6 +218,9 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
         self.pass(order.stamp, offset)?;
         let kind = record.kind();
         self.expect_kind(kind, offset)?;
+        if !order.raw_dep.names_streams_below(self.generation.streams.len()) {
+            return Err(self.scan.damaged(self.segment, offset, "it depends on a stream that there is not".to_owned()));
+        }
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
         let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);

@@ -103,7 +103,8 @@ pub(crate) fn next_manifest(
         assert_eq!(generation.layout, manifest.current, "only the newest generation can crash");
         assert!(!manifest.is_closed(), "a generation that was closed is frozen");
         assert_eq!(ends.len(), generation.streams.len(), "every stream ends");
-        let streams = manifest.frozen_streams(ends.into_iter());
+        let durable = verdict.streams.iter().map(|stream| stream.durable);
+        let streams = manifest.frozen_streams(ends.into_iter().zip(durable));
         next.frozen.push(FrozenGeneration {
             layout: generation.layout.clone(),
             cut: verdict.cut,

@@ -63,7 +63,9 @@ pub(crate) fn show(
 
     let wanted = Wanted { stamp, generation, protocol, is_traced, names: &names };
     let shown = match protocol {
-        Protocol::Serial | Protocol::Gsn => replay(config, &manifest, base, generations, replayer, wanted)?,
+        Protocol::Serial | Protocol::Gsn | Protocol::Taurus => {
+            replay(config, &manifest, base, generations, replayer, wanted)?
+        }
         Protocol::Poplar | Protocol::None => {
             generations.drain(..generations.len() - 1);
             let bases = (base.clone(), base);

@@ -34,6 +34,7 @@ use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::record::{self, RecordHeader};
+use crate::log::gathering::Gathering;
 use crate::log::persist::Slot;
 use crate::log::protocol::{Committed, LogProtocol, StampOrder};
 use crate::sizes::whole_record_bytes_max;
@@ -69,6 +70,7 @@ impl Commit<'_, '_> {
         assert!(epoch >= self.pin.epoch(), "epochs only rise");
         yield_at(Point::Ordered);
 
+        control.close(self.pin, writes, protocol.source(), self.stream);
         let header = header(control, prepared, epoch);
         let record_bytes = record::encoded_len(&header, prepared.bytes);
         let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes) {
@@ -94,8 +96,10 @@ impl Commit<'_, '_> {
         self.write_record(slot, RecordHeader { epoch, ..header }, writes, payload);
         yield_at(Point::Filled);
 
+        let keys = writes.iter().map(|write| self.pin.get(write.record).key());
+        control.gathered().publish(protocol.source(), (self.stream, stamp), keys);
         control.install(self.pin, writes, stamp, &committer);
-        Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.dependency().clone() }))
+        Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.gathered().dependency().clone() }))
     }
 
     pub(super) fn write_record<D: Dependency, L: Payload>(
@@ -130,7 +134,7 @@ impl Commit<'_, '_> {
                 "a stamp follows all that was read or overwritten"
             );
             if let (Some(reads), Some(slot)) = (reads, &slot) {
-                control.raise_reads(self.pin, writes, reads, slot.stamp());
+                control.raise_reads(self.pin, writes, reads, (self.stream, slot.stamp()));
             }
             Ok::<_, Error>(slot)
         };
@@ -155,9 +159,10 @@ impl Commit<'_, '_> {
     }
 
     /// Ends a transaction without writes: validates what it read.
-    pub(crate) fn observe<C: ConcurrencyControl>(
+    pub(crate) fn observe<C: ConcurrencyControl, P: LogProtocol<Dependency = C::Dependency>>(
         &self,
-        control: &C,
+        control: &mut C,
+        protocol: &P,
         writes: &WriteSet,
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
     ) -> Result<Committed<C::Dependency>, Error> {
@@ -166,27 +171,40 @@ impl Commit<'_, '_> {
         yield_at(Point::Ordered);
         control.validate(self.pin, writes).and_then(|()| definitions_hold())?;
         yield_at(Point::Validated);
+        control.close(self.pin, writes, protocol.source(), self.stream);
         let epoch = faults::epoch(&self.snapshots, self.pin, epoch);
-        Ok(Committed { stamp: Stamp::ZERO, stream: self.stream, epoch, raw_dep: control.dependency().clone() })
+        Ok(Committed {
+            stamp: Stamp::ZERO,
+            stream: self.stream,
+            epoch,
+            raw_dep: control.gathered().dependency().clone(),
+        })
     }
 
     /// Checks, before anything is locked, that the writes are within the limits, and prepares what is logged of them.
-    pub(crate) fn admit<C: ConcurrencyControl, P: LogProtocol>(
+    pub(crate) fn admit<C: ConcurrencyControl, P: LogProtocol<Dependency = C::Dependency>>(
         &self,
         control: &C,
-        _protocol: &P,
+        protocol: &P,
         writes: &mut WriteSet,
         payload: &impl Payload,
     ) -> Result<Admitted, TransactionError> {
         self.memory.admit(self.pin, writes)?;
         let prepared = if P::IS_LOGGED { payload.prepare(self.pin, writes) } else { Prepared::default() };
-        Ok(self.admitted(control, prepared))
+        Ok(self.admitted(control, protocol, prepared))
     }
 
     /// Returns how long the record of a payload may become: the epoch may be a later one at the serialization point.
-    pub(super) fn admitted<C: ConcurrencyControl>(&self, control: &C, prepared: Prepared) -> Admitted {
-        let record_bytes_max = record::encoded_len(&header(control, prepared, Epoch(u64::MAX)), prepared.bytes);
-        Admitted { prepared, record_bytes_max }
+    pub(super) fn admitted<C: ConcurrencyControl, P: LogProtocol<Dependency = C::Dependency>>(
+        &self,
+        control: &C,
+        protocol: &P,
+        prepared: Prepared,
+    ) -> Admitted {
+        let (raw_dep, epoch, write_count) = (Stamp::ZERO, Epoch(u64::MAX), prepared.write_count);
+        let header = RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch, write_count };
+        let dependency_bytes = control.gathered().encoded_len_max(protocol.source());
+        Admitted { prepared, record_bytes_max: record::encoded_len(&header, dependency_bytes + prepared.bytes) }
     }
 
     /// Whether a payload goes into its record, of so many bytes: others wait while a large one is written under locks.
@@ -205,6 +223,6 @@ pub(crate) struct Admitted {
 
 /// The header of a record whose stamp is not drawn yet.
 fn header<C: ConcurrencyControl>(control: &C, prepared: Prepared, epoch: Epoch) -> RecordHeader<C::Dependency> {
-    let (raw_dep, write_count) = (control.dependency().clone(), prepared.write_count);
-    RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch, write_count }
+    let raw_dep = control.gathered().dependency().clone();
+    RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch, write_count: prepared.write_count }
 }

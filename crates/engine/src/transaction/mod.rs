@@ -217,7 +217,7 @@ impl<'s> Transaction<'s> {
         }
         purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
         // From here on a transaction is there to be dropped, which is its end.
-        with_scheme!(&mut state.scheme, control => control.begin());
+        with_scheme!(&mut state.scheme, control => control.begin(|| shared.log.csn()));
         let logs_rows = Cell::new(false);
         Transaction {
             view: View::Current(pin),
@@ -501,7 +501,7 @@ impl TransactionState {
         let writes = &mut self.writes;
         with_pair!(&mut self.scheme, log, (control, protocol) => {
             if writes.is_empty() {
-                return Ok((commit.observe(control, writes, || used.hold())?.outcome(protocol), LogEntry::Nothing));
+                return Ok((commit.observe(control, protocol, writes, || used.hold())?.outcome(protocol), LogEntry::Nothing));
             }
             if let Some(called) = &called {
                 let admitted = commit.admit(control, protocol, writes, called)?;
@@ -518,7 +518,7 @@ impl TransactionState {
                 control.prevalidate(commit.pin, writes)?;
                 if let Some(parts) = commit.write_parts(protocol, log, writes, (&payload, admitted.prepared))? {
                     let named = parts.payload.prepare(commit.pin, writes);
-                    let record = (&parts.payload, commit.admitted(control, named));
+                    let record = (&parts.payload, commit.admitted(control, protocol, named));
                     let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
                     parts.hold.committed(committed.stamp);
                     return Ok((committed.outcome(protocol), entry));

@@ -1,12 +1,12 @@
 //! Stamps of reads: of a reader that validates and a writer of what it read, the writer gets the greater stamp. Rows by their
-//! slots ([`ReadStamps`]), absences and ranges by the stamps of their leaves.
+//! slots ([`KeyStamps`]), absences and ranges by the stamps of their leaves.
 
 use super::explore;
 use super::tree::{Model, ONE_LEAF, TWO_LEAVES, absence, insert, remove, tree_of};
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Arc, thread};
 use crate::testing::LoneRecord;
-use crate::{Epochs, Pin, ReadStamps, Record, Stamp};
+use crate::{Epochs, KeyHash, KeyStamps, Pin, Record, Stamp};
 
 /// What the reader draws: above every other stamp.
 const READER: Stamp = Stamp(9);
@@ -16,7 +16,7 @@ fn a_writer_is_above_the_readers_of_its_row() {
     explore(3, || {
         let epochs = Epochs::new(2);
         let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
-        let shared = Arc::new((place, ReadStamps::new(1)));
+        let shared = Arc::new((place, KeyStamps::new(1, 1)));
         let mut writer = epochs.register().expect("a slot");
         let mut reader = epochs.register().expect("a slot");
         let writing = {
@@ -33,7 +33,7 @@ fn a_writer_is_above_the_readers_of_its_row() {
         let pin = reader.pin();
         let record = pin.get(shared.0.find(&pin));
         let seen = record.word();
-        shared.1.raise([record.key()], READER);
+        shared.1.raise(KeyHash::of(record.key()), 0, READER);
         fence(Ordering::SeqCst);
         let again = record.word();
         let is_valid = !seen.is_locked() && again == seen;

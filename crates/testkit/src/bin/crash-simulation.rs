@@ -70,6 +70,7 @@ enum LogProtocol {
     Serial,
     Poplar,
     Gsn,
+    Taurus,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -107,6 +108,7 @@ impl Options {
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
             LogProtocol::Gsn => Protocol::Gsn,
+            LogProtocol::Taurus => Protocol::Taurus,
         });
         let named = |name: &String| CASES.iter().find(|case| case.name() == *name).map(|case| case.mutation);
         let mutations: Vec<_> = self.mutation.iter().filter_map(named).collect();

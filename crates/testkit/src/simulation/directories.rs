@@ -109,10 +109,11 @@ impl Simulation<'_> {
             return;
         }
         let streams = || 1 + (self.moved.seed() % 5) as u32;
-        let log = match self.moved.seed() % 4 {
+        let log = match self.moved.seed() % 5 {
             0 if !is_fuzzy => Some((Protocol::Serial, 1)),
             1 => Some((Protocol::Poplar, streams())),
             2 if !is_fuzzy => Some((Protocol::Gsn, streams())),
+            3 if !is_fuzzy => Some((Protocol::Taurus, streams())),
             _ => None,
         };
         let log = log.map(|(protocol, streams)| {

@@ -248,7 +248,13 @@ impl Plan {
         // From numbers of their own, as below.
         let one_in = |rotated, seeds| Rng::with_seed(rng.clone().u64(..).rotate_left(rotated)).u8(0..seeds) == 0;
         let (is_unlogged, is_gsn) = (one_in(7, 8), one_in(37, 3));
-        let on_streams = if is_gsn { Protocol::Gsn } else { Protocol::Poplar };
+        // Seeds that hunt for a mutation are as they were before there was Taurus.
+        let is_taurus = choices.mutations.is_empty() && one_in(47, 3);
+        let on_streams = match (is_gsn, is_taurus) {
+            (true, _) => Protocol::Gsn,
+            (false, true) => Protocol::Taurus,
+            (false, false) => Protocol::Poplar,
+        };
         let logged = if rng.u8(0..4) == 0 { Protocol::Serial } else { on_streams };
         let protocol = choices.protocol.unwrap_or(if is_unlogged { Protocol::None } else { logged });
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };

@@ -311,6 +311,7 @@ impl<'s> Simulation<'s> {
     fn stamps_are_serial(&self) -> bool {
         match self.log() {
             (Protocol::Gsn, ..) => true,
+            (Protocol::Taurus, _, logged) => logged.has_commands(),
             (Protocol::Serial, _, logged) => self.plan.variant.stamps_early || logged.has_commands(),
             _ => false,
         }

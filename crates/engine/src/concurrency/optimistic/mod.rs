@@ -23,28 +23,46 @@ mod leaf_set;
 mod read_set;
 
 use osier_memory::{
-    Committer, Held, LeafChange, LeafRead, LockWord, Observed, Pin, ReadStamps, Record, RecordBox, Stamp, Version, Word,
+    Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Pin, Record, RecordBox, Stamp,
+    Version, Word,
 };
 
 pub(super) use read_set::{ReadSet, RowRead, Seen};
 
-use super::{ConcurrencyControl, Found, Intent};
+use super::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::concurrency::write_set::{Write, WriteSet};
 use crate::error::TransactionError;
 use crate::failpoint::{Point, yield_at};
-use crate::log::format::dependency::Dependency;
+use crate::ids::StreamId;
+use crate::log::gathering::{Gathered, Gathering, Overwritten, lane};
+use crate::log::protocol::SourceOf;
 
 /// The reads of one optimistic transaction.
-#[derive(Default)]
-pub(crate) struct Optimistic<D> {
+pub(crate) struct Optimistic<D: Gathered> {
     pub(super) reads: ReadSet<D>,
 }
 
-impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
+impl<D: Gathered> Default for Optimistic<D> {
+    fn default() -> Optimistic<D> {
+        Optimistic { reads: ReadSet::default() }
+    }
+}
+
+impl<D: Gathered> Optimistic<D> {
+    /// Depends on the version of a record, which others keep from changing.
+    #[inline]
+    pub(super) fn depend_on_row(&mut self, pin: &Pin<'_>, record: Held<Record>, stamp: Stamp) {
+        self.reads.raw_dep.add_row(stamp, || KeyHash::of(pin.get(record).key()));
+    }
+}
+
+impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
     type Dependency = D;
 
-    fn begin(&mut self) {
+    #[inline]
+    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
         self.reads.clear();
+        self.reads.raw_dep.begin(durable);
     }
 
     #[inline]
@@ -57,10 +75,12 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         Ok(match pin.get(record).read(pin) {
             Observed::Present(version) => {
                 self.reads.row(record, Seen::Stamp(version.stamp()));
+                self.depend_on_row(pin, record, version.stamp());
                 Found::Present(version)
             }
             Observed::Absent(stamp) => {
                 self.reads.row(record, Seen::Stamp(stamp));
+                self.depend(stamp);
                 Found::Absent
             }
             Observed::Dead => Found::Gone,
@@ -81,7 +101,10 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
             true => Some(word.stamp()),
             false => record.version(pin).map(Version::birth),
         };
-        birth.into_iter().for_each(|birth| self.reads.row(held, Seen::Existence(birth)));
+        if let Some(birth) = birth {
+            self.reads.row(held, Seen::Existence(birth));
+            self.depend_on_row(pin, held, birth);
+        }
         Ok(birth)
     }
 
@@ -135,8 +158,18 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         }
     }
 
-    fn dependency(&self) -> &D {
+    #[inline]
+    fn gathered(&self) -> &GatheringOf<Self> {
         &self.reads.raw_dep
+    }
+
+    #[inline]
+    fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<D>, own: StreamId) {
+        let overwritten = writes.iter().map(|write| {
+            let record = pin.get(write.record);
+            Overwritten { key: record.key(), stamp: record.word().stamp(), is_absent: record.version(pin).is_none() }
+        });
+        self.reads.raw_dep.close(source, own, overwritten);
     }
 
     fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -167,18 +200,19 @@ impl<D: Dependency> ConcurrencyControl for Optimistic<D> {
         Ok(())
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp {
         let records = || writes.iter().map(|write| pin.get(write.record));
         let base = records().map(|record| record.word().stamp()).fold(self.reads.raw_dep.greatest(), Stamp::max);
         reads.map_or(base, |reads| base.max(reads.greatest(records().map(Record::key))))
     }
 
-    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, (stream, stamp): (StreamId, Stamp)) {
         // Whoever overwrites what this transaction writes is above its stamp in any case.
         let is_own =
             |read: &RowRead| pin.get(read.record).word().is_locked() && writes.contains_sorted(pin, read.record);
         let rows = self.reads.rows.iter().filter(|read| !is_own(read));
-        reads.raise(rows.map(|read| pin.get(read.record).key()), stamp);
+        let lane = lane(reads, stream);
+        rows.for_each(|read| reads.raise(KeyHash::of(pin.get(read.record).key()), lane, stamp));
         self.reads.leaves.raise(pin, stamp);
     }
 

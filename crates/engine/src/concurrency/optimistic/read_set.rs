@@ -1,13 +1,13 @@
 //! What a transaction has observed: rows by their stamps, ranges and absences by their leaves' versions.
 //!
 //! Invariant: every observation that could change the transaction's outcome is in here before its value is returned,
-//! and `raw_dep` is at least the stamp of each (Poplar's read-after-write dependency, absences included).
+//! and `raw_dep` covers each (Poplar's read-after-write dependency, absences included).
 
 use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
 
 use super::leaf_set::LeafSet;
 use crate::concurrency::KEPT_CAPACITY;
-use crate::log::format::dependency::Dependency;
+use crate::log::gathering::{Gathered, Gathering};
 
 /// One observed record.
 #[derive(Clone, Copy)]
@@ -26,25 +26,29 @@ pub(crate) enum Seen {
 }
 
 /// The reads of one transaction.
-#[derive(Default)]
-pub(crate) struct ReadSet<D> {
+pub(crate) struct ReadSet<D: Gathered> {
     pub(crate) rows: Vec<RowRead>,
     pub(crate) leaves: LeafSet,
     /// Everything observed.
-    pub(crate) raw_dep: D,
+    pub(crate) raw_dep: D::Gathering,
 }
 
-impl<D: Dependency> ReadSet<D> {
+impl<D: Gathered> Default for ReadSet<D> {
+    fn default() -> ReadSet<D> {
+        ReadSet { rows: Vec::new(), leaves: LeafSet::default(), raw_dep: D::Gathering::default() }
+    }
+}
+
+impl<D: Gathered> ReadSet<D> {
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.rows.shrink_to(KEPT_CAPACITY);
         self.leaves.clear();
-        self.raw_dep = D::default();
     }
 
+    /// Notes what was learnt about a record; the caller adds it to `raw_dep`.
+    #[inline]
     pub(crate) fn row(&mut self, record: Held<Record>, seen: Seen) {
-        let (Seen::Stamp(stamp) | Seen::Existence(stamp)) = seen;
-        self.raw_dep.add(stamp);
         self.rows.push(RowRead { record, seen });
     }
 
@@ -66,6 +70,7 @@ impl<D: Dependency> ReadSet<D> {
         if is_observed {
             change.after().for_each(|leaf| self.leaves.add(leaf));
             self.row(placeholder, Seen::Stamp(stamp));
+            self.raw_dep.add(stamp);
         }
         is_observed
     }

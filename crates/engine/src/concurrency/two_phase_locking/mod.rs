@@ -21,18 +21,20 @@ use std::time::Duration;
 
 use osier_memory::sync::{Arc, Backoff};
 use osier_memory::{
-    Committer, Held, LeafChange, LeafRead, LockMode, LockWord, Locks, Lost, Observed, Owner, Pin, ReadStamps, Record,
-    RecordBox, Stamp, Taken, Version,
+    Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockMode, LockWord, Locks, Lost, Observed, Owner, Pin,
+    Record, RecordBox, Stamp, Taken, Version,
 };
 
 use super::optimistic::Optimistic;
 use super::write_set::WriteSet;
-use super::{ConcurrencyControl, Found, Intent, KEPT_CAPACITY, faults};
+use super::{ConcurrencyControl, Found, GatheringOf, Intent, KEPT_CAPACITY, faults};
 use crate::error::TransactionError;
-use crate::log::format::dependency::Dependency;
+use crate::ids::StreamId;
+use crate::log::gathering::{Gathered, lane};
+use crate::log::protocol::SourceOf;
 
 /// The locks of one transaction.
-pub(crate) struct TwoPhaseLocking<D> {
+pub(crate) struct TwoPhaseLocking<D: Gathered> {
     owner: Owner,
     /// How long a lock is waited for.
     timeout: Duration,
@@ -46,7 +48,7 @@ pub(crate) struct TwoPhaseLocking<D> {
     is_beaten: Cell<bool>,
 }
 
-impl<D: Dependency> TwoPhaseLocking<D> {
+impl<D: Gathered> TwoPhaseLocking<D> {
     pub(crate) fn new(locks: &Arc<Locks>, timeout: Duration) -> TwoPhaseLocking<D> {
         let owner = locks.register().expect("there are fewer sessions than owners");
         let (rows, gaps, observed) = (Vec::new(), Vec::new(), Optimistic::default());
@@ -132,14 +134,14 @@ fn mode(intent: Intent) -> Option<LockMode> {
     }
 }
 
-impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
+impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
     type Dependency = D;
 
-    fn begin(&mut self) {
+    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
         assert!(self.rows.is_empty() && self.gaps.is_empty(), "a transaction begins without locks");
         self.lost = None;
         self.is_beaten.set(false);
-        self.observed.begin();
+        self.observed.begin(durable);
     }
 
     #[inline]
@@ -155,14 +157,18 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
         {
             return Ok(Found::Gone);
         }
-        let (found, stamp) = match pin.get(record).read(pin) {
-            Observed::Present(version) => (Found::Present(version), version.stamp()),
-            Observed::Absent(stamp) => (Found::Absent, stamp),
+        Ok(match pin.get(record).read(pin) {
+            Observed::Present(version) => {
+                self.observed.depend_on_row(pin, record, version.stamp());
+                Found::Present(version)
+            }
+            Observed::Absent(stamp) => {
+                self.observed.depend(stamp);
+                Found::Absent
+            }
             // None whose lock is held.
-            Observed::Dead => return Ok(Found::Gone),
-        };
-        self.observed.depend(stamp);
-        Ok(found)
+            Observed::Dead => Found::Gone,
+        })
     }
 
     #[inline]
@@ -185,7 +191,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
             true => Some(word.stamp()),
             false => record.version(pin).map(Version::birth),
         };
-        birth.into_iter().for_each(|birth| self.observed.depend(birth));
+        birth.into_iter().for_each(|birth| self.observed.depend_on_row(pin, held, birth));
         Ok(birth)
     }
 
@@ -261,8 +267,12 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
         self.observed.discarded(pin, record);
     }
 
-    fn dependency(&self) -> &D {
-        self.observed.dependency()
+    fn gathered(&self) -> &GatheringOf<Self> {
+        self.observed.gathered()
+    }
+
+    fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<D>, own: StreamId) {
+        self.observed.close(pin, writes, source, own);
     }
 
     fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -282,15 +292,16 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
         self.observed.validate(pin, writes).inspect_err(|_| self.is_beaten.set(true))
     }
 
-    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&ReadStamps>) -> Stamp {
+    fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp {
         self.observed.base(pin, writes, reads)
     }
 
-    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &ReadStamps, stamp: Stamp) {
-        self.observed.raise_reads(pin, writes, reads, stamp);
+    fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, (stream, stamp): (StreamId, Stamp)) {
+        self.observed.raise_reads(pin, writes, reads, (stream, stamp));
         // What the transaction writes has the stamp itself.
         let rows = self.rows.iter().map(|record| pin.get(*record)).filter(|record| !record.word().is_locked());
-        reads.raise(rows.map(Record::key), stamp);
+        let lane = lane(reads, stream);
+        rows.for_each(|record| reads.raise(KeyHash::of(record.key()), lane, stamp));
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {
@@ -319,7 +330,7 @@ impl<D: Dependency> ConcurrencyControl for TwoPhaseLocking<D> {
 }
 
 #[cfg(feature = "mutations")]
-impl<D: Dependency> super::faulty_scheme::Observing for TwoPhaseLocking<D> {
+impl<D: Gathered> super::faulty_scheme::Observing for TwoPhaseLocking<D> {
     fn observed(&self) -> &Optimistic<D> {
         &self.observed
     }

@@ -15,7 +15,7 @@ use crate::log::format::segment::FIRST_SEQUENCE;
 
 const MAGIC: [u8; 8] = *b"OSIERMAN";
 /// The format that this program writes.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// The first format, which had no checkpoints.
 const VERSION_1: u32 = 1;
 /// The second one, which knew no epochs to go back to.
@@ -26,6 +26,8 @@ const VERSION_3: u32 = 3;
 const VERSION_4: u32 = 4;
 /// The fifth one, in which every generation logged values.
 const VERSION_5: u32 = 5;
+/// The sixth one, in which a frozen generation had one cut for all streams.
+const VERSION_6: u32 = 6;
 /// Whether the streams of the newest generation record their newest segments, and did so from its begin on.
 const RECORDS_NEWEST: u8 = 1;
 const RECORDS_BEGIN: u8 = 2;
@@ -82,6 +84,8 @@ pub(crate) fn encode(manifest: &Manifest) -> Result<Vec<u8>, PathBuf> {
     out.push(flag(manifest.records_newest, RECORDS_NEWEST) | flag(manifest.records_begin, RECORDS_BEGIN));
     out.extend(manifest.directories.iter().map(|directory| u8::from(directory.is_retired)));
     out.extend(manifest.layouts().map(|layout| logged_tag(layout.logged)));
+    let streams = manifest.frozen.iter().flat_map(|frozen| &frozen.streams);
+    streams.for_each(|stream| out.extend(stream.durable.0.to_le_bytes()));
     let checksum = crc_fast::crc32_iscsi(&out[HEADER_BYTES..]);
     out[12..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
     Ok(out)
@@ -144,6 +148,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Manifest, Error> {
             layout.logged = input.logged()?;
         }
     }
+    if version > VERSION_6 {
+        for stream in frozen.iter_mut().flat_map(|frozen| &mut frozen.streams) {
+            stream.durable = input.stamp()?;
+        }
+    }
     if !input.rest.is_empty() {
         return damaged("it is longer than what it says");
     }
@@ -164,6 +173,9 @@ fn check(current: &Layout, frozen: &[FrozenGeneration]) -> Result<(), Error> {
     }
     if frozen.iter().any(|one| one.cut > one.max_seen || one.cut < one.layout.floor) {
         return damaged("a cut is out of range");
+    }
+    if frozen.iter().any(|one| one.streams.iter().any(|stream| stream.durable < one.cut)) {
+        return damaged("a stream ends below the cut of its generation");
     }
     let earlier = frozen.iter().rfind(|one| one.layout.generation < current.generation);
     if earlier.is_some_and(|one| one.max_seen > current.floor) {
@@ -208,6 +220,7 @@ fn protocol_tag(protocol: Protocol) -> u8 {
         Protocol::Serial => 1,
         Protocol::Poplar => 2,
         Protocol::Gsn => 3,
+        Protocol::Taurus => 4,
     }
 }
 
@@ -297,6 +310,7 @@ impl<'a> Input<'a> {
             1 => Protocol::Serial,
             2 => Protocol::Poplar,
             3 => Protocol::Gsn,
+            4 => Protocol::Taurus,
             tag => return damaged(format!("protocol {tag} is unknown")),
         };
         let (floor, epoch_floor) = (self.stamp()?, Epoch(self.u64()?));
@@ -316,7 +330,10 @@ impl<'a> Input<'a> {
         let layout = self.layout(directories)?;
         let (cut, max_seen, max_epoch) = (self.stamp()?, self.stamp()?, Epoch(self.u64()?));
         let clean = self.flag()?;
-        let stream = |input: &mut Self| Ok(FrozenStream { first_sequence: input.u64()?, end: LogOffset(input.u64()?) });
+        // What is known of each stream where a version knows nothing more.
+        let durable = cut;
+        let stream =
+            |input: &mut Self| Ok(FrozenStream { first_sequence: input.u64()?, end: LogOffset(input.u64()?), durable });
         let streams = (0..layout.streams.len()).map(|_| stream(self)).collect::<Result<Vec<_>, _>>()?;
         Ok(FrozenGeneration { layout, cut, max_seen, max_epoch, clean, until: NEVER, streams })
     }

@@ -7,8 +7,9 @@
 //! Invariants:
 //! - Nothing beyond the frontier is acknowledged; after a failure no publication begins, and what the frontier
 //!   covered by then stays acknowledged, because it is durable.
-//! - A waiter is queued at the first threshold of its requirement that is not met: at its own stream, and when that is
-//!   met at `CSN`. The logger that finds it there moves it, or it does so itself where the logger had looked before.
+//! - A waiter is queued at the first threshold of its requirement that is not met: at its own stream, when that is met at
+//!   others, and at last at `CSN`. The logger that finds it there moves it, or it does so itself where the logger had looked
+//!   before.
 //! - To wait for `CSN` is a demand: streams that are behind are woken and write a marker, so that a reader of an idle
 //!   database is acknowledged without any further commit.
 
@@ -147,10 +148,9 @@ impl Acknowledger {
             own.take_due(self.watermark.dsn(stream), covered);
             let mut next = first;
             while let Some(waiter) = covered.get(next) {
-                match waiter.requirement.unmet(&self.watermark) {
-                    None => next += 1,
-                    Some(Unmet::Csn(stamp)) => self.queue_for_csn(stamp, covered.swap_remove(next)),
-                    Some(Unmet::Dsn(stamp)) => panic!("a waiter for {stamp} was due before it"),
+                match self.queue(&Arc::clone(waiter)) {
+                    false => next += 1,
+                    true => drop(covered.swap_remove(next)),
                 }
             }
         }
@@ -160,25 +160,40 @@ impl Acknowledger {
         }
     }
 
-    fn queue_for_csn(&self, stamp: Stamp, waiter: Arc<Waiter>) {
-        self.for_csn[waiter.requirement.stream.0 as usize].push(stamp, waiter);
-        if self.has_failed.load(Ordering::SeqCst) {
-            // The failure may have emptied the queue before.
-            self.wake_everybody();
+    /// Queues a waiter at what it misses, and at what it misses by then; returns whether it misses anything. In a queue that it
+    /// has left behind it is woken in vain at most.
+    fn queue(&self, waiter: &Arc<Waiter>) -> bool {
+        let mut queued = None;
+        loop {
+            let unmet = waiter.requirement.unmet(&self.watermark);
+            if unmet == queued {
+                // The logger that raises what is missing finds it.
+                return unmet.is_some();
+            }
+            match unmet {
+                None => return false,
+                Some(Unmet::Dsn(stream, stamp)) => {
+                    self.for_dsn[stream.0 as usize].push(stamp, Arc::clone(waiter));
+                    if stream != waiter.requirement.stream {
+                        self.signals[stream.0 as usize].wake();
+                    }
+                }
+                Some(Unmet::Csn(stamp)) => {
+                    self.for_csn[waiter.requirement.stream.0 as usize].push(stamp, Arc::clone(waiter));
+                    self.require(stamp);
+                }
+            }
+            if self.has_failed.load(Ordering::SeqCst) {
+                // The failure may have emptied the queue before.
+                self.wake_everybody();
+            }
+            queued = unmet;
         }
-        self.require(stamp);
     }
 
     /// Queues a waiter at what it misses. The caller asks for the [`status`](Acknowledger::status) again before it sleeps.
     pub(crate) fn register(&self, waiter: &Arc<Waiter>) {
-        let unmet = || waiter.requirement.unmet(&self.watermark);
-        if let Some(Unmet::Dsn(stamp)) = unmet() {
-            self.for_dsn[waiter.requirement.stream.0 as usize].push(stamp, Arc::clone(waiter));
-            // Where that is met now, the logger may have looked at its queue before, and the next to look may be another.
-        }
-        if let Some(Unmet::Csn(stamp)) = unmet() {
-            self.queue_for_csn(stamp, Arc::clone(waiter));
-        }
+        self.queue(waiter);
     }
 
     /// Ends the log: the first reason counts, every waiter is woken, nothing more is published.

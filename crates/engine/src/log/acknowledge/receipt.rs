@@ -157,7 +157,7 @@ impl Receipt {
                 }
             }
         }
-        let waiter = Waiter::new(self.outcome.requirement);
+        let waiter = Waiter::new(self.outcome.requirement.clone());
         acknowledger.register(&waiter);
         loggers.remind(self.outcome.requirement.stream);
         let told = loop {
@@ -204,7 +204,7 @@ impl Future for Receipt {
             Some(waiter) => waiter.set_waker(context.waker()),
             None => {
                 loggers.fail_in_child();
-                let waiter = Waiter::new(this.outcome.requirement);
+                let waiter = Waiter::new(this.outcome.requirement.clone());
                 waiter.set_waker(context.waker());
                 acknowledger.register(&waiter);
                 this.waiter = Some(waiter);

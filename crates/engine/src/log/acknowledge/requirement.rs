@@ -4,20 +4,23 @@
 //! ([`LogProtocol::requirement`](crate::log::protocol::LogProtocol::requirement) gives them), so that receipts and queues know no
 //! protocol, and no type of a dependency.
 //!
-//! The kinds of thresholds are closed, and a requirement is a few words that are compared and copied. What a transaction
-//! depends on need not be a stamp for that: one threshold is waited for at a time, whichever is missing first. A vector of LSNs
-//! would join as one more kind, a threshold for each stream that it names, met in the queues of those streams.
+//! The kinds of thresholds are closed. What a transaction depends on need not be a stamp for that: one threshold is waited for at
+//! a time, whichever is missing first, in the queue of the stream that is behind.
+
+use smallvec::SmallVec;
 
 use super::Watermark;
 use crate::ids::{Epoch, Stamp, StreamId};
 
 /// What must be durable before a transaction may be acknowledged. A threshold of zero is always met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
     /// The stream of the transaction's session.
     pub(crate) stream: StreamId,
     /// `DSN` of that stream.
     pub(crate) dsn: Stamp,
+    /// `DSN` of other streams.
+    pub(crate) streams: SmallVec<[(StreamId, Stamp); 3]>,
     /// `CSN`: every stream is durable up to it.
     pub(crate) csn: Stamp,
 }
@@ -25,8 +28,8 @@ pub(crate) struct Requirement {
 /// A threshold that the frontier has not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unmet {
-    /// `DSN` of the own stream is to come up to here.
-    Dsn(Stamp),
+    /// `DSN` of a stream is to come up to here.
+    Dsn(StreamId, Stamp),
     /// `CSN` is to come up to here.
     Csn(Stamp),
 }
@@ -34,21 +37,24 @@ pub(crate) enum Unmet {
 impl Requirement {
     /// Returns what is always met.
     pub(crate) fn none(stream: StreamId) -> Requirement {
-        Requirement { stream, dsn: Stamp::ZERO, csn: Stamp::ZERO }
+        Requirement { stream, dsn: Stamp::ZERO, streams: SmallVec::new(), csn: Stamp::ZERO }
     }
 
-    /// Returns the first threshold that the frontier has not reached: one load or two.
+    /// Returns the first threshold that the frontier has not reached: one load for each.
     #[inline]
     pub(crate) fn unmet(&self, watermark: &Watermark) -> Option<Unmet> {
         if self.dsn > Stamp::ZERO && watermark.dsn(self.stream) < self.dsn {
-            return Some(Unmet::Dsn(self.dsn));
+            return Some(Unmet::Dsn(self.stream, self.dsn));
+        }
+        if let Some((stream, dsn)) = self.streams.iter().find(|(stream, dsn)| watermark.dsn(*stream) < *dsn) {
+            return Some(Unmet::Dsn(*stream, *dsn));
         }
         (self.csn > Stamp::ZERO && watermark.csn() < self.csn).then_some(Unmet::Csn(self.csn))
     }
 }
 
 /// How a transaction ended, as its receipt knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Its order number; zero where it logged nothing.
     pub(crate) stamp: Stamp,

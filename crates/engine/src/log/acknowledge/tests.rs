@@ -32,7 +32,7 @@ pub(super) fn acknowledger(streams: usize) -> Arc<Acknowledger> {
 }
 
 pub(super) fn receipt(acknowledger: &Arc<Acknowledger>, stamp: u64, stream: u32, raw_dep: u64) -> Receipt {
-    let requirement = Requirement { stream: StreamId(stream), dsn: Stamp(stamp), csn: Stamp(raw_dep) };
+    let requirement = Requirement { dsn: Stamp(stamp), csn: Stamp(raw_dep), ..Requirement::none(StreamId(stream)) };
     let outcome = Outcome { stamp: Stamp(stamp), epoch: Epoch(1), requirement };
     let acknowledger = Arc::clone(acknowledger) as Arc<dyn Loggers>;
     ReceiptSource::new(acknowledger).durable(outcome)
@@ -242,7 +242,7 @@ fn who_is_queued_once_more_after_a_failure_is_woken() {
     acknowledger.for_dsn[0].take_due(Stamp(5), &mut taken);
     acknowledger.fail(LogFailure::TaskDied { task: "osier-logger-1".to_owned() }.into());
     assert_eq!(bell.rings(), 0, "nobody finds it in a queue");
-    acknowledger.queue_for_csn(Stamp(4), taken.pop().unwrap());
+    acknowledger.queue(&taken.pop().unwrap());
     assert_eq!(bell.rings(), 1);
     assert!(matches!(poll(&mut receipt, &bell), Poll::Ready(Err(_))));
 }

@@ -28,6 +28,11 @@ use crate::log::format::varint::{put_varint, split_varint, varint_len};
 /// The bit of the length that marks a skip.
 pub const SKIP: u32 = 1 << 31;
 
+/// The bit of the length that marks a record whose dependency is a vector.
+const VECTOR: u32 = 1 << 29;
+/// What the checksum of such a record differs by, so that a flipped mark is found.
+const CHECKSUM_OF_VECTORS: u32 = u32::from_le_bytes(*b"LSNV");
+
 /// Length, checksum and stamp: the length of what follows is known before the stamp is.
 const STAMPED_BYTES: usize = 16;
 /// The bits of the kind of payload below the count.
@@ -136,11 +141,12 @@ pub fn encode<D: Dependency>(
 ) {
     let header_bytes = header.encoded_len();
     assert!(buffer.len() >= header_bytes && buffer.len().is_multiple_of(ALIGNMENT), "{} bytes", buffer.len());
-    assert!(buffer.len() < PART as usize, "{} bytes", buffer.len());
+    assert!(buffer.len() < VECTOR as usize, "{} bytes", buffer.len());
     assert!(header.stamp > Stamp::ZERO && header.stamp <= Stamp::MAX, "stamp {}", header.stamp);
     let greatest = header.raw_dep.greatest();
     assert!(greatest < header.stamp, "stamp {} depends on {greatest}", header.stamp);
-    let length = buffer.len() as u32;
+    let (mark, marked) = if header.raw_dep.is_vector() { (VECTOR, CHECKSUM_OF_VECTORS) } else { (0, 0) };
+    let length = buffer.len() as u32 | mark;
     buffer[..4].copy_from_slice(&length.to_le_bytes());
     buffer[8..16].copy_from_slice(&header.stamp.0.to_le_bytes());
     assert!(kind.tag() < 1 << KIND_BITS, "{kind:?} has no room");
@@ -152,7 +158,7 @@ pub fn encode<D: Dependency>(
     let padding = &mut buffer[header_bytes + written..];
     assert!(padding.len() < ALIGNMENT, "{} bytes left over", padding.len());
     padding.fill(0);
-    let checksum = seal.checksum(&buffer[8..]);
+    let checksum = seal.checksum(&buffer[8..]) ^ marked;
     buffer[4..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
@@ -201,7 +207,7 @@ pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal, layout: RecordLayout) -> R
     let mark = if word & SKIP != 0 {
         SKIP
     } else if layout == RecordLayout::Compact {
-        PART & word
+        (PART | VECTOR) & word
     } else {
         0
     };
@@ -215,13 +221,14 @@ pub fn parse<D: Dependency>(bytes: &[u8], seal: Seal, layout: RecordLayout) -> R
         let empty = bytes[4..].iter().all(|byte| *byte == 0);
         return if empty { Ok(Entry::Skip(bytes.len())) } else { Err(RecordError::Skip { length }) };
     }
-    if mark == PART {
+    if mark & PART != 0 {
         return Ok(Entry::Part(part::parse(bytes, seal)?));
     }
     if bytes.len() <= STAMPED_BYTES {
         return Err(RecordError::Length { length });
     }
-    let (found, expected) = (u32_at(bytes, 4), seal.checksum(&bytes[8..]));
+    let marked = if mark == VECTOR { CHECKSUM_OF_VECTORS } else { 0 };
+    let (found, expected) = (u32_at(bytes, 4), seal.checksum(&bytes[8..]) ^ marked);
     if faults::is_unsound(found != expected) {
         return faults::unsound(RecordError::Checksum { found, expected }, Entry::Skip(bytes.len()));
     }
@@ -287,7 +294,8 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
             RecordLayout::Compact => {
                 let (head, rest) = split_varint(rest)?;
                 let (epoch, rest) = split_varint(rest)?;
-                let (raw_dep, payload) = D::split(rest)?;
+                let is_vector = u32_at(self.bytes, 0) & VECTOR != 0;
+                let (raw_dep, payload) = D::split(rest, is_vector)?;
                 let tag = head as u8 & ((1 << KIND_BITS) - 1);
                 let (epoch, write_count) = (Epoch(epoch), u32::try_from(head >> KIND_BITS).ok()?);
                 Some((RecordHeader { stamp, raw_dep, epoch, write_count }, tag, payload))

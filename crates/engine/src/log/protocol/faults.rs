@@ -22,7 +22,7 @@ pub(crate) use wrapped::{Built, BuiltFrontier, build};
 mod wrapped {
     use std::marker::PhantomData;
 
-    use osier_memory::ReadStamps;
+    use osier_memory::KeyStamps;
 
     use crate::error::LogError;
     use crate::failpoint::{Mutation, has, stamps_early};
@@ -33,7 +33,7 @@ mod wrapped {
     use crate::log::format::dependency::Dependency;
     use crate::log::persist::frontier::{Frontier, Lag};
     use crate::log::persist::{Log, Slot};
-    use crate::log::protocol::{Committed, LogProtocol, StampOrder};
+    use crate::log::protocol::{Committed, LogProtocol, SourceOf, StampOrder};
 
     /// A protocol with the faults that are built into the calling thread.
     pub(crate) struct Built<P>(P);
@@ -56,8 +56,12 @@ mod wrapped {
             if stamps_early() { StampOrder::BeforeValidation } else { self.0.stamp_order() }
         }
 
-        fn read_stamps(&self) -> Option<&ReadStamps> {
+        fn read_stamps(&self) -> Option<&KeyStamps> {
             self.0.read_stamps()
+        }
+
+        fn source(&self) -> &SourceOf<P::Dependency> {
+            self.0.source()
         }
 
         fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
@@ -73,7 +77,7 @@ mod wrapped {
                 return Requirement { csn: committed.raw_dep.greatest(), ..requirement };
             }
             match has(Mutation::NoCsnWait) {
-                true => Requirement { csn: Stamp::ZERO, ..requirement },
+                true => Requirement { dsn: requirement.dsn, ..Requirement::none(requirement.stream) },
                 false => requirement,
             }
         }

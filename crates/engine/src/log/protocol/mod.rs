@@ -7,6 +7,7 @@
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
 //! | gsn | `raw_dep` | GSN: `max(base, readers, stream) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
+//! | taurus | LSN vector | LSN: `max(base, readers, stream) + 1` | `PLV`: `DSN` of each stream | `LV <= ELV` | any; commands by LV |
 //!
 //! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
 //! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).
@@ -25,13 +26,14 @@ pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
 pub(crate) mod replayed;
 pub(crate) mod serial;
+pub(crate) mod taurus;
 
-use osier_memory::ReadStamps;
+use osier_memory::KeyStamps;
 
 use crate::error::LogError;
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::acknowledge::{Outcome, Requirement};
-use crate::log::format::dependency::Dependency;
+use crate::log::gathering::{Gathered, Gathering};
 use crate::log::persist::Slot;
 use recovery_rule::RecoveryRule;
 
@@ -59,7 +61,7 @@ pub(crate) struct Committed<D> {
     pub(crate) raw_dep: D,
 }
 
-impl<D: Dependency> Committed<D> {
+impl<D: Gathered> Committed<D> {
     /// Returns what its receipt needs to know.
     pub(crate) fn outcome<P: LogProtocol<Dependency = D>>(&self, protocol: &P) -> Outcome {
         assert!(self.stamp == Stamp::ZERO || self.stamp > self.raw_dep.greatest(), "a commit follows what it read");
@@ -67,10 +69,13 @@ impl<D: Dependency> Committed<D> {
     }
 }
 
+/// What protocols know of the dependencies of others.
+pub(crate) type SourceOf<D> = <<D as Gathered>::Gathering as Gathering>::Source;
+
 /// A log protocol: how commits are ordered, when they may be acknowledged, and by which rule a crash is recovered.
 pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// What a transaction depends on.
-    type Dependency: Dependency;
+    type Dependency: Gathered;
     /// What recovery makes of the records of a crash.
     type Rule: RecoveryRule<Dependency = Self::Dependency>;
     /// Whether there are records.
@@ -86,9 +91,12 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// overwrites. `None`: the stamps say nothing of that, and reads leave no trace. A protocol that has them draws its
     /// stamps before validation ([`StampOrder::BeforeValidation`]).
     #[inline]
-    fn read_stamps(&self) -> Option<&ReadStamps> {
+    fn read_stamps(&self) -> Option<&KeyStamps> {
         None
     }
+
+    /// Returns what it knows of the dependencies of those whose rows a transaction reads.
+    fn source(&self) -> &SourceOf<Self::Dependency>;
 
     /// Draws the order number of a commit and the room for its record, as one step.
     ///

@@ -70,7 +70,7 @@ impl<D: Dependency> Found<D> {
     /// A stamp up to `cut` and beyond `given_up` that was read although no record has it.
     fn unfounded(&self, layout: &Layout, given_up: Stamp, cut: Stamp) -> Option<Stamp> {
         // Where stamps are drawn before the validation, some have no record, and may be depended on nevertheless.
-        if layout.protocol == Protocol::Gsn || layout.logged.has_commands() {
+        if matches!(layout.protocol, Protocol::Gsn | Protocol::Taurus) || layout.logged.has_commands() {
             return None;
         }
         let mut stamps: Vec<Stamp> = self.records.iter().map(|record| record.order.stamp).collect();
@@ -153,8 +153,8 @@ fn judge_by<R: RecoveryRule>(
         durable.push(match (&prefix.damage, frozen) {
             (Some(_), _) => prefix.stamp,
             (None, None) => known,
-            // As every stream of a frozen generation had.
-            (None, Some(frozen)) => frozen.cut,
+            // As it was when the generation was frozen.
+            (None, Some(frozen)) => frozen.streams[stream].durable,
         });
     }
     let cut_of = |durable: &[Stamp]| R::cut(layout.floor, durable).stamp();
@@ -171,23 +171,29 @@ fn judge_by<R: RecoveryRule>(
             None,
             format!("what stamp {read} wrote was read, and no stream holds it: files or batches are gone"),
         );
-        cut = cut_of(&prefixes.iter().map(|prefix| prefix.stamp).collect::<Vec<_>>());
+        durable = prefixes.iter().map(|prefix| prefix.stamp).collect();
+        cut = cut_of(&durable);
     }
     let is_whole = frozen.is_some() && prefixes.iter().all(|prefix| prefix.damage.is_none());
     let frozen = match frozen {
         Some(frozen) if is_whole => frozen.clone(),
-        _ => freeze(manifest, frozen, cut, &prefixes),
+        _ => freeze(manifest, frozen, cut, prefixes.iter().map(|prefix| prefix.end).zip(durable)),
     };
     let (reach, discarded) = found.weigh::<R>(manifest, &frozen);
     Ok(Judged { frozen, is_whole, reach, left_out: if is_whole { 0 } else { discarded } })
 }
 
-/// The generation, `frozen` or the current one, as it ends with `prefixes`.
-fn freeze(manifest: &Manifest, frozen: Option<&FrozenGeneration>, cut: Stamp, prefixes: &[Prefix]) -> FrozenGeneration {
-    let ends = prefixes.iter().map(|prefix| prefix.end);
+/// The generation, `frozen` or the current one, as it ends at `ends`, each stream durable up to a stamp.
+fn freeze(
+    manifest: &Manifest,
+    frozen: Option<&FrozenGeneration>,
+    cut: Stamp,
+    ends: impl Iterator<Item = (LogOffset, Stamp)>,
+) -> FrozenGeneration {
     match frozen {
         Some(frozen) => {
-            let places = frozen.streams.iter().zip(ends).map(|(place, end)| FrozenStream { end, ..*place });
+            let places = frozen.streams.iter().zip(ends);
+            let places = places.map(|(place, (end, durable))| FrozenStream { end, durable, ..*place });
             FrozenGeneration { cut, clean: false, streams: places.collect(), ..frozen.clone() }
         }
         None => {

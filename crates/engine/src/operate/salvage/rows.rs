@@ -24,8 +24,10 @@ use crate::checkpoint::loader::PartReader;
 use crate::config::Config;
 use crate::directory::manifest::{FrozenGeneration, Manifest};
 use crate::error::{Error, RecoveryError, SalvageError};
-use crate::ids::{DatabaseId, Generation, LogOffset, Stamp};
+use crate::ids::{DatabaseId, Generation, LogOffset};
 use crate::io::{Disk, OpenMode};
+use crate::log::format::dependency::Dependency;
+use crate::log::format::lsn_vector::LsnVector;
 use crate::log::format::parts_reader::RecordInParts;
 use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::log::format::payload::{PayloadKind, PayloadReader};
@@ -134,16 +136,17 @@ fn is_superseded(manifest: &Manifest, home: &Path, path: &Path, generation: Gene
 }
 
 /// Whether the newest checkpoint, whose rows were all read, holds what a record did.
-fn is_covered(manifest: Option<(&Manifest, &Path)>, record: &RecordHeader<Stamp>) -> bool {
+fn is_covered(manifest: Option<(&Manifest, &Path)>, record: &RecordHeader<LsnVector>) -> bool {
     let checkpoint = manifest.and_then(|(manifest, _)| manifest.checkpoints.last());
     checkpoint.is_some_and(|checkpoint| checkpoint.covers(record.stamp, record.epoch))
 }
 
 /// Whether a record counts as committed: what a frozen generation gave up does not, of others nobody knows.
-fn counts(frozen: Option<&FrozenGeneration>, record: &RecordHeader<Stamp>) -> bool {
+fn counts(frozen: Option<&FrozenGeneration>, record: &RecordHeader<LsnVector>) -> bool {
     frozen.is_none_or(|frozen| {
         let lives = with_rule!(frozen.layout.protocol, Rule => {
-            Rule::lives(record.stamp, &record.raw_dep, &Rule::frozen(frozen))
+            let raw_dep = <Rule as RecoveryRule>::Dependency::of_vector(&record.raw_dep);
+            raw_dep.is_some_and(|raw_dep| Rule::lives(record.stamp, &raw_dep, &Rule::frozen(frozen)))
         });
         lives && record.epoch <= frozen.until
     })
@@ -253,7 +256,7 @@ impl Reader<'_> {
     fn records(&mut self, header: &segment::SegmentHeader, bytes: &[u8], offset: LogOffset) -> Option<(usize, String)> {
         let frozen = self.judge.and_then(|manifest| manifest.frozen_generation(header.log.generation()));
         let mut replay = self.machine.batch();
-        let mut records = Records::<Stamp>::new(&header.log, offset, bytes);
+        let mut records = Records::<LsnVector>::new(&header.log, offset, bytes);
         while let Some((offset, entry)) = records.next() {
             match entry {
                 Ok(Entry::Record(record)) => {

@@ -21,13 +21,19 @@ impl Plan {
         let commands = if is_adaptive { Logged::Adaptive } else { Logged::Commands };
         let drawn = if is_chosen || kind < 2 { commands } else { Logged::Values };
         let wanted = choices.logged.map_or(drawn, |_| calls_log.unwrap_or_default());
-        let total = if rng.bool() { Protocol::Gsn } else { Protocol::Serial };
+        let is_on_streams = rng.bool();
+        let is_taurus = choices.mutations.is_empty() && Rng::with_seed(rng.clone().u64(..).rotate_left(31)).bool();
+        let total = match (is_on_streams, is_taurus) {
+            (true, false) => Protocol::Gsn,
+            (true, true) => Protocol::Taurus,
+            (false, _) => Protocol::Serial,
+        };
         let (streams, shares) = (rng.u32(1..=4), (rng.usize(0..4), rng.usize(0..3), rng.usize(0..3)));
         let (hashes, changes) = (rng.usize(0..3), rng.u8(0..4) == 0);
         if !has_calls {
             return self;
         }
-        let is_total = |protocol| matches!(protocol, Protocol::Gsn | Protocol::Serial);
+        let is_total = |protocol| matches!(protocol, Protocol::Gsn | Protocol::Serial | Protocol::Taurus);
         // Who asks for commands and for no protocol gets one that has them.
         let protocol = if is_chosen && choices.protocol.is_none() { total } else { self.protocol };
         let logged = if is_total(protocol) { wanted } else { Logged::Values };

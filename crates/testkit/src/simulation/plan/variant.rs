@@ -33,10 +33,12 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
     const PAGE_BYTES: usize = 4096;
     // From numbers of its own, as a plan's.
     let read_stamp_slots = one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(11)), &[1, 4, 1 << 10]);
+    let lsn_slots = one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(59)), &[1, 4, 1 << 10, 1 << 10]);
     let indexed_sampled_one_in = one(rng, &[1, 2, 4]);
     Sizes {
         deltas_kept_bytes: 0,
         read_stamp_slots,
+        lsn_slots,
         linear_writes_max: one(rng, &[1, 2, 4, SHIPPED.linear_writes_max]),
         purges_per_begin: one(rng, &[1, 2, SHIPPED.purges_per_begin]),
         checkpoint_leaves_per_step: one(rng, &[1, 2, 4, SHIPPED.checkpoint_leaves_per_step]),

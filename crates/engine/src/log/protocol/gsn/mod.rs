@@ -12,7 +12,7 @@ mod stamp;
 
 use std::sync::Arc;
 
-use osier_memory::ReadStamps;
+use osier_memory::KeyStamps;
 
 use cut::GsnRule;
 pub(crate) use frontier::GsnFrontier;
@@ -20,6 +20,7 @@ pub(crate) use frontier::GsnFrontier;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
+use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::{Log, Slot};
 use crate::log::protocol::{Committed, LogProtocol, StampOrder};
 use crate::sizes::read_stamp_slots;
@@ -28,13 +29,13 @@ use crate::sizes::read_stamp_slots;
 pub(crate) struct Gsn {
     log: Arc<Log>,
     /// Those of earlier generations are below every stamp of this one.
-    read_stamps: ReadStamps,
+    read_stamps: KeyStamps,
 }
 
 impl Gsn {
     /// Orders the commits of a log.
     pub(crate) fn new(log: Arc<Log>) -> Gsn {
-        Gsn { log, read_stamps: ReadStamps::new(read_stamp_slots()) }
+        Gsn { log, read_stamps: KeyStamps::new(read_stamp_slots(), 1) }
     }
 }
 
@@ -49,8 +50,13 @@ impl LogProtocol for Gsn {
     }
 
     #[inline]
-    fn read_stamps(&self) -> Option<&ReadStamps> {
+    fn read_stamps(&self) -> Option<&KeyStamps> {
         Some(&self.read_stamps)
+    }
+
+    #[inline]
+    fn source(&self) -> &() {
+        NO_SOURCE
     }
 
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
@@ -62,7 +68,7 @@ impl LogProtocol for Gsn {
     #[inline]
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
         let csn = committed.stamp.max(committed.raw_dep);
-        Requirement { stream: committed.stream, dsn: committed.stamp, csn }
+        Requirement { dsn: committed.stamp, csn, ..Requirement::none(committed.stream) }
     }
 }
 

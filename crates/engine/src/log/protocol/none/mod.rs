@@ -13,6 +13,7 @@ use cut::NoRule;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
+use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::Slot;
 use crate::log::protocol::{Committed, LogProtocol};
 
@@ -24,6 +25,11 @@ impl LogProtocol for Unlogged {
     type Dependency = Stamp;
     type Rule = NoRule;
     const IS_LOGGED: bool = false;
+
+    #[inline]
+    fn source(&self) -> &() {
+        NO_SOURCE
+    }
 
     fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         Ok(Some(stamp::draw(base)))

@@ -16,6 +16,7 @@ pub(crate) use frontier::PoplarFrontier;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
+use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::{Log, Slot};
 use crate::log::protocol::{Committed, LogProtocol};
 
@@ -35,6 +36,11 @@ impl LogProtocol for Poplar {
     type Dependency = Stamp;
     type Rule = PoplarRule;
 
+    #[inline]
+    fn source(&self) -> &() {
+        NO_SOURCE
+    }
+
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         stamp::draw(&self.log, stream, base, record_bytes)
     }
@@ -43,7 +49,7 @@ impl LogProtocol for Poplar {
     /// write reads nothing (Qww).
     #[inline]
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
-        Requirement { stream: committed.stream, dsn: committed.stamp, csn: committed.raw_dep }
+        Requirement { dsn: committed.stamp, csn: committed.raw_dep, ..Requirement::none(committed.stream) }
     }
 }
 

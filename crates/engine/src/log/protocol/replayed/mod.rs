@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
+use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::Slot;
 use crate::log::protocol::none::Unlogged;
 use crate::log::protocol::{Committed, LogProtocol};
@@ -37,6 +38,11 @@ impl LogProtocol for Replayed {
     type Dependency = Stamp;
     type Rule = <Unlogged as LogProtocol>::Rule;
     const IS_LOGGED: bool = false;
+
+    #[inline]
+    fn source(&self) -> &() {
+        NO_SOURCE
+    }
 
     fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
         self.stamp.draw(base).map(Some)

@@ -17,6 +17,7 @@ use crate::config::Logged;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
+use crate::log::gathering::NO_SOURCE;
 use crate::log::persist::{Log, Slot};
 use crate::log::protocol::{Committed, LogProtocol, StampOrder};
 
@@ -48,6 +49,11 @@ impl LogProtocol for Serial {
             Logged::Values | Logged::Physiological => StampOrder::AfterValidation,
             Logged::Commands | Logged::Adaptive => StampOrder::BeforeValidation,
         }
+    }
+
+    #[inline]
+    fn source(&self) -> &() {
+        NO_SOURCE
     }
 
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
