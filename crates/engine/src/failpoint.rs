@@ -89,6 +89,8 @@ pub enum Mutation {
     VectorNotHandedOn,
     /// Whoever writes a row hands on what it depends on, and not its own LSN.
     OwnLsnForgotten,
+    /// Who replays in parallel takes a transaction that another thread has taken for one that has run.
+    TakenForRun,
     /// A commit of a total order is acknowledged as one of Poplar: by its own stream, and by all streams up to what it read.
     PrefixUnawaited,
     /// Versions of a snapshot that are overwritten are not kept for it.

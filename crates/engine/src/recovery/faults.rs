@@ -167,3 +167,17 @@ pub(super) fn with_rows(ids: &[TableId]) -> &[TableId] {
 pub(super) fn builds_last_piece() -> bool {
     !has(Mutation::IndexPieceLost)
 }
+
+/// Takes a transaction that was taken for one that has run ([`Mutation::TakenForRun`]).
+#[inline(always)]
+pub(super) fn run_ahead(ran: impl FnOnce()) {
+    if has(Mutation::TakenForRun) {
+        ran();
+    }
+}
+
+/// Whether transactions are run at once. The simulation has them run so whatever the log shows.
+#[inline(always)]
+pub(super) fn is_parallel(is_parallel: bool) -> bool {
+    is_parallel || cfg!(feature = "mutations")
+}

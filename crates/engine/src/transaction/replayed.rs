@@ -253,6 +253,11 @@ impl Transaction<'_> {
         !self.state().writes.is_empty()
     }
 
+    /// Whether one of its accesses met a conflict.
+    pub(crate) fn has_met_conflict(&self) -> bool {
+        self.state().conflict.is_some()
+    }
+
     /// Whether it has changed definitions.
     pub(crate) fn has_defined(&self) -> bool {
         !self.state().definitions.is_empty()

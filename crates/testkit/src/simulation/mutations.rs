@@ -89,6 +89,16 @@ impl Case {
         Case { streams: Some(4), ..self.commands(Protocol::Gsn) }
     }
 
+    /// With vectors of four streams.
+    const fn vectors(self) -> Case {
+        Case { streams: Some(4), ..self }.of(Protocol::Taurus)
+    }
+
+    /// With vectors that say in which order commands are run again.
+    const fn vectors_of_commands(self) -> Case {
+        Case { streams: Some(4), ..self.commands(Protocol::Taurus) }.profile(Profile::Calling)
+    }
+
     const fn epoch(self) -> Case {
         Case { checkpoints: Some(CheckpointKind::Epoch), ..self }
     }
@@ -250,6 +260,26 @@ pub const CASES: &[Case] = &[
         "what is acknowledged is in the prefix",
     )
     .gsn(),
+    // Vectors.
+    case(Mutation::NoCsnWait, "a commit is acknowledged by its own stream alone", "PLV reaches the vector").vectors(),
+    case(Mutation::VectorNotHandedOn, "readers take over the writer's LSN alone", "T1: what lives is closed").vectors(),
+    case(
+        Mutation::OwnLsnForgotten,
+        "readers take over the vector without the writer's LSN",
+        "T1: what lives is closed",
+    )
+    .vectors(),
+    case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "ELV is written down")
+        .vectors(),
+    case(Mutation::ReadersUnmerged, "vectors leave out who has read what is overwritten", "T1: commands run in order")
+        .vectors_of_commands()
+        .refused(),
+    case(Mutation::OverwrittenUnmerged, "vectors leave out whose rows are overwritten", "T1: commands run in order")
+        .vectors_of_commands()
+        .refused(),
+    case(Mutation::TakenForRun, "a transaction that was taken counts as one that has run", "RLV: what was run")
+        .vectors_of_commands()
+        .refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

@@ -39,6 +39,11 @@ pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + 
     /// of this protocol's.
     fn of_vector(vector: &LsnVector) -> Option<Self>;
 
+    /// Returns it, where it is a vector.
+    fn as_vector(&self) -> Option<&LsnVector> {
+        None
+    }
+
     /// Whether every stream that it names is one of so many.
     fn names_streams_below(&self, _streams: usize) -> bool {
         true

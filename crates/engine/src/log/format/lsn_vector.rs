@@ -154,6 +154,10 @@ impl Dependency for LsnVector {
         Some(vector.clone())
     }
 
+    fn as_vector(&self) -> Option<&LsnVector> {
+        Some(self)
+    }
+
     fn names_streams_below(&self, streams: usize) -> bool {
         self.above.last().is_none_or(|(stream, _)| (stream.0 as usize) < streams)
     }

@@ -19,9 +19,9 @@ use crate::io::{Joiner, Signal, Step, Task};
 use crate::recovery::workers;
 
 /// So many batches are gathered ahead, ...
-const READY_MAX: usize = 8;
+const READY_MAX: usize = 64;
 /// ... and none where they have so many bytes.
-const READY_BYTES_MAX: usize = 4 << 20;
+const READY_BYTES_MAX: usize = 16 << 20;
 
 /// The batches of a log, in order.
 pub(super) struct Feeder {

@@ -15,9 +15,12 @@ use std::sync::Arc;
 
 use osier_memory::sync::lock;
 
+use crate::config::Logged;
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, LogOffset, Stamp};
+use crate::log::format::dependency::Dependency;
 use crate::log::format::layout::RecordLayout;
+use crate::log::format::lsn_vector::LsnVector;
 use crate::log::format::payload::command::Command;
 use crate::log::format::payload::{PayloadKind, PayloadReader};
 use crate::log::format::record::{Entry, RecordReader};
@@ -69,7 +72,7 @@ const BATCH_RECORDS_MAX: usize = 256;
 /// ... and no further one when it has so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// The next records that live, copied out of the log.
+/// The next records that live, of one generation, copied out of the log.
 #[derive(Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
@@ -89,10 +92,23 @@ impl Batch {
 
     /// Returns the records, in order.
     pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
-        let record = |(segment, found): &(SegmentId, Found)| {
-            LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
-        };
-        self.records.iter().map(record)
+        (0..self.records.len()).map(|at| self.record(scan, at))
+    }
+
+    /// Returns the record at a place in the order.
+    pub(super) fn record<'b>(&'b self, scan: &LogScan, at: usize) -> LiveRecord<'b> {
+        let (segment, found) = &self.records[at];
+        LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
+    }
+
+    /// Returns what orders the records among each other.
+    pub(super) fn order(&self) -> impl ExactSizeIterator<Item = &Found> {
+        self.records.iter().map(|(_, found)| found)
+    }
+
+    /// The generation of the records, all of one.
+    pub(super) fn generation(&self) -> usize {
+        self.records[0].0.generation
     }
 }
 
@@ -122,7 +138,7 @@ impl Merge {
     pub(super) fn next(&mut self) -> Result<Option<LiveRecord<'_>>, RecoveryError> {
         let Some(stream) = self.take()? else { return Ok(None) };
         let (segment, found, bytes) = self.cursors[stream].taken();
-        Ok(Some(LiveRecord::of(&self.scan, segment, &found, bytes)))
+        Ok(Some(LiveRecord::of(&self.scan, segment, found, bytes)))
     }
 
     /// Puts the next records into an empty batch; `false` behind the last one.
@@ -130,9 +146,12 @@ impl Merge {
         batch.bytes.clear();
         batch.records.clear();
         while batch.records.len() < BATCH_RECORDS_MAX && batch.bytes.len() < BATCH_BYTES {
+            if self.firsts.is_empty() && !batch.records.is_empty() {
+                break;
+            }
             let Some(stream) = self.take()? else { break };
             let (segment, found, bytes) = self.cursors[stream].taken();
-            batch.records.push((segment, Found { at: batch.bytes.len(), ..found }));
+            batch.records.push((segment, Found { at: batch.bytes.len(), ..found.clone() }));
             batch.bytes.extend_from_slice(bytes);
         }
         Ok(!batch.records.is_empty())
@@ -180,15 +199,18 @@ impl Merge {
     }
 }
 
-/// A record that lives, in the buffer of a cursor.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    stamp: Stamp,
+/// A record that lives, in the buffer of a cursor or of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) stamp: Stamp,
+    pub(super) stream: usize,
+    /// What it is to be run after, where the protocol says that of commands.
+    pub(super) vector: Option<LsnVector>,
     offset: LogOffset,
     at: usize,
     length: usize,
     layout: RecordLayout,
-    is_command: bool,
+    pub(super) is_command: bool,
 }
 
 /// A place in a stream.
@@ -231,10 +253,10 @@ impl Cursor {
     }
 
     /// Returns the record that was taken, and its bytes.
-    fn taken(&self) -> (SegmentId, Found, &[u8]) {
-        let (segment, found, is_before) = self.taken.expect("a record was taken");
-        let bytes = if is_before { &self.before } else { &self.bytes };
-        (segment, found, &bytes[found.at..found.at + found.length])
+    fn taken(&self) -> (SegmentId, &Found, &[u8]) {
+        let (segment, found, is_before) = self.taken.as_ref().expect("a record was taken");
+        let bytes = if *is_before { &self.before } else { &self.bytes };
+        (*segment, found, &bytes[found.at..found.at + found.length])
     }
 
     /// Reads on until records are found, or the stream has ended.
@@ -317,10 +339,14 @@ impl Cursor {
             let entry = entry.map_err(|error| scan.damaged(id, offset, error.to_string()))?;
             let Entry::Record(record) = entry else { continue };
             if counts(&record) {
-                let stamp = record.header().stamp;
-                let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), header.layout);
+                let header = record.header();
+                let stamp = header.stamp;
+                let is_by_vectors = generation.layout.logged == Logged::Commands;
+                let vector = header.raw_dep.as_vector().filter(|_| is_by_vectors).cloned();
+                let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
-                self.found.push_back(Found { stamp, offset, at, length, layout, is_command });
+                let stream = self.stream;
+                self.found.push_back(Found { stamp, stream, vector, offset, at, length, layout, is_command });
             }
         }
         Ok(())

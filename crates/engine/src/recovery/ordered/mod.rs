@@ -1,5 +1,6 @@
-//! Replays, one after the other and in the order of their stamps, the transactions of the first generation that logs commands and
-//! of all generations behind it.
+//! Replays, in the order of their stamps, the transactions of the first generation that logs commands and of all generations
+//! behind it: one after the other, or several at once where their records carry vectors that say which ones may be
+//! ([`at_once`]).
 //!
 //! A command reads: what it does depends on all transactions before it, and on none behind it. So nothing of these generations is
 //! replayed when it is read ([`first_pass`](super::first_pass)), and here each transaction is run again as a transaction, by the
@@ -18,10 +19,11 @@
 //! - What a checkpoint covers is in it wholly, and nothing else is: a fuzzy checkpoint of these generations is refused.
 //!
 //! Absent: the read and the merge of the streams (merge.rs), in a thread of its own (feeder.rs); the look ahead (ahead.rs); one
-//! transaction (run.rs); what runs a procedure ([`CommandReplayer`]); more than one thread that runs them.
+//! transaction (run.rs); what runs a procedure ([`CommandReplayer`]).
 
 mod acceptance;
 mod ahead;
+mod at_once;
 mod feeder;
 mod merge;
 mod replayer;
@@ -45,18 +47,18 @@ use super::log_scan::LogScan;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
 use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol};
-use crate::directory::manifest;
+use crate::directory::manifest::{self, Layout};
 use crate::error::{Error, RecoveryError};
-use crate::ids::{ProcedureId, ProcedureVersion};
 use crate::log::CommitLog;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::table::store::Store;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 use ahead::Ahead;
+use at_once::{AtOnce, Stopped};
 use feeder::Feeder;
-use merge::{LiveRecord, Merge};
-use run::Refusal;
+use merge::{Batch, LiveRecord, Merge};
+use run::{Missing, Refusal};
 
 /// After so many transactions the memory of what they replaced is freed.
 const TRANSACTIONS_PER_EPOCH: u64 = 1024;
@@ -74,6 +76,12 @@ impl OrderedLog {
     /// Returns what is to be replayed in order of a log that was read, `transactions` in number; `None` where that is none.
     pub(super) fn of(scan: &Arc<LogScan>, verdicts: &[Verdict], transactions: u64) -> Option<OrderedLog> {
         (transactions > 0).then(|| OrderedLog { scan: scan.clone(), verdicts: verdicts.into(), transactions })
+    }
+
+    /// Whether it has commands whose records carry vectors.
+    fn has_vectors(&self) -> bool {
+        let has_vectors = |layout: &Layout| layout.protocol == Protocol::Taurus && layout.logged == Logged::Commands;
+        self.scan.generations[self.scan.ordered()].iter().any(|generation| has_vectors(&generation.layout))
     }
 }
 
@@ -113,62 +121,141 @@ pub(super) fn replay(
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
-    let (stamp, shared) = shared(config, store, catalog, replayer);
-    let (mut session, mut scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
+    let threads = if log.has_vectors() { AtOnce::threads(config, replayer) } else { 0 };
+    let (stamp, shared) = shared(config, store, catalog, replayer, threads);
+    let (session, scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
+    let at_once = AtOnce::new(threads, &shared, &stamp, replayer)?;
     let feeder = Feeder::new(config, Merge::new(log.scan.clone(), log.verdicts.clone()));
-    let (mut replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
-    let mut done = None;
-    while let Some(batch) = feeder.next(done.take())? {
-        let transaction = scout.begin();
-        let mut coming = Ahead::new(&transaction, batch.records(&log.scan));
-        while let Some(record) = coming.next(replayer) {
-            stamp.set(record.stamp);
-            let again = run::run(&mut session, &log.scan, &record, replayer, acceptance);
-            replayed.transactions += 1;
-            replayed.commands += u64::from(record.command.is_some());
-            match again {
-                Ok(()) => {}
-                Err(Refusal::Recovery(error)) => return Err(error.into()),
-                Err(Refusal::Missing { stamp, procedure, name, version }) => {
-                    let commands = 1 + count(log, &feeder, coming.rest(), (procedure, version))?;
-                    return Err(RecoveryError::MissingProcedure { stamp, procedure, name, version, commands }.into());
-                }
-            }
-            if replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
-                store.epochs().advance();
-                report(&progress, replayed.transactions, log);
-            }
-        }
-        drop(coming);
-        drop(transaction);
-        done = Some(batch);
-    }
-    assert_eq!(replayed.transactions, log.transactions, "the passes over the log find the same transactions");
-    report(&progress, replayed.transactions, log);
+    let (replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
+    let mut replay =
+        Replay { config, store, log, stamp, session, scout, at_once, feeder, replayer, acceptance, replayed, progress };
+    replay.run()?;
+    let Replay { mut session, scout, at_once, replayed, .. } = replay;
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.follow_replay(store)?;
     session.purge_all();
-    drop((session, scout));
+    drop((session, scout, at_once));
     store.epochs().advance();
     let shared = Arc::into_inner(shared).expect("the only sessions have ended");
     Ok((shared.catalog, replayed))
 }
 
-/// Counts the records to come that run a version of a procedure: the rest of a batch and all batches behind it.
+/// A replay in progress.
+struct Replay<'r> {
+    config: &'r Config,
+    store: &'r Store,
+    log: &'r OrderedLog,
+    stamp: Arc<ReplayedStamp>,
+    /// Runs transactions, ...
+    session: Session,
+    /// ... and asks for memory ahead of it.
+    scout: Session,
+    at_once: AtOnce,
+    feeder: Feeder,
+    replayer: &'r mut dyn CommandReplayer,
+    acceptance: &'r mut Acceptance,
+    replayed: Replayed,
+    progress: Option<ProgressReporter>,
+}
+
+impl Replay<'_> {
+    /// Replays everything, a window after the other.
+    fn run(&mut self) -> Result<(), Error> {
+        let (mut next, mut done) = (None, Vec::new());
+        loop {
+            let Some(first) = next.take().map_or_else(|| self.feeder.next(done.pop()), |next| Ok(Some(next)))? else {
+                break;
+            };
+            let mut window = vec![first];
+            while self.at_once.takes(&window[0]) && AtOnce::has_room(&window) {
+                match self.feeder.next(done.pop())? {
+                    Some(batch) if batch.generation() == window[0].generation() => window.push(batch),
+                    other => {
+                        next = other;
+                        break;
+                    }
+                }
+            }
+            self.replay_window(&mut window)?;
+            done.append(&mut window);
+        }
+        assert_eq!(
+            self.replayed.transactions, self.log.transactions,
+            "the passes over the log find the same transactions"
+        );
+        report(&self.progress, self.replayed, self.log);
+        Ok(())
+    }
+
+    /// Replays the records of a window, at once if that is worth it.
+    fn replay_window(&mut self, window: &mut Vec<Batch>) -> Result<(), Error> {
+        if !self.at_once.takes(&window[0]) {
+            return self.one_by_one(window);
+        }
+        match self.at_once.run(self.config, &self.log.scan, window) {
+            Ok(true) => {}
+            Ok(false) => return self.one_by_one(window),
+            Err(Stopped::Recovery(error)) => return Err(error.into()),
+            Err(Stopped::Missing { missing, not_run }) => {
+                let commands = not_run + count(self.log, &self.feeder, std::iter::empty(), &missing)?;
+                return Err(missing.into_error(commands).into());
+            }
+        }
+        for found in window.iter().flat_map(Batch::order) {
+            self.replayed.transactions += 1;
+            self.replayed.commands += u64::from(found.is_command);
+        }
+        self.store.epochs().advance();
+        report(&self.progress, self.replayed, self.log);
+        Ok(())
+    }
+
+    /// Replays the records of a window one after the other.
+    fn one_by_one(&mut self, window: &[Batch]) -> Result<(), Error> {
+        let scan = &self.log.scan;
+        let transaction = self.scout.begin();
+        let mut coming = Ahead::new(&transaction, window.iter().flat_map(|batch| batch.records(scan)));
+        while let Some(record) = coming.next(self.replayer) {
+            self.stamp.set(record.stamp);
+            let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance);
+            self.replayed.transactions += 1;
+            self.replayed.commands += u64::from(record.command.is_some());
+            match again {
+                Ok(()) => {}
+                Err(Refusal::Recovery(error)) => return Err(error.into()),
+                Err(Refusal::Conflict) => unreachable!("nobody else runs transactions"),
+                Err(Refusal::Missing(missing)) => {
+                    let commands = 1 + count(self.log, &self.feeder, coming.rest(), &missing)?;
+                    return Err(missing.into_error(commands).into());
+                }
+            }
+            if self.replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
+                self.store.epochs().advance();
+                report(&self.progress, self.replayed, self.log);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts the records to come that need a procedure: these and all batches behind them.
 fn count<'b>(
     log: &OrderedLog,
     feeder: &Feeder,
     rest: impl Iterator<Item = LiveRecord<'b>>,
-    version: (ProcedureId, ProcedureVersion),
+    missing: &Missing,
 ) -> Result<u64, RecoveryError> {
-    let runs = |record: &LiveRecord<'_>| {
-        record.command.as_ref().is_some_and(|command| (command.procedure, command.version) == version)
-    };
-    let mut count = rest.filter(runs).count();
+    let mut count = rest.filter(|record| missing.is_run_by(record)).count();
     while let Some(batch) = feeder.next(None)? {
-        count += batch.records(&log.scan).filter(runs).count();
+        count += batch.records(&log.scan).filter(|record| missing.is_run_by(record)).count();
     }
     Ok(count as u64)
+}
+
+fn report(progress: &Option<ProgressReporter>, replayed: Replayed, log: &OrderedLog) {
+    if let Some(progress) = progress {
+        progress.report(RecoveryPhase::Order, replayed.transactions, log.transactions);
+    }
 }
 
 /// What transactions that are run again share, and the stamp of the present one.
@@ -177,28 +264,25 @@ fn shared(
     store: &Store,
     catalog: Catalog,
     replayer: &dyn CommandReplayer,
+    threads: usize,
 ) -> (Arc<ReplayedStamp>, Arc<Shared>) {
-    let stamp = Arc::new(ReplayedStamp::default());
+    // One runs transactions in order and one asks ahead, beside the threads that run them at once.
+    let sessions = threads as u32 + 2;
+    let stamp = Arc::new(ReplayedStamp::new(sessions));
     let log = CommitLog::replaying(&stamp);
-    let shared = Shared::new(unlimited(config), store.clone(), catalog, log, replayer.registered());
+    let shared = Shared::new(unlimited(config, sessions), store.clone(), catalog, log, replayer.registered());
     (stamp, Arc::new(shared))
 }
 
-fn report(progress: &Option<ProgressReporter>, done: u64, log: &OrderedLog) {
-    if let Some(progress) = progress {
-        progress.report(RecoveryPhase::Order, done, log.transactions);
-    }
-}
-
 /// What transactions are run again under: they were accepted under the settings of their time.
-fn unlimited(config: &Config) -> Config {
+fn unlimited(config: &Config, sessions: u32) -> Config {
     let mut config = config.clone();
     config.concurrency_control = ConcurrencyControlKind::Optimistic;
-    (config.protocol, config.streams, config.logged) = (Protocol::None, 1, Logged::Values);
+    // A stream for each session, which has a stamp of its own.
+    (config.protocol, config.streams, config.logged) = (Protocol::None, sessions, Logged::Values);
     (config.memory_limit, config.transaction_bytes_max, config.transaction_writes_max) = (0, usize::MAX, usize::MAX);
     (config.key_bytes_max, config.row_bytes_max) = (usize::MAX, usize::MAX);
     (config.procedure_steps_max, config.procedure_bytes_max) = (u64::MAX, usize::MAX);
-    // One runs transactions, one asks ahead.
-    config.sessions_max = config.sessions_max.max(2);
+    config.sessions_max = config.sessions_max.max(sessions as usize);
     config
 }

@@ -16,6 +16,11 @@ pub(crate) trait CommandReplayer {
         Arc::new(Procedures::new())
     }
 
+    /// Returns another one that may be used at the same time; `None`: transactions are run one after the other.
+    fn another(&self) -> Option<Box<dyn CommandReplayer + Send>> {
+        None
+    }
+
     /// Does in `transaction` what `command` did, by nothing but its arguments, what it drew, and what the transaction reads. It
     /// does not commit. The tables, and so the procedures among them, are as they were before the command.
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError>;
@@ -61,6 +66,10 @@ pub(crate) enum CommandError {
 impl CommandReplayer for Replayer {
     fn registered(&self) -> Arc<dyn Any + Send + Sync> {
         self.procedures().clone()
+    }
+
+    fn another(&self) -> Option<Box<dyn CommandReplayer + Send>> {
+        Some(Box::new(Replayer::new(self.procedures().clone())))
     }
 
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {

@@ -29,13 +29,31 @@ const SHOWN_CHARS: usize = 200;
 /// Why a transaction is not run again.
 pub(super) enum Refusal {
     Recovery(RecoveryError),
-    /// There is no such procedure.
-    Missing {
-        stamp: Stamp,
-        procedure: ProcedureId,
-        name: Option<String>,
-        version: ProcedureVersion,
-    },
+    /// It met another one that is run at the same time, by accident: neither depends on the other. It is run again.
+    Conflict,
+    Missing(Missing),
+}
+
+/// There is no such procedure.
+pub(super) struct Missing {
+    pub(super) stamp: Stamp,
+    pub(super) procedure: ProcedureId,
+    pub(super) name: Option<String>,
+    pub(super) version: ProcedureVersion,
+}
+
+impl Missing {
+    /// Whether a record needs it, too.
+    pub(super) fn is_run_by(&self, record: &LiveRecord<'_>) -> bool {
+        let is_it = |command: &Command<'_>| (command.procedure, command.version) == (self.procedure, self.version);
+        record.command.as_ref().is_some_and(is_it)
+    }
+
+    /// Returns the error, where so many transactions need it.
+    pub(super) fn into_error(self, commands: u64) -> RecoveryError {
+        let Missing { stamp, procedure, name, version } = self;
+        RecoveryError::MissingProcedure { stamp, procedure, name, version, commands }
+    }
 }
 
 impl From<Box<RecoveryError>> for Refusal {
@@ -62,9 +80,15 @@ pub(super) fn run(
         return run_command(session, (record.stamp, record.epoch), command, replayer, acceptance);
     }
     let transaction = session.begin();
-    put_record(&transaction, scan, record, acceptance)?;
-    transaction.commit().map_err(|error| RecoveryError::Unfit { stamp: record.stamp, what: error.to_string() })?;
-    Ok(())
+    match put_record(&transaction, scan, record, acceptance) {
+        Err(_) if transaction.has_met_conflict() => return Err(Refusal::Conflict),
+        put => put?,
+    }
+    match transaction.commit() {
+        Err(error) if error.is_conflict() => Err(Refusal::Conflict),
+        Err(error) => Err(RecoveryError::Unfit { stamp: record.stamp, what: error.to_string() }.into()),
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Makes the writes of a record of values again.
@@ -186,8 +210,9 @@ fn run_command(
     let ran = match replayer.replay(&transaction, command) {
         Err(CommandError::Missing) => {
             let name = name_of(&transaction, command);
-            return Err(Refusal::Missing { stamp, procedure, name, version });
+            return Err(Refusal::Missing(Missing { stamp, procedure, name, version }));
         }
+        Err(CommandError::Failed(error)) if error.is_conflict() => return Err(Refusal::Conflict),
         ran => ran,
     };
     let diverged = compare(&transaction, command, ran);
@@ -203,6 +228,9 @@ fn run_command(
         }
     }
     let Err(error) = transaction.commit() else { return Ok(()) };
+    if error.is_conflict() {
+        return Err(Refusal::Conflict);
+    }
     if is_accepted {
         acceptance.take_back();
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::acceptance::Acceptance;
 use super::merge::{LiveRecord, Merge};
 use super::replayer::{CommandError, CommandReplayer};
-use super::run::{self, Refusal};
+use super::run::{self, Missing, Refusal};
 use super::{OrderedLog, shared};
 use crate::call::{Trace, TracedStep};
 use crate::catalog::Catalog;
@@ -129,7 +129,7 @@ pub(in crate::recovery) fn replay_up_to(
     replayer: &mut dyn CommandReplayer,
     wanted: Wanted<'_>,
 ) -> Result<Vec<ReplayedTransaction>, Error> {
-    let (stamp, shared) = shared(config, store, catalog, replayer);
+    let (stamp, shared) = shared(config, store, catalog, replayer, 0);
     let mut session = Session::new(Arc::clone(&shared))?;
     let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
     let mut acceptance = Acceptance::new(config.accept_divergence);
@@ -145,9 +145,8 @@ pub(in crate::recovery) fn replay_up_to(
         };
         ran.map_err(|refusal| match refusal {
             Refusal::Recovery(error) => error,
-            Refusal::Missing { stamp, procedure, name, version } => {
-                RecoveryError::MissingProcedure { stamp, procedure, name, version, commands: 1 }
-            }
+            Refusal::Conflict => unreachable!("nobody else runs transactions"),
+            Refusal::Missing(missing) => missing.into_error(1),
         })?;
         transactions += 1;
         if transactions % super::TRANSACTIONS_PER_EPOCH == 0 {
@@ -178,7 +177,7 @@ fn show(
             if let Err(CommandError::Missing) = ran {
                 let Command { procedure, version, .. } = *command;
                 let name = run::name_of(&transaction, command);
-                return Err(Refusal::Missing { stamp: record.stamp, procedure, name, version });
+                return Err(Refusal::Missing(Missing { stamp: record.stamp, procedure, name, version }));
             }
             shown.steps = trace.into_steps();
             let difference = run::difference(&transaction, command, ran);

@@ -1,10 +1,10 @@
-//! The protocol of a recovery that runs transactions again, one after the other in the order of their stamps: each installs its
-//! writes under the stamp of its record, and logs nothing.
+//! The protocol of a recovery that runs transactions again, in the order of their stamps or as their vectors allow: each installs
+//! its writes under the stamp of its record, and logs nothing.
 //!
 //! There is neither a frontier nor a cut: what is run again is durable, and the protocol that wrote it has decided that it lives.
 //!
 //! Invariants:
-//! - One session commits, so that nothing lies between the look at a stamp and its use.
+//! - A session runs one transaction at a time, so that nothing lies between the look at a stamp and its use.
 //! - Whatever a transaction reads or overwrites has a smaller stamp than its own. Where it has not, the transaction is not the
 //!   one that was logged, or its log is not in order: the commit fails, and nothing of it takes effect.
 
@@ -44,8 +44,8 @@ impl LogProtocol for Replayed {
         NO_SOURCE
     }
 
-    fn stamp(&self, _stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
-        self.stamp.draw(base).map(Some)
+    fn stamp(&self, stream: StreamId, base: Stamp, _record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
+        self.stamp.draw(stream, base).map(Some)
     }
 
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {

@@ -2,32 +2,54 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use crate::error::LogError;
-use crate::ids::Stamp;
+use crate::ids::{Stamp, StreamId};
 use crate::log::persist::Slot;
 
-/// The stamp of the transaction that is run just now.
-#[derive(Debug, Default)]
-pub(crate) struct ReplayedStamp(AtomicU64);
+/// The stamps of the transactions that are run just now, one for each session: a session of such a recovery has a stream of its
+/// own.
+#[derive(Debug)]
+pub(crate) struct ReplayedStamp {
+    of_streams: Box<[CachePadded<AtomicU64>]>,
+    before: AtomicU64,
+}
 
 impl ReplayedStamp {
-    /// The next transaction has this stamp, which is not below that of the one before.
+    /// For so many sessions.
+    pub(crate) fn new(sessions: u32) -> ReplayedStamp {
+        ReplayedStamp { of_streams: (0..sessions).map(|_| CachePadded::default()).collect(), before: AtomicU64::new(0) }
+    }
+
+    /// The next transaction has this stamp, which is not below that of the one before, and is run by the first session alone.
     pub(crate) fn set(&self, stamp: Stamp) {
-        let before = self.0.swap(stamp.0, Ordering::Relaxed);
-        assert!(before <= stamp.0, "transaction {stamp} is run again after {before}");
+        self.set_before(stamp);
+        self.set_of(StreamId(0), stamp);
+    }
+
+    /// From here on no transaction has a smaller stamp.
+    pub(crate) fn set_before(&self, stamp: Stamp) {
+        let before = self.before.swap(stamp.0.saturating_sub(1), Ordering::Relaxed);
+        assert!(before < stamp.0.max(1), "transaction {stamp} is run again after {before}");
+    }
+
+    /// The next transaction of a session has this stamp.
+    pub(crate) fn set_of(&self, session: StreamId, stamp: Stamp) {
+        self.of_streams[session.0 as usize].store(stamp.0, Ordering::Relaxed);
     }
 
     /// Returns the stamp up to which all transactions have been run. Others may have that of the present one.
     pub(crate) fn before(&self) -> Stamp {
-        Stamp(self.0.load(Ordering::Relaxed).saturating_sub(1))
+        Stamp(self.before.load(Ordering::Relaxed))
     }
 
     /// Returns the slot of a commit over `base`.
     ///
     /// # Errors
     /// [`LogError::OutOfOrder`] where that is not below the stamp of the record.
-    pub(super) fn draw<'l>(&self, base: Stamp) -> Result<Slot<'l>, LogError> {
-        let stamp = Stamp(self.0.load(Ordering::Relaxed));
+    pub(super) fn draw<'l>(&self, session: StreamId, base: Stamp) -> Result<Slot<'l>, LogError> {
+        let stamp = Stamp(self.of_streams[session.0 as usize].load(Ordering::Relaxed));
         if base < stamp { Ok(Slot::unlogged(stamp)) } else { Err(LogError::OutOfOrder { stamp, base }) }
     }
 }
@@ -38,10 +60,21 @@ mod tests {
 
     #[test]
     fn a_transaction_is_above_what_it_rests_on_or_fails() {
-        let stamp = ReplayedStamp::default();
+        let (stamp, first) = (ReplayedStamp::new(2), StreamId(0));
         stamp.set(Stamp(7));
-        assert_eq!((stamp.draw(Stamp(6)).map(|slot| slot.stamp()).ok(), stamp.before()), (Some(Stamp(7)), Stamp(6)));
-        let error = stamp.draw(Stamp(7)).err().expect("it rests on itself");
+        let drawn = stamp.draw(first, Stamp(6)).map(|slot| slot.stamp()).ok();
+        assert_eq!((drawn, stamp.before()), (Some(Stamp(7)), Stamp(6)));
+        let error = stamp.draw(first, Stamp(7)).err().expect("it rests on itself");
         assert!(matches!(error, LogError::OutOfOrder { stamp: Stamp(7), base: Stamp(7) }), "{error}");
+    }
+
+    #[test]
+    fn sessions_have_stamps_of_their_own() {
+        let stamp = ReplayedStamp::new(2);
+        stamp.set_before(Stamp(5));
+        stamp.set_of(StreamId(0), Stamp(9));
+        stamp.set_of(StreamId(1), Stamp(5));
+        let drawn = [0, 1].map(|session| stamp.draw(StreamId(session), Stamp(4)).map(|slot| slot.stamp()).ok());
+        assert_eq!((drawn, stamp.before()), ([Some(Stamp(9)), Some(Stamp(5))], Stamp(4)));
     }
 }

@@ -149,7 +149,7 @@ fn the_first_row_that_differs_is_named_whatever_the_order() {
 /// A transaction that rests on what does not come before it is not the one that was logged.
 #[test]
 fn a_transaction_that_rests_on_another_of_its_stamp_is_refused() {
-    let (stamp, store) = (Arc::new(ReplayedStamp::default()), Store::new(Epochs::new(8)));
+    let (stamp, store) = (Arc::new(ReplayedStamp::new(1)), Store::new(Epochs::new(8)));
     let (catalog, log) = (Catalog::new(&store).unwrap(), CommitLog::replaying(&stamp));
     let config = Config { sessions_max: 4, ..Config::new("/db").protocol(Protocol::None) };
     let mut session =

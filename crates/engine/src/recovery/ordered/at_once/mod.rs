@@ -1,0 +1,150 @@
+//! Runs transactions whose records carry vectors at once, as far as these allow (Taurus, section 3.3), a window of the order
+//! after the other.
+//!
+//! Invariants:
+//! - What defines something is among them: its vector covers everybody who used the definitions before it, and whoever uses its
+//!   own depends on it.
+//! - Windows in which most transactions wait for the one before are run by one thread in the order of stamps (section 3.5).
+//! - Whatever differs from before is refused: where divergence may be accepted, transactions are run one after the other.
+//!
+//! Absent: which of a window may run (schedule.rs), one thread (runner.rs).
+
+mod runner;
+mod schedule;
+
+use std::sync::Arc;
+
+use osier_memory::sync::lock;
+
+use super::merge::Batch;
+use super::replayer::CommandReplayer;
+use super::run::{Missing, Refusal};
+use crate::config::Config;
+use crate::error::{Error, RecoveryError};
+use crate::log::protocol::replayed::ReplayedStamp;
+use crate::recovery::faults;
+use crate::recovery::log_scan::LogScan;
+use crate::recovery::workers;
+use crate::sizes::{at_once_min, window_records};
+use crate::transaction::Session;
+use crate::transaction::shared::Shared;
+use runner::{Ended, Runner};
+use schedule::Schedule;
+
+/// A window is run by several threads where on average so many hundredths of its transactions can run at once.
+const PARALLELISM_MIN_PERCENT: usize = 130;
+
+/// How many windows go by until the parallelism is looked at again.
+const WINDOWS_PER_LOOK: u64 = 8;
+
+/// No further batch is added to a window that has so many bytes.
+const WINDOW_BYTES: usize = 16 << 20;
+
+/// Several threads that run transactions of windows.
+pub(super) struct AtOnce {
+    runners: Vec<Runner>,
+    stamp: Arc<ReplayedStamp>,
+    windows: u64,
+    /// By the last look.
+    is_parallel: bool,
+    /// How many transactions were run by vectors.
+    pub(super) transactions: u64,
+}
+
+impl AtOnce {
+    /// Returns how many threads there are beside the one that runs transactions in order; zero where there is no use in them.
+    pub(super) fn threads(config: &Config, replayer: &dyn CommandReplayer) -> usize {
+        let threads = workers::count(config);
+        let is_strict = config.accept_divergence.is_none();
+        if threads > 1 && is_strict && replayer.another().is_some() { threads } else { 0 }
+    }
+
+    /// Returns so many threads over what is shared.
+    pub(super) fn new(
+        threads: usize,
+        shared: &Arc<Shared>,
+        stamp: &Arc<ReplayedStamp>,
+        replayer: &dyn CommandReplayer,
+    ) -> Result<AtOnce, Error> {
+        let runner = |index| {
+            let replayer = replayer.another().expect("it was asked before");
+            Ok(Runner::new((index, threads), Session::new(shared.clone())?, replayer, stamp.clone()))
+        };
+        let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
+        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true, transactions: 0 })
+    }
+
+    /// Whether the records of a batch may be run at once.
+    pub(super) fn takes(&self, batch: &Batch) -> bool {
+        !self.runners.is_empty() && batch.order().all(|found| found.vector.is_some())
+    }
+
+    /// Whether a window that has these batches takes another one.
+    pub(super) fn has_room(batches: &[Batch]) -> bool {
+        let (records, bytes) = batches
+            .iter()
+            .fold((0, 0), |(records, bytes), batch| (records + batch.order().len(), bytes + batch.bytes()));
+        records < window_records() && bytes < WINDOW_BYTES
+    }
+
+    /// Runs the records of these batches; `false`: they are to be run one after the other.
+    pub(super) fn run(
+        &mut self,
+        config: &Config,
+        scan: &Arc<LogScan>,
+        batches: &mut Vec<Batch>,
+    ) -> Result<bool, Stopped> {
+        let records = batches.iter().map(|batch| batch.order().len()).sum::<usize>();
+        if records < at_once_min() {
+            return Ok(false);
+        }
+        let streams = scan.generations[batches[0].generation()].streams.len();
+        let schedule = Schedule::new(scan, std::mem::take(batches), streams);
+        if self.windows.is_multiple_of(WINDOWS_PER_LOOK) {
+            let percent = 100 * records / schedule.critical_path();
+            self.is_parallel = faults::is_parallel(percent >= PARALLELISM_MIN_PERCENT);
+        }
+        self.windows += 1;
+        if !self.is_parallel {
+            *batches = schedule.batches;
+            return Ok(false);
+        }
+        self.stamp.set_before(schedule.stamp(0));
+        let (schedule, ended) = (Arc::new(schedule), Ended::default());
+        self.runners.iter_mut().for_each(|runner| runner.begin(&schedule, &ended));
+        let ran = workers::run(&config.environment, std::mem::take(&mut self.runners));
+        let refusal = lock(&ended).take();
+        match (ran, refusal) {
+            (Ok(runners), None) => self.runners = runners,
+            (Err(error), None) => return Err(error.into()),
+            (_, Some(Refusal::Recovery(error))) => return Err(error.into()),
+            (_, Some(Refusal::Missing(missing))) => {
+                let not_run = schedule.rest().filter(|record| missing.is_run_by(record)).count() as u64;
+                let schedule = Arc::into_inner(schedule).expect("the threads have ended");
+                *batches = schedule.batches;
+                return Err(Stopped::Missing { missing, not_run });
+            }
+            (_, Some(Refusal::Conflict)) => unreachable!("it is run again"),
+        }
+        self.runners.iter_mut().for_each(Runner::end);
+        self.transactions += records as u64;
+        *batches = Arc::into_inner(schedule).expect("the threads have ended").batches;
+        Ok(true)
+    }
+}
+
+/// Why a window was not run to its end.
+pub(super) enum Stopped {
+    Recovery(RecoveryError),
+    /// A procedure is missing, which so many transactions of the window need.
+    Missing {
+        missing: Missing,
+        not_run: u64,
+    },
+}
+
+impl From<RecoveryError> for Stopped {
+    fn from(error: RecoveryError) -> Stopped {
+        Stopped::Recovery(error)
+    }
+}
