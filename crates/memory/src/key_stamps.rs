@@ -25,6 +25,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 
 use crate::Stamp;
+use crate::lanes::{Isa, LANES_MAX, WIDE_LANES_MIN};
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// See the module.
@@ -88,12 +89,23 @@ impl KeyStamps {
         Stamp(lanes.map(|word| word.load(Ordering::Relaxed)).fold(0, u64::max))
     }
 
-    /// Copies the lanes of a key to `lanes`, of which there are as many. For Q2 the caller has fenced after it locked.
+    /// Raises `vector`, which has as many lanes, to the lanes of a key. For Q2 the caller has fenced after it locked.
     #[inline]
-    pub fn load(&self, key: KeyHash, lanes: &mut [u64]) {
+    pub fn merge_into(&self, key: KeyHash, vector: &mut [u64], isa: Isa) {
         let slot = self.slot(key);
-        assert_eq!(slot.len(), lanes.len(), "a place for each lane");
-        lanes.iter_mut().zip(slot).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+        assert_eq!(slot.len(), vector.len(), "a lane for each lane");
+        if slot.len() < WIDE_LANES_MIN {
+            return vector
+                .iter_mut()
+                .zip(slot)
+                .for_each(|(lane, word)| *lane = (*lane).max(word.load(Ordering::Relaxed)));
+        }
+        for (vector, slot) in vector.chunks_mut(LANES_MAX).zip(slot.chunks(LANES_MAX)) {
+            let mut found = [0; LANES_MAX];
+            let found = &mut found[..slot.len()];
+            found.iter_mut().zip(slot).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+            isa.raise(vector, found);
+        }
     }
 
     /// How many lanes a slot has.
@@ -128,7 +140,8 @@ mod tests {
         let mut lanes = [0; 3];
         for (index, key) in keys.iter().enumerate() {
             assert!(stamps.greatest([&key[..]]) >= Stamp(1000 - index as u64));
-            stamps.load(hash(key), &mut lanes);
+            lanes.fill(0);
+            stamps.merge_into(hash(key), &mut lanes, Isa::best());
             assert!(lanes[index % 3] >= 1000 - index as u64);
         }
         assert_eq!(stamps.greatest(keys.iter().map(|key| &key[..])), Stamp(1000));
@@ -137,11 +150,22 @@ mod tests {
 
     #[test]
     fn lanes_are_apart() {
-        let (stamps, mut lanes) = (KeyStamps::new(1, 2), [0; 2]);
+        let (stamps, mut lanes) = (KeyStamps::new(1, 2), [3, 3]);
         stamps.raise(KeyHash::of(b"key"), 1, Stamp(7));
         stamps.raise(KeyHash::of(b"key"), 1, Stamp(5));
-        stamps.load(KeyHash::of(b"key"), &mut lanes);
-        assert_eq!(lanes, [0, 7]);
+        stamps.merge_into(KeyHash::of(b"key"), &mut lanes, Isa::best());
+        assert_eq!(lanes, [3, 7]);
+    }
+
+    /// Also where a slot has more lanes than are merged at a time.
+    #[test]
+    fn slots_of_every_width_are_merged() {
+        for (width, isa) in (1..=2 * LANES_MAX + 1).flat_map(|width| Isa::all().map(move |isa| (width, isa))) {
+            let (stamps, mut lanes) = (KeyStamps::new(1, width), vec![5; width]);
+            (0..width).for_each(|lane| stamps.raise(KeyHash::of(b"key"), lane, Stamp(lane as u64)));
+            stamps.merge_into(KeyHash::of(b"key"), &mut lanes, isa);
+            assert!(lanes.iter().enumerate().all(|(at, lane)| *lane == 5.max(at as u64)), "{isa:?} {lanes:?}");
+        }
     }
 
     #[test]

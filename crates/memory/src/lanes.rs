@@ -14,7 +14,7 @@ use crate::Stamp;
 pub const LANES_MAX: usize = 64;
 
 /// Vectors of fewer lanes are handled one lane after the other.
-const WIDE_LANES_MIN: usize = 8;
+pub(crate) const WIDE_LANES_MIN: usize = 8;
 
 /// The instructions that are used for vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,8 +27,8 @@ use osier_memory::Pin;
 
 use super::faults::{self, Announced};
 use super::payload::{Payload, Prepared};
-use crate::concurrency::ConcurrencyControl;
 use crate::concurrency::write_set::WriteSet;
+use crate::concurrency::{ConcurrencyControl, GatheringOf};
 use crate::error::{Error, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp, StreamId};
@@ -127,7 +127,8 @@ impl Commit<'_, '_> {
         let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
         let stamp = || {
             let reads = protocol.read_stamps();
-            let base = control.base(self.pin, writes, reads);
+            let readers = reads.filter(|_| !GatheringOf::<C>::COVERS_READERS);
+            let base = control.base(self.pin, writes, readers);
             let slot = protocol.stamp(self.stream, base, record_bytes)?;
             assert!(
                 slot.as_ref().is_none_or(|slot| slot.stamp() > base),

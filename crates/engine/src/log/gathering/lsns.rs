@@ -23,9 +23,6 @@ use crate::ids::{Stamp, StreamId};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::lsn_vector::LsnVector;
 
-/// The lanes of all streams, and that for all of them together.
-const LANES: usize = LANES_MAX + 1;
-
 /// What is known of the vectors of transactions, by the keys that they wrote and read.
 #[derive(Debug)]
 pub(crate) struct Lsns {
@@ -39,7 +36,7 @@ pub(crate) struct Lsns {
 impl Lsns {
     /// Of a log of so many streams, with so many slots for keys; `orders_reads`: whoever overwrites follows those who have read.
     pub(crate) fn new(streams: usize, slots: usize, orders_reads: bool) -> Lsns {
-        assert!(streams < LANES, "{streams} streams");
+        assert!(streams <= LANES_MAX, "{streams} streams");
         let read = orders_reads.then(|| KeyStamps::new(slots, streams));
         Lsns { written: KeyStamps::new(slots, streams + 1), read, isa: Isa::best() }
     }
@@ -64,6 +61,10 @@ pub(crate) struct LsnGathering {
     greatest: Stamp,
     /// The rows that were written since and read, or overwritten.
     rows: Vec<KeyHash>,
+    /// Where that was looked at, those that are overwritten.
+    keys: Vec<KeyHash>,
+    /// For their memory.
+    lanes: Vec<u64>,
     vector: LsnVector,
 }
 
@@ -74,11 +75,13 @@ impl Gathered for LsnVector {
 impl Gathering for LsnGathering {
     type Dependency = LsnVector;
     type Source = Lsns;
+    const COVERS_READERS: bool = true;
 
     fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
         self.durable = durable();
         self.greatest = self.durable;
         self.rows.clear();
+        self.keys.clear();
         self.vector = LsnVector::of_all(self.durable);
     }
 
@@ -97,50 +100,49 @@ impl Gathering for LsnGathering {
     }
 
     fn close<'k>(&mut self, source: &Lsns, own: StreamId, overwritten: impl Iterator<Item = Overwritten<'k>>) {
-        if self.rows.is_empty() && source.read.is_none() {
+        let LsnGathering { rows, keys, lanes, vector, .. } = self;
+        keys.clear();
+        let readers = faults::readers(source.read.as_ref());
+        if rows.is_empty() && readers.is_none() {
             return;
         }
-        let (mut vector, mut other) = ([0; LANES], [0; LANES]);
-        let (vector, other) = (&mut vector[..=source.streams()], &mut other[..=source.streams()]);
-        let mut raise = |stamps: &KeyStamps, key| {
-            let lanes = stamps.lanes();
-            stamps.load(key, &mut other[..lanes]);
-            source.isa.raise(&mut vector[..lanes], &other[..lanes]);
-        };
+        lanes.clear();
+        lanes.resize(source.written.lanes(), 0);
         let mut is_logged = false;
-        match faults::readers(source.read.as_ref()) {
+        match readers {
             None => is_logged = overwritten.into_iter().next().is_some(),
             Some(read) => {
                 // Pairs with the fence between the raise and the validation of every reader.
                 fence(Ordering::SeqCst);
                 for Overwritten { key, stamp, is_absent } in overwritten {
-                    is_logged = true;
-                    let key = KeyHash::of(key);
-                    raise(read, key);
+                    let (key, stamp) = (KeyHash::of(key), faults::overwritten(stamp));
+                    keys.push(key);
+                    read.merge_into(key, &mut lanes[..source.streams()], source.isa);
                     match is_absent {
-                        true => self.vector.raise_all(faults::overwritten(stamp)),
-                        false if faults::overwritten(stamp) > self.vector.all() => raise(&source.written, key),
+                        true => vector.raise_all(stamp),
+                        false if stamp > vector.all() => rows.push(key),
                         false => {}
                     }
                 }
             }
         }
-        self.rows.drain(..).for_each(|key| raise(&source.written, key));
-        self.vector.iter().for_each(|(stream, lsn)| vector[stream.0 as usize] = lsn.0.max(vector[stream.0 as usize]));
-        if is_logged && source.read.is_none() {
-            // The record is behind it in the same stream, so that it cannot live without it.
-            vector[own.0 as usize] = 0;
+        rows.drain(..).for_each(|key| source.written.merge_into(key, lanes, source.isa));
+        let [streams @ .., all] = &mut lanes[..] else { unreachable!("there is a lane for all streams") };
+        for (stream, lsn) in vector.iter() {
+            let lane = &mut streams[stream.0 as usize];
+            *lane = lsn.0.max(*lane);
         }
-        let [streams @ .., all] = vector else { unreachable!("a vector has a lane for all streams") };
-        self.vector.raise_all(Stamp(*all));
-        let above = source.isa.above(streams, self.vector.all());
-        self.vector.set_above(above, streams);
+        if is_logged {
+            // The record is behind it in the same stream, so that it cannot live without it.
+            streams[own.0 as usize] = 0;
+        }
+        vector.raise_all(Stamp(*all));
+        vector.set_above(source.isa.above(streams, vector.all()), streams);
         self.greatest = self.greatest.max(self.vector.greatest());
     }
 
     fn publish<'k>(&self, source: &Lsns, (own, stamp): (StreamId, Stamp), keys: impl Iterator<Item = &'k [u8]>) {
-        for key in keys {
-            let key = KeyHash::of(key);
+        let publish = |key| {
             if self.vector.all() > self.durable {
                 source.written.raise(key, source.streams(), faults::of_all(self.vector.all()));
             }
@@ -148,6 +150,10 @@ impl Gathering for LsnGathering {
                 source.written.raise(key, stream.0 as usize, lsn);
             }
             source.written.raise(key, own.0 as usize, faults::own_lsn(stamp));
+        };
+        match self.keys.is_empty() {
+            true => keys.map(KeyHash::of).for_each(publish),
+            false => self.keys.iter().copied().for_each(publish),
         }
     }
 

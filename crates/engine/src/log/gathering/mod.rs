@@ -33,6 +33,8 @@ pub(crate) trait Gathering: Default + Clone {
     type Dependency: Dependency;
     /// What protocols know of the dependencies of others.
     type Source: Sync;
+    /// Whether it covers those who have read what is overwritten, when it is closed.
+    const COVERS_READERS: bool;
 
     /// Begins a transaction; everything up to `durable` is durable on every stream.
     fn begin(&mut self, durable: impl FnOnce() -> Stamp);
@@ -71,6 +73,7 @@ impl Gathered for Stamp {
 impl Gathering for Stamp {
     type Dependency = Stamp;
     type Source = ();
+    const COVERS_READERS: bool = false;
 
     #[inline]
     fn begin(&mut self, _durable: impl FnOnce() -> Stamp) {

@@ -78,8 +78,9 @@ pub fn salvage_with(
         }
     }
     let _locks = directory::lock_to_read(damaged)?;
-    // Beside those that read: who runs commands again, who asks ahead for them, and who follows what they defined.
-    let threads = damaged.effective_recovery_threads() + 3;
+    // Each thread that runs commands again has another session that asks ahead, and so has who runs them in order; one follows
+    // what they defined.
+    let threads = 2 * damaged.effective_recovery_threads() + 3;
     let store = Store::new(Epochs::new(threads));
     let mut report = SalvageReport::new(home.clone(), target.dirs[0].clone(), !rows);
     match directory::refuse_unfinished(damaged) {

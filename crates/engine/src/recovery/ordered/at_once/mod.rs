@@ -68,7 +68,8 @@ impl AtOnce {
     ) -> Result<AtOnce, Error> {
         let runner = |index| {
             let replayer = replayer.another().expect("it was asked before");
-            Ok(Runner::new((index, threads), Session::new(shared.clone())?, replayer, stamp.clone()))
+            let sessions = (Session::new(shared.clone())?, Session::new(shared.clone())?);
+            Ok(Runner::new((index, threads), sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
         Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true, transactions: 0 })

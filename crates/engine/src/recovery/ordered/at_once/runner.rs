@@ -1,8 +1,9 @@
 //! One thread that runs transactions of a window.
 //!
 //! It takes records of its own streams as far as there are any, in their order: those of one stream it need not wait for when it
-//! is the only one at them. A record that may not run yet is kept until it may; what it waits for is one word. When so many are
-//! kept that nothing may run, it takes the first of the order that nobody has taken, for which others may wait.
+//! is the only one at them. It takes a few more than it runs, whose memory it asks for. A record that may not run yet is kept until
+//! it may; what it waits for is one word. When so many are kept that nothing may run, it takes the first of the order that nobody
+//! has taken, for which others may wait.
 
 use std::sync::Arc;
 
@@ -15,10 +16,15 @@ use super::schedule::{Blocked, Schedule};
 use crate::error::RecoveryError;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::workers::Work;
-use crate::transaction::Session;
+use crate::transaction::{RowAhead, Session};
 
-/// So many records are kept that may not run yet.
+/// So many records are kept that may not run yet, ...
 const KEPT_MAX: usize = 32;
+/// ... and so many that were not looked at yet: their memory is on its way.
+const AHEAD: usize = 4;
+
+/// So many transactions are run in one step.
+const RUN_PER_STEP: usize = 64;
 
 /// What a transaction that is run beside others is tried, when it meets one by accident.
 const TRIES_MAX: u32 = 10_000;
@@ -28,89 +34,109 @@ pub(super) type Ended = Arc<Mutex<Option<Refusal>>>;
 
 /// One thread.
 pub(super) struct Runner {
-    index: usize,
-    threads: usize,
+    taken: Taken,
+    executor: Executor,
+    /// Asks for memory ahead.
+    scout: Session,
+    schedule: Option<Arc<Schedule>>,
+    backoff: Backoff,
+}
+
+/// What runs transactions.
+struct Executor {
     session: Session,
     replayer: Box<dyn CommandReplayer + Send>,
     stamp: Arc<ReplayedStamp>,
     /// Nothing that diverges is accepted.
     acceptance: Acceptance,
-    schedule: Option<Arc<Schedule>>,
     ended: Ended,
-    kept: Vec<(u32, Blocked)>,
+}
+
+/// The records that a thread has taken and not run.
+struct Taken {
+    index: usize,
+    threads: usize,
+    /// With what they wait for, if they were looked at.
+    kept: Vec<(u32, Option<Blocked>)>,
+    /// As it was at the last look.
     rlv: Vec<u64>,
-    backoff: Backoff,
+}
+
+impl Taken {
+    /// Takes a record out of those that are kept which may run by now.
+    fn ready(&mut self, schedule: &Schedule) -> Option<u32> {
+        schedule.look(&mut self.rlv);
+        for at in 0..self.kept.len() {
+            let (record, blocked) = &mut self.kept[at];
+            if blocked.is_none_or(|blocked| blocked.is_over(&self.rlv)) {
+                *blocked = schedule.blocked(*record, &self.rlv);
+                if blocked.is_none() {
+                    return Some(self.kept.remove(at).0);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes a record that nobody has taken, if there is one that this thread is to take.
+    fn next(&mut self, schedule: &Schedule) -> Option<u32> {
+        let streams = 0..schedule.streams();
+        let ahead = self.kept.iter().filter(|(_, blocked)| blocked.is_none()).count();
+        let is_wanted = ahead < AHEAD && self.kept.len() < KEPT_MAX;
+        let taken = if is_wanted {
+            let (own, shared) = (self.index % streams.end, self.threads.min(streams.end));
+            schedule.take(streams.clone().skip(own).step_by(shared)).or_else(|| schedule.take(streams))
+        } else {
+            let first = streams.clone().map(|stream| schedule.next(stream)).min()?;
+            let is_first = ahead == 0 && self.kept.iter().all(|(kept, _)| schedule.stamp(*kept).0 > first);
+            if is_first { schedule.take(streams) } else { None }
+        };
+        self.kept.extend(taken.map(|record| (record, None)));
+        taken
+    }
 }
 
 impl Runner {
-    /// Returns the thread `index` of so many, with a session of its own.
+    /// Returns the thread `index` of so many, with sessions of its own.
     pub(super) fn new(
         (index, threads): (usize, usize),
-        session: Session,
+        (session, scout): (Session, Session),
         replayer: Box<dyn CommandReplayer + Send>,
         stamp: Arc<ReplayedStamp>,
     ) -> Runner {
-        let (acceptance, ended, kept, rlv, backoff) = Default::default();
-        Runner { index, threads, session, replayer, stamp, acceptance, schedule: None, ended, kept, rlv, backoff }
+        let taken = Taken { index, threads, kept: Vec::new(), rlv: Vec::new() };
+        let (acceptance, ended) = Default::default();
+        let executor = Executor { session, replayer, stamp, acceptance, ended };
+        Runner { taken, executor, scout, schedule: None, backoff: Backoff::new() }
     }
 
     /// Begins a window.
     pub(super) fn begin(&mut self, schedule: &Arc<Schedule>, ended: &Ended) {
-        assert!(self.kept.is_empty(), "every window is run to its end");
-        (self.schedule, self.ended) = (Some(schedule.clone()), ended.clone());
-        self.rlv.clear();
-        self.rlv.resize(schedule.streams(), 0);
-        schedule.look(&mut self.rlv);
+        assert!(self.taken.kept.is_empty(), "every window is run to its end");
+        (self.schedule, self.executor.ended) = (Some(schedule.clone()), ended.clone());
+        self.taken.rlv = vec![0; schedule.streams()];
     }
 
     /// Ends it.
     pub(super) fn end(&mut self) {
         self.schedule = None;
     }
+}
 
-    /// Takes a record out of those that are kept which may run by now.
-    fn take_kept(&mut self, schedule: &Schedule) -> Option<u32> {
-        if self.kept.is_empty() {
-            return None;
-        }
-        schedule.look(&mut self.rlv);
-        let mut at = 0;
-        while let Some((record, blocked)) = self.kept.get_mut(at) {
-            if blocked.is_over(&self.rlv) {
-                match schedule.blocked(*record, &self.rlv) {
-                    None => return Some(self.kept.remove(at).0),
-                    Some(next) => *blocked = next,
-                }
-            }
-            at += 1;
-        }
-        None
-    }
-
-    /// Takes a record that nobody has taken, if there is one that this thread is to take.
-    fn take_next(&mut self, schedule: &Schedule) -> Option<u32> {
-        let streams = 0..schedule.streams();
-        if self.kept.len() < KEPT_MAX {
-            let (own, shared) = (self.index % streams.end, self.threads.min(streams.end));
-            return schedule.take(streams.clone().skip(own).step_by(shared)).or_else(|| schedule.take(streams));
-        }
-        let first = streams.clone().map(|stream| schedule.next(stream)).min()?;
-        let is_first = self.kept.iter().all(|(kept, _)| schedule.stamp(*kept).0 > first);
-        if is_first { schedule.take(streams) } else { None }
-    }
-
+impl Executor {
+    /// Runs a record of the window.
     fn run(&mut self, schedule: &Schedule, at: u32) -> Result<(), RecoveryError> {
+        let Executor { session, replayer, acceptance, .. } = self;
         let record = schedule.record(at);
-        self.stamp.set_of(self.session.stream(), record.stamp);
+        self.stamp.set_of(session.stream(), record.stamp);
+        let mut backoff = Backoff::new();
         for _ in 0..TRIES_MAX {
-            let again = run::run(&mut self.session, &schedule.scan, &record, &mut *self.replayer, &mut self.acceptance);
-            match again {
+            match run::run(session, &schedule.scan, &record, &mut **replayer, acceptance) {
                 Ok(()) => {
                     schedule.ran(at);
-                    self.backoff = Backoff::new();
                     return Ok(());
                 }
-                Err(Refusal::Conflict) => self.backoff.wait(),
+                Err(Refusal::Conflict) => backoff.wait(),
                 Err(refusal) => {
                     lock(&self.ended).get_or_insert(refusal);
                     return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
@@ -127,21 +153,25 @@ impl Work for Runner {
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
         let schedule = self.schedule.clone().expect("a window has begun");
-        if let Some(record) = self.take_kept(&schedule) {
-            self.run(&schedule, record)?;
-            return Ok(true);
-        }
-        if let Some(record) = self.take_next(&schedule) {
-            match schedule.blocked(record, &self.rlv) {
-                None => self.run(&schedule, record)?,
-                Some(blocked) => self.kept.push((record, blocked)),
+        let Runner { taken, executor, scout, backoff, .. } = self;
+        let (transaction, mut rows) = (scout.begin(), Vec::new());
+        for _ in 0..RUN_PER_STEP {
+            while let Some(record) = taken.next(&schedule) {
+                if let Some(command) = &schedule.record(record).command {
+                    executor.replayer.ask_ahead(&transaction, command, &mut rows);
+                }
             }
-            return Ok(true);
+            rows.retain_mut(RowAhead::advance);
+            let Some(record) = taken.ready(&schedule) else {
+                if taken.kept.is_empty() {
+                    return Ok(false);
+                }
+                backoff.wait();
+                return Ok(true);
+            };
+            executor.run(&schedule, record)?;
+            *backoff = Backoff::new();
         }
-        if self.kept.is_empty() {
-            return Ok(false);
-        }
-        self.backoff.wait();
         Ok(true)
     }
 }
