@@ -89,7 +89,7 @@ fn figures(db: &Database, name: &str) -> ProcedureMetrics {
 /// kinds, and transactions without a call, come back in their order.
 #[test]
 fn readers_turn_to_values_and_writers_stay_commands() {
-    for (protocol, streams) in [(Protocol::Serial, 1), (Protocol::Gsn, 2)] {
+    for (protocol, streams) in [(Protocol::Serial, 1), (Protocol::Gsn, 2), (Protocol::Taurus, 2)] {
         let home = home(&format!("mixed-{protocol}"));
         let config = || config(&home, protocol, streams, Logged::Adaptive);
         let db = opened(config());

@@ -109,8 +109,14 @@ fn under_load<T>(db: &Database, table: &Table, body: impl FnOnce() -> T) -> T {
 
 #[test]
 fn a_checkpoint_taken_under_load_is_recovered_from() {
-    let epoch = [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 3), (Protocol::Gsn, 3)]
-        .map(|it| (it, CheckpointKind::Epoch));
+    let epoch = [
+        (Protocol::Serial, 1),
+        (Protocol::Poplar, 1),
+        (Protocol::Poplar, 3),
+        (Protocol::Gsn, 3),
+        (Protocol::Taurus, 3),
+    ]
+    .map(|it| (it, CheckpointKind::Epoch));
     for ((protocol, streams), kind) in epoch.into_iter().chain([((Protocol::Poplar, 3), CheckpointKind::Fuzzy)]) {
         let home = directory(&format!("load-{protocol:?}-{streams}-{kind:?}"));
         let mut config = config(&home, protocol, streams);

@@ -72,7 +72,14 @@ fn stamps_without_a_log_outlive_it() {
         &[(Protocol::None, 1), (Protocol::Serial, 1), (Protocol::Poplar, 3)],
         &[(Protocol::Poplar, 3), (Protocol::Poplar, 1), (Protocol::Serial, 1)],
         &[(Protocol::None, 2), (Protocol::Poplar, 4), (Protocol::Poplar, 2)],
-        &[(Protocol::Gsn, 3), (Protocol::Poplar, 2), (Protocol::Gsn, 2), (Protocol::Serial, 1), (Protocol::Gsn, 1)],
+        &[
+            (Protocol::Gsn, 3),
+            (Protocol::Poplar, 2),
+            (Protocol::Gsn, 2),
+            (Protocol::Serial, 1),
+            (Protocol::Gsn, 1),
+            (Protocol::Taurus, 3),
+        ],
     ];
     for (way, steps) in ways.iter().enumerate() {
         let home = directory(&format!("stamps-{way}"));

@@ -120,14 +120,18 @@ fn transaction(session: &mut Session, table: &Table, rows: &mut Rows, rng: &mut 
 fn logged(config: Config, round: usize) -> Config {
     match round % 6 {
         4 => config.logged(Logged::Values),
-        5 if matches!(config.protocol, Protocol::Serial | Protocol::Gsn) => config.logged(Logged::Commands),
+        5 if matches!(config.protocol, Protocol::Serial | Protocol::Gsn | Protocol::Taurus) => {
+            config.logged(Logged::Commands)
+        }
         _ => config,
     }
 }
 
 #[test]
 fn whatever_was_done_to_rows_is_recovered() {
-    for (seed, protocol) in (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Poplar, Protocol::Gsn]) {
+    for (seed, protocol) in
+        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Poplar, Protocol::Gsn, Protocol::Taurus])
+    {
         let mut rng = Rng::with_seed(seed);
         let home = directory(&format!("random-{seed}"));
         let (mut expected, mut at) = (Rows::new(), home.clone());

@@ -107,7 +107,7 @@ fn files(home: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[test]
 fn a_command_is_shown_upon_the_state_before_it() {
-    for protocol in [Protocol::Serial, Protocol::Gsn] {
+    for protocol in [Protocol::Serial, Protocol::Gsn, Protocol::Taurus] {
         let home = home(&format!("command-{protocol}"));
         let config = config(&home, protocol, Logged::Commands);
         let db = filled(config.clone());

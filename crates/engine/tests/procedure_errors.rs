@@ -234,6 +234,8 @@ fn a_database_of_commands_is_opened_in_every_way() {
         commands(Protocol::Serial),
         values(Protocol::Gsn, 3),
         commands(Protocol::Gsn),
+        values(Protocol::Taurus, 3),
+        commands(Protocol::Taurus),
     ];
     for (id, config) in (2..).zip(ways) {
         let db = Database::open(config).expect("it opens");

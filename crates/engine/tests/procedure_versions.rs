@@ -11,7 +11,7 @@ use osier::{Config, Create, Database, Error, Protocol};
 mod copying;
 mod support;
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Serial, Protocol::Gsn];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Serial, Protocol::Gsn, Protocol::Taurus];
 
 fn config(home: &Path, protocol: Protocol) -> Config {
     let streams = if protocol == Protocol::Serial { 1 } else { 2 };

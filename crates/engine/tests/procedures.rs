@@ -121,7 +121,7 @@ fn a_wrong_call_is_refused_before_it_begins() {
 
 #[test]
 fn a_log_of_commands_brings_everything_back() {
-    for protocol in [Protocol::Serial, Protocol::Gsn] {
+    for protocol in [Protocol::Serial, Protocol::Gsn, Protocol::Taurus] {
         let home = home(&protocol.to_string());
         let before = {
             let db = filled(commands(&home, protocol));

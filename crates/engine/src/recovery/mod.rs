@@ -176,6 +176,7 @@ pub(crate) fn open_tables(
             let (catalog, replayed) = ordered::replay(config, store, catalog, &log, replayer, &mut acceptance)?;
             assert_eq!(replayed.commands, report.commands, "every command that lives is run again");
             (report.ordered, report.ordered_seconds) = (replayed.transactions, watch.lap());
+            report.at_once = replayed.at_once;
             report.accepted = acceptance.into_accepted();
             catalog
         }

@@ -67,9 +67,11 @@ pub struct RecoveryReport {
     pub records: u64,
     /// Transactions that count as committed and were replayed.
     pub replayed: u64,
-    /// Of these, how many were run again one after the other, in their order: those of the first generation that logs commands
-    /// and of all that follow it.
+    /// Of these, how many were run again, in their order: those of the first generation that logs commands and of all that follow
+    /// it.
     pub ordered: u64,
+    /// Of these, how many were run by several threads, as their vectors allow; the others one after the other.
+    pub at_once: u64,
     /// Of these, how many are logged as commands.
     pub commands: u64,
     /// Transactions whose effects the checkpoint holds: read and not replayed.
@@ -192,11 +194,12 @@ impl fmt::Display for RecoveryReport {
         if self.ordered > 0 {
             writeln!(
                 f,
-                "  order    {} run again one after the other in {:.3} s ({:.0}/s), {} of them by command",
+                "  order    {} run again in {:.3} s ({:.0}/s), {} of them by command, {} at once and the others one after the other",
                 count(self.ordered, "transaction"),
                 self.ordered_seconds,
                 self.ordered_per_second(),
                 self.commands,
+                self.at_once,
             )?;
         }
         self.accepted.iter().try_for_each(|accepted| writeln!(f, "  accepted {accepted}"))?;

@@ -104,11 +104,12 @@ pub(super) fn expect_base(base: &Base, generations: &[GenerationScan], home: &Pa
     }
 }
 
-/// How many transactions were replayed in order, and how many of them are commands.
+/// How many transactions were replayed in order, how many of them are commands, and how many were run at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Replayed {
     pub(super) transactions: u64,
     pub(super) commands: u64,
+    pub(super) at_once: u64,
 }
 
 /// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures. `acceptance` says what becomes
@@ -203,6 +204,7 @@ impl Replay<'_> {
         }
         for found in window.iter().flat_map(Batch::order) {
             self.replayed.transactions += 1;
+            self.replayed.at_once += 1;
             self.replayed.commands += u64::from(found.is_command);
         }
         self.store.epochs().advance();

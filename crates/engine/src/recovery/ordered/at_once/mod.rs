@@ -47,8 +47,6 @@ pub(super) struct AtOnce {
     windows: u64,
     /// By the last look.
     is_parallel: bool,
-    /// How many transactions were run by vectors.
-    pub(super) transactions: u64,
 }
 
 impl AtOnce {
@@ -72,7 +70,7 @@ impl AtOnce {
             Ok(Runner::new((index, threads), sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
-        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true, transactions: 0 })
+        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true })
     }
 
     /// Whether the records of a batch may be run at once.
@@ -128,7 +126,6 @@ impl AtOnce {
             (_, Some(Refusal::Conflict)) => unreachable!("it is run again"),
         }
         self.runners.iter_mut().for_each(Runner::end);
-        self.transactions += records as u64;
         *batches = Arc::into_inner(schedule).expect("the threads have ended").batches;
         Ok(true)
     }
