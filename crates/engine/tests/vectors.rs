@@ -100,6 +100,8 @@ fn what_several_threads_run_at_once_is_what_the_sessions_did() {
         work(&db, 0);
         let mut expected = rows(&db);
         db.close().expect("closed");
+        let plan = osier::explain(&config(&home, logged)).expect("a plan");
+        assert!(plan.chained > 0 && plan.chained < plan.ordered, "{plan}");
         for (life, threads) in [1, 4, 2].into_iter().enumerate() {
             let db = Database::open(config(&home, logged).recovery_threads(threads)).expect("it opens");
             let report = db.recovery().expect("it was recovered").clone();

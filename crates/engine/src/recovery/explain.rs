@@ -12,6 +12,9 @@ use serde::Serialize;
 
 use super::base::Base;
 use super::dry_run::{self, DryRun};
+use super::ordered::{self, Foreseen};
+use super::ordered_log;
+use super::tally::Tally;
 use crate::checkpoint::{CheckpointStatus, files};
 use crate::config::{Config, Protocol};
 use crate::directory::manifest::NEVER;
@@ -51,8 +54,13 @@ pub struct RecoveryPlan {
     pub records: u64,
     /// Transactions to replay.
     pub replayed: u64,
-    /// Of these, how many are commands, which are run again one after the other.
+    /// Of these, how many are commands, which are run again.
     pub commands: u64,
+    /// Of those to replay, how many are run again in their order: those of the first generation that logs commands and of all that
+    /// follow it.
+    pub ordered: u64,
+    /// Of these the longest chain of which each waits for the one before it: what no number of threads goes below.
+    pub chained: u64,
     /// Transactions whose effects the checkpoint holds.
     pub covered: u64,
     /// Transactions beyond a cut, which nobody was told of.
@@ -123,6 +131,8 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
     let loaded = entry.map_or(0, |entry| entry.raw_bytes);
     let rows = entry.map_or(0, |entry| entry.rows) + total.writes;
     let replay = dry_run.seconds * if total.records > 0 { 2.0 } else { 1.0 };
+    let log = ordered_log(&dry_run.scanned, &dry_run.verdicts, &Tally::default());
+    let foreseen = log.map_or(Ok(Foreseen::default()), |log| ordered::foresee(&log))?;
     Ok(RecoveryPlan {
         database: format!("{:032x}", manifest.database.0),
         state: DatabaseState::of(manifest),
@@ -136,6 +146,8 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
         records: total.records,
         replayed: total.replayed,
         commands: total.commands,
+        ordered: foreseen.transactions,
+        chained: foreseen.chained,
         covered: total.covered,
         beyond_cut: total.beyond_cut(),
         after: total.after,
@@ -211,6 +223,14 @@ impl fmt::Display for RecoveryPlan {
             if self.commands > 0 { format!(", {} of them commands", self.commands) } else { String::new() },
             self.covered
         )?;
+        if self.ordered > 0 {
+            writeln!(
+                f,
+                "  order    {} run again, {:.1} of them at a time on average if there are as many threads",
+                count(self.ordered, "transaction"),
+                self.ordered as f64 / self.chained.max(1) as f64
+            )?;
+        }
         if self.beyond_cut > 0 {
             let count = self.beyond_cut;
             writeln!(

@@ -6,7 +6,7 @@ use super::tree::{Model, ONE_LEAF, TWO_LEAVES, absence, insert, remove, tree_of}
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Arc, thread};
 use crate::testing::LoneRecord;
-use crate::{Epochs, KeyHash, KeyStamps, Pin, Record, Stamp};
+use crate::{Epochs, Isa, KeyHash, KeyStamps, Pin, Record, Stamp};
 
 /// What the reader draws: above every other stamp.
 const READER: Stamp = Stamp(9);
@@ -39,6 +39,35 @@ fn a_writer_is_above_the_readers_of_its_row() {
         let is_valid = !seen.is_locked() && again == seen;
         let written = writing.join().expect("the writer is content");
         assert!(!is_valid || seen.stamp() == written || written > READER, "{written} overwrites what {READER} read");
+    });
+}
+
+/// Who sees a row sees what its writer has left under its key.
+#[test]
+fn a_reader_sees_the_stamps_of_the_writer_of_a_row() {
+    const WRITER: Stamp = Stamp(5);
+    explore(3, || {
+        let epochs = Epochs::new(2);
+        let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
+        let shared = Arc::new((place, KeyStamps::new(1, 2)));
+        let mut writer = epochs.register().expect("a slot");
+        let mut reader = epochs.register().expect("a slot");
+        let writing = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let pin = writer.pin();
+                let record = pin.get(shared.0.find(&pin));
+                record.lock().expect("the record is not dead");
+                shared.1.raise(KeyHash::of(record.key()), 1, WRITER);
+                record.install(&pin, None, WRITER);
+            })
+        };
+        let pin = reader.pin();
+        let record = pin.get(shared.0.find(&pin));
+        let (seen, mut lanes) = (record.word().stamp(), [0, 0]);
+        shared.1.merge_into(KeyHash::of(record.key()), &mut lanes, Isa::SCALAR);
+        assert!(seen < WRITER || lanes == [0, WRITER.0], "{seen} was seen, and {lanes:?} under its key");
+        writing.join().expect("the writer is content");
     });
 }
 

@@ -260,6 +260,37 @@ fn report(progress: &Option<ProgressReporter>, replayed: Replayed, log: &Ordered
     }
 }
 
+/// What running the transactions of a log again in their order would take, in transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Foreseen {
+    pub(super) transactions: u64,
+    /// Of these the longest chain of which each waits for the one before: what no number of threads goes below.
+    pub(super) chained: u64,
+}
+
+/// Foresees the replay of a log that was read, by the vectors in it.
+pub(super) fn foresee(log: &OrderedLog) -> Result<Foreseen, RecoveryError> {
+    let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
+    let (mut foreseen, mut window) = (Foreseen::default(), Vec::<Batch>::new());
+    let mut end = |window: Vec<Batch>| {
+        let transactions = window.iter().map(|batch| batch.order().len() as u64).sum::<u64>();
+        foreseen.transactions += transactions;
+        foreseen.chained += at_once::chained(&log.scan, window).unwrap_or(transactions);
+    };
+    loop {
+        let mut batch = Batch::default();
+        let is_end = !merge.gather(&mut batch)?;
+        let goes_on = |last: &Batch| last.generation() == batch.generation();
+        if is_end || !AtOnce::has_room(&window) || !window.last().is_none_or(goes_on) {
+            end(std::mem::take(&mut window));
+        }
+        if is_end {
+            return Ok(foreseen);
+        }
+        window.push(batch);
+    }
+}
+
 /// What transactions that are run again share, and the stamp of the present one.
 fn shared(
     config: &Config,

@@ -131,6 +131,14 @@ impl AtOnce {
     }
 }
 
+/// Returns the longest chain of the records of a window of which each waits for the one before; `None` where vectors say nothing
+/// of that.
+pub(super) fn chained(scan: &Arc<LogScan>, window: Vec<Batch>) -> Option<u64> {
+    let has_vectors = window.iter().flat_map(Batch::order).all(|found| found.vector.is_some());
+    let streams = scan.generations[window.first().filter(|_| has_vectors)?.generation()].streams.len();
+    Some(Schedule::new(scan, window, streams).critical_path() as u64)
+}
+
 /// Why a window was not run to its end.
 pub(super) enum Stopped {
     Recovery(RecoveryError),
