@@ -221,7 +221,7 @@ fn a_database_of_commands_is_opened_in_every_way() {
 
     let refused = |config: Config| Database::open(config).map(drop).expect_err("refused").to_string();
     let told = refused(commands(Protocol::Poplar));
-    assert!(told.contains("protocol poplar") && told.contains("serial or gsn"), "{told}");
+    assert!(told.contains("protocol poplar") && told.contains("serial, gsn or taurus"), "{told}");
     let told = refused(commands(Protocol::Serial).checkpoint_kind(CheckpointKind::Fuzzy));
     assert!(told.contains("checkpoint"), "{told}");
 

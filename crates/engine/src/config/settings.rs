@@ -179,7 +179,8 @@ macro_rules! settings {
 settings! {
     /// Sets how the log is ordered, and with it when a commit is durable.
     protocol: Protocol, "protocol",
-        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn, "taurus" => Protocol::Taurus),
+        choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn,
+            "taurus" => Protocol::Taurus),
         default (Protocol::Poplar);
 
     /// Sets how transactions are isolated.
@@ -200,9 +201,9 @@ settings! {
     lock_timeout: Duration, "lock_timeout_us", micros(1, 86_400_000_000), default (10_000_000);
 
     /// Sets what a log record holds: the rows that a transaction wrote, or the stored procedure that it ran, to be run again by a
-    /// recovery; `adaptive` decides for each call, within `recovery_seconds_target`. Commands need protocol `serial` or `gsn` and
-    /// checkpoints of kind `epoch`; what no procedure ran is logged as values. `physiological` logs rows as ARIES-like systems
-    /// do, to compare with; any protocol but `none` takes it.
+    /// recovery; `adaptive` decides for each call, within `recovery_seconds_target`. Commands need protocol `serial`, `gsn` or
+    /// `taurus`, and checkpoints of kind `epoch`; what no procedure ran is logged as values. `physiological` logs rows as
+    /// ARIES-like systems do, to compare with; any protocol but `none` takes it.
     logged: Logged, "logged",
         choice("values" => Logged::Values, "commands" => Logged::Commands, "adaptive" => Logged::Adaptive,
             "physiological" => Logged::Physiological),
