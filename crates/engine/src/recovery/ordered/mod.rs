@@ -231,7 +231,7 @@ impl Replay<'_> {
                     return Err(missing.into_error(commands).into());
                 }
             }
-            if self.replayed.transactions % TRANSACTIONS_PER_EPOCH == 0 {
+            if self.replayed.transactions.is_multiple_of(TRANSACTIONS_PER_EPOCH) {
                 self.store.epochs().advance();
                 report(&self.progress, self.replayed, self.log);
             }
