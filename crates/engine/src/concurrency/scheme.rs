@@ -15,7 +15,7 @@ use super::two_phase_locking::TwoPhaseLocking;
 #[cfg(test)]
 use super::watched_for_tests::Watched;
 use crate::config::{ConcurrencyControlKind, Config, Protocol};
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::log::gathering::Gathered;
 
 /// A scheme as it is.

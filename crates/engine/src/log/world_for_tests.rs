@@ -21,7 +21,7 @@ use crate::io::{Clock, Disk, Environment, File, FileStatus, Joiner, Lock, OpenMo
 use crate::log::acknowledge::Receipt;
 use crate::log::format::LogIdentity;
 use crate::log::format::batch::{BatchHeader, Certificate};
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
 use crate::log::format::record::{self, Entry, RecordHeader};

@@ -262,19 +262,19 @@ pub const CASES: &[Case] = &[
     .gsn(),
     // Vectors.
     case(Mutation::NoCsnWait, "a commit is acknowledged by its own stream alone", "PLV reaches the vector").vectors(),
-    case(Mutation::VectorNotHandedOn, "readers take over the writer's LSN alone", "T1: what lives is closed").vectors(),
+    case(Mutation::VectorNotHandedOn, "readers take over the writer's LSN alone", "Y1: what lives is closed").vectors(),
     case(
         Mutation::OwnLsnForgotten,
         "readers take over the vector without the writer's LSN",
-        "T1: what lives is closed",
+        "Y1: what lives is closed",
     )
     .vectors(),
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "ELV is written down")
         .vectors(),
-    case(Mutation::ReadersUnmerged, "vectors leave out who has read what is overwritten", "T1: commands run in order")
+    case(Mutation::ReadersUnmerged, "vectors leave out who has read what is overwritten", "Y1: commands run in order")
         .vectors_of_commands()
         .refused(),
-    case(Mutation::OverwrittenUnmerged, "vectors leave out whose rows are overwritten", "T1: commands run in order")
+    case(Mutation::OverwrittenUnmerged, "vectors leave out whose rows are overwritten", "Y1: commands run in order")
         .vectors_of_commands()
         .refused(),
     case(Mutation::TakenForRun, "a transaction that was taken counts as one that has run", "RLV: what was run")

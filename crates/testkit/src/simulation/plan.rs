@@ -244,7 +244,7 @@ impl Plan {
         Plan { variant: if self.profile == Profile::Lagging { Plan::apart(variant) } else { variant }, ..self }
     }
 
-    fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
+    fn draw_protocol(rng: &mut Rng, choices: &Choices) -> Protocol {
         // From numbers of their own, as below.
         let one_in = |rotated, seeds| Rng::with_seed(rng.clone().u64(..).rotate_left(rotated)).u8(0..seeds) == 0;
         let (is_unlogged, is_gsn) = (one_in(7, 8), one_in(37, 3));
@@ -256,7 +256,11 @@ impl Plan {
             (false, false) => Protocol::Poplar,
         };
         let logged = if rng.u8(0..4) == 0 { Protocol::Serial } else { on_streams };
-        let protocol = choices.protocol.unwrap_or(if is_unlogged { Protocol::None } else { logged });
+        choices.protocol.unwrap_or(if is_unlogged { Protocol::None } else { logged })
+    }
+
+    fn draw_any(rng: &mut Rng, choices: &Choices) -> Plan {
+        let protocol = Plan::draw_protocol(rng, choices);
         let streams = if protocol == Protocol::Serial { 1 } else { choices.streams.unwrap_or(rng.u32(1..=4)) };
         let operations_max = [1, 1, 2, 3, 6][rng.usize(0..5)];
         let payload_bytes_max = [0, 40, 900][rng.usize(0..3)];

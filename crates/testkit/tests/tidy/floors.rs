@@ -29,6 +29,7 @@ pub const FLOORS: &[&str] = &[
     "error",
     "log/acknowledge",
     "log/persist",
+    "log/gathering",
     "log/protocol",
     "log",
     "concurrency",

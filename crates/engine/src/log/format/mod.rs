@@ -10,7 +10,6 @@ mod faults;
 #[cfg(test)]
 pub(crate) mod fixed_for_tests;
 pub mod layout;
-pub mod lsn_vector;
 pub(crate) mod newest;
 pub mod part;
 pub(crate) mod parts_reader;

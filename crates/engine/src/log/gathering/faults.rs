@@ -4,7 +4,7 @@ use osier_memory::KeyStamps;
 
 use crate::failpoint::{Mutation, has};
 use crate::ids::{Stamp, StreamId};
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 
 /// Those who have read what is overwritten ([`Mutation::ReadersUnmerged`]).
 #[inline(always)]

@@ -6,10 +6,10 @@
 //! and at or below CSN has no effect.
 //!
 //! Invariants:
-//! - T1: when it is closed, the vector is at or above that of every transaction whose row was read, and in that one's stream at
+//! - Y1: when it is closed, the vector is at or above that of every transaction whose row was read, and in that one's stream at
 //!   or above its LSN. Where commands are logged, so it is of those whose rows are overwritten, and at or above the LSNs of those
 //!   who have read what is overwritten.
-//! - T2: what is in a lane was reserved before it got there, and the commit reserves after it has looked. So no two
+//! - Y2: what is in a lane was reserved before it got there, and the commit reserves after it has looked. So no two
 //!   transactions wait for each other when they are run again.
 //! - A stamp stands for everything at or below it in every stream, wherever the key is not known that it came from: absences,
 //!   whose stamps are those of leaves, and definitions. A transaction's stamp is above all of its vector, so that is enough.
@@ -20,8 +20,7 @@ use osier_memory::{Isa, KeyHash, KeyStamps, LANES_MAX};
 
 use super::{Gathered, Gathering, Overwritten, faults};
 use crate::ids::{Stamp, StreamId};
-use crate::log::format::dependency::Dependency;
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::{Dependency, LsnVector};
 
 /// What is known of the vectors of transactions, by the keys that they wrote and read.
 #[derive(Debug)]

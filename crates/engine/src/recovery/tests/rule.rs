@@ -8,7 +8,7 @@ use super::world::{TABLE, World, plain, put, rows};
 use crate::config::Protocol;
 use crate::directory::manifest::NEVER;
 use crate::ids::{Stamp, WallTime};
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::log::protocol::LogProtocol;
 use crate::log::protocol::poplar::Poplar;
 use crate::log::protocol::recovery_rule::{RecoveryRule, with_rule};

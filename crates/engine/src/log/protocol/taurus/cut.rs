@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::replay_order;
 use crate::directory::manifest::FrozenGeneration;
 use crate::ids::Stamp;
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence};
 use crate::log::protocol::replay_order::ReplayOrder;
 

@@ -20,7 +20,7 @@ use crate::config::Logged;
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::log::gathering::lsns::Lsns;
 use crate::log::persist::{Log, Slot};
 use crate::log::protocol::{Committed, LogProtocol, StampOrder};

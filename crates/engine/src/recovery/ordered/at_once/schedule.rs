@@ -7,7 +7,7 @@
 //! - `RLV` of a stream says that everything of the window at or below it in that stream has run: it is one below the first record
 //!   that has not, whoever has taken it, and rises only. (The paper's takes a transaction that was taken for one that has run.)
 //! - What a transaction depends on has a smaller stamp than its own. So the first of the order that has not run may always run:
-//!   no two wait for each other (T2).
+//!   no two wait for each other (Y2).
 //! - No lock is taken: a record is taken by a counter of its stream, and `RLV` is raised by whoever has run the record that held it
 //!   back. Of two that run at the same time and are neighbours one sees that the other has run.
 
@@ -18,7 +18,7 @@ use crossbeam_utils::CachePadded;
 
 use super::super::merge::{Batch, Found, LiveRecord};
 use crate::ids::Stamp;
-use crate::log::format::lsn_vector::LsnVector;
+use crate::log::format::dependency::LsnVector;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
 
