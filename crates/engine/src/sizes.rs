@@ -68,7 +68,8 @@ sizes! {
     /// Bytes of changes that wait for their bases beyond which one thread alone reads on: what the threads read apart from each
     /// other is far less, so that it costs no time.
     replay_waiting_bytes_max: u64 = 256 << 20;
-    /// Transactions of a window that several threads of recovery run: long enough that they seldom wait for each other at its end.
+    /// Transactions of a window that several threads of recovery run: long enough that they seldom wait for each other at its
+    /// end.
     window_records: usize = 16 << 10;
     /// Transactions that are worth more than one thread.
     at_once_min: usize = 32;

@@ -69,9 +69,10 @@ pub(crate) type GatheringOf<C> = <<C as ConcurrencyControl>::Dependency as Gathe
 
 /// A concurrency control scheme, as the state of one transaction after the other.
 ///
-/// Every access may wait for another transaction, and may fail: with a conflict, after which the transaction can only be
-/// rolled back (transaction/mod.rs sees to that). An access may lock; what it locked stays locked until the commit installs
-/// or the transaction ends. What a transaction depends on ([`Gathering`](crate::log::gathering::Gathering)) is gathered by the accesses.
+/// Every access may wait for another transaction, and may fail: with a conflict, after which the transaction can only be rolled
+/// back (transaction/mod.rs sees to that). An access may lock; what it locked stays locked until the commit installs or the
+/// transaction ends. What a transaction depends on ([`Gathering`](crate::log::gathering::Gathering)) is gathered by the
+/// accesses.
 pub(crate) trait ConcurrencyControl {
     /// What a transaction depends on, as the protocol wants it.
     type Dependency: Gathered;
@@ -134,8 +135,8 @@ pub(crate) trait ConcurrencyControl {
     /// Returns what the transaction depends on, as it is gathered.
     fn gathered(&self) -> &GatheringOf<Self>;
 
-    /// Closes what the transaction depends on ([`Gathering::close`](crate::log::gathering::Gathering::close)), for a commit to the stream `own`. Where it writes, locks are
-    /// held.
+    /// Closes what the transaction depends on ([`Gathering::close`](crate::log::gathering::Gathering::close)), for a commit to
+    /// the stream `own`. Where it writes, locks are held.
     fn close(&mut self, pin: &Pin<'_>, writes: &WriteSet, source: &SourceOf<Self::Dependency>, own: StreamId);
 
     /// Checks, before anything is locked, whether a commit would fail as things are: what a long commit does before it locks is
@@ -152,8 +153,8 @@ pub(crate) trait ConcurrencyControl {
     /// reads, of everybody who read what is overwritten. Locks are held.
     fn base(&self, pin: &Pin<'_>, writes: &WriteSet, reads: Option<&KeyStamps>) -> Stamp;
 
-    /// Makes whoever overwrites anything of what was observed exceed `stamp`, which is of this stream. Locks are held; what counts is what validation,
-    /// which follows and begins with a full fence, then finds unchanged.
+    /// Makes whoever overwrites anything of what was observed exceed `stamp`, which is of this stream. Locks are held; what
+    /// counts is what validation, which follows and begins with a full fence, then finds unchanged.
     fn raise_reads(&self, pin: &Pin<'_>, writes: &WriteSet, reads: &KeyStamps, at: (StreamId, Stamp));
 
     /// Undoes [`ConcurrencyControl::lock`], without a trace. What accesses locked stays locked. The transaction does not commit,

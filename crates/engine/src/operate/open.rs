@@ -165,7 +165,8 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
 }
 
 /// Returns how many participants the epochs have: two for each session, of which one reserves values of sequences, two for each
-/// replaying thread, of which one asks ahead, one for each thread of a checkpoint, and for opening the catalog or later the checkpointer.
+/// replaying thread, of which one asks ahead, one for each thread of a checkpoint, and for opening the catalog or later the
+/// checkpointer.
 fn participants(config: &Config) -> usize {
     2 * config.sessions_max + 2 * config.effective_recovery_threads() + config.checkpoint_threads + 1
 }

@@ -56,8 +56,8 @@ pub struct RecoveryPlan {
     pub replayed: u64,
     /// Of these, how many are commands, which are run again.
     pub commands: u64,
-    /// Of those to replay, how many are run again in their order: those of the first generation that logs commands and of all that
-    /// follow it.
+    /// Of those to replay, how many are run again in their order: those of the first generation that logs commands and of all
+    /// that follow it.
     pub ordered: u64,
     /// Of these the longest chain of which each waits for the one before it: what no number of threads goes below.
     pub chained: u64,

@@ -194,7 +194,7 @@ impl fmt::Display for RecoveryReport {
         if self.ordered > 0 {
             writeln!(
                 f,
-                "  order    {} run again in {:.3} s ({:.0}/s), {} of them by command, {} at once and the others one after the other",
+                "  order    {} run again in {:.3} s ({:.0}/s), {} of them by command; {} at once, the others in turn",
                 count(self.ordered, "transaction"),
                 self.ordered_seconds,
                 self.ordered_per_second(),

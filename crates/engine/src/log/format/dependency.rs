@@ -16,9 +16,10 @@
 //! ```
 //!
 //! Invariants:
-//! - Streams ascend, and every LSN that is named is above `all`, which holds for the streams that are not. A record is marked where
-//!   one is named. So of each vector there is one encoding; that of a vector that names none is that of the stamp `all`; and a
-//!   vector whose dependencies are durable for the most part is short (the paper's compression, with an anchor in each record).
+//! - Streams ascend, and every LSN that is named is above `all`, which holds for the streams that are not. A record is marked
+//!   where one is named. So of each vector there is one encoding; that of a vector that names none is that of the stamp `all`;
+//!   and a vector whose dependencies are durable for the most part is short (the paper's compression, with an anchor in each
+//!   record).
 
 use std::fmt;
 
@@ -53,8 +54,8 @@ pub trait Dependency: Clone + fmt::Debug + fmt::Display + Default + PartialEq + 
     /// Poplar wrote any.
     fn split_fixed(bytes: &[u8]) -> Option<(Self, &[u8])>;
 
-    /// Returns what a record says whose protocol is not known: every dependency is a vector, in its bytes. `None` where it is none
-    /// of this protocol's.
+    /// Returns what a record says whose protocol is not known: every dependency is a vector, in its bytes. `None` where it is
+    /// none of this protocol's.
     fn of_vector(vector: &LsnVector) -> Option<Self>;
 
     /// Returns it, where it is a vector.

@@ -7,7 +7,7 @@
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
 //! | gsn | `raw_dep` | GSN: `max(base, readers, stream) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
-//! | taurus | LSN vector | LSN: `max(base, readers, stream) + 1` | `PLV`: `DSN` of each stream | `LV <= ELV` | any; commands by LV |
+//! | taurus | LSN vector | LSN: `max(base, readers, stream) + 1` | `PLV`: all `DSN` | `LV <= ELV` | any; commands by LV |
 //!
 //! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
 //! protocol's rule for recovery, which finds generations of any protocol ([`recovery_rule`], [`replay_order`]).

@@ -1,8 +1,9 @@
 //! Taurus: vectors of LSNs, one for each stream, for values and for commands (Taurus, sections 3 and 4; docs/protocols.md).
 //!
-//! A vector says of each stream the last record that a transaction depends on. A commit is durable when its own stream is durable
-//! up to it and every other one up to what the vector says of it. Where commands are logged, vectors cover writes after writes and
-//! writes after reads besides, so that they say in which order transactions are to be run again, and which may run at once.
+//! A vector says of each stream the last record that a transaction depends on. A commit is durable when its own stream is
+//! durable up to it and every other one up to what the vector says of it. Where commands are logged, vectors cover writes after
+//! writes and writes after reads besides, so that they say in which order transactions are to be run again, and which may run
+//! at once.
 
 mod cut;
 mod frontier;

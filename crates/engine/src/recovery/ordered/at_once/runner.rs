@@ -1,9 +1,9 @@
 //! One thread that runs transactions of a window.
 //!
-//! It takes records of its own streams as far as there are any, in their order: those of one stream it need not wait for when it
-//! is the only one at them. It takes a few more than it runs, whose memory it asks for. A record that may not run yet is kept until
-//! it may; what it waits for is one word. When so many are kept that nothing may run, it takes the first of the order that nobody
-//! has taken, for which others may wait.
+//! It takes records of its own streams as far as there are any, in their order: those of one stream it need not wait for when
+//! it is the only one at them. It takes a few more than it runs, whose memory it asks for. A record that may not run yet is
+//! kept until it may; what it waits for is one word. When so many are kept that nothing may run, it takes the first of the
+//! order that nobody has taken, for which others may wait.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 //!   that has not, whoever has taken it, and rises only. (The paper's takes a transaction that was taken for one that has run.)
 //! - What a transaction depends on has a smaller stamp than its own. So the first of the order that has not run may always run:
 //!   no two wait for each other (Y2).
-//! - No lock is taken: a record is taken by a counter of its stream, and `RLV` is raised by whoever has run the record that held it
-//!   back. Of two that run at the same time and are neighbours one sees that the other has run.
+//! - No lock is taken: a record is taken by a counter of its stream, and `RLV` is raised by whoever has run the record that
+//!   held it back. Of two that run at the same time and are neighbours one sees that the other has run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
