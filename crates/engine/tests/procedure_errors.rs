@@ -249,6 +249,6 @@ fn a_database_of_commands_is_opened_in_every_way() {
         db.close().expect("closed");
     }
     let db = Database::open(values(Protocol::Poplar, 1)).expect("it opens");
-    let expected: Vec<String> = (1..=7).map(|id| format!("item {id}")).collect();
+    let expected: Vec<String> = (1..=9).map(|id| format!("item {id}")).collect();
     assert_eq!(names(&db), expected);
 }
