@@ -25,6 +25,11 @@ fn gsn_survives_with_threads() {
 }
 
 #[test]
+fn taurus_survives_with_threads() {
+    survive(Protocol::Taurus);
+}
+
+#[test]
 fn stamps_that_ignore_reads_are_caught_with_threads() {
     for mutation in [Mutation::ReadsUnordered, Mutation::StampDrawnLate] {
         let is_caught = |seed| run(seed, Protocol::Gsn, &[mutation]).is_err();

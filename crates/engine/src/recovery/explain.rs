@@ -224,12 +224,13 @@ impl fmt::Display for RecoveryPlan {
             self.covered
         )?;
         if self.ordered > 0 {
-            writeln!(
-                f,
-                "  order    {} run again, {:.1} of them at a time on average if there are as many threads",
-                count(self.ordered, "transaction"),
-                self.ordered as f64 / self.chained.max(1) as f64
-            )?;
+            let how = match self.chained < self.ordered {
+                true => {
+                    format!("{:.1} at a time on average, by as many threads", self.ordered as f64 / self.chained as f64)
+                }
+                false => "one after the other".to_owned(),
+            };
+            writeln!(f, "  order    {} run again, {how}", count(self.ordered, "transaction"))?;
         }
         if self.beyond_cut > 0 {
             let count = self.beyond_cut;

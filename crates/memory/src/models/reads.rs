@@ -6,19 +6,23 @@ use super::tree::{Model, ONE_LEAF, TWO_LEAVES, absence, insert, remove, tree_of}
 use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Arc, thread};
 use crate::testing::LoneRecord;
-use crate::{Epochs, Isa, KeyHash, KeyStamps, Pin, Record, Stamp};
+use crate::{Epochs, Isa, KeyHash, KeyStamps, Participant, Pin, Record, Stamp};
 
 /// What the reader draws: above every other stamp.
 const READER: Stamp = Stamp(9);
 
+/// A record and the stamps of its key in so many lanes, for a writer and a reader.
+fn row(lanes: usize) -> (Arc<(LoneRecord, KeyStamps)>, Participant, Participant) {
+    let epochs = Epochs::new(2);
+    let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
+    let [writer, reader] = [(); 2].map(|()| epochs.register().expect("a slot"));
+    (Arc::new((place, KeyStamps::new(1, lanes))), writer, reader)
+}
+
 #[test]
 fn a_writer_is_above_the_readers_of_its_row() {
     explore(3, || {
-        let epochs = Epochs::new(2);
-        let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
-        let shared = Arc::new((place, KeyStamps::new(1, 1)));
-        let mut writer = epochs.register().expect("a slot");
-        let mut reader = epochs.register().expect("a slot");
+        let (shared, mut writer, mut reader) = row(1);
         let writing = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -47,11 +51,7 @@ fn a_writer_is_above_the_readers_of_its_row() {
 fn a_reader_sees_the_stamps_of_the_writer_of_a_row() {
     const WRITER: Stamp = Stamp(5);
     explore(3, || {
-        let epochs = Epochs::new(2);
-        let place = LoneRecord::new(Record::new_absent(b"key", Stamp(1)), &epochs);
-        let shared = Arc::new((place, KeyStamps::new(1, 2)));
-        let mut writer = epochs.register().expect("a slot");
-        let mut reader = epochs.register().expect("a slot");
+        let (shared, mut writer, mut reader) = row(2);
         let writing = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {

@@ -160,8 +160,8 @@ impl Acknowledger {
         }
     }
 
-    /// Queues a waiter at what it misses, and at what it misses by then; returns whether it misses anything. In a queue that it
-    /// has left behind it is woken in vain at most.
+    /// Queues a waiter at what it misses, and at what it misses by then; returns whether it misses anything. An entry that it has
+    /// left behind in another queue has no effect when its turn comes: the waiter is looked at again, or was woken before.
     fn queue(&self, waiter: &Arc<Waiter>) -> bool {
         let mut queued = None;
         loop {

@@ -7,6 +7,7 @@
 //! Invariants:
 //! - A record is a multiple of [`ALIGNMENT`] long, starts at such an offset and is contiguous.
 //! - A record that [`parse`] accepts is well formed to its last byte: reading its payload cannot fail.
+//! - The length is marked where the dependency is a vector.
 //! - Whatever takes the place of a record without being one, a *skip*, is zero but for its length.
 //!
 //! Absent: the order numbers' meaning (the log protocol), payloads (payload/).

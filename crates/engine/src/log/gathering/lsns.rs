@@ -1,9 +1,9 @@
 //! LSN vectors, as they are gathered (Taurus, sections 3.2 and 4; docs/protocols.md, "Taurus").
 //!
-//! A record of a row has its writer's stamp and not its vector. What everybody may depend on already is durable, so it does not
-//! matter which it was: a stamp at or below CSN stands for itself. Of rows that were written since, the vector of the writer is
-//! found under the key in a table of lanes ([`KeyStamps`]), one for each stream. Nothing is evicted from it: what is in a lane
-//! and at or below CSN has no effect.
+//! A record of a row has its writer's stamp and not its vector. Everything at or below CSN is durable on every stream, so that
+//! to depend on all of it costs no wait: for a row that old no vector is looked for. Of rows that were written since, the
+//! vector of the writer is found under the key in a table of lanes ([`KeyStamps`]), one for each stream. Nothing is evicted
+//! from it: what is in a lane and at or below CSN has no effect.
 //!
 //! Invariants:
 //! - Y1: when it is closed, the vector is at or above that of every transaction whose row was read, and in that one's stream at

@@ -92,7 +92,7 @@ impl Batch {
 
     /// Returns the records, in order.
     pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
-        (0..self.records.len()).map(|at| self.record(scan, at))
+        (0..self.len()).map(|at| self.record(scan, at))
     }
 
     /// Returns the record at a place in the order.
@@ -101,9 +101,14 @@ impl Batch {
         LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
     }
 
-    /// Returns what orders the records among each other.
-    pub(super) fn order(&self) -> impl ExactSizeIterator<Item = &Found> {
-        self.records.iter().map(|(_, found)| found)
+    /// How many records there are.
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Returns the stream of each record, and what orders it among the others.
+    pub(super) fn order(&self) -> impl Iterator<Item = (usize, &Found)> {
+        self.records.iter().map(|(segment, found)| (segment.stream, found))
     }
 
     /// The generation of the records, all of one.
@@ -203,7 +208,6 @@ impl Merge {
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) stamp: Stamp,
-    pub(super) stream: usize,
     /// What it is to be run after, where the protocol says that of commands.
     pub(super) vector: Option<LsnVector>,
     offset: LogOffset,
@@ -345,8 +349,7 @@ impl Cursor {
                 let vector = header.raw_dep.as_vector().filter(|_| is_by_vectors).cloned();
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
-                let stream = self.stream;
-                self.found.push_back(Found { stamp, stream, vector, offset, at, length, layout, is_command });
+                self.found.push_back(Found { stamp, vector, offset, at, length, layout, is_command });
             }
         }
         Ok(())

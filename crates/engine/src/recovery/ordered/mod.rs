@@ -58,7 +58,7 @@ use ahead::Ahead;
 use at_once::{AtOnce, Stopped};
 use feeder::Feeder;
 use merge::{Batch, LiveRecord, Merge};
-use run::{Missing, Refusal};
+use run::{Company, Missing, Refusal};
 
 /// After so many transactions the memory of what they replaced is freed.
 const TRANSACTIONS_PER_EPOCH: u64 = 1024;
@@ -202,7 +202,7 @@ impl Replay<'_> {
                 return Err(missing.into_error(commands).into());
             }
         }
-        for found in window.iter().flat_map(Batch::order) {
+        for (_, found) in window.iter().flat_map(Batch::order) {
             self.replayed.transactions += 1;
             self.replayed.at_once += 1;
             self.replayed.commands += u64::from(found.is_command);
@@ -214,12 +214,17 @@ impl Replay<'_> {
 
     /// Replays the records of a window one after the other.
     fn one_by_one(&mut self, window: &[Batch]) -> Result<(), Error> {
+        (0..window.len()).try_for_each(|at| self.replay_batch(&window[at], &window[at + 1..]))
+    }
+
+    /// Replays the records of a batch one after the other; `behind` are those behind it that the feeder has given.
+    fn replay_batch(&mut self, batch: &Batch, behind: &[Batch]) -> Result<(), Error> {
         let scan = &self.log.scan;
         let transaction = self.scout.begin();
-        let mut coming = Ahead::new(&transaction, window.iter().flat_map(|batch| batch.records(scan)));
+        let mut coming = Ahead::new(&transaction, batch.records(scan));
         while let Some(record) = coming.next(self.replayer) {
             self.stamp.set(record.stamp);
-            let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance);
+            let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance, Company::Nobody);
             self.replayed.transactions += 1;
             self.replayed.commands += u64::from(record.command.is_some());
             match again {
@@ -227,7 +232,8 @@ impl Replay<'_> {
                 Err(Refusal::Recovery(error)) => return Err(error.into()),
                 Err(Refusal::Conflict) => unreachable!("nobody else runs transactions"),
                 Err(Refusal::Missing(missing)) => {
-                    let commands = 1 + count(self.log, &self.feeder, coming.rest(), &missing)?;
+                    let rest = coming.rest().chain(behind.iter().flat_map(|batch| batch.records(scan)));
+                    let commands = 1 + count(self.log, &self.feeder, rest, &missing)?;
                     return Err(missing.into_error(commands).into());
                 }
             }
@@ -270,10 +276,13 @@ pub(super) struct Foreseen {
 
 /// Foresees the replay of a log that was read, by the vectors in it.
 pub(super) fn foresee(log: &OrderedLog) -> Result<Foreseen, RecoveryError> {
+    if !log.has_vectors() {
+        return Ok(Foreseen { transactions: log.transactions, chained: log.transactions });
+    }
     let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
     let (mut foreseen, mut window) = (Foreseen::default(), Vec::<Batch>::new());
     let mut end = |window: Vec<Batch>| {
-        let transactions = window.iter().map(|batch| batch.order().len() as u64).sum::<u64>();
+        let transactions = window.iter().map(|batch| batch.len() as u64).sum::<u64>();
         foreseen.transactions += transactions;
         foreseen.chained += at_once::chained(&log.scan, window).unwrap_or(transactions);
     };

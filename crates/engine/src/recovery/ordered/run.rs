@@ -29,9 +29,25 @@ const SHOWN_CHARS: usize = 200;
 /// Why a transaction is not run again.
 pub(super) enum Refusal {
     Recovery(RecoveryError),
-    /// It met another one that is run at the same time, by accident: neither depends on the other. It is run again.
+    /// It met another one that is run [beside](Company::Others) it, by accident: neither depends on the other.
     Conflict,
     Missing(Missing),
+}
+
+/// Who else runs transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Company {
+    /// Nobody: a conflict is an error as any other.
+    Nobody,
+    /// Other threads: a transaction that meets a conflict may be run once more.
+    Others,
+}
+
+impl Company {
+    /// Whether an error may be that of an accident.
+    fn explains(self, error: &Error) -> bool {
+        self == Company::Others && error.is_conflict()
+    }
 }
 
 /// There is no such procedure.
@@ -75,17 +91,18 @@ pub(super) fn run(
     record: &LiveRecord<'_>,
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
+    company: Company,
 ) -> Result<(), Refusal> {
     if let Some(command) = &record.command {
-        return run_command(session, (record.stamp, record.epoch), command, replayer, acceptance);
+        return run_command(session, (record.stamp, record.epoch), command, replayer, acceptance, company);
     }
     let transaction = session.begin();
     match put_record(&transaction, scan, record, acceptance) {
-        Err(_) if transaction.has_met_conflict() => return Err(Refusal::Conflict),
+        Err(_) if company == Company::Others && transaction.has_met_conflict() => return Err(Refusal::Conflict),
         put => put?,
     }
     match transaction.commit() {
-        Err(error) if error.is_conflict() => Err(Refusal::Conflict),
+        Err(error) if company.explains(&error) => Err(Refusal::Conflict),
         Err(error) => Err(RecoveryError::Unfit { stamp: record.stamp, what: error.to_string() }.into()),
         Ok(_) => Ok(()),
     }
@@ -204,6 +221,7 @@ fn run_command(
     command: &Command<'_>,
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
+    company: Company,
 ) -> Result<(), Refusal> {
     let (stamp, procedure, version) = (at.0, command.procedure, command.version);
     let transaction = session.begin();
@@ -212,7 +230,7 @@ fn run_command(
             let name = name_of(&transaction, command);
             return Err(Refusal::Missing(Missing { stamp, procedure, name, version }));
         }
-        Err(CommandError::Failed(error)) if error.is_conflict() => return Err(Refusal::Conflict),
+        Err(CommandError::Failed(error)) if company.explains(&error) => return Err(Refusal::Conflict),
         ran => ran,
     };
     let diverged = compare(&transaction, command, ran);
@@ -228,7 +246,7 @@ fn run_command(
         }
     }
     let Err(error) = transaction.commit() else { return Ok(()) };
-    if error.is_conflict() {
+    if company.explains(&error) {
         return Err(Refusal::Conflict);
     }
     if is_accepted {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::acceptance::Acceptance;
 use super::merge::{LiveRecord, Merge};
 use super::replayer::{CommandError, CommandReplayer};
-use super::run::{self, Missing, Refusal};
+use super::run::{self, Company, Missing, Refusal};
 use super::{OrderedLog, shared};
 use crate::call::{Trace, TracedStep};
 use crate::catalog::Catalog;
@@ -140,7 +140,7 @@ pub(in crate::recovery) fn replay_up_to(
         }
         stamp.set(record.stamp);
         let ran = match record.stamp == wanted.stamp {
-            false => run::run(&mut session, &log.scan, &record, replayer, &mut acceptance),
+            false => run::run(&mut session, &log.scan, &record, replayer, &mut acceptance, Company::Nobody),
             true => show(&mut session, log, &record, replayer, &acceptance, wanted).map(|one| shown.push(one)),
         };
         ran.map_err(|refusal| match refusal {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use cut::PoplarRule;
 pub(crate) use frontier::PoplarFrontier;
+pub(crate) use stamp::draw;
 
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};

@@ -9,7 +9,7 @@ use crate::ids::{Stamp, StreamId};
 use crate::log::persist::{Log, Slot};
 
 /// Room for a record in `stream`, and its SSN; `None` where there is no room.
-pub(super) fn draw(
+pub(crate) fn draw(
     log: &Log,
     stream: StreamId,
     base: Stamp,

@@ -4,16 +4,4 @@
 //! latch, and over streams with the dependencies besides (the clock of Poplar's SSN). So it also gives the order per key, and
 //! where commands are logged an order of all transactions, as a GSN does.
 
-use crate::error::LogError;
-use crate::ids::{Stamp, StreamId};
-use crate::log::persist::{Log, Slot};
-
-/// Room for a record in `stream`, and its LSN; `None` where there is no room.
-pub(super) fn draw(
-    log: &Log,
-    stream: StreamId,
-    base: Stamp,
-    record_bytes: usize,
-) -> Result<Option<Slot<'_>>, LogError> {
-    log.reserve(stream, record_bytes, |last, _end| last.max(base).next())
-}
+pub(super) use crate::log::protocol::poplar::draw;

@@ -67,7 +67,7 @@ impl AtOnce {
         let runner = |index| {
             let replayer = replayer.another().expect("it was asked before");
             let sessions = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-            Ok(Runner::new((index, threads), sessions, replayer, stamp.clone()))
+            Ok(Runner::new((index, threads), shared, sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
         Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true })
@@ -75,14 +75,13 @@ impl AtOnce {
 
     /// Whether the records of a batch may be run at once.
     pub(super) fn takes(&self, batch: &Batch) -> bool {
-        !self.runners.is_empty() && batch.order().all(|found| found.vector.is_some())
+        !self.runners.is_empty() && batch.order().all(|(_, found)| found.vector.is_some())
     }
 
     /// Whether a window that has these batches takes another one.
     pub(super) fn has_room(batches: &[Batch]) -> bool {
-        let (records, bytes) = batches
-            .iter()
-            .fold((0, 0), |(records, bytes), batch| (records + batch.order().len(), bytes + batch.bytes()));
+        let (records, bytes) =
+            batches.iter().fold((0, 0), |(records, bytes), batch| (records + batch.len(), bytes + batch.bytes()));
         records < window_records() && bytes < WINDOW_BYTES
     }
 
@@ -93,7 +92,7 @@ impl AtOnce {
         scan: &Arc<LogScan>,
         batches: &mut Vec<Batch>,
     ) -> Result<bool, Stopped> {
-        let records = batches.iter().map(|batch| batch.order().len()).sum::<usize>();
+        let records = batches.iter().map(Batch::len).sum::<usize>();
         if records < at_once_min() {
             return Ok(false);
         }
@@ -123,8 +122,9 @@ impl AtOnce {
                 *batches = schedule.batches;
                 return Err(Stopped::Missing { missing, not_run });
             }
-            (_, Some(Refusal::Conflict)) => unreachable!("it is run again"),
+            (_, Some(Refusal::Conflict)) => unreachable!("a conflict that goes on is an error"),
         }
+        assert!(schedule.is_over(), "no record of a window is left out");
         self.runners.iter_mut().for_each(Runner::end);
         *batches = Arc::into_inner(schedule).expect("the threads have ended").batches;
         Ok(true)
@@ -134,7 +134,7 @@ impl AtOnce {
 /// Returns the longest chain of the records of a window of which each waits for the one before; `None` where vectors say nothing
 /// of that.
 pub(super) fn chained(scan: &Arc<LogScan>, window: Vec<Batch>) -> Option<u64> {
-    let has_vectors = window.iter().flat_map(Batch::order).all(|found| found.vector.is_some());
+    let has_vectors = window.iter().flat_map(Batch::order).all(|(_, found)| found.vector.is_some());
     let streams = scan.generations[window.first().filter(|_| has_vectors)?.generation()].streams.len();
     Some(Schedule::new(scan, window, streams).critical_path() as u64)
 }

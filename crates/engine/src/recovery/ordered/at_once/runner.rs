@@ -7,15 +7,18 @@
 
 use std::sync::Arc;
 
+use osier_memory::Epochs;
 use osier_memory::sync::{Backoff, Mutex, lock};
 
+use super::super::TRANSACTIONS_PER_EPOCH;
 use super::super::acceptance::Acceptance;
 use super::super::replayer::CommandReplayer;
-use super::super::run::{self, Refusal};
+use super::super::run::{self, Company, Refusal};
 use super::schedule::{Blocked, Schedule};
 use crate::error::RecoveryError;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::workers::Work;
+use crate::transaction::shared::Shared;
 use crate::transaction::{RowAhead, Session};
 
 /// So many records are kept that may not run yet, ...
@@ -26,8 +29,8 @@ const AHEAD: usize = 4;
 /// So many transactions are run in one step.
 const RUN_PER_STEP: usize = 64;
 
-/// What a transaction that is run beside others is tried, when it meets one by accident.
-const TRIES_MAX: u32 = 10_000;
+/// So often a transaction is tried that meets one that is run at the same time, by accident; then its conflict is an error.
+const TRIES_MAX: u32 = 1000;
 
 /// What ended the window, where it is told once the threads have ended.
 pub(super) type Ended = Arc<Mutex<Option<Refusal>>>;
@@ -50,6 +53,9 @@ struct Executor {
     /// Nothing that diverges is accepted.
     acceptance: Acceptance,
     ended: Ended,
+    /// What the transactions have replaced is freed as they go on.
+    epochs: Arc<Epochs>,
+    transactions: u64,
 }
 
 /// The records that a thread has taken and not run.
@@ -100,13 +106,15 @@ impl Runner {
     /// Returns the thread `index` of so many, with sessions of its own.
     pub(super) fn new(
         (index, threads): (usize, usize),
+        shared: &Shared,
         (session, scout): (Session, Session),
         replayer: Box<dyn CommandReplayer + Send>,
         stamp: Arc<ReplayedStamp>,
     ) -> Runner {
         let taken = Taken { index, threads, kept: Vec::new(), rlv: Vec::new() };
         let (acceptance, ended) = Default::default();
-        let executor = Executor { session, replayer, stamp, acceptance, ended };
+        let epochs = shared.store.epochs().clone();
+        let executor = Executor { session, replayer, stamp, acceptance, ended, epochs, transactions: 0 };
         Runner { taken, executor, scout, schedule: None, backoff: Backoff::new() }
     }
 
@@ -130,21 +138,24 @@ impl Executor {
         let record = schedule.record(at);
         self.stamp.set_of(session.stream(), record.stamp);
         let mut backoff = Backoff::new();
-        for _ in 0..TRIES_MAX {
-            match run::run(session, &schedule.scan, &record, &mut **replayer, acceptance) {
-                Ok(()) => {
-                    schedule.ran(at);
-                    return Ok(());
-                }
-                Err(Refusal::Conflict) => backoff.wait(),
-                Err(refusal) => {
-                    lock(&self.ended).get_or_insert(refusal);
-                    return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
-                }
+        let mut run = |company| run::run(session, &schedule.scan, &record, &mut **replayer, acceptance, company);
+        let again = (0..TRIES_MAX).find_map(|_| match run(Company::Others) {
+            Err(Refusal::Conflict) => {
+                backoff.wait();
+                None
             }
+            again => Some(again),
+        });
+        if let Err(refusal) = again.unwrap_or_else(|| run(Company::Nobody)) {
+            lock(&self.ended).get_or_insert(refusal);
+            return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
         }
-        let what = "it meets others that are run at the same time, again and again".to_owned();
-        Err(RecoveryError::Unfit { stamp: record.stamp, what })
+        schedule.ran(at);
+        self.transactions += 1;
+        if self.transactions.is_multiple_of(TRANSACTIONS_PER_EPOCH) {
+            self.epochs.advance();
+        }
+        Ok(())
     }
 }
 

@@ -72,10 +72,10 @@ impl Schedule {
         let all = (0..)
             .zip(&batches)
             .flat_map(|(batch, of)| (0..).zip(of.order()).map(move |(at, found)| (batch, at, found)));
-        for (batch, at, Found { stamp, stream, vector, .. }) in all {
-            lanes[*stream].push(records.len() as u32);
+        for (batch, at, (stream, Found { stamp, vector, .. })) in all {
+            lanes[stream].push(records.len() as u32);
             let vector = vector.clone().expect("a window is of records with vectors");
-            let (stream, has_run) = (*stream as u32, AtomicBool::new(false));
+            let (stream, has_run) = (stream as u32, AtomicBool::new(false));
             records.push(Planned { batch, at, stream, stamp: *stamp, vector, has_run });
         }
         let lane = |records: Vec<u32>| {
@@ -99,6 +99,11 @@ impl Schedule {
         self.batches[planned.batch as usize].record(&self.scan, planned.at as usize)
     }
 
+    /// Whether every record has run.
+    pub(super) fn is_over(&self) -> bool {
+        self.streams.iter().all(|lane| lane.passed.load(Ordering::SeqCst) == lane.records.len())
+    }
+
     /// Returns the records that have not run.
     pub(super) fn rest(&self) -> impl Iterator<Item = LiveRecord<'_>> {
         let has_run = |at: &u32| self.records[*at as usize].has_run.load(Ordering::Acquire);
@@ -108,11 +113,12 @@ impl Schedule {
     /// Takes the next record of one of these streams, that with the smallest stamp; `None` where all were taken.
     pub(super) fn take(&self, streams: impl Iterator<Item = usize> + Clone) -> Option<u32> {
         loop {
-            let lane = &self.streams[streams.clone().min_by_key(|stream| self.next(*stream))?];
-            if lane.next.load(Ordering::Relaxed) >= lane.records.len() {
+            let (first, stream) = streams.clone().map(|stream| (self.next(stream), stream)).min()?;
+            if first == u64::MAX {
                 return None;
             }
             // Somebody else may be faster.
+            let lane = &self.streams[stream];
             let next = lane.next.fetch_add(1, Ordering::Relaxed);
             if let Some(at) = lane.records.get(next) {
                 faults::run_ahead(|| self.ran(*at));
