@@ -53,8 +53,17 @@ pub enum Protocol {
     Poplar,
     /// Many streams in one total order of GSNs, which is a serialization order (NVM-D in Poplar, section 6).
     Gsn,
+    /// Many streams that are durable by whole epochs, ordered by TIDs (SiloR in Poplar, sections 2 and 6).
+    Silo,
     /// Many streams, partially ordered by vectors of LSNs (Taurus).
     Taurus,
+}
+
+impl Protocol {
+    /// Whether checkpoints may be fuzzy: those of Poplar and SiloR are.
+    pub fn completes_fuzzy_checkpoints(self) -> bool {
+        matches!(self, Protocol::Poplar | Protocol::Silo)
+    }
 }
 
 impl fmt::Display for Protocol {
@@ -64,6 +73,7 @@ impl fmt::Display for Protocol {
             Protocol::Serial => "serial",
             Protocol::Poplar => "poplar",
             Protocol::Gsn => "gsn",
+            Protocol::Silo => "silo",
             Protocol::Taurus => "taurus",
         })
     }
@@ -214,7 +224,7 @@ impl ConfigError {
 /// Checks that a triple is sound. The error says why it is not.
 ///
 /// Replaying commands needs an order that covers anti-dependencies. A GSN is one, the LSN of a serial log if it is drawn before
-/// reads are validated, and a vector of LSNs; Poplar's SSN is none.
+/// reads are validated, and a vector of LSNs; Poplar's SSN and Silo's TID are none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
@@ -228,10 +238,12 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
             Protocol::Serial | Protocol::Gsn | Protocol::Taurus,
             Logged::Commands | Logged::Adaptive,
         ) => Ok(()),
-        (Optimistic | TwoPhaseLocking, Protocol::Poplar, Logged::Commands | Logged::Adaptive) => refuse(
-            "its stamps order no read before the write that follows it, and commands that run again would do something \
+        (Optimistic | TwoPhaseLocking, Protocol::Poplar | Protocol::Silo, Logged::Commands | Logged::Adaptive) => {
+            refuse(
+                "its stamps order no read before the write that follows it, and commands that run again would do something \
                  else; choose protocol serial, gsn or taurus, or log values",
-        ),
+            )
+        }
     }
 }
 
@@ -256,8 +268,8 @@ impl Config {
             );
         }
         let is_fuzzy = faults::is_fuzzy(self.checkpoint_kind == CheckpointKind::Fuzzy);
-        if is_fuzzy && self.protocol != Protocol::Poplar {
-            let expected = "fuzzy needs protocol poplar, whose log it is completed from; take epoch";
+        if is_fuzzy && !self.protocol.completes_fuzzy_checkpoints() {
+            let expected = "fuzzy needs protocol poplar or silo, whose logs it is completed from; take epoch";
             return bad("checkpoint_kind", "fuzzy".to_owned(), expected);
         }
         if is_fuzzy && self.logged.has_commands() {
@@ -305,8 +317,8 @@ mod tests {
 
     const CONTROLS: [ConcurrencyControlKind; 2] =
         [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
-    const PROTOCOLS: [Protocol; 5] =
-        [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn, Protocol::Taurus];
+    const PROTOCOLS: [Protocol; 6] =
+        [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn, Protocol::Silo, Protocol::Taurus];
 
     /// Each concurrency control logs values with every protocol, images with every one that has a log, and commands, or
     /// either, where the stamps are one total order.
@@ -322,7 +334,7 @@ mod tests {
                     let legal = legality(control, protocol, logged);
                     let is_sound = match protocol {
                         Protocol::None => false,
-                        Protocol::Poplar => !logged.has_commands(),
+                        Protocol::Poplar | Protocol::Silo => !logged.has_commands(),
                         Protocol::Serial | Protocol::Gsn | Protocol::Taurus => true,
                     };
                     assert_eq!(legal.is_ok(), is_sound, "{control:?} {protocol:?} {logged:?}");
@@ -425,7 +437,8 @@ mod tests {
             assert_eq!(config.check().is_ok(), protocol != Protocol::Serial, "{protocol} with 64 streams");
             config.streams = 1;
             config.checkpoint_kind = CheckpointKind::Fuzzy;
-            assert_eq!(config.check().is_ok(), protocol == Protocol::Poplar, "{protocol} with fuzzy checkpoints");
+            let is_theirs = matches!(protocol, Protocol::Poplar | Protocol::Silo);
+            assert_eq!(config.check().is_ok(), is_theirs, "{protocol} with fuzzy checkpoints");
         }
         let error = Config::new("x").protocol(Protocol::Serial).streams(2).check().expect_err("serial");
         assert!(error.to_string().contains("exactly 1 stream"), "{error}");

@@ -91,6 +91,10 @@ pub enum Mutation {
     OwnLsnForgotten,
     /// Who replays in parallel takes a transaction that another thread has taken for one that has run.
     TakenForRun,
+    /// A stream says that an epoch is over in it when it has written its first records.
+    OpenEpochClaimed,
+    /// Records live of the epoch in which a stream ends.
+    OpenEpochLives,
     /// A commit of a total order is acknowledged as one of Poplar: by its own stream, and by all streams up to what it read.
     PrefixUnawaited,
     /// Versions of a snapshot that are overwritten are not kept for it.

@@ -18,6 +18,7 @@ use crate::log::protocol::none::Unlogged;
 use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
 use crate::log::protocol::replayed::{Replayed, ReplayedStamp};
 use crate::log::protocol::serial::{Serial, SerialFrontier};
+use crate::log::protocol::silo::{Silo, SiloFrontier};
 use crate::log::protocol::taurus::{Taurus, TaurusFrontier};
 
 /// The protocol of an open database, erased; `with_pair` (concurrency/scheme.rs) gives it its type again.
@@ -26,6 +27,7 @@ pub(crate) enum ActiveProtocol {
     Serial(Built<Serial>),
     Poplar(Built<Poplar>),
     Gsn(Built<Gsn>),
+    Silo(Built<Silo>),
     Taurus(Built<Taurus>),
     /// Of a recovery that runs transactions again.
     Replayed(Built<Replayed>),
@@ -41,6 +43,7 @@ macro_rules! with_protocol {
             $crate::log::ActiveProtocol::Serial($protocol) => $body,
             $crate::log::ActiveProtocol::Poplar($protocol) => $body,
             $crate::log::ActiveProtocol::Gsn($protocol) => $body,
+            $crate::log::ActiveProtocol::Silo($protocol) => $body,
             $crate::log::ActiveProtocol::Taurus(_) => panic!("its transactions depend on vectors"),
             $crate::log::ActiveProtocol::Replayed($protocol) => $body,
         }
@@ -78,6 +81,7 @@ impl CommitLog {
             Protocol::Serial => RunningLog::start::<BuiltFrontier<SerialFrontier>>(config, layout)?,
             Protocol::Poplar => RunningLog::start::<BuiltFrontier<PoplarFrontier>>(config, layout)?,
             Protocol::Gsn => RunningLog::start::<BuiltFrontier<GsnFrontier>>(config, layout)?,
+            Protocol::Silo => RunningLog::start::<BuiltFrontier<SiloFrontier>>(config, layout)?,
             Protocol::Taurus => RunningLog::start::<BuiltFrontier<TaurusFrontier>>(config, layout)?,
         };
         let log = Arc::clone(running.log());
@@ -86,6 +90,7 @@ impl CommitLog {
             Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor, config.logged))),
             Protocol::Poplar => ActiveProtocol::Poplar(build(Poplar::new(log))),
             Protocol::Gsn => ActiveProtocol::Gsn(build(Gsn::new(log))),
+            Protocol::Silo => ActiveProtocol::Silo(build(Silo::new(log))),
             Protocol::Taurus => ActiveProtocol::Taurus(build(Taurus::new(log, config.logged))),
         };
         Ok(CommitLog { protocol, running: Some(running), replayed: None })

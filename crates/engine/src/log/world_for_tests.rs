@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use osier_memory::Epochs;
 use osier_memory::sync::{Mutex, lock};
 
 use crate::config::{Config, Protocol};
@@ -328,6 +329,7 @@ pub(crate) struct World {
     pub(crate) disk: FaultyDisk,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) spawn: HandSpawn,
+    pub(crate) epochs: Arc<Epochs>,
     pub(crate) config: Config,
 }
 
@@ -346,7 +348,7 @@ impl World {
         config.ring_bytes = 64 << 10;
         config.segment_bytes = 128 << 10;
         config.transaction_log_bytes_max = 16 << 10;
-        World { disk, clock, spawn, config }
+        World { disk, clock, spawn, epochs: Epochs::new(1), config }
     }
 
     /// A world of real threads and real time over the same disk.
@@ -372,7 +374,8 @@ impl World {
             self.disk.create_dir_all(dir).unwrap();
         }
         let (database, incarnation) = (World::DATABASE, Incarnation::NONE);
-        LogLayout { database, generation: Generation(generation), incarnation, floor: Stamp(floor), dirs }
+        let epochs = self.epochs.clone();
+        LogLayout { database, generation: Generation(generation), incarnation, floor: Stamp(floor), dirs, epochs }
     }
 
     pub(crate) fn poplar(&self, streams: u32) -> CommitLog {
@@ -386,6 +389,11 @@ impl World {
 
     pub(crate) fn taurus(&self, streams: u32) -> CommitLog {
         let config = self.config.clone().protocol(Protocol::Taurus);
+        CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
+    }
+
+    pub(crate) fn silo(&self, streams: u32) -> CommitLog {
+        let config = self.config.clone().protocol(Protocol::Silo);
         CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
     }
 

@@ -102,7 +102,7 @@ impl Database {
                         (catalog, recovered.manifest, Some(recovered.report))
                     }
                 };
-                let layout = LogLayout::of(&config, &manifest);
+                let layout = LogLayout::of(&config, &manifest, store.epochs());
                 let files = OpenFiles::new(&config, claim, manifest).map_err(Arc::new)?;
                 (catalog, CommitLog::start(&config, layout)?, Some(files), report)
             }
@@ -151,11 +151,11 @@ fn claim(config: &Config) -> Result<Option<Claimed>, Error> {
 /// written to it.
 fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
     match directory::protocol(config)? {
-        Some(protocol) if protocol != Protocol::None => Err(ConfigError::BadValue {
+        Some(own) if own != Protocol::None => Err(ConfigError::BadValue {
             name: "protocol",
             value: "none".to_owned(),
             expected: format!(
-                "{} holds a durable database; open it with protocol serial, poplar or gsn",
+                "{} holds a durable database; open it with its protocol, {own}, or another one that logs",
                 config.dirs[0].display()
             ),
         }

@@ -260,7 +260,7 @@ fn expect_streams(home: &Path, manifest: &Manifest) -> Result<(), RecoveryError>
     let contradicts = |layout: &&Layout| match layout.protocol {
         Protocol::None => !layout.streams.is_empty(),
         Protocol::Serial => layout.streams.len() != 1,
-        Protocol::Poplar | Protocol::Gsn | Protocol::Taurus => layout.streams.is_empty(),
+        Protocol::Poplar | Protocol::Gsn | Protocol::Silo | Protocol::Taurus => layout.streams.is_empty(),
     };
     match manifest.layouts().find(contradicts) {
         None => Ok(()),

@@ -70,6 +70,7 @@ enum LogProtocol {
     Serial,
     Poplar,
     Gsn,
+    Silo,
     Taurus,
 }
 
@@ -108,6 +109,7 @@ impl Options {
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
             LogProtocol::Gsn => Protocol::Gsn,
+            LogProtocol::Silo => Protocol::Silo,
             LogProtocol::Taurus => Protocol::Taurus,
         });
         let named = |name: &String| CASES.iter().find(|case| case.name() == *name).map(|case| case.mutation);

@@ -109,16 +109,18 @@ impl Simulation<'_> {
             return;
         }
         let streams = || 1 + (self.moved.seed() % 5) as u32;
-        let log = match self.moved.seed() % 5 {
+        let log = match self.moved.seed() % 6 {
             0 if !is_fuzzy => Some((Protocol::Serial, 1)),
             1 => Some((Protocol::Poplar, streams())),
             2 if !is_fuzzy => Some((Protocol::Gsn, streams())),
             3 if !is_fuzzy => Some((Protocol::Taurus, streams())),
+            4 => Some((Protocol::Silo, streams())),
             _ => None,
         };
         let log = log.map(|(protocol, streams)| {
-            let calls =
-                self.plan.call_share > 0.0 && protocol != Protocol::Poplar && self.moved.seed().is_multiple_of(2);
+            let calls = self.plan.call_share > 0.0
+                && !matches!(protocol, Protocol::Poplar | Protocol::Silo)
+                && self.moved.seed().is_multiple_of(2);
             let with_images = || self.plan.logged == Logged::Physiological && self.moved.seed().is_multiple_of(2);
             let logged = match calls {
                 true if self.plan.variant.stamps_early => Logged::Adaptive,

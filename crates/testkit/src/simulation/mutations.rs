@@ -89,6 +89,11 @@ impl Case {
         Case { streams: Some(4), ..self.commands(Protocol::Gsn) }
     }
 
+    /// With epochs over three streams.
+    const fn epochs(self) -> Case {
+        Case { streams: Some(3), ..self }.of(Protocol::Silo)
+    }
+
     /// With vectors of four streams.
     const fn vectors(self) -> Case {
         Case { streams: Some(4), ..self }.of(Protocol::Taurus)
@@ -260,6 +265,13 @@ pub const CASES: &[Case] = &[
         "what is acknowledged is in the prefix",
     )
     .gsn(),
+    // Whole epochs.
+    case(Mutation::OpenEpochClaimed, "a stream's first records end its epoch", "D: epochs that are over").epochs(),
+    case(Mutation::OpenEpochLives, "the epoch in which a stream ends lives", "what lives is closed").epochs(),
+    case(Mutation::NoCsnWait, "a commit is acknowledged without its epoch", "D reaches the own epoch").epochs(),
+    case(Mutation::BusyCertified, "a stream in flight is certified as idle", "D: epochs that are over").epochs(),
+    case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "D is written down")
+        .epochs(),
     // Vectors.
     case(Mutation::NoCsnWait, "a commit is acknowledged by its own stream alone", "PLV reaches the vector").vectors(),
     case(Mutation::VectorNotHandedOn, "readers take over the writer's LSN alone", "Y1: what lives is closed").vectors(),

@@ -74,11 +74,11 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     fn draw(rng: &mut Rng, protocol: Protocol, choices: &Choices) -> Option<Checkpoints> {
-        let fuzzy_share = if protocol == Protocol::Poplar { 0.4 } else { 0.0 };
+        let fuzzy_share = if protocol.completes_fuzzy_checkpoints() { 0.4 } else { 0.0 };
         let kind = if rng.f64() < fuzzy_share { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
         let checkpoints = Checkpoints {
             share: [0.005, 0.02, 0.1][rng.usize(0..3)],
-            kind: if protocol == Protocol::Poplar {
+            kind: if protocol.completes_fuzzy_checkpoints() {
                 choices.checkpoints.unwrap_or(kind)
             } else {
                 CheckpointKind::Epoch
@@ -248,9 +248,11 @@ impl Plan {
         // From numbers of their own, as below.
         let one_in = |rotated, seeds| Rng::with_seed(rng.clone().u64(..).rotate_left(rotated)).u8(0..seeds) == 0;
         let (is_unlogged, is_gsn) = (one_in(7, 8), one_in(37, 3));
-        // Seeds that hunt for a mutation are as they were before there was Taurus.
+        // Seeds that hunt for a mutation are as they were before there were Taurus and Silo.
         let is_taurus = choices.mutations.is_empty() && one_in(47, 3);
+        let is_silo = choices.mutations.is_empty() && one_in(53, 4);
         let on_streams = match (is_gsn, is_taurus) {
+            _ if is_silo => Protocol::Silo,
             (true, _) => Protocol::Gsn,
             (false, true) => Protocol::Taurus,
             (false, false) => Protocol::Poplar,

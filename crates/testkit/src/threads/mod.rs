@@ -59,7 +59,7 @@ fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<
     let mut rng = Rng::with_seed(seed);
     let log_writes = if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered };
     let streams = if protocol == Protocol::Serial { 1 } else { rng.u32(1..=4) };
-    let fuzzy = if protocol == Protocol::Poplar { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
+    let fuzzy = if protocol.completes_fuzzy_checkpoints() { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
     let checkpoints = [None, Some(CheckpointKind::Epoch), Some(fuzzy)][rng.usize(0..3)];
     let control = control(&mut Rng::with_seed(!seed));
     let open = |disk: &SimDisk| {

@@ -221,6 +221,7 @@ fn protocol_tag(protocol: Protocol) -> u8 {
         Protocol::Poplar => 2,
         Protocol::Gsn => 3,
         Protocol::Taurus => 4,
+        Protocol::Silo => 5,
     }
 }
 
@@ -311,6 +312,7 @@ impl<'a> Input<'a> {
             2 => Protocol::Poplar,
             3 => Protocol::Gsn,
             4 => Protocol::Taurus,
+            5 => Protocol::Silo,
             tag => return damaged(format!("protocol {tag} is unknown")),
         };
         let (floor, epoch_floor) = (self.stamp()?, Epoch(self.u64()?));

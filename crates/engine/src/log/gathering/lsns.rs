@@ -3,7 +3,7 @@
 //! A record of a row has its writer's stamp and not its vector. Everything at or below CSN is durable on every stream, so that
 //! to depend on all of it costs no wait: for a row that old no vector is looked for. Of rows that were written since, the
 //! vector of the writer is found under the key in a table of lanes ([`KeyStamps`]), one for each stream. Nothing is evicted
-//! from it: what is in a lane and at or below CSN has no effect.
+//! from it: what is in a lane and at or below CSN costs no wait, and matters where a device has lost it.
 //!
 //! Invariants:
 //! - Y1: when it is closed, the vector is at or above that of every transaction whose row was read, and in that one's stream at
@@ -21,6 +21,9 @@ use osier_memory::{Isa, KeyHash, KeyStamps, LANES_MAX};
 use super::{Gathered, Gathering, Overwritten, faults};
 use crate::ids::{Stamp, StreamId};
 use crate::log::format::dependency::{Dependency, LsnVector};
+
+/// A session keeps the memory of so many keys from one transaction to the next.
+const KEPT_CAPACITY: usize = 16 << 10;
 
 /// What is known of the vectors of transactions, by the keys that they wrote and read.
 #[derive(Debug)]
@@ -80,7 +83,9 @@ impl Gathering for LsnGathering {
         self.durable = durable();
         self.greatest = self.durable;
         self.rows.clear();
+        self.rows.shrink_to(KEPT_CAPACITY);
         self.keys.clear();
+        self.keys.shrink_to(KEPT_CAPACITY);
         self.vector = LsnVector::of_all(self.durable);
     }
 
@@ -142,9 +147,8 @@ impl Gathering for LsnGathering {
 
     fn publish<'k>(&self, source: &Lsns, (own, stamp): (StreamId, Stamp), keys: impl Iterator<Item = &'k [u8]>) {
         let publish = |key| {
-            if self.vector.all() > self.durable {
-                source.written.raise(key, source.streams(), faults::of_all(self.vector.all()));
-            }
+            // Even what is at or below CSN: where a device has lost that, a salvage asks for it.
+            source.written.raise(key, source.streams(), faults::of_all(self.vector.all()));
             for (stream, lsn) in faults::handed_on(&self.vector) {
                 source.written.raise(key, stream.0 as usize, lsn);
             }
@@ -168,5 +172,39 @@ impl Gathering for LsnGathering {
 
     fn encoded_len_max(&self, source: &Lsns) -> usize {
         LsnVector::encoded_len_max(source.streams())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transaction that began when everything up to `csn` was durable, and has read the row of `key` that `stamp` wrote.
+    fn reader(csn: u64, key: &[u8], stamp: u64) -> LsnGathering {
+        let mut gathering = LsnGathering::default();
+        gathering.begin(|| Stamp(csn));
+        gathering.add_row(Stamp(stamp), || KeyHash::of(key));
+        gathering
+    }
+
+    /// Y1 holds for what is durable, too: V read what was durable when it began, and W, which had begun before, read what V wrote.
+    /// Where a device has lost that, W does not live without V.
+    #[test]
+    fn who_began_earlier_takes_over_what_is_durable_by_now() {
+        let (lsns, [a, b]) = (Lsns::new(2, 1 << 10, false), [StreamId(0), StreamId(1)]);
+        let close = |gathering: &mut LsnGathering, own, key: &[u8]| {
+            let overwritten = Overwritten { key, stamp: Stamp::ZERO, is_absent: false };
+            gathering.close(&lsns, own, [overwritten].into_iter());
+        };
+        let mut v = reader(150, b"x", 140);
+        close(&mut v, a, b"y");
+        v.publish(&lsns, (a, Stamp(170)), [&b"y"[..]].into_iter());
+        for own in [a, b] {
+            let mut w = reader(120, b"y", 170);
+            close(&mut w, own, b"z");
+            assert_eq!(w.dependency().all(), Stamp(150), "{own}");
+            let names_v = w.dependency().iter().any(|entry| entry == (a, Stamp(170)));
+            assert_eq!(names_v, own != a, "in its own stream V is before it");
+        }
     }
 }

@@ -17,6 +17,17 @@ pub(crate) enum Lag {
 
 /// How the durable frontier moves: the part of a logger that differs between protocols.
 pub(crate) trait Frontier: Send + 'static {
+    /// Whether a waiter could be acknowledged if what is pending in `own` were written now. Where not, it is written when the
+    /// epoch ends, or the room gets short.
+    fn is_due(_log: &Log, _own: StreamId) -> bool {
+        true
+    }
+
+    /// `DSN` of a stream whose durable batches go up to `stamp`.
+    fn reached(stamp: Stamp) -> Stamp {
+        stamp
+    }
+
     /// The stamp to which closing a batch raises its stream: the heartbeat.
     fn raise(log: &Log) -> Stamp;
 

@@ -1,6 +1,9 @@
 //! Where a new generation of the log goes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use osier_memory::Epochs;
 
 use crate::config::Config;
 use crate::directory::manifest::Manifest;
@@ -19,17 +22,20 @@ pub(crate) struct LogLayout {
     pub(crate) floor: Stamp,
     /// One directory per stream; each exists.
     pub(crate) dirs: Vec<PathBuf>,
+    /// Those of the transactions, above all that were seen.
+    pub(crate) epochs: Arc<Epochs>,
 }
 
 impl LogLayout {
     /// Returns the newest generation of `manifest`.
-    pub(crate) fn of(config: &Config, manifest: &Manifest) -> LogLayout {
+    pub(crate) fn of(config: &Config, manifest: &Manifest, epochs: &Arc<Epochs>) -> LogLayout {
         LogLayout {
             database: manifest.database,
             generation: manifest.current.generation,
             incarnation: manifest.incarnation(),
             floor: manifest.current.floor,
             dirs: manifest.current_directories(&config.dirs[0]),
+            epochs: epochs.clone(),
         }
     }
 }

@@ -135,12 +135,13 @@ impl RunningLog {
         for task in tasks {
             let _ = task.join();
         }
-        if let Some(failure) = self.log.acknowledger.failure() {
+        let acknowledger = &self.log.acknowledger;
+        if let Some(failure) = acknowledger.failure() {
             return Err(failure);
         }
-        let watermark = self.log.acknowledger.watermark();
+        let watermark = acknowledger.watermark();
         let end = |stream: &Stream| {
-            assert!(stream.ring.last() <= watermark.csn(), "closed with something not durable");
+            assert!(acknowledger.demand() <= watermark.csn(), "closed with something not durable");
             assert!(!stream.ring.has_work(), "closed with something not written");
             let end = LogOffset(stream.ring.durable_end());
             StreamEnd { stream: stream.id(), end, stamp: watermark.dsn(stream.id()) }

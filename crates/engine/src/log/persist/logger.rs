@@ -54,6 +54,8 @@ pub(crate) struct Logger<F> {
     newest: Option<Newest>,
     /// Since when the stream is behind.
     lag_since: Option<Duration>,
+    /// The stamp of the last durable batch, which may be beyond what counts as durable ([`Frontier::reached`]).
+    written: Stamp,
     /// When the last flush began.
     flushed_at: Duration,
     load: ProcessorLoad,
@@ -98,6 +100,7 @@ impl<F: Frontier> Logger<F> {
             next_sequence: segment::FIRST_SEQUENCE,
             newest: None,
             lag_since: None,
+            written: Stamp::ZERO,
             flushed_at: Duration::ZERO,
             next_look_at: Duration::ZERO,
             certificates: Vec::with_capacity(streams),
@@ -183,9 +186,15 @@ impl<F: Frontier> Logger<F> {
         }
         let now = self.log.environment.clock.now();
         let left = |interval| (self.flushed_at + interval).saturating_sub(now);
+        let early = left(interval);
+        if !early.is_zero() {
+            return Move::Wait(Some(early));
+        }
+        if !F::is_due(&self.log, self.id) {
+            return Move::Wait((!interval.is_zero()).then_some(interval));
+        }
         if !interval.is_zero() {
-            let early = left(interval);
-            return if early.is_zero() { Move::Flush } else { Move::Wait(Some(early)) };
+            return Move::Flush;
         }
         let rest = faults::rest(left(REST));
         let is_awaited = || stream.baton.is_led() || self.log.acknowledger.is_awaited(self.id);
@@ -221,7 +230,7 @@ impl<F: Frontier> Logger<F> {
             log: self.stream().identity,
             sequence: self.next_sequence,
             base: LogOffset(batch.start()),
-            floor: faults::floor(self.log.acknowledger.watermark().dsn(self.id)),
+            floor: faults::floor(self.log.acknowledger.watermark().dsn(self.id).max(self.written)),
             bytes: self.log.settings.segment_bytes,
         };
         faults::record_early(|| self.record_newest())?;
@@ -303,7 +312,8 @@ impl<F: Frontier> Logger<F> {
         let idle = self.certificates.iter().filter(|certificate| certificate.stamp > Stamp::ZERO);
         self.certified.extend(idle.map(|certificate| certificate.stream));
         let acknowledger = &self.log.acknowledger;
-        let stamp = faults::stamp(&batch, &stream.ring);
+        self.written = faults::stamp(&batch, &stream.ring);
+        let stamp = F::reached(self.written);
         acknowledger.publish(self.id, stamp, &self.certified, &mut self.covered);
         yield_at(Point::Published);
         self.count(&batch);

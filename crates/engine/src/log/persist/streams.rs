@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use osier_memory::{Closed, Ring, RingConfig};
+use osier_memory::{Closed, Epochs, Ring, RingConfig};
 
 use super::frontier::{Frontier, Lag};
 use super::metrics::StreamCounters;
@@ -20,7 +20,7 @@ use super::{LogLayout, LogMetrics, Slot, Stream, faults};
 use crate::config::Config;
 use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
-use crate::ids::{LogOffset, Stamp, StreamId};
+use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Environment, Process};
 use crate::log::acknowledge::{Acknowledger, Loggers};
 use crate::log::format::{LogIdentity, batch, segment};
@@ -43,7 +43,12 @@ pub(crate) struct Log {
     pub(crate) streams: Box<[Stream]>,
     pub(crate) acknowledger: Arc<Acknowledger>,
     pub(crate) pool: SegmentPool,
+    /// Those of the transactions.
+    pub(crate) epochs: Arc<Epochs>,
+    /// The epoch in which the log was opened, and the stamp above which its stamps are.
+    pub(crate) begun: (Epoch, Stamp),
     lag: fn(&Log, StreamId) -> Lag,
+    is_due: fn(&Log, StreamId) -> bool,
     closing: AtomicBool,
     loggers: AtomicUsize,
     /// The process that opened the log.
@@ -77,7 +82,10 @@ impl Log {
         let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
         Log {
             acknowledger: Acknowledger::new(signals, layout.floor),
+            begun: (layout.epochs.current(), layout.floor),
+            epochs: layout.epochs,
             lag: F::lag,
+            is_due: F::is_due,
             pool: SegmentPool::new(layout.dirs, config.segment_bytes, config.checkpoint_log_bytes),
             settings: LogSettings {
                 group_commit_interval: config.group_commit_interval,
@@ -166,6 +174,12 @@ impl Log {
         self.pool.stop();
     }
 
+    /// Whether what is pending in `stream` is to be written as soon as anybody waits for it. A timed logger looks by itself, and
+    /// when an epoch ends its loggers are woken ([`Log::nudge`]).
+    fn wants_writing(&self, stream: StreamId) -> bool {
+        self.settings.group_commit_interval.is_zero() && (self.is_due)(self, stream)
+    }
+
     /// Whether this is the process that opened the log; fails the log in a child of it.
     pub(super) fn is_own_process(&self) -> bool {
         let is_own_process = self.process.is_this();
@@ -187,10 +201,11 @@ impl Log {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Wakes the loggers that sleep over records: those of receipts that are kept and never asked.
+    /// Wakes the loggers that sleep over records, those of receipts that are kept and never asked, and those of streams that
+    /// are behind because an epoch has ended.
     pub(crate) fn nudge(&self) {
-        let has_work = |stream: &&Stream| stream.ring.has_work();
-        self.streams.iter().filter(has_work).for_each(|stream| self.hint(stream.id()));
+        let is_awaited = |stream: &&Stream| stream.ring.has_work() || (self.lag)(self, stream.id()) != Lag::None;
+        self.streams.iter().filter(is_awaited).for_each(|stream| self.hint(stream.id()));
     }
 
     /// Takes no more reservations, and lets the loggers make everything durable and end.
@@ -217,7 +232,7 @@ impl Loggers for Log {
 
     fn take_lead(&self, stream: StreamId) -> bool {
         // The interval of a timed log is its logger's to keep.
-        self.is_own_process() && self.settings.group_commit_interval.is_zero() && self.stream(stream).baton.take_lead()
+        self.is_own_process() && self.wants_writing(stream) && self.stream(stream).baton.take_lead()
     }
 
     fn fail_in_child(&self) {
@@ -229,14 +244,13 @@ impl Loggers for Log {
     }
 
     fn remind(&self, stream: StreamId) {
-        // A timed logger looks by itself.
-        if self.settings.group_commit_interval.is_zero() {
+        if self.wants_writing(stream) {
             self.stream(stream).baton.remind();
         }
     }
 
     fn hint(&self, stream: StreamId) {
-        if self.settings.group_commit_interval.is_zero() {
+        if self.wants_writing(stream) {
             self.stream(stream).baton.hint();
         }
     }

@@ -2,6 +2,8 @@
 
 #[cfg(not(feature = "mutations"))]
 mod none {
+    use crate::ids::Stamp;
+
     /// A protocol as it is.
     pub(crate) type Built<P> = P;
     /// A frontier as it is.
@@ -11,12 +13,17 @@ mod none {
     pub(crate) fn build<P>(protocol: P) -> P {
         protocol
     }
+
+    /// The stamp up to which records live: that of the last epoch that is over.
+    pub(crate) fn whole_epochs(ended: Stamp, _open: Stamp) -> Stamp {
+        ended
+    }
 }
 #[cfg(not(feature = "mutations"))]
-pub(crate) use none::{Built, BuiltFrontier, build};
+pub(crate) use none::{Built, BuiltFrontier, build, whole_epochs};
 
 #[cfg(feature = "mutations")]
-pub(crate) use wrapped::{Built, BuiltFrontier, build};
+pub(crate) use wrapped::{Built, BuiltFrontier, build, whole_epochs};
 
 #[cfg(feature = "mutations")]
 mod wrapped {
@@ -33,6 +40,7 @@ mod wrapped {
     use crate::log::format::dependency::Dependency;
     use crate::log::persist::frontier::{Frontier, Lag};
     use crate::log::persist::{Log, Slot};
+    use crate::log::protocol::silo;
     use crate::log::protocol::{Committed, LogProtocol, SourceOf, StampOrder};
 
     /// A protocol with the faults that are built into the calling thread.
@@ -41,6 +49,11 @@ mod wrapped {
     /// Wraps a protocol.
     pub(crate) fn build<P>(protocol: P) -> Built<P> {
         Built(protocol)
+    }
+
+    /// The stamp up to which records live: that of the last epoch that is over, or of the open one ([`Mutation::OpenEpochLives`]).
+    pub(crate) fn whole_epochs(ended: Stamp, open: Stamp) -> Stamp {
+        if has(Mutation::OpenEpochLives) { open } else { ended }
     }
 
     impl<P: LogProtocol> LogProtocol for Built<P> {
@@ -87,6 +100,14 @@ mod wrapped {
     pub(crate) struct BuiltFrontier<F>(PhantomData<F>);
 
     impl<F: Frontier> Frontier for BuiltFrontier<F> {
+        fn is_due(log: &Log, own: StreamId) -> bool {
+            F::is_due(log, own)
+        }
+
+        fn reached(stamp: Stamp) -> Stamp {
+            if has(Mutation::OpenEpochClaimed) { silo::end_of_epoch(stamp) } else { F::reached(stamp) }
+        }
+
         fn raise(log: &Log) -> Stamp {
             F::raise(log)
         }

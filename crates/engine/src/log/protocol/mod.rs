@@ -6,6 +6,7 @@
 //! | none | `raw_dep`, not recorded | `max(base) + 1` | everything, at once | no record | no record |
 //! | serial | `raw_dep` | LSN: the record's end in the log | the contiguous durable end | what can be read | any |
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
+//! | silo | `raw_dep` | TID: `max(base, stream, epoch)` + 1 | `D`, whole epochs | `stamp <= D` | any |
 //! | gsn | `raw_dep` | GSN: `max(base, readers, stream) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
 //! | taurus | LSN vector | LSN: `max(base, readers, stream) + 1` | `PLV`: all `DSN` | `LV <= ELV` | any; commands by LV |
 //!
@@ -26,6 +27,7 @@ pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
 pub(crate) mod replayed;
 pub(crate) mod serial;
+pub(crate) mod silo;
 pub(crate) mod taurus;
 
 use osier_memory::KeyStamps;

@@ -92,6 +92,10 @@ macro_rules! with_rule {
                 type $Rule = <$crate::log::protocol::gsn::Gsn as $crate::log::protocol::LogProtocol>::Rule;
                 $body
             }
+            $crate::config::Protocol::Silo => {
+                type $Rule = <$crate::log::protocol::silo::Silo as $crate::log::protocol::LogProtocol>::Rule;
+                $body
+            }
             $crate::config::Protocol::Taurus => {
                 type $Rule = <$crate::log::protocol::taurus::Taurus as $crate::log::protocol::LogProtocol>::Rule;
                 $body

@@ -19,7 +19,7 @@ use super::image::{damaged, read};
 use super::index::{CHECKPOINTS, Index, ListedFile};
 use super::listed::Listed;
 use crate::call::{Procedures, Replayer};
-use crate::config::{CheckpointKind, Config, Create, Protocol};
+use crate::config::{CheckpointKind, Config, Create};
 use crate::database::Database;
 use crate::directory::manifest::{CheckpointEntry, Manifest};
 use crate::directory::{self, Claim, DirectoryError};
@@ -152,7 +152,7 @@ fn fill(
     let (protocol, streams) = (manifest.current.protocol, manifest.current.streams.len().max(1) as u32);
     let logged = manifest.current.logged;
     // What is asked for of the log and of checkpoints may not go with the protocol of the backup.
-    let is_fuzzy = protocol == Protocol::Poplar && config.checkpoint_kind == CheckpointKind::Fuzzy;
+    let is_fuzzy = protocol.completes_fuzzy_checkpoints() && config.checkpoint_kind == CheckpointKind::Fuzzy;
     let checkpoint_kind = if is_fuzzy { CheckpointKind::Fuzzy } else { CheckpointKind::Epoch };
     let config = Config { create: Create::Never, protocol, streams, logged, checkpoint_kind, ..config };
     config.check()?;

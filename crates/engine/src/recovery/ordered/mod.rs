@@ -134,8 +134,10 @@ pub(super) fn replay(
     let Replay { mut session, scout, at_once, replayed, .. } = replay;
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.follow_replay(store)?;
+    // What is to be purged by sessions that end before is taken over.
+    drop((scout, at_once));
     session.purge_all();
-    drop((session, scout, at_once));
+    drop(session);
     store.epochs().advance();
     let shared = Arc::into_inner(shared).expect("the only sessions have ended");
     Ok((shared.catalog, replayed))
@@ -177,7 +179,7 @@ impl Replay<'_> {
                     }
                 }
             }
-            self.replay_window(&mut window)?;
+            self.replay_window(&mut window, next.as_ref())?;
             done.append(&mut window);
         }
         assert_eq!(
@@ -188,17 +190,18 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Replays the records of a window, at once if that is worth it.
-    fn replay_window(&mut self, window: &mut Vec<Batch>) -> Result<(), Error> {
+    /// Replays the records of a window, at once if that is worth it; `next` is the batch behind it, if the feeder has given it.
+    fn replay_window(&mut self, window: &mut Vec<Batch>, next: Option<&Batch>) -> Result<(), Error> {
         if !self.at_once.takes(&window[0]) {
-            return self.one_by_one(window);
+            return self.one_by_one(window, next);
         }
         match self.at_once.run(self.config, &self.log.scan, window) {
             Ok(true) => {}
-            Ok(false) => return self.one_by_one(window),
+            Ok(false) => return self.one_by_one(window, next),
             Err(Stopped::Recovery(error)) => return Err(error.into()),
             Err(Stopped::Missing { missing, not_run }) => {
-                let commands = not_run + count(self.log, &self.feeder, std::iter::empty(), &missing)?;
+                let behind = next.iter().flat_map(|batch| batch.records(&self.log.scan));
+                let commands = not_run + count(self.log, &self.feeder, behind, &missing)?;
                 return Err(missing.into_error(commands).into());
             }
         }
@@ -213,12 +216,15 @@ impl Replay<'_> {
     }
 
     /// Replays the records of a window one after the other.
-    fn one_by_one(&mut self, window: &[Batch]) -> Result<(), Error> {
-        (0..window.len()).try_for_each(|at| self.replay_batch(&window[at], &window[at + 1..]))
+    fn one_by_one(&mut self, window: &[Batch], next: Option<&Batch>) -> Result<(), Error> {
+        (0..window.len()).try_for_each(|at| {
+            let behind = window[at + 1..].iter().chain(next);
+            self.replay_batch(&window[at], behind)
+        })
     }
 
     /// Replays the records of a batch one after the other; `behind` are those behind it that the feeder has given.
-    fn replay_batch(&mut self, batch: &Batch, behind: &[Batch]) -> Result<(), Error> {
+    fn replay_batch<'b>(&mut self, batch: &Batch, behind: impl Iterator<Item = &'b Batch>) -> Result<(), Error> {
         let scan = &self.log.scan;
         let transaction = self.scout.begin();
         let mut coming = Ahead::new(&transaction, batch.records(scan));
@@ -232,7 +238,7 @@ impl Replay<'_> {
                 Err(Refusal::Recovery(error)) => return Err(error.into()),
                 Err(Refusal::Conflict) => unreachable!("nobody else runs transactions"),
                 Err(Refusal::Missing(missing)) => {
-                    let rest = coming.rest().chain(behind.iter().flat_map(|batch| batch.records(scan)));
+                    let rest = coming.rest().chain(behind.flat_map(|batch| batch.records(scan)));
                     let commands = 1 + count(self.log, &self.feeder, rest, &missing)?;
                     return Err(missing.into_error(commands).into());
                 }

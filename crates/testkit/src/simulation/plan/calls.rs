@@ -47,7 +47,11 @@ impl Plan {
             protocol,
             logged,
             streams,
-            checkpoints: if protocol == Protocol::Poplar { self.checkpoints } else { self.checkpoints.map(epochs) },
+            checkpoints: if protocol.completes_fuzzy_checkpoints() {
+                self.checkpoints
+            } else {
+                self.checkpoints.map(epochs)
+            },
             command_hash_interval: [0, 1, 3][hashes],
             call_share: [0.2, 0.5, 0.8, 0.9][shares.0],
             changes_log: changes && choices.mutations.is_empty() && choices.streams.is_none(),

@@ -126,8 +126,8 @@ impl Plan {
         (weights[0], weights[6], weights[10]) = (1, 2, 4);
         let (awaited, leads) = (self.shares.awaited.max(0.2), self.shares.leads.max(0.3));
         let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, awaited, leads };
-        let is_free =
-            matches!(self.protocol, Protocol::Poplar | Protocol::Gsn | Protocol::Taurus) && choices.streams.is_none();
+        let is_free = matches!(self.protocol, Protocol::Poplar | Protocol::Gsn | Protocol::Silo | Protocol::Taurus)
+            && choices.streams.is_none();
         let streams = if is_free { self.streams.max(2) } else { self.streams };
         let (sessions, steps_max) = (self.sessions.max(4), self.steps_max.max(250));
         Plan {
@@ -243,7 +243,7 @@ impl Plan {
         let plan = self.recycling();
         let kinds = [CheckpointKind::Epoch, CheckpointKind::Fuzzy];
         let kind = choices.checkpoints.unwrap_or(kinds[plan.sessions % 2]);
-        let kind = if plan.protocol == Protocol::Poplar { kind } else { CheckpointKind::Epoch };
+        let kind = if plan.protocol.completes_fuzzy_checkpoints() { kind } else { CheckpointKind::Epoch };
         let checkpoints = plan.checkpoints.map(|checkpoints| super::Checkpoints { share: 0.1, kind, ..checkpoints });
         // Half of the transactions reach from one segment into the next.
         let (sessions, operations_max, payload_bytes_max) = (plan.sessions.max(2), 6, 300);

@@ -28,7 +28,7 @@ use crate::recovery::workers;
 use crate::sizes::{at_once_min, window_records};
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-use runner::{Ended, Runner};
+use runner::{Ended, Runner, Turns};
 use schedule::Schedule;
 
 /// A window is run by several threads where on average so many hundredths of its transactions can run at once.
@@ -64,10 +64,11 @@ impl AtOnce {
         stamp: &Arc<ReplayedStamp>,
         replayer: &dyn CommandReplayer,
     ) -> Result<AtOnce, Error> {
+        let turns = Turns::new(threads);
         let runner = |index| {
             let replayer = replayer.another().expect("it was asked before");
             let sessions = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-            Ok(Runner::new((index, threads), shared, sessions, replayer, stamp.clone()))
+            Ok(Runner::new((index, turns.clone()), shared, sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
         Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true })

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
 use osier_memory::Epochs;
-use osier_memory::sync::{Backoff, Mutex, lock};
+use osier_memory::sync::{Backoff, Mutex, MutexGuard, lock};
 
 use super::super::TRANSACTIONS_PER_EPOCH;
 use super::super::acceptance::Acceptance;
@@ -29,7 +30,8 @@ const AHEAD: usize = 4;
 /// So many transactions are run in one step.
 const RUN_PER_STEP: usize = 64;
 
-/// So often a transaction is tried that meets one that is run at the same time, by accident; then its conflict is an error.
+/// So often a transaction is tried that meets one that is run at the same time, by accident; then it waits for a moment at which
+/// nobody else runs one, and its conflict is an error.
 const TRIES_MAX: u32 = 1000;
 
 /// What ended the window, where it is told once the threads have ended.
@@ -47,15 +49,40 @@ pub(super) struct Runner {
 
 /// What runs transactions.
 struct Executor {
+    index: usize,
     session: Session,
     replayer: Box<dyn CommandReplayer + Send>,
     stamp: Arc<ReplayedStamp>,
+    turns: Turns,
     /// Nothing that diverges is accepted.
     acceptance: Acceptance,
     ended: Ended,
     /// What the transactions have replaced is freed as they go on.
     epochs: Arc<Epochs>,
     transactions: u64,
+}
+
+/// Who runs a transaction just now: each thread its own, or one alone. Another thread's lock is asked for by that one only.
+#[derive(Clone)]
+pub(super) struct Turns {
+    of: Arc<[CachePadded<Mutex<()>>]>,
+}
+
+impl Turns {
+    /// Those of so many threads.
+    pub(super) fn new(threads: usize) -> Turns {
+        Turns { of: (0..threads).map(|_| CachePadded::default()).collect() }
+    }
+
+    /// Waits until no thread is alone that is not `index`.
+    fn take(&self, index: usize) -> MutexGuard<'_, ()> {
+        lock(&self.of[index])
+    }
+
+    /// Waits until nobody runs a transaction. The caller has no turn.
+    fn take_all(&self) -> Vec<MutexGuard<'_, ()>> {
+        self.of.iter().map(|turn| lock(turn)).collect()
+    }
 }
 
 /// The records that a thread has taken and not run.
@@ -105,16 +132,16 @@ impl Taken {
 impl Runner {
     /// Returns the thread `index` of so many, with sessions of its own.
     pub(super) fn new(
-        (index, threads): (usize, usize),
+        (index, turns): (usize, Turns),
         shared: &Shared,
         (session, scout): (Session, Session),
         replayer: Box<dyn CommandReplayer + Send>,
         stamp: Arc<ReplayedStamp>,
     ) -> Runner {
-        let taken = Taken { index, threads, kept: Vec::new(), rlv: Vec::new() };
+        let taken = Taken { index, threads: turns.of.len(), kept: Vec::new(), rlv: Vec::new() };
         let (acceptance, ended) = Default::default();
         let epochs = shared.store.epochs().clone();
-        let executor = Executor { session, replayer, stamp, acceptance, ended, epochs, transactions: 0 };
+        let executor = Executor { index, session, replayer, stamp, turns, acceptance, ended, epochs, transactions: 0 };
         Runner { taken, executor, scout, schedule: None, backoff: Backoff::new() }
     }
 
@@ -134,19 +161,28 @@ impl Runner {
 impl Executor {
     /// Runs a record of the window.
     fn run(&mut self, schedule: &Schedule, at: u32) -> Result<(), RecoveryError> {
-        let Executor { session, replayer, acceptance, .. } = self;
+        let Executor { index, session, replayer, turns, acceptance, .. } = self;
         let record = schedule.record(at);
         self.stamp.set_of(session.stream(), record.stamp);
         let mut backoff = Backoff::new();
         let mut run = |company| run::run(session, &schedule.scan, &record, &mut **replayer, acceptance, company);
-        let again = (0..TRIES_MAX).find_map(|_| match run(Company::Others) {
-            Err(Refusal::Conflict) => {
-                backoff.wait();
-                None
+        let again = (0..TRIES_MAX).find_map(|_| {
+            let turn = turns.take(*index);
+            let again = run(Company::Others);
+            drop(turn);
+            match again {
+                Err(Refusal::Conflict) => {
+                    backoff.wait();
+                    None
+                }
+                again => Some(again),
             }
-            again => Some(again),
         });
-        if let Err(refusal) = again.unwrap_or_else(|| run(Company::Nobody)) {
+        let alone = || {
+            let _turns = turns.take_all();
+            run(Company::Nobody)
+        };
+        if let Err(refusal) = again.unwrap_or_else(alone) {
             lock(&self.ended).get_or_insert(refusal);
             return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
         }
