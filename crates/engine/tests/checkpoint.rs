@@ -114,6 +114,7 @@ fn a_checkpoint_taken_under_load_is_recovered_from() {
         (Protocol::Poplar, 1),
         (Protocol::Poplar, 3),
         (Protocol::Gsn, 3),
+        (Protocol::Silo, 3),
         (Protocol::Taurus, 3),
     ]
     .map(|it| (it, CheckpointKind::Epoch));

@@ -78,6 +78,7 @@ fn stamps_without_a_log_outlive_it() {
             (Protocol::Gsn, 2),
             (Protocol::Serial, 1),
             (Protocol::Gsn, 1),
+            (Protocol::Silo, 3),
             (Protocol::Taurus, 3),
         ],
     ];

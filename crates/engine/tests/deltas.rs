@@ -107,7 +107,7 @@ fn transaction(session: &mut Session, table: &Table, rows: &mut Rows, rng: &mut 
 fn whatever_was_done_to_rows_is_recovered() {
     let kinds = [None, Some(CheckpointKind::Epoch), Some(CheckpointKind::Fuzzy)];
     for (seed, protocol) in
-        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Poplar, Protocol::Gsn, Protocol::Taurus])
+        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Silo, Protocol::Gsn, Protocol::Taurus])
     {
         let mut rng = Rng::with_seed(seed);
         let home = directory(&format!("random-{seed}"));

@@ -108,9 +108,14 @@ fn reopened(config: &Config, home: &Path, name: &str) -> Database {
 
 #[test]
 fn transactions_in_parts_are_recovered_under_every_protocol() {
-    for (protocol, streams) in
-        [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 2), (Protocol::Gsn, 2), (Protocol::Taurus, 2)]
-    {
+    for (protocol, streams) in [
+        (Protocol::Serial, 1),
+        (Protocol::Poplar, 1),
+        (Protocol::Poplar, 2),
+        (Protocol::Gsn, 2),
+        (Protocol::Silo, 2),
+        (Protocol::Taurus, 2),
+    ] {
         let name = format!("{protocol}-{streams}");
         let home = directory(&name);
         let config = config(&home, protocol, streams);

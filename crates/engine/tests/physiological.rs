@@ -130,7 +130,7 @@ fn logged(config: Config, round: usize) -> Config {
 #[test]
 fn whatever_was_done_to_rows_is_recovered() {
     for (seed, protocol) in
-        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Poplar, Protocol::Gsn, Protocol::Taurus])
+        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Silo, Protocol::Gsn, Protocol::Taurus])
     {
         let mut rng = Rng::with_seed(seed);
         let home = directory(&format!("random-{seed}"));

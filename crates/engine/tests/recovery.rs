@@ -55,9 +55,14 @@ fn snapshot(from: &Path, to: &Path) {
 
 #[test]
 fn a_closed_database_is_as_it_was() {
-    for (protocol, streams) in
-        [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 3), (Protocol::Gsn, 3), (Protocol::Taurus, 3)]
-    {
+    for (protocol, streams) in [
+        (Protocol::Serial, 1),
+        (Protocol::Poplar, 1),
+        (Protocol::Poplar, 3),
+        (Protocol::Gsn, 3),
+        (Protocol::Silo, 3),
+        (Protocol::Taurus, 3),
+    ] {
         let home = directory(&format!("closed-{protocol:?}-{streams}"));
         let mut expected = Vec::new();
         for round in 0..4 {
@@ -84,9 +89,14 @@ fn a_closed_database_is_as_it_was() {
 
 #[test]
 fn a_killed_database_has_what_was_acknowledged() {
-    for (protocol, streams) in
-        [(Protocol::Serial, 1), (Protocol::Poplar, 1), (Protocol::Poplar, 3), (Protocol::Gsn, 3), (Protocol::Taurus, 3)]
-    {
+    for (protocol, streams) in [
+        (Protocol::Serial, 1),
+        (Protocol::Poplar, 1),
+        (Protocol::Poplar, 3),
+        (Protocol::Gsn, 3),
+        (Protocol::Silo, 3),
+        (Protocol::Taurus, 3),
+    ] {
         let mut home = directory(&format!("killed-{protocol:?}-{streams}"));
         let mut next = 0;
         for round in 0..4 {

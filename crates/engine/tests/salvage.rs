@@ -350,6 +350,7 @@ fn every_protocol_and_kind_of_checkpoint_is_salvaged() {
         ("fuzzy", Protocol::Poplar, 2, CheckpointKind::Fuzzy),
         ("serial", Protocol::Serial, 1, CheckpointKind::Epoch),
         ("gsn", Protocol::Gsn, 2, CheckpointKind::Epoch),
+        ("silo", Protocol::Silo, 2, CheckpointKind::Fuzzy),
         ("taurus", Protocol::Taurus, 2, CheckpointKind::Epoch),
         ("none", Protocol::None, 1, CheckpointKind::Epoch),
     ];

@@ -540,7 +540,10 @@ mod tests {
             help.contains("\nlogged [default: values; one of: values, commands, adaptive, physiological]"),
             "{help}"
         );
-        assert!(help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn, taurus]"), "{help}");
+        assert!(
+            help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn, silo, taurus]"),
+            "{help}"
+        );
     }
 
     #[test]

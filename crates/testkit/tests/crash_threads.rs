@@ -25,6 +25,11 @@ fn gsn_survives_with_threads() {
 }
 
 #[test]
+fn silo_survives_with_threads() {
+    survive(Protocol::Silo);
+}
+
+#[test]
 fn taurus_survives_with_threads() {
     survive(Protocol::Taurus);
 }
