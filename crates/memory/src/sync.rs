@@ -145,10 +145,18 @@ pub fn wait_for<'a, T>(
 ///
 /// With fewer cores than threads the thread that is waited for may not be running, so spinning is kept short. Whoever waits for
 /// longer than a step takes leaves the processor to others, and is up to a millisecond late.
-#[derive(Debug, Default)]
+#[derive(Debug)]
+#[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model yields at every wait"))]
 pub struct Backoff {
-    #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model yields at every wait"))]
     waits: u32,
+    /// So often it yields before it sleeps.
+    yields: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff::new()
+    }
 }
 
 impl Backoff {
@@ -156,8 +164,13 @@ impl Backoff {
     const DOUBLINGS: u32 = 6;
 
     /// A wait that has not begun.
-    pub fn new() -> Backoff {
-        Backoff::default()
+    pub const fn new() -> Backoff {
+        Backoff::yielding(250)
+    }
+
+    /// A wait that sleeps only after so many yields: where others wait in turn for whoever waits.
+    pub const fn yielding(yields: u32) -> Backoff {
+        Backoff { waits: 0, yields }
     }
 
     /// Spins, as [`Backoff::wait`] does at first; `false`, without a wait, where it would go on to something else.
@@ -176,10 +189,9 @@ impl Backoff {
         false
     }
 
-    /// Waits a little: 1, 2, 4 .. 64 spins; then a yield, 250 times; then 50, 100 .. 1000 microseconds without the processor.
+    /// Waits a little: 1, 2, 4 .. 64 spins; then a yield, so often as was said; then 50, 100 .. 1000 microseconds of sleep.
     #[cfg(not(any(loom, shuttle)))]
     pub fn wait(&mut self) {
-        const YIELDS: u32 = 250;
         const SLEEP_US: (u64, u64) = (50, 1000);
         if let Some(pause) = simulated_pause() {
             return pause();
@@ -189,11 +201,11 @@ impl Backoff {
                 hint::spin_loop();
             }
             self.waits += 1;
-        } else if self.waits <= Backoff::DOUBLINGS + YIELDS {
+        } else if self.waits <= Backoff::DOUBLINGS + self.yields {
             thread::yield_now();
             self.waits += 1;
         } else {
-            let sleeps = self.waits - Backoff::DOUBLINGS - YIELDS - 1;
+            let sleeps = self.waits - Backoff::DOUBLINGS - self.yields - 1;
             let pause_us = (SLEEP_US.0 << sleeps.min(Backoff::DOUBLINGS)).min(SLEEP_US.1);
             thread::sleep(std::time::Duration::from_micros(pause_us));
             self.waits = self.waits.saturating_add(1);

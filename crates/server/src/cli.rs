@@ -566,7 +566,7 @@ mod tests {
     fn nonsense_is_refused() {
         for line in [
             "osier bench",
-            "osier bench ycsb --protocol silo",
+            "osier bench ycsb --protocol sillo",
             "osier bench ycsb --cc mvcc",
             "osier bench ycsb --locking wait",
             "osier bench ycsb --seconds 1 --transactions 5",

@@ -178,8 +178,8 @@ fn a_flipped_byte_in_the_middle_is_named() {
 #[test]
 fn options_that_do_not_fit_are_explained() {
     let directory = Directory::new();
-    let error = fails(&directory, "bench ycsb --protocol silo", 2);
-    assert!(error.contains("none, serial, poplar, gsn"), "{error}");
+    let error = fails(&directory, "bench ycsb --protocol sillo", 2);
+    assert!(error.contains("none, serial, poplar, gsn, silo"), "{error}");
     let error = fails(&directory, "bench ycsb --protokol poplar", 2);
     assert!(error.contains("--protocol"), "{error}");
     let error = fails(&directory, "bench ycsb --protocol serial --streams 2", 2);

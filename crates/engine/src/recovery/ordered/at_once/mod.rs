@@ -34,6 +34,10 @@ use schedule::Schedule;
 /// A window is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
 
+/// So many threads run it for each transaction that can run at once, in hundredths: threads that find nothing to run keep others
+/// from what they have taken.
+const THREADS_PERCENT: usize = 150;
+
 /// How many windows go by until the parallelism is looked at again.
 const WINDOWS_PER_LOOK: u64 = 8;
 
@@ -45,8 +49,8 @@ pub(super) struct AtOnce {
     runners: Vec<Runner>,
     stamp: Arc<ReplayedStamp>,
     windows: u64,
-    /// By the last look.
-    is_parallel: bool,
+    /// How many threads run a window, by the last look; zero: its records are run one after the other.
+    active: usize,
 }
 
 impl AtOnce {
@@ -71,7 +75,7 @@ impl AtOnce {
             Ok(Runner::new((index, turns.clone()), shared, sessions, replayer, stamp.clone()))
         };
         let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
-        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, is_parallel: true })
+        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, active: 0 })
     }
 
     /// Whether the records of a batch may be run at once.
@@ -101,20 +105,24 @@ impl AtOnce {
         let schedule = Schedule::new(scan, std::mem::take(batches), streams);
         if self.windows.is_multiple_of(WINDOWS_PER_LOOK) {
             let percent = 100 * records / schedule.critical_path();
-            self.is_parallel = faults::is_parallel(percent >= PARALLELISM_MIN_PERCENT);
+            let is_parallel = faults::is_parallel(percent >= PARALLELISM_MIN_PERCENT);
+            let wanted = percent * THREADS_PERCENT / 100 / 100;
+            self.active = if is_parallel { wanted.clamp(2, self.runners.len()) } else { 0 };
         }
         self.windows += 1;
-        if !self.is_parallel {
+        if self.active == 0 {
             *batches = schedule.batches;
             return Ok(false);
         }
         self.stamp.set_before(schedule.stamp(0));
         let (schedule, ended) = (Arc::new(schedule), Ended::default());
-        self.runners.iter_mut().for_each(|runner| runner.begin(&schedule, &ended));
-        let ran = workers::run(&config.environment, std::mem::take(&mut self.runners));
+        let mut active: Vec<Runner> = self.runners.drain(..self.active).collect();
+        let begin = |(index, runner): (usize, &mut Runner)| runner.begin(&schedule, &ended, (index, self.active));
+        active.iter_mut().enumerate().for_each(begin);
+        let ran = workers::run(&config.environment, active);
         let refusal = lock(&ended).take();
         match (ran, refusal) {
-            (Ok(runners), None) => self.runners = runners,
+            (Ok(runners), None) => self.runners.extend(runners),
             (Err(error), None) => return Err(error.into()),
             (_, Some(Refusal::Recovery(error))) => return Err(error.into()),
             (_, Some(Refusal::Missing(missing))) => {

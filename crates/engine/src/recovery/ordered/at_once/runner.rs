@@ -30,6 +30,9 @@ const AHEAD: usize = 4;
 /// So many transactions are run in one step.
 const RUN_PER_STEP: usize = 64;
 
+/// So often a thread yields that finds nothing to run, before it sleeps: others may wait for what it has taken.
+const YIELDS: u32 = 2000;
+
 /// So often a transaction is tried that meets one that is run at the same time, by accident; then it waits for a moment at which
 /// nobody else runs one, and its conflict is an error.
 const TRIES_MAX: u32 = 1000;
@@ -87,8 +90,8 @@ impl Turns {
 
 /// The records that a thread has taken and not run.
 struct Taken {
-    index: usize,
-    threads: usize,
+    /// Which one it is of so many threads.
+    place: (usize, usize),
     /// With what they wait for, if they were looked at.
     kept: Vec<(u32, Option<Blocked>)>,
     /// As it was at the last look.
@@ -117,7 +120,8 @@ impl Taken {
         let ahead = self.kept.iter().filter(|(_, blocked)| blocked.is_none()).count();
         let is_wanted = ahead < AHEAD && self.kept.len() < KEPT_MAX;
         let taken = if is_wanted {
-            let (own, shared) = (self.index % streams.end, self.threads.min(streams.end));
+            let (index, threads) = self.place;
+            let (own, shared) = (index % streams.end, threads.min(streams.end));
             schedule.take(streams.clone().skip(own).step_by(shared)).or_else(|| schedule.take(streams))
         } else {
             let first = streams.clone().map(|stream| schedule.next(stream)).min()?;
@@ -130,7 +134,7 @@ impl Taken {
 }
 
 impl Runner {
-    /// Returns the thread `index` of so many, with sessions of its own.
+    /// Returns the thread that takes the turn `index`, with sessions of its own.
     pub(super) fn new(
         (index, turns): (usize, Turns),
         shared: &Shared,
@@ -138,18 +142,19 @@ impl Runner {
         replayer: Box<dyn CommandReplayer + Send>,
         stamp: Arc<ReplayedStamp>,
     ) -> Runner {
-        let taken = Taken { index, threads: turns.of.len(), kept: Vec::new(), rlv: Vec::new() };
+        let taken = Taken { kept: Vec::new(), rlv: Vec::new(), place: (0, 1) };
         let (acceptance, ended) = Default::default();
         let epochs = shared.store.epochs().clone();
         let executor = Executor { index, session, replayer, stamp, turns, acceptance, ended, epochs, transactions: 0 };
-        Runner { taken, executor, scout, schedule: None, backoff: Backoff::new() }
+        Runner { taken, executor, scout, schedule: None, backoff: Backoff::yielding(YIELDS) }
     }
 
-    /// Begins a window.
-    pub(super) fn begin(&mut self, schedule: &Arc<Schedule>, ended: &Ended) {
+    /// Begins a window, as one of so many threads.
+    pub(super) fn begin(&mut self, schedule: &Arc<Schedule>, ended: &Ended, place: (usize, usize)) {
         assert!(self.taken.kept.is_empty(), "every window is run to its end");
         (self.schedule, self.executor.ended) = (Some(schedule.clone()), ended.clone());
         self.taken.rlv = vec![0; schedule.streams()];
+        self.taken.place = place;
     }
 
     /// Ends it.
@@ -217,7 +222,7 @@ impl Work for Runner {
                 return Ok(true);
             };
             executor.run(&schedule, record)?;
-            *backoff = Backoff::new();
+            *backoff = Backoff::yielding(YIELDS);
         }
         Ok(true)
     }
