@@ -35,6 +35,8 @@ fn filled(config: Config) -> Database {
             insert into moves (id, n) values (id, payer.n * 1000 + payee.n);
         }",
     );
+    // Recovery checks that the keys of deleted rows are gone.
+    define(&db, "procedure forget(id bigint) { delete from moves (id); }");
     let mut session = db.session().expect("a session");
     for id in 0..ACCOUNTS {
         session.call("fill", &[id.into()]).expect("a call").1.wait().expect("durable");
@@ -60,6 +62,9 @@ fn work(db: &Database, first: i64) {
                         continue;
                     }
                     session.call("move", &[id.into(), source.into(), target.into()]).expect("a move");
+                    if at % 3 == 0 {
+                        session.call("forget", &[id.into()]).expect("it is forgotten");
+                    }
                 }
             });
         }

@@ -140,6 +140,7 @@ pub(super) fn replay(
     drop(session);
     store.epochs().advance();
     let shared = Arc::into_inner(shared).expect("the only sessions have ended");
+    debug_assert!(!shared.has_orphans(), "the keys of deleted rows are gone");
     Ok((shared.catalog, replayed))
 }
 
