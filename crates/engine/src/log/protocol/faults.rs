@@ -51,7 +51,8 @@ mod wrapped {
         Built(protocol)
     }
 
-    /// The stamp up to which records live: that of the last epoch that is over, or of the open one ([`Mutation::OpenEpochLives`]).
+    /// The stamp up to which records live: that of the last epoch that is over, or of the open one
+    /// ([`Mutation::OpenEpochLives`]).
     pub(crate) fn whole_epochs(ended: Stamp, open: Stamp) -> Stamp {
         if has(Mutation::OpenEpochLives) { open } else { ended }
     }

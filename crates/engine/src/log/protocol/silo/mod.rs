@@ -1,8 +1,8 @@
 //! SiloR: many streams that are durable by whole epochs (SiloR in Poplar, sections 2 and 6; docs/protocols.md).
 //!
-//! A TID has its epoch in its upper bits and orders a commit after everything it read or overwrote, as Poplar's SSN does. A commit
-//! is durable when its epoch is over and every stream durable up to the end of it: group commit by epochs, for which no record is
-//! forced on its own.
+//! A TID has its epoch in its upper bits and orders a commit after everything it read or overwrote, as Poplar's SSN does. A
+//! commit is durable when its epoch is over and every stream durable up to the end of it: group commit by epochs, for which no
+//! record is forced on its own.
 
 mod cut;
 mod frontier;

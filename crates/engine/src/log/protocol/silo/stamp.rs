@@ -1,8 +1,8 @@
 //! The TID of Silo: the epoch in the upper bits, and below them what tells the commits of an epoch apart.
 //!
-//! It is drawn under the stream's latch together with the room for the record, above everything the transaction read or overwrites,
-//! above everything in its stream, and above all earlier epochs. An epoch with more commits than its bits can count goes on in
-//! those of the next: its last commits are durable an epoch later, and nothing else changes.
+//! It is drawn under the stream's latch together with the room for the record, above everything the transaction read or
+//! overwrites, above everything in its stream, and above all earlier epochs. An epoch with more commits than its bits can
+//! count goes on in those of the next: its last commits are durable an epoch later, and nothing else changes.
 
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
