@@ -516,10 +516,16 @@ pub mod simulated {
 
     /// Lets the databases that `open` opens in the calling thread have no more than a slice of what is there.
     pub fn sliced<T>(slice: Slice, open: impl FnOnce() -> T) -> T {
+        /// Takes it back where the open panics, too.
+        struct Sliced;
+        impl Drop for Sliced {
+            fn drop(&mut self) {
+                SLICE.set(None);
+            }
+        }
         SLICE.set(Some(slice));
-        let opened = open();
-        SLICE.set(None);
-        opened
+        let _sliced = Sliced;
+        open()
     }
 
     /// Builds these faults, and no others, into what the calling thread runs.

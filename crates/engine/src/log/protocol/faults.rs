@@ -1,4 +1,5 @@
-//! Where the simulation makes protocols wrong: a wrapper for each of the two traits. What ships has no wrapper.
+//! Where the simulation makes protocols wrong: a wrapper for a protocol and for a frontier, and SiloR's cut. What ships has no
+//! wrapper.
 
 #[cfg(not(feature = "mutations"))]
 mod none {
@@ -14,9 +15,9 @@ mod none {
         protocol
     }
 
-    /// The stamp up to which records live: that of the last epoch that is over.
-    pub(crate) fn whole_epochs(ended: Stamp, _open: Stamp) -> Stamp {
-        ended
+    /// The stamp up to which records live under SiloR: the cut.
+    pub(crate) fn whole_epochs(cut: Stamp) -> Stamp {
+        cut
     }
 }
 #[cfg(not(feature = "mutations"))]
@@ -51,10 +52,10 @@ mod wrapped {
         Built(protocol)
     }
 
-    /// The stamp up to which records live: that of the last epoch that is over, or of the open one
+    /// The stamp up to which records live under SiloR: the cut, or the end of the epoch behind it
     /// ([`Mutation::OpenEpochLives`]).
-    pub(crate) fn whole_epochs(ended: Stamp, open: Stamp) -> Stamp {
-        if has(Mutation::OpenEpochLives) { open } else { ended }
+    pub(crate) fn whole_epochs(cut: Stamp) -> Stamp {
+        if has(Mutation::OpenEpochLives) { silo::end_of_epoch(Stamp(cut.0 + 1)) } else { cut }
     }
 
     impl<P: LogProtocol> LogProtocol for Built<P> {

@@ -1,7 +1,7 @@
 //! SiloR's cut: `D`, the last epoch that is over and durable in every stream. Of later epochs nothing lives.
 
 use super::replay_order;
-use super::stamp::{end_of_epoch, whole_epochs};
+use super::stamp::whole_epochs;
 use crate::directory::manifest::FrozenGeneration;
 use crate::ids::Stamp;
 use crate::log::protocol::faults;
@@ -25,7 +25,7 @@ impl RecoveryRule for SiloRule {
     /// `D`: at least every one that was ever published, which is the end of an epoch at or below all that was durable.
     fn cut(floor: Stamp, durable: &[Stamp]) -> Stamp {
         let least = durable.iter().copied().min().unwrap_or(floor);
-        faults::whole_epochs(whole_epochs(least), end_of_epoch(least)).max(floor)
+        whole_epochs(least).max(floor)
     }
 
     /// What every stream had reached when its segment began, or when a batch that was read was closed. A lone stream has no more:
@@ -43,7 +43,7 @@ impl RecoveryRule for SiloRule {
     /// A TID is above all it depends on, so whole epochs are closed under reads-from.
     #[inline]
     fn lives(stamp: Stamp, _raw_dep: &Stamp, cut: &Stamp) -> bool {
-        stamp <= *cut
+        stamp <= faults::whole_epochs(*cut)
     }
 }
 
