@@ -53,16 +53,19 @@ fn snapshot(from: &Path, to: &Path) {
     }
 }
 
+/// Protocols and numbers of streams.
+const LOGS: [(Protocol, u32); 6] = [
+    (Protocol::Serial, 1),
+    (Protocol::Poplar, 1),
+    (Protocol::Poplar, 3),
+    (Protocol::Gsn, 3),
+    (Protocol::Silo, 3),
+    (Protocol::Taurus, 3),
+];
+
 #[test]
 fn a_closed_database_is_as_it_was() {
-    for (protocol, streams) in [
-        (Protocol::Serial, 1),
-        (Protocol::Poplar, 1),
-        (Protocol::Poplar, 3),
-        (Protocol::Gsn, 3),
-        (Protocol::Silo, 3),
-        (Protocol::Taurus, 3),
-    ] {
+    for (protocol, streams) in LOGS {
         let home = directory(&format!("closed-{protocol:?}-{streams}"));
         let mut expected = Vec::new();
         for round in 0..4 {
@@ -89,14 +92,7 @@ fn a_closed_database_is_as_it_was() {
 
 #[test]
 fn a_killed_database_has_what_was_acknowledged() {
-    for (protocol, streams) in [
-        (Protocol::Serial, 1),
-        (Protocol::Poplar, 1),
-        (Protocol::Poplar, 3),
-        (Protocol::Gsn, 3),
-        (Protocol::Silo, 3),
-        (Protocol::Taurus, 3),
-    ] {
+    for (protocol, streams) in LOGS {
         let mut home = directory(&format!("killed-{protocol:?}-{streams}"));
         let mut next = 0;
         for round in 0..4 {

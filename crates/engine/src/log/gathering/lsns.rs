@@ -187,9 +187,8 @@ mod tests {
         gathering
     }
 
-    /// Y1 holds for what is durable, too: V read what was durable when it began, and W, which had begun before, read what V
-    /// wrote.
-    /// Where a device has lost that, W does not live without V.
+    /// Y1 holds for what is durable, too: V depends on what was durable when it began, and W, which had begun before, reads what
+    /// V wrote. Where a device has lost that, W does not live without V.
     #[test]
     fn who_began_earlier_takes_over_what_is_durable_by_now() {
         let (lsns, [a, b]) = (Lsns::new(2, 1 << 10, false), [StreamId(0), StreamId(1)]);

@@ -22,7 +22,7 @@ pub(crate) struct LogLayout {
     pub(crate) floor: Stamp,
     /// One directory per stream; each exists.
     pub(crate) dirs: Vec<PathBuf>,
-    /// Those of the transactions, above all that were seen.
+    /// The epochs of the transactions: above all that were seen.
     pub(crate) epochs: Arc<Epochs>,
 }
 

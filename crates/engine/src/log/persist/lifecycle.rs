@@ -140,8 +140,9 @@ impl RunningLog {
             return Err(failure);
         }
         let watermark = acknowledger.watermark();
+        // It was set to the last stamp of all streams when they took no more records.
+        assert!(acknowledger.demand() <= watermark.csn(), "closed with something not durable");
         let end = |stream: &Stream| {
-            assert!(acknowledger.demand() <= watermark.csn(), "closed with something not durable");
             assert!(!stream.ring.has_work(), "closed with something not written");
             let end = LogOffset(stream.ring.durable_end());
             StreamEnd { stream: stream.id(), end, stamp: watermark.dsn(stream.id()) }

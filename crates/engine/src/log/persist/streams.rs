@@ -43,7 +43,7 @@ pub(crate) struct Log {
     pub(crate) streams: Box<[Stream]>,
     pub(crate) acknowledger: Arc<Acknowledger>,
     pub(crate) pool: SegmentPool,
-    /// Those of the transactions.
+    /// The epochs of the transactions.
     pub(crate) epochs: Arc<Epochs>,
     /// The epoch in which the log was opened, and the stamp above which its stamps are.
     pub(crate) begun: (Epoch, Stamp),
@@ -201,11 +201,11 @@ impl Log {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Wakes the loggers that sleep over records, those of receipts that are kept and never asked, and those of streams that
-    /// are behind because an epoch has ended.
+    /// Wakes the loggers that sleep over records, which nobody has asked about, and those whose streams are behind since an epoch
+    /// has ended.
     pub(crate) fn nudge(&self) {
-        let is_awaited = |stream: &&Stream| stream.ring.has_work() || (self.lag)(self, stream.id()) != Lag::None;
-        self.streams.iter().filter(is_awaited).for_each(|stream| self.hint(stream.id()));
+        let is_behind = |stream: &&Stream| stream.ring.has_work() || (self.lag)(self, stream.id()) != Lag::None;
+        self.streams.iter().filter(is_behind).for_each(|stream| self.hint(stream.id()));
     }
 
     /// Takes no more reservations, and lets the loggers make everything durable and end.

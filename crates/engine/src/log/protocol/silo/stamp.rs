@@ -18,7 +18,8 @@ pub(super) fn draw(
     base: Stamp,
     record_bytes: usize,
 ) -> Result<Option<Slot<'_>>, LogError> {
-    log.reserve(stream, record_bytes, |last, _end| last.max(base).max(begun(log)).next())
+    let base = base.max(begun(log));
+    log.reserve(stream, record_bytes, |last, _end| last.max(base).next())
 }
 
 /// The stamp after which the present epoch begins: the end of the one before.

@@ -65,7 +65,8 @@ struct Executor {
     transactions: u64,
 }
 
-/// Who runs a transaction just now: each thread its own, or one alone. Another thread's lock is asked for by that one only.
+/// Who runs a transaction: a thread holds its own lock while it does, which nobody else wants but a thread that takes them all to
+/// be alone.
 #[derive(Clone)]
 pub(super) struct Turns {
     of: Arc<[CachePadded<Mutex<()>>]>,
@@ -77,7 +78,7 @@ impl Turns {
         Turns { of: (0..threads).map(|_| CachePadded::default()).collect() }
     }
 
-    /// Waits until no thread is alone that is not `index`.
+    /// Takes the turn of the thread `index`; waits while another one is alone.
     fn take(&self, index: usize) -> MutexGuard<'_, ()> {
         lock(&self.of[index])
     }
