@@ -53,6 +53,8 @@ pub enum Protocol {
     Poplar,
     /// Many streams in one total order of GSNs, which is a serialization order (NVM-D in Poplar, section 6).
     Gsn,
+    /// Many streams with a partition of the keys each, and a commit's record divided among them (Plover in Taurus, section 5).
+    Plover,
     /// Many streams that are durable by whole epochs, ordered by TIDs (SiloR in Poplar, sections 2 and 6).
     Silo,
     /// Many streams, partially ordered by vectors of LSNs (Taurus).
@@ -73,6 +75,7 @@ impl fmt::Display for Protocol {
             Protocol::Serial => "serial",
             Protocol::Poplar => "poplar",
             Protocol::Gsn => "gsn",
+            Protocol::Plover => "plover",
             Protocol::Silo => "silo",
             Protocol::Taurus => "taurus",
         })
@@ -224,7 +227,7 @@ impl ConfigError {
 /// Checks that a triple is sound. The error says why it is not.
 ///
 /// Replaying commands needs an order that covers anti-dependencies. A GSN is one, the LSN of a serial log if it is drawn before
-/// reads are validated, and a vector of LSNs; Poplar's SSN and Silo's TID are none.
+/// reads are validated, and a vector of LSNs; the stamps of Poplar, Plover and SiloR are none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
     use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
@@ -238,12 +241,14 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
             Protocol::Serial | Protocol::Gsn | Protocol::Taurus,
             Logged::Commands | Logged::Adaptive,
         ) => Ok(()),
-        (Optimistic | TwoPhaseLocking, Protocol::Poplar | Protocol::Silo, Logged::Commands | Logged::Adaptive) => {
-            refuse(
-                "its stamps order no read before the write that follows it, and commands that run again would do something \
+        (
+            Optimistic | TwoPhaseLocking,
+            Protocol::Poplar | Protocol::Plover | Protocol::Silo,
+            Logged::Commands | Logged::Adaptive,
+        ) => refuse(
+            "its stamps order no read before the write that follows it, and commands that run again would do something \
                  else; choose protocol serial, gsn or taurus, or log values",
-            )
-        }
+        ),
     }
 }
 
@@ -317,8 +322,15 @@ mod tests {
 
     const CONTROLS: [ConcurrencyControlKind; 2] =
         [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
-    const PROTOCOLS: [Protocol; 6] =
-        [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn, Protocol::Silo, Protocol::Taurus];
+    const PROTOCOLS: [Protocol; 7] = [
+        Protocol::None,
+        Protocol::Serial,
+        Protocol::Poplar,
+        Protocol::Gsn,
+        Protocol::Plover,
+        Protocol::Silo,
+        Protocol::Taurus,
+    ];
 
     /// Each concurrency control logs values with every protocol, images with every one that has a log, and commands, or
     /// either, where the stamps are one total order.
@@ -334,7 +346,7 @@ mod tests {
                     let legal = legality(control, protocol, logged);
                     let is_sound = match protocol {
                         Protocol::None => false,
-                        Protocol::Poplar | Protocol::Silo => !logged.has_commands(),
+                        Protocol::Poplar | Protocol::Plover | Protocol::Silo => !logged.has_commands(),
                         Protocol::Serial | Protocol::Gsn | Protocol::Taurus => true,
                     };
                     assert_eq!(legal.is_ok(), is_sound, "{control:?} {protocol:?} {logged:?}");

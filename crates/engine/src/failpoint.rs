@@ -95,6 +95,10 @@ pub enum Mutation {
     OpenEpochClaimed,
     /// Records live of the epoch in which a stream ends.
     OpenEpochLives,
+    /// Of the shares of a transaction the last one is not logged.
+    ShareMissing,
+    /// Each stream is replayed as far as it goes, whatever the others lost of the same transactions.
+    StreamsApart,
     /// A commit of a total order is acknowledged as one of Poplar: by its own stream, and by all streams up to what it read.
     PrefixUnawaited,
     /// Versions of a snapshot that are overwritten are not kept for it.

@@ -48,6 +48,12 @@ impl KeyHash {
         hasher.write(key);
         KeyHash(hasher.finish() as u32)
     }
+
+    /// All of the hash. The bits are as good as each other.
+    #[inline]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
 }
 
 impl KeyStamps {

@@ -174,8 +174,8 @@ impl Ring {
     /// Where `len` is 0, no multiple of 8 or beyond [`Ring::record_bytes_max`], or `order` goes back.
     pub fn reserve(&self, len: usize, order: impl FnOnce(Stamp, u64) -> Stamp) -> Result<Reservation<'_>, Closed> {
         let len = self.check_len(len);
-        let (state, skip) = self.wait_for_space(len)?;
-        Ok(self.take(state, skip, len, order))
+        let (mut state, skip) = self.wait_for_space(len)?;
+        Ok(self.take(&mut state, skip, len, order))
     }
 
     /// As [`Ring::reserve`], without waiting: `None` while the ring is full. For those who hold what others wait for.
@@ -185,9 +185,40 @@ impl Ring {
         order: impl FnOnce(Stamp, u64) -> Stamp,
     ) -> Result<Option<Reservation<'_>>, Closed> {
         let len = self.check_len(len);
-        let state = lock(&self.latch.state);
+        let mut state = lock(&self.latch.state);
         let space = self.space(&state, len)?;
-        Ok(space.map(|skip| self.take(state, skip, len, order)))
+        Ok(space.map(|skip| self.take(&mut state, skip, len, order)))
+    }
+
+    /// Reserves bytes in each of several rings with one stamp, as one step: it is above every stamp that one of them gave, and
+    /// below every later one. `order` is given the greatest stamp so far of all of them. `None` while one of them is full.
+    ///
+    /// Whoever does so names the rings in the same order, or two wait for each other.
+    ///
+    /// # Panics
+    /// As [`Ring::reserve`], and where a ring is named twice in a row.
+    pub fn try_reserve_together<'r>(
+        wanted: &[(&'r Ring, usize)],
+        order: impl FnOnce(Stamp) -> Stamp,
+    ) -> Result<Option<Vec<Reservation<'r>>>, Closed> {
+        assert!(wanted.windows(2).all(|pair| pair[0].0.id != pair[1].0.id), "a ring has one latch");
+        let mut latched = Vec::with_capacity(wanted.len());
+        for &(ring, len) in wanted {
+            let len = ring.check_len(len);
+            let state = lock(&ring.latch.state);
+            let Some(skip) = ring.space(&state, len)? else { return Ok(None) };
+            latched.push((ring, state, skip, len));
+        }
+        let last = latched.iter().map(|(_, state, ..)| state.last).max();
+        let stamp = order(last.expect("a record is in some ring"));
+        // Before the first is taken: a stamp that one of them refuses leaves no hole in another one.
+        assert!(latched.iter().all(|(_, state, ..)| stamp > state.last) && stamp <= Stamp::MAX, "stamp {stamp}");
+        let mut taken = Vec::with_capacity(wanted.len());
+        // The latches are held until the last one is taken: until then nobody draws a stamp in one of the rings, nor certifies one.
+        for (ring, state, skip, len) in &mut latched {
+            taken.push(ring.take(state, *skip, *len, |_, _| stamp));
+        }
+        Ok(Some(taken))
     }
 
     /// Waits until there is room for a record of `len` bytes; others may take it first.
@@ -234,7 +265,7 @@ impl Ring {
 
     fn take(
         &self,
-        mut state: MutexGuard<'_, RingState>,
+        state: &mut RingState,
         skip: u64,
         len: u64,
         order: impl FnOnce(Stamp, u64) -> Stamp,
@@ -248,7 +279,7 @@ impl Ring {
         state.offset = offset + len;
         state.reserved[parity] += skip + len;
         state.records += 1;
-        self.publish(&state);
+        self.publish(state);
         Reservation { ring: self, offset, skip, len, parity, stamp }
     }
 

@@ -169,6 +169,28 @@ fn who_does_not_want_to_wait_is_told_that_there_is_no_room() {
     assert!(ring.try_reserve(256, |last, _| last.next()).is_err());
 }
 
+/// A stamp of several rings is above all that they gave, and where one of them is full none of them gives anything.
+#[test]
+fn a_record_in_several_rings_has_one_stamp_or_none() {
+    let rings = [Ring::new(SMALL), Ring::new(SMALL), Ring::new(SMALL)];
+    (0..3).for_each(|_| drop(put(&rings[1], 64).unwrap()));
+    let wanted = [(&rings[0], 24), (&rings[1], 256), (&rings[2], 8)];
+    let together = || Ring::try_reserve_together(&wanted, Stamp::next).unwrap();
+    let shares = together().expect("there is room");
+    assert!(shares.iter().all(|share| share.stamp() == Stamp(104)), "above the greatest of them");
+    shares.into_iter().for_each(|share| share.fill(|bytes| bytes.fill(1)));
+    assert!(rings.iter().all(|ring| ring.last() == Stamp(104)));
+    while let Some(shares) = together() {
+        shares.into_iter().for_each(|share| share.fill(|bytes| bytes.fill(1)));
+    }
+    let last = rings[1].last();
+    assert!(rings.iter().all(|ring| ring.last() == last), "nobody has drawn a stamp that another one could not");
+    assert_eq!(rings[0].pending_bytes() % 24, 0);
+    rings[1].close();
+    assert!(Ring::try_reserve_together(&wanted, Stamp::next).is_err());
+    assert_eq!(rings[0].last(), last);
+}
+
 #[test]
 fn workers_go_on_while_a_batch_is_written() {
     let ring = Ring::new(SMALL);

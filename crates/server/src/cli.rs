@@ -541,7 +541,7 @@ mod tests {
             "{help}"
         );
         assert!(
-            help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn, silo, taurus]"),
+            help.contains("\nprotocol [default: poplar; one of: none, serial, poplar, gsn, plover, silo, taurus]"),
             "{help}"
         );
     }

@@ -179,7 +179,7 @@ fn a_flipped_byte_in_the_middle_is_named() {
 fn options_that_do_not_fit_are_explained() {
     let directory = Directory::new();
     let error = fails(&directory, "bench ycsb --protocol sillo", 2);
-    assert!(error.contains("none, serial, poplar, gsn, silo"), "{error}");
+    assert!(error.contains("none, serial, poplar, gsn, plover, silo"), "{error}");
     let error = fails(&directory, "bench ycsb --protokol poplar", 2);
     assert!(error.contains("--protocol"), "{error}");
     let error = fails(&directory, "bench ycsb --protocol serial --streams 2", 2);

@@ -25,6 +25,11 @@ fn gsn_survives_with_threads() {
 }
 
 #[test]
+fn plover_survives_with_threads() {
+    survive(Protocol::Plover);
+}
+
+#[test]
 fn silo_survives_with_threads() {
     survive(Protocol::Silo);
 }

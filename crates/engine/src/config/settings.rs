@@ -180,7 +180,7 @@ settings! {
     /// Sets how the log is ordered, and with it when a commit is durable.
     protocol: Protocol, "protocol",
         choice("none" => Protocol::None, "serial" => Protocol::Serial, "poplar" => Protocol::Poplar, "gsn" => Protocol::Gsn,
-            "silo" => Protocol::Silo, "taurus" => Protocol::Taurus),
+            "plover" => Protocol::Plover, "silo" => Protocol::Silo, "taurus" => Protocol::Taurus),
         default (Protocol::Poplar);
 
     /// Sets how transactions are isolated.

@@ -132,6 +132,17 @@ pub enum RecoveryError {
         /// Of the transaction that changed it.
         stamp: Stamp,
     },
+    /// Of a transaction one stream has its record and another one does not.
+    #[error(
+        "the log of {} has transactions of generation {generation} of which one stream has its share and another one lacks it: \
+         the directories are not of one moment, or a device lost writes; restore all of them from one copy, or make a new \
+         database of what is left with osier salvage", path.display())]
+    TornTransaction {
+        /// The first directory.
+        path: PathBuf,
+        /// The generation.
+        generation: Generation,
+    },
     /// Less than what was known to be durable.
     #[error(
         "the log in {} ends at stamp {found}, but {promised} was known to be durable: its device lost writes it had \

@@ -15,6 +15,7 @@ use crate::log::format::payload::command::{Command, WriteHash};
 use crate::log::format::payload::delta::{self, Delta};
 use crate::log::format::payload::in_parts::{self, InParts};
 use crate::log::format::payload::physiological::{self, Before, ImagedWrite};
+use crate::log::format::payload::share::Participants;
 use crate::log::format::payload::values::{self, Change, LoggedWrite, ValuesWriter};
 use crate::log::format::payload::{PayloadKind, PayloadReader, WriteForm};
 use crate::log::format::record::{self, Entry, RecordHeader, RecordReader};
@@ -50,11 +51,31 @@ fn encode_in_parts(header: RecordHeader, named: &InParts, seal: Seal) -> Vec<u8>
     bytes
 }
 
-fn encode_images(header: RecordHeader, writes: &[ImagedWrite<'_>], seal: Seal) -> Vec<u8> {
-    let length = writes.iter().map(ImagedWrite::encoded_len).sum();
+/// As one of the records of a transaction, where that has several.
+fn encode_images(
+    header: RecordHeader,
+    participants: Option<Participants>,
+    writes: &[ImagedWrite<'_>],
+    seal: Seal,
+) -> Vec<u8> {
+    let named_bytes = participants.map_or(0, Participants::encoded_len);
+    let length = named_bytes + writes.iter().map(ImagedWrite::encoded_len).sum::<usize>();
+    let kind = PayloadKind::Physiological;
+    let kind = if participants.is_some() { kind.share() } else { kind };
     let mut bytes = vec![0; record::encoded_len(&header, length)];
-    record::encode(&mut bytes, &header, PayloadKind::Physiological, seal, |payload| {
-        physiological::encode(payload, writes.iter().copied())
+    record::encode(&mut bytes, &header, kind, seal, |payload| {
+        let at = participants.map_or(0, |participants| participants.encode(payload));
+        at + physiological::encode(&mut payload[at..], writes.iter().copied())
+    });
+    bytes
+}
+
+fn encode_share(header: RecordHeader, participants: Participants, writes: &[LoggedWrite<'_>], seal: Seal) -> Vec<u8> {
+    let length = participants.encoded_len() + values::encoded_len(writes);
+    let mut bytes = vec![0; record::encoded_len(&header, length)];
+    record::encode(&mut bytes, &header, PayloadKind::Share, seal, |payload| {
+        let at = participants.encode(payload);
+        at + ValuesWriter::new(&mut payload[at..]).write_all(writes)
     });
     bytes
 }
@@ -95,7 +116,7 @@ fn command() -> Vec<u8> {
 }
 
 /// An insert, an update by ranges and one by an image, and deletes, each as it is logged with the row before.
-fn images() -> Vec<u8> {
+fn images(participants: Option<Participants>) -> Vec<u8> {
     let new = [5; OLD_ROW.len()];
     let mut changed = OLD_ROW;
     changed[9..12].fill(9);
@@ -118,6 +139,7 @@ fn images() -> Vec<u8> {
     let write_count = writes.len() as u32;
     encode_images(
         RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count },
+        participants,
         &writes,
         record_seal(),
     )
@@ -158,7 +180,12 @@ pub(super) fn records() -> Vec<Vec<u8>> {
     let header = PartHeader { stamp: Stamp(9), first, previous: last, position: 9, bytes: 5 };
     let part = encode_part(&header, &[7; 5], record_seal());
     let records = [0, 1, 3, 20].map(|rows| record(9, rows, record_seal()));
-    records.into_iter().chain(in_parts).chain([skip, part, command(), images()]).collect()
+    let participants = Participants::of([StreamId(1), StreamId(3)]);
+    let header = RecordHeader { stamp: Stamp(9), raw_dep: Stamp(1), epoch: Epoch(3), write_count: 1 };
+    let write = LoggedWrite { table: TableId(1), key: b"key", change: Change::Put(&[7; 40]) };
+    let share = encode_share(header, participants, &[write], record_seal());
+    let others = [skip, part, command(), images(None), images(Some(participants)), share];
+    records.into_iter().chain(in_parts).chain(others).collect()
 }
 
 fn seal_one_record(bytes: &mut [u8], seal: Seal) {
@@ -189,14 +216,17 @@ fn assert_same_record(record: &RecordReader<'_>, bytes: &[u8], seal: Seal) {
         PayloadReader::Values(writes) => {
             let writes: Vec<_> = writes.collect();
             writes.iter().for_each(apply);
-            encode_record(record.header(), &writes, seal)
+            match record.participants() {
+                None => encode_record(record.header(), &writes, seal),
+                Some(participants) => encode_share(record.header(), participants, &writes, seal),
+            }
         }
         PayloadReader::InParts(named) => encode_in_parts(record.header(), &named, seal),
         PayloadReader::Command(command) => encode_command(record.header(), &command.command(), seal),
         PayloadReader::Physiological(images) => {
             let writes: Vec<_> = images.collect();
             writes.iter().for_each(|imaged| apply(&imaged.write));
-            encode_images(record.header(), &writes, seal)
+            encode_images(record.header(), record.participants(), &writes, seal)
         }
     };
     assert_eq!(again, bytes, "a record is what is encoded again");

@@ -15,6 +15,7 @@ use crate::log::persist::{LogLayout, LogMetrics, RunningLog};
 use crate::log::protocol::faults::{Built, BuiltFrontier, build};
 use crate::log::protocol::gsn::{Gsn, GsnFrontier};
 use crate::log::protocol::none::Unlogged;
+use crate::log::protocol::plover::{Plover, PloverFrontier};
 use crate::log::protocol::poplar::{Poplar, PoplarFrontier};
 use crate::log::protocol::replayed::{Replayed, ReplayedStamp};
 use crate::log::protocol::serial::{Serial, SerialFrontier};
@@ -27,6 +28,7 @@ pub(crate) enum ActiveProtocol {
     Serial(Built<Serial>),
     Poplar(Built<Poplar>),
     Gsn(Built<Gsn>),
+    Plover(Built<Plover>),
     Silo(Built<Silo>),
     Taurus(Built<Taurus>),
     /// Of a recovery that runs transactions again.
@@ -43,6 +45,7 @@ macro_rules! with_protocol {
             $crate::log::ActiveProtocol::Serial($protocol) => $body,
             $crate::log::ActiveProtocol::Poplar($protocol) => $body,
             $crate::log::ActiveProtocol::Gsn($protocol) => $body,
+            $crate::log::ActiveProtocol::Plover($protocol) => $body,
             $crate::log::ActiveProtocol::Silo($protocol) => $body,
             $crate::log::ActiveProtocol::Taurus(_) => panic!("its transactions depend on vectors"),
             $crate::log::ActiveProtocol::Replayed($protocol) => $body,
@@ -81,6 +84,7 @@ impl CommitLog {
             Protocol::Serial => RunningLog::start::<BuiltFrontier<SerialFrontier>>(config, layout)?,
             Protocol::Poplar => RunningLog::start::<BuiltFrontier<PoplarFrontier>>(config, layout)?,
             Protocol::Gsn => RunningLog::start::<BuiltFrontier<GsnFrontier>>(config, layout)?,
+            Protocol::Plover => RunningLog::start::<BuiltFrontier<PloverFrontier>>(config, layout)?,
             Protocol::Silo => RunningLog::start::<BuiltFrontier<SiloFrontier>>(config, layout)?,
             Protocol::Taurus => RunningLog::start::<BuiltFrontier<TaurusFrontier>>(config, layout)?,
         };
@@ -90,6 +94,7 @@ impl CommitLog {
             Protocol::Serial => ActiveProtocol::Serial(build(Serial::new(log, floor, config.logged))),
             Protocol::Poplar => ActiveProtocol::Poplar(build(Poplar::new(log))),
             Protocol::Gsn => ActiveProtocol::Gsn(build(Gsn::new(log))),
+            Protocol::Plover => ActiveProtocol::Plover(build(Plover::new(log))),
             Protocol::Silo => ActiveProtocol::Silo(build(Silo::new(log))),
             Protocol::Taurus => ActiveProtocol::Taurus(build(Taurus::new(log, config.logged))),
         };

@@ -387,6 +387,11 @@ impl World {
         CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
     }
 
+    pub(crate) fn plover(&self, streams: u32) -> CommitLog {
+        let config = self.config.clone().protocol(Protocol::Plover);
+        CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()
+    }
+
     pub(crate) fn taurus(&self, streams: u32) -> CommitLog {
         let config = self.config.clone().protocol(Protocol::Taurus);
         CommitLog::start(&config, self.layout(1, streams, 0)).unwrap()

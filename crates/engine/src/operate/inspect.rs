@@ -357,9 +357,15 @@ impl Dump<'_> {
                 PayloadKind::Values
                 | PayloadKind::InParts
                 | PayloadKind::Physiological
-                | PayloadKind::PhysiologicalInParts => count(order.write_count, "write"),
+                | PayloadKind::PhysiologicalInParts
+                | PayloadKind::Share
+                | PayloadKind::PhysiologicalShare => count(order.write_count, "write"),
             }
         )?;
+        if let Some(participants) = record.participants() {
+            let streams: Vec<String> = participants.iter().map(|stream| stream.to_string()).collect();
+            writeln!(self.out, "          a share of a transaction in streams {}", streams.join(", "))?;
+        }
         let writes = match record.payload() {
             PayloadReader::Values(writes) => writes,
             PayloadReader::InParts(InParts { first, last, bytes, parts, .. }) => {

@@ -221,6 +221,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
         if !order.raw_dep.names_streams_below(self.generation.streams.len()) {
             return Err(self.scan.damaged(self.segment, offset, "it depends on a stream that there is not".to_owned()));
         }
+        self.expect_participants(record, offset)?;
         self.tally.records += 1;
         self.tally.note_epoch(order.epoch);
         let lives = R::lives(order.stamp, &order.raw_dep, &self.certain);
@@ -235,7 +236,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
                 false => self.tally.after += 1,
             }
         } else if lives {
-            self.tally.replay(&order, kind, record.len() as u64);
+            self.tally.replay(record, self.stream.chain.log.stream());
             if !self.scan.is_ordered(self.segment.generation) {
                 let place = (self.segment, offset);
                 parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
@@ -263,6 +264,20 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
             (false, true) => damaged("it holds no images before, and its generation does by the manifest"),
             _ => Ok(()),
         }
+    }
+
+    /// Checks that a record which is one of several is that of its stream, and that the other streams are there.
+    fn expect_participants(
+        &self,
+        record: &RecordReader<'_, R::Dependency>,
+        offset: LogOffset,
+    ) -> Result<(), RecoveryError> {
+        let Some(participants) = record.participants() else { return Ok(()) };
+        let (own, streams) = (self.stream.chain.log.stream(), self.generation.streams.len() as u32);
+        if participants.has(own) && participants.iter().all(|stream| stream.0 < streams) {
+            return Ok(());
+        }
+        Err(self.scan.damaged(self.segment, offset, "it is a share of a transaction of other streams".to_owned()))
     }
 
     /// Checks that stamps rise.

@@ -140,6 +140,7 @@ pub(crate) fn run(
     let deferred = std::mem::take(&mut scanned.deferred);
     let (second, machines) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
     second_pass::merge(config, machines)?;
+    postconditions::expect_whole(home, &scanned, &second)?;
     postconditions::expect_bases(store, &waiting)?;
     // Nobody is at work: frees all that the threads left behind.
     store.epochs().advance();
@@ -225,6 +226,7 @@ pub(crate) fn load(
     let mut report = RecoveryReport::default();
     describe(&mut report, config, &scanned, &Tally::default());
     second_pass::merge(config, machines)?;
+    postconditions::expect_whole(home, &scanned, &Tally::default())?;
     postconditions::expect_bases(store, &waiting)?;
     store.epochs().advance();
     if let Some(log) = ordered_log(&scanned, &verdicts, &Tally::default()) {
@@ -260,7 +262,9 @@ fn expect_streams(home: &Path, manifest: &Manifest) -> Result<(), RecoveryError>
     let contradicts = |layout: &&Layout| match layout.protocol {
         Protocol::None => !layout.streams.is_empty(),
         Protocol::Serial => layout.streams.len() != 1,
-        Protocol::Poplar | Protocol::Gsn | Protocol::Silo | Protocol::Taurus => layout.streams.is_empty(),
+        Protocol::Poplar | Protocol::Gsn | Protocol::Plover | Protocol::Silo | Protocol::Taurus => {
+            layout.streams.is_empty()
+        }
     };
     match manifest.layouts().find(contradicts) {
         None => Ok(()),
@@ -306,6 +310,7 @@ fn read_and_judge(
     let crashed = verdicts.last().filter(|_| !manifest.is_closed());
     let deferred = std::mem::take(&mut scanned.deferred);
     let (second, _) = second_pass::run(config, &scanned.scan, deferred, crashed, machines)?;
+    postconditions::expect_whole(&config.dirs[0], &scanned, &second)?;
     if let Some(last) = scanned.tallies.last_mut() {
         last.add(&second);
     }

@@ -66,7 +66,7 @@ pub(crate) fn show(
         Protocol::Serial | Protocol::Gsn | Protocol::Taurus => {
             replay(config, &manifest, base, generations, replayer, wanted)?
         }
-        Protocol::Poplar | Protocol::Silo | Protocol::None => {
+        Protocol::Poplar | Protocol::Plover | Protocol::Silo | Protocol::None => {
             generations.drain(..generations.len() - 1);
             let bases = (base.clone(), base);
             let (scanned, machines) = first_pass::read(config, generations, bases, WallTime(u64::MAX))?;

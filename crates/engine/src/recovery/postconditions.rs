@@ -1,10 +1,12 @@
 //! Checks the result of recovery against what it rests on, before anybody may build on it.
 //!
 //! Invariants checked: the manifest on disk is the one that was decided; the next generation begins above every stamp that was
-//! read; every row that was changed had the version in which it was changed.
+//! read; every row that was changed had the version in which it was changed; a transaction that has records in several streams is
+//! replayed with all of them.
 
 use std::path::Path;
 
+use super::first_pass::ScannedLog;
 use super::replay::waiting::{WaitingDeltas, WithoutBase};
 use super::tally::Tally;
 use super::{RecoveryReport, workers};
@@ -40,6 +42,25 @@ pub(super) fn expect_bases(store: &Store, waiting: &WaitingDeltas) -> Result<(),
     for row in &left {
         if let Some(table) = tables.iter().find(|table| table.id == row.table) {
             return missing(row, table.name().to_owned(), table.keys.describe(&row.key));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that of each transaction whose record is divided among streams all records are replayed, in every generation, where
+/// `second` is what the second pass counted of the last one.
+///
+/// # Errors
+/// [`RecoveryError::TornTransaction`].
+pub(super) fn expect_whole(home: &Path, scanned: &ScannedLog, second: &Tally) -> Result<(), RecoveryError> {
+    let last = scanned.tallies.len().wrapping_sub(1);
+    for (index, (scan, tally)) in scanned.scan.generations.iter().zip(&scanned.tallies).enumerate() {
+        let mut tally = *tally;
+        if index == last {
+            tally.add(second);
+        }
+        if !tally.shares.is_whole() {
+            return Err(RecoveryError::TornTransaction { path: home.to_owned(), generation: scan.layout.generation });
         }
     }
     Ok(())

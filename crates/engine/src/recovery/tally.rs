@@ -1,9 +1,13 @@
 //! What a pass over the log counted of one generation.
 
+use osier_memory::KeyHash;
+
 use crate::directory::manifest::NEVER;
-use crate::ids::{Epoch, Stamp, WallTime};
+use crate::ids::{Epoch, Stamp, StreamId, WallTime};
+use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::PayloadKind;
-use crate::log::format::record::RecordHeader;
+use crate::log::format::payload::share::Participants;
+use crate::log::format::record::{RecordHeader, RecordReader};
 
 /// What was read of one generation.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,8 @@ pub(crate) struct Tally {
     /// In the replayed records; what commands wrote is not in them.
     pub(crate) writes: u64,
     pub(crate) replayed_bytes: u64,
+    /// Of the replayed records.
+    pub(crate) shares: SharesSum,
     pub(crate) max_stamp: Stamp,
     pub(crate) min_epoch: Epoch,
     pub(crate) max_epoch: Epoch,
@@ -50,6 +56,7 @@ impl Default for Tally {
             given_up: 0,
             writes: 0,
             replayed_bytes: 0,
+            shares: SharesSum::default(),
             max_stamp: Stamp::ZERO,
             min_epoch: NEVER,
             max_epoch: Epoch(0),
@@ -61,17 +68,46 @@ impl Default for Tally {
     }
 }
 
+/// What records that are one of several add up to, whoever reads them, in whatever order: zero where each transaction has all of
+/// its records. The first one of a transaction adds what all others take away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SharesSum(u64);
+
+impl SharesSum {
+    /// Whether no record is without the others of its transaction.
+    pub(crate) fn is_whole(self) -> bool {
+        self.0 == 0
+    }
+
+    fn note(&mut self, stamp: Stamp, participants: Participants, stream: StreamId) {
+        let mut transaction = [0; 16];
+        transaction[..8].copy_from_slice(&stamp.0.to_le_bytes());
+        transaction[8..].copy_from_slice(&participants.bits().to_le_bytes());
+        let of_one = u64::from(KeyHash::of(&transaction).bits());
+        self.0 = match stream == participants.first() {
+            true => self.0.wrapping_add(of_one * u64::from(participants.count() - 1)),
+            false => self.0.wrapping_sub(of_one),
+        };
+    }
+}
+
 impl Tally {
-    /// Counts a record that is replayed, of so many bytes.
-    pub(super) fn replay<D>(&mut self, record: &RecordHeader<D>, kind: PayloadKind, bytes: u64) {
+    /// Counts a record of `stream` that is replayed.
+    pub(super) fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>, stream: StreamId) {
+        let RecordHeader { stamp, write_count, .. } = record.header();
         self.replayed += 1;
-        self.replayed_bytes += bytes;
-        match kind {
+        self.replayed_bytes += record.len() as u64;
+        if let Some(participants) = record.participants() {
+            self.shares.note(stamp, participants, stream);
+        }
+        match record.kind() {
             PayloadKind::Command => self.commands += 1,
             PayloadKind::Values
             | PayloadKind::InParts
             | PayloadKind::Physiological
-            | PayloadKind::PhysiologicalInParts => self.writes += u64::from(record.write_count),
+            | PayloadKind::PhysiologicalInParts
+            | PayloadKind::Share
+            | PayloadKind::PhysiologicalShare => self.writes += u64::from(write_count),
         }
     }
 
@@ -109,6 +145,7 @@ impl Tally {
         self.given_up += other.given_up;
         self.writes += other.writes;
         self.replayed_bytes += other.replayed_bytes;
+        self.shares.0 = self.shares.0.wrapping_add(other.shares.0);
         self.max_stamp = self.max_stamp.max(other.max_stamp);
         self.min_epoch = self.min_epoch.min(other.min_epoch);
         self.max_epoch = self.max_epoch.max(other.max_epoch);
@@ -116,5 +153,24 @@ impl Tally {
         self.untimed = self.untimed.max(other.untimed);
         self.closed = self.closed.max(other.closed);
         self.borne_out = self.borne_out.min(other.borne_out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_missing_is_noticed() {
+        let streams = [0, 2, 5].map(StreamId);
+        let participants = Participants::of(streams);
+        let sum = |of: &[(u64, usize)]| {
+            let mut sum = SharesSum::default();
+            of.iter().for_each(|&(stamp, at)| sum.note(Stamp(stamp), participants, streams[at]));
+            sum.is_whole()
+        };
+        assert!(sum(&[]) && sum(&[(7, 2), (9, 0), (7, 0), (9, 1), (7, 1), (9, 2)]));
+        assert!(!sum(&[(7, 0)]) && !sum(&[(7, 1)]) && !sum(&[(7, 0), (7, 1)]) && !sum(&[(7, 1), (7, 2)]));
+        assert!(!sum(&[(7, 0), (7, 1), (9, 2)]), "the share of another transaction");
     }
 }

@@ -5,18 +5,20 @@ use osier_memory::Snapshots;
 use osier_memory::{Held, LockWord, Pin, Record, SPoint, Stamp};
 
 use super::access::{Content, Looked};
+use super::lifecycle::Admitted;
 use super::payload::Payload;
 use super::{Commit, Transaction, TransactionState};
 use crate::concurrency::write_set::{TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, Intent};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, has, unless};
-use crate::ids::{Epoch, TableId};
+use crate::ids::{Epoch, StreamId, TableId};
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::in_parts::InParts;
 use crate::log::format::payload::physiological::{Before, ImagedWrite};
+use crate::log::format::payload::share::Participants;
 use crate::log::format::payload::values::{Change, LoggedWrite};
-use crate::log::format::record::RecordHeader;
+use crate::log::format::record::{self, RecordHeader};
 use crate::log::persist::Slot;
 use crate::log::protocol::{LogProtocol, StampOrder};
 use crate::table::store::RecordTree;
@@ -192,10 +194,11 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
     control: &C,
     protocol: &P,
     (writes, payload): (&WriteSet, &impl Payload),
-    (header, record_bytes): (RecordHeader<C::Dependency>, usize),
+    (header, admitted): (RecordHeader<C::Dependency>, &Admitted),
 ) {
     if has(Mutation::AbortedLogged) && matches!(protocol.stamp_order(), StampOrder::BeforeValidation) {
         let base = control.base(commit.pin, writes, protocol.read_stamps());
+        let record_bytes = record::encoded_len(&header, admitted.prepared.bytes);
         if let Ok(Some(slot)) = protocol.stamp(commit.stream, base, record_bytes) {
             commit.write_record(slot, header, writes, payload);
         }
@@ -206,6 +209,16 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
 #[inline(always)]
 pub(super) fn skip(slot: Slot<'_>) {
     if has(Mutation::SlotUnskipped) { slot.fill(|_, _| ()) } else { slot.skip() }
+}
+
+/// The room for the share of `stream`, unless it gets none ([`Mutation::ShareMissing`]: that of the last stream).
+#[inline(always)]
+pub(super) fn share<'l>(slot: Slot<'l>, named: &Option<Participants>, stream: StreamId) -> Option<Slot<'l>> {
+    if has(Mutation::ShareMissing) && named.is_some_and(|named| named.iter().last() == Some(stream)) {
+        slot.skip();
+        return None;
+    }
+    Some(slot)
 }
 
 /// Whether the last part of several is not written ([`Mutation::PartMissing`]).

@@ -27,12 +27,14 @@ use osier_memory::Pin;
 
 use super::faults::{self, Announced};
 use super::payload::{Payload, Prepared};
+use super::shares::{Extent, Shares, Slots};
 use crate::concurrency::write_set::WriteSet;
 use crate::concurrency::{ConcurrencyControl, GatheringOf};
-use crate::error::{Error, TransactionError};
+use crate::error::{Error, LogError, TransactionError};
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::format::dependency::Dependency;
+use crate::log::format::payload::share::Participants;
 use crate::log::format::record::{self, RecordHeader};
 use crate::log::gathering::Gathering;
 use crate::log::persist::Slot;
@@ -56,9 +58,8 @@ impl Commit<'_, '_> {
         control: &mut C,
         protocol: &P,
         writes: &mut WriteSet,
-        payload: &impl Payload,
+        (payload, admitted): (&impl Payload, &Admitted),
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
-        prepared: Prepared,
     ) -> Result<Option<Committed<C::Dependency>>, Error> {
         assert!(!writes.is_empty(), "a transaction without writes only observes");
 
@@ -71,29 +72,29 @@ impl Commit<'_, '_> {
         yield_at(Point::Ordered);
 
         control.close(self.pin, writes, protocol.source(), self.stream);
-        let header = header(control, prepared, epoch);
-        let record_bytes = record::encoded_len(&header, prepared.bytes);
-        let slot = match self.order(control, protocol, writes, definitions_hold, record_bytes) {
-            Ok(Some(slot)) => slot,
+        let header = header(control, admitted.prepared, epoch);
+        let draw = |base| self.draw(protocol, &header, admitted, base);
+        let slots = match self.order(control, protocol, writes, definitions_hold, draw) {
+            Ok(Some(slots)) => slots,
             Ok(None) => {
                 control.unlock(self.pin, writes);
                 return Ok(None);
             }
             Err(refusal) => {
-                faults::log_aborted(self, control, protocol, (writes, payload), (header, record_bytes));
+                faults::log_aborted(self, control, protocol, (writes, payload), (header, admitted));
                 control.unlock(self.pin, writes);
                 return Err(refusal);
             }
         };
         let epoch = faults::epoch(&self.snapshots, self.pin, epoch);
-        let stamp = slot.stamp();
+        let stamp = slots.stamp();
         yield_at(Point::Reserved);
 
         let committer = self.snapshots.committer(self.pin, epoch);
         let rows = writes.iter().filter(|write| write.tree_ref.index.is_none());
         committer.expect(rows.map(|write| self.pin.get(write.record)));
 
-        self.write_record(slot, RecordHeader { epoch, ..header }, writes, payload);
+        self.write_records(slots, RecordHeader { epoch, ..header }, (protocol, admitted), writes, payload);
         yield_at(Point::Filled);
 
         let keys = writes.iter().map(|write| self.pin.get(write.record).key());
@@ -111,33 +112,77 @@ impl Commit<'_, '_> {
     ) {
         let header = RecordHeader { stamp: slot.stamp(), ..header };
         slot.fill(|buffer, seal| {
-            record::encode(buffer, &header, payload.kind(), seal, |bytes| payload.encode(self.pin, writes, bytes));
+            let encode = |bytes: &mut [u8]| payload.encode(self.pin, writes, Extent::Whole, bytes);
+            record::encode(buffer, &header, payload.kind(), seal, encode);
         });
+    }
+
+    /// Writes the record of a commit, or of each stream its own.
+    fn write_records<D: Dependency, P: LogProtocol, L: Payload>(
+        &self,
+        slots: Slots<'_>,
+        header: RecordHeader<D>,
+        (protocol, Admitted { shares, .. }): (&P, &Admitted),
+        writes: &WriteSet,
+        payload: &L,
+    ) {
+        let partitions = match protocol.partitions().filter(|_| shares.are_divided()) {
+            None => return slots.into_iter().for_each(|slot| self.write_record(slot, header.clone(), writes, payload)),
+            Some(partitions) => partitions,
+        };
+        let named = shares.named();
+        for (slot, (stream, share)) in slots.into_iter().zip(shares.iter()) {
+            let Some(slot) = faults::share(slot, &named, stream) else { continue };
+            let header = RecordHeader { stamp: slot.stamp(), write_count: share.write_count, ..header.clone() };
+            slot.fill(|buffer, seal| {
+                let kind = if named.is_some() { payload.kind().share() } else { payload.kind() };
+                record::encode(buffer, &header, kind, seal, |bytes| {
+                    let at = named.map_or(0, |participants| participants.encode(bytes));
+                    at + payload.encode(self.pin, writes, Extent::Share(partitions, stream), &mut bytes[at..])
+                });
+            });
+        }
+    }
+
+    /// Draws the order number of a commit with its room in the log. `None`: the log has no room.
+    fn draw<'l, D: Dependency, P: LogProtocol>(
+        &self,
+        protocol: &'l P,
+        header: &RecordHeader<D>,
+        Admitted { prepared, shares, .. }: &Admitted,
+        base: Stamp,
+    ) -> Result<Option<Slots<'l>>, LogError> {
+        if shares.are_divided() {
+            let slots = protocol.stamp_shares(&shares.record_bytes(header), base)?;
+            return Ok(slots.map(Slots::of_shares));
+        }
+        let slot = protocol.stamp(self.stream, base, record::encoded_len(header, prepared.bytes))?;
+        Ok(slot.map(Slots::one))
     }
 
     /// Validates what was read and draws the order number, in the order that the protocol asks for. `None`: the log has no room.
     fn order<'l, C: ConcurrencyControl, P: LogProtocol>(
         &self,
         control: &C,
-        protocol: &'l P,
+        protocol: &P,
         writes: &WriteSet,
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
-        record_bytes: usize,
-    ) -> Result<Option<Slot<'l>>, Error> {
+        draw: impl FnOnce(Stamp) -> Result<Option<Slots<'l>>, LogError>,
+    ) -> Result<Option<Slots<'l>>, Error> {
         let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
         let stamp = || {
             let reads = protocol.read_stamps();
             let readers = reads.filter(|_| !GatheringOf::<C>::COVERS_READERS);
             let base = control.base(self.pin, writes, readers);
-            let slot = protocol.stamp(self.stream, base, record_bytes)?;
+            let slots = draw(base)?;
             assert!(
-                slot.as_ref().is_none_or(|slot| slot.stamp() > base),
+                slots.as_ref().is_none_or(|slots| slots.stamp() > base),
                 "a stamp follows all that was read or overwritten"
             );
-            if let (Some(reads), Some(slot)) = (reads, &slot) {
-                control.raise_reads(self.pin, writes, reads, (self.stream, slot.stamp()));
+            if let (Some(reads), Some(slots)) = (reads, &slots) {
+                control.raise_reads(self.pin, writes, reads, (self.stream, slots.stamp()));
             }
-            Ok::<_, Error>(slot)
+            Ok::<_, Error>(slots)
         };
         match protocol.stamp_order() {
             StampOrder::AfterValidation => {
@@ -146,12 +191,12 @@ impl Commit<'_, '_> {
                 stamp()
             }
             StampOrder::BeforeValidation => {
-                let Some(slot) = stamp()? else { return Ok(None) };
+                let Some(slots) = stamp()? else { return Ok(None) };
                 yield_at(Point::Validated);
                 match validate() {
-                    Ok(()) => Ok(Some(slot)),
+                    Ok(()) => Ok(Some(slots)),
                     Err(conflict) => {
-                        faults::skip(slot);
+                        slots.into_iter().for_each(faults::skip);
                         Err(conflict.into())
                     }
                 }
@@ -205,7 +250,23 @@ impl Commit<'_, '_> {
         let (raw_dep, epoch, write_count) = (Stamp::ZERO, Epoch(u64::MAX), prepared.write_count);
         let header = RecordHeader { stamp: Stamp::ZERO, raw_dep, epoch, write_count };
         let dependency_bytes = control.gathered().encoded_len_max(protocol.source());
-        Admitted { prepared, record_bytes_max: record::encoded_len(&header, dependency_bytes + prepared.bytes) }
+        let named_bytes = protocol.partitions().map_or(0, |_| Participants::ENCODED_BYTES_MAX);
+        let record_bytes_max = record::encoded_len(&header, dependency_bytes + named_bytes + prepared.bytes);
+        Admitted { prepared, record_bytes_max, shares: Shares::default() }
+    }
+
+    /// Divides what was admitted among the streams, where the protocol does so.
+    pub(crate) fn divide<P: LogProtocol>(
+        &self,
+        protocol: &P,
+        writes: &WriteSet,
+        payload: &impl Payload,
+        admitted: Admitted,
+    ) -> Admitted {
+        match protocol.partitions() {
+            Some(partitions) => Admitted { shares: payload.divide(self.pin, writes, partitions), ..admitted },
+            None => admitted,
+        }
     }
 
     /// Whether a payload goes into its record, of so many bytes: others wait while a large one is written under locks.
@@ -215,11 +276,23 @@ impl Commit<'_, '_> {
 }
 
 /// The size of what is to be logged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Admitted {
     pub(crate) prepared: Prepared,
     /// Of the record; its header may be shorter.
     pub(crate) record_bytes_max: usize,
+    /// What of it each stream gets, where it is divided.
+    shares: Shares,
+}
+
+impl Admitted {
+    /// Returns the streams in which there must be room, and for how many bytes at most; `own` is that of the session.
+    pub(crate) fn rooms(&self, own: StreamId) -> Vec<(StreamId, usize)> {
+        match self.shares.are_divided() {
+            true => self.shares.iter().map(|(stream, _)| (stream, self.record_bytes_max)).collect(),
+            false => vec![(own, self.record_bytes_max)],
+        }
+    }
 }
 
 /// The header of a record whose stamp is not drawn yet.

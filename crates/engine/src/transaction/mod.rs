@@ -36,6 +36,7 @@ mod scan;
 mod sequence;
 mod session;
 pub(crate) mod shared;
+mod shares;
 pub(crate) mod snapshot;
 mod snapshot_scan;
 mod superseded;
@@ -506,7 +507,7 @@ impl TransactionState {
             if let Some(called) = &called {
                 let admitted = commit.admit(control, protocol, writes, called)?;
                 if commit.is_whole(admitted.record_bytes_max) {
-                    let record = (called, admitted);
+                    let record = (called, &admitted);
                     let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
                     return Ok((committed.outcome(protocol), LogEntry::Command { rows: writes.len() as u64 }));
                 }
@@ -518,13 +519,14 @@ impl TransactionState {
                 control.prevalidate(commit.pin, writes)?;
                 if let Some(parts) = commit.write_parts(protocol, log, writes, (&payload, admitted.prepared))? {
                     let named = parts.payload.prepare(commit.pin, writes);
-                    let record = (&parts.payload, commit.admitted(control, protocol, named));
+                    let record = (&parts.payload, &commit.admitted(control, protocol, named));
                     let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
                     parts.hold.committed(committed.stamp);
                     return Ok((committed.outcome(protocol), entry));
                 }
             }
-            let record = (&payload, admitted);
+            let admitted = commit.divide(protocol, writes, &payload, admitted);
+            let record = (&payload, &admitted);
             let committed = commit.run_until_there_is_room(control, protocol, log, writes, record, &used)?;
             Ok((committed.outcome(protocol), entry))
         })
@@ -613,7 +615,7 @@ impl Commit<'_, '_> {
         protocol: &P,
         log: &CommitLog,
         writes: &mut WriteSet,
-        (payload, admitted): (&impl Payload, Admitted),
+        (payload, admitted): (&impl Payload, &Admitted),
         used: &UsedDefinitions<'_>,
     ) -> Result<Committed<C::Dependency>, Error> {
         loop {
@@ -621,13 +623,15 @@ impl Commit<'_, '_> {
             if protocol.read_stamps().is_some() {
                 used.follow_users(control, log);
             }
-            let run = || self.run(control, protocol, writes, payload, || used.hold(), admitted.prepared);
+            let run = || self.run(control, protocol, writes, (payload, admitted), || used.hold());
             if let Some(committed) = critical(run)? {
                 change.has_committed();
                 return Ok(committed);
             }
             drop(change);
-            log.wait_for_room(self.stream, admitted.record_bytes_max)?;
+            for (stream, bytes) in admitted.rooms(self.stream) {
+                log.wait_for_room(stream, bytes)?;
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use osier_memory::Pin;
 use super::faults;
 use super::lifecycle::Commit;
 use super::payload::{Payload, Prepared};
+use super::shares::Extent;
 use crate::concurrency::write_set::WriteSet;
 use crate::error::Error;
 use crate::failpoint::{Point, yield_at};
@@ -49,7 +50,7 @@ impl Payload for NamedParts {
         Prepared { bytes: ENCODED_BYTES, write_count: self.writes }
     }
 
-    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize {
+    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, _extent: Extent<'_>, buffer: &mut [u8]) -> usize {
         // When the parts were written nothing was locked.
         writes.assert_bases(pin);
         self.named.encode(buffer)

@@ -7,12 +7,14 @@
 use osier_memory::{Pin, VersionBox};
 
 use super::debt::LogEntry;
+use super::shares::{Extent, Shares};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::command::Command;
 use crate::log::format::payload::delta::Delta;
 use crate::log::format::payload::values::{Change, LoggedWrite, ValuesWriter};
+use crate::log::protocol::plover::Partitions;
 
 /// What a transaction logs.
 pub(crate) trait Payload {
@@ -22,8 +24,13 @@ pub(crate) trait Payload {
     /// Decides what of the writes is logged, before anything is locked. Until the transaction ends it stays so.
     fn prepare(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Prepared;
 
-    /// Writes it to the start of `buffer`, and returns how many bytes it took.
-    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize;
+    /// Returns the share of each stream in what is prepared; none where it is not divided.
+    fn divide(&self, _pin: &Pin<'_>, _writes: &WriteSet, _partitions: &Partitions) -> Shares {
+        Shares::default()
+    }
+
+    /// Writes so much of it to the start of `buffer`, and returns how many bytes it took.
+    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, extent: Extent<'_>, buffer: &mut [u8]) -> usize;
 
     /// Gives the same bytes to `take`, piece by piece.
     fn pieces<E>(&self, pin: &Pin<'_>, writes: &WriteSet, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
@@ -85,11 +92,15 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Values<F> {
         prepared
     }
 
-    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize {
+    fn divide(&self, pin: &Pin<'_>, writes: &WriteSet, partitions: &Partitions) -> Shares {
+        Shares::of(partitions, self.logged(pin, writes).map(|write| (write.key, write.encoded_len())))
+    }
+
+    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, extent: Extent<'_>, buffer: &mut [u8]) -> usize {
         writes.assert_bases(pin);
         let room = buffer.len();
         let mut writer = ValuesWriter::new(buffer);
-        self.logged(pin, writes).for_each(|write| writer.write(write));
+        self.logged(pin, writes).filter(|write| extent.holds(write.key)).for_each(|write| writer.write(write));
         let length = writer.finish();
         assert!(length <= room, "{length} bytes of rows in room for {room}");
         length
@@ -128,7 +139,7 @@ impl Payload for Called<'_, '_> {
         Prepared { bytes: self.command.encoded_len(), write_count: arguments }
     }
 
-    fn encode(&self, _pin: &Pin<'_>, _writes: &WriteSet, buffer: &mut [u8]) -> usize {
+    fn encode(&self, _pin: &Pin<'_>, _writes: &WriteSet, _extent: Extent<'_>, buffer: &mut [u8]) -> usize {
         self.command.encode(buffer)
     }
 

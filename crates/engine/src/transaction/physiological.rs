@@ -15,6 +15,7 @@
 use osier_memory::{Pin, Stamp};
 
 use super::payload::{Payload, Prepared, Values, logged};
+use super::shares::{Extent, Shares};
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found};
@@ -23,6 +24,7 @@ use crate::error::TransactionError;
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadKind;
 use crate::log::format::payload::physiological::{self, ImagedWrite};
+use crate::log::protocol::plover::Partitions;
 
 /// The rows that a transaction wrote, each as what became of it and perhaps what it was before. `table_id` is that of
 /// [`Values`].
@@ -64,10 +66,16 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Physiological<F> {
         prepared
     }
 
-    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize {
+    fn divide(&self, pin: &Pin<'_>, writes: &WriteSet, partitions: &Partitions) -> Shares {
+        let imaged = self.imaged(pin, writes);
+        Shares::of(partitions, imaged.map(|imaged| (imaged.write.key, imaged.encoded_len())))
+    }
+
+    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, extent: Extent<'_>, buffer: &mut [u8]) -> usize {
         writes.assert_bases(pin);
         let room = buffer.len();
-        let length = physiological::encode(buffer, self.imaged(pin, writes));
+        let imaged = self.imaged(pin, writes).filter(|imaged| extent.holds(imaged.write.key));
+        let length = physiological::encode(buffer, imaged);
         assert!(length <= room, "{length} bytes of images in room for {room}");
         length
     }
@@ -152,10 +160,17 @@ impl<F: Fn(TreeRef) -> Option<TableId>> Payload for Rows<F> {
         }
     }
 
-    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, buffer: &mut [u8]) -> usize {
+    fn divide(&self, pin: &Pin<'_>, writes: &WriteSet, partitions: &Partitions) -> Shares {
         match self {
-            Rows::Values(values) => values.encode(pin, writes, buffer),
-            Rows::Physiological(images) => images.encode(pin, writes, buffer),
+            Rows::Values(values) => values.divide(pin, writes, partitions),
+            Rows::Physiological(images) => images.divide(pin, writes, partitions),
+        }
+    }
+
+    fn encode(&self, pin: &Pin<'_>, writes: &WriteSet, extent: Extent<'_>, buffer: &mut [u8]) -> usize {
+        match self {
+            Rows::Values(values) => values.encode(pin, writes, extent, buffer),
+            Rows::Physiological(images) => images.encode(pin, writes, extent, buffer),
         }
     }
 

@@ -120,6 +120,39 @@ fn a_certificate_is_kept() {
     });
 }
 
+/// Records of one stamp in two rings: who has closed a batch with one of them finds the other one reserved, so it certifies no ring
+/// that is about to take its share.
+#[test]
+fn a_stamp_of_several_rings_is_given_in_all_of_them() {
+    explore(3, || {
+        let rings = Arc::new([Ring::new(TINY), Ring::new(TINY)]);
+        let worker = {
+            let rings = Arc::clone(&rings);
+            thread::spawn(move || {
+                put(&rings[1]).expect("the ring is open");
+                let wanted = [(&rings[0], 8), (&rings[1], 8)];
+                let shares = Ring::try_reserve_together(&wanted, Stamp::next).expect("the rings are open");
+                for share in shares.expect("there is room") {
+                    let stamp = share.stamp();
+                    share.fill(|bytes| bytes.copy_from_slice(&stamp.0.to_le_bytes()));
+                }
+            })
+        };
+        let batch = rings[0].close_batch(Stamp::ZERO);
+        if batch.records() > 0 {
+            assert_eq!(batch.stamp(), Stamp(2), "it follows the last of every ring");
+            assert!(!rings[1].certify_idle(batch.stamp()));
+            assert_eq!(rings[1].last(), batch.stamp());
+        }
+        rings[0].wait_filled(&batch);
+        rings[0].release(batch);
+        worker.join().expect("the worker is content");
+        let mut found = Vec::new();
+        drain(&rings[1], Stamp::ZERO, &mut found);
+        assert_eq!(found, [Stamp(1), Stamp(2)]);
+    });
+}
+
 /// Another stream's logger asks for a certificate while the batch is written: it gets one only once that is durable.
 #[test]
 fn a_certificate_waits_for_the_batch_in_flight() {

@@ -70,6 +70,7 @@ enum LogProtocol {
     Serial,
     Poplar,
     Gsn,
+    Plover,
     Silo,
     Taurus,
 }
@@ -109,6 +110,7 @@ impl Options {
             LogProtocol::Serial => Protocol::Serial,
             LogProtocol::Poplar => Protocol::Poplar,
             LogProtocol::Gsn => Protocol::Gsn,
+            LogProtocol::Plover => Protocol::Plover,
             LogProtocol::Silo => Protocol::Silo,
             LogProtocol::Taurus => Protocol::Taurus,
         });

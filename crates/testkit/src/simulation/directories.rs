@@ -109,17 +109,18 @@ impl Simulation<'_> {
             return;
         }
         let streams = || 1 + (self.moved.seed() % 5) as u32;
-        let log = match self.moved.seed() % 6 {
+        let log = match self.moved.seed() % 7 {
             0 if !is_fuzzy => Some((Protocol::Serial, 1)),
             1 => Some((Protocol::Poplar, streams())),
             2 if !is_fuzzy => Some((Protocol::Gsn, streams())),
             3 if !is_fuzzy => Some((Protocol::Taurus, streams())),
             4 => Some((Protocol::Silo, streams())),
+            5 if !is_fuzzy => Some((Protocol::Plover, streams())),
             _ => None,
         };
         let log = log.map(|(protocol, streams)| {
             let calls = self.plan.call_share > 0.0
-                && !matches!(protocol, Protocol::Poplar | Protocol::Silo)
+                && !matches!(protocol, Protocol::Poplar | Protocol::Plover | Protocol::Silo)
                 && self.moved.seed().is_multiple_of(2);
             let with_images = || self.plan.logged == Logged::Physiological && self.moved.seed().is_multiple_of(2);
             let logged = match calls {

@@ -94,6 +94,11 @@ impl Case {
         Case { streams: Some(3), ..self }.of(Protocol::Silo)
     }
 
+    /// With commits that are divided among three streams.
+    const fn shares(self) -> Case {
+        Case { streams: Some(3), ..self }.of(Protocol::Plover)
+    }
+
     /// With vectors of four streams.
     const fn vectors(self) -> Case {
         Case { streams: Some(4), ..self }.of(Protocol::Taurus)
@@ -265,6 +270,11 @@ pub const CASES: &[Case] = &[
         "what is acknowledged is in the prefix",
     )
     .gsn(),
+    // Divided commits.
+    case(Mutation::ShareMissing, "the last share of a commit is not logged", "a commit is whole").shares(),
+    case(Mutation::StreamsApart, "a stream is replayed as far as it goes", "a commit is whole").shares(),
+    case(Mutation::NoCsnWait, "a commit waits for no stream", "all shares are durable").shares(),
+    case(Mutation::BusyCertified, "a stream in flight is certified as idle", "all shares are durable").shares(),
     // Whole epochs.
     case(Mutation::OpenEpochClaimed, "a stream's first records end its epoch", "D: epochs that are over").epochs(),
     case(Mutation::OpenEpochLives, "the epoch in which a stream ends lives", "what lives is closed").epochs(),

@@ -248,11 +248,13 @@ impl Plan {
         // From numbers of their own, as below.
         let one_in = |rotated, seeds| Rng::with_seed(rng.clone().u64(..).rotate_left(rotated)).u8(0..seeds) == 0;
         let (is_unlogged, is_gsn) = (one_in(7, 8), one_in(37, 3));
-        // Seeds that hunt for a mutation are as they were before there were Taurus and Silo.
+        // Seeds that hunt for a mutation are as they were before there were these.
         let is_taurus = choices.mutations.is_empty() && one_in(47, 3);
         let is_silo = choices.mutations.is_empty() && one_in(53, 4);
+        let is_plover = choices.mutations.is_empty() && one_in(41, 6);
         let on_streams = match (is_gsn, is_taurus) {
             _ if is_silo => Protocol::Silo,
+            _ if is_plover => Protocol::Plover,
             (true, _) => Protocol::Gsn,
             (false, true) => Protocol::Taurus,
             (false, false) => Protocol::Poplar,

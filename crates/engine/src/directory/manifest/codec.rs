@@ -222,6 +222,7 @@ fn protocol_tag(protocol: Protocol) -> u8 {
         Protocol::Gsn => 3,
         Protocol::Taurus => 4,
         Protocol::Silo => 5,
+        Protocol::Plover => 6,
     }
 }
 
@@ -313,6 +314,7 @@ impl<'a> Input<'a> {
             3 => Protocol::Gsn,
             4 => Protocol::Taurus,
             5 => Protocol::Silo,
+            6 => Protocol::Plover,
             tag => return damaged(format!("protocol {tag} is unknown")),
         };
         let (floor, epoch_floor) = (self.stamp()?, Epoch(self.u64()?));

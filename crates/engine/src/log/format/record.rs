@@ -22,6 +22,7 @@ use crate::log::format::dependency::Dependency;
 use crate::log::format::faults;
 use crate::log::format::layout::RecordLayout;
 use crate::log::format::part::{self, PART, PartError, PartReader};
+use crate::log::format::payload::share::{self, Participants};
 use crate::log::format::payload::{PayloadError, PayloadKind, PayloadReader};
 use crate::log::format::seal::Seal;
 use crate::log::format::varint::{put_varint, split_varint, varint_len};
@@ -270,6 +271,13 @@ impl<'a, D: Dependency> RecordReader<'a, D> {
     pub fn kind(&self) -> PayloadKind {
         let (_, tag, _) = self.decode().expect("parse checked the header");
         PayloadKind::of(tag).expect("parse checked the kind of the payload")
+    }
+
+    /// Returns the streams that hold the records of its transaction, where there are several.
+    pub fn participants(&self) -> Option<Participants> {
+        let (_, tag, payload) = self.decode().expect("parse checked the header");
+        let kind = PayloadKind::of(tag).expect("parse checked the kind of the payload");
+        kind.is_share().then(|| share::participants(payload))
     }
 
     /// Returns the payload.

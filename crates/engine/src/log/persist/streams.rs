@@ -125,6 +125,25 @@ impl Log {
         reserved.map(|reservation| reservation.map(slot)).map_err(|Closed| self.why_closed())
     }
 
+    /// Reserves room for a record in each of several streams, in the order of their numbers, where all of them have some;
+    /// `order` turns the greatest of their last stamps into the stamp of all of these records.
+    pub(crate) fn reserve_together(
+        &self,
+        shares: &[(StreamId, usize)],
+        order: impl FnOnce(Stamp) -> Stamp,
+    ) -> Result<Option<Vec<Slot<'_>>>, LogError> {
+        assert!(shares.is_sorted_by_key(|(stream, _)| *stream), "the streams {shares:?} are out of order");
+        let limit = self.settings.record_bytes_max;
+        if let Some(&(_, bytes)) = shares.iter().find(|(_, bytes)| *bytes > limit) {
+            return Err(LogError::RecordTooLarge { bytes, limit });
+        }
+        let wanted: Vec<_> = shares.iter().map(|&(stream, bytes)| (&self.stream(stream).ring, bytes)).collect();
+        wanted.iter().for_each(|&(ring, bytes)| faults::await_room(ring, bytes));
+        let reserved = Ring::try_reserve_together(&wanted, order).map_err(|Closed| self.why_closed())?;
+        let slot = |(reservation, &(stream, _)): (_, &_)| Slot::logged(self.stream(stream), reservation);
+        Ok(reserved.map(|reserved| reserved.into_iter().zip(shares).map(slot).collect()))
+    }
+
     /// Blocks until there is room for a record in a stream.
     pub(crate) fn wait_for_room(&self, stream: StreamId, record_bytes: usize) -> Result<(), LogError> {
         self.fail_in_child();

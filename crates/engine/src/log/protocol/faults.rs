@@ -1,4 +1,4 @@
-//! Where the simulation makes protocols wrong: a wrapper for a protocol and for a frontier, and SiloR's cut. What ships has no
+//! Where the simulation makes protocols wrong: a wrapper for a protocol and for a frontier, and the cuts of SiloR and Plover. What ships has no
 //! wrapper.
 
 #[cfg(not(feature = "mutations"))]
@@ -19,12 +19,17 @@ mod none {
     pub(crate) fn whole_epochs(cut: Stamp) -> Stamp {
         cut
     }
+
+    /// Whether a record of Plover lives: where its transaction is sure to be whole.
+    pub(crate) fn is_whole(is_whole: bool) -> bool {
+        is_whole
+    }
 }
 #[cfg(not(feature = "mutations"))]
-pub(crate) use none::{Built, BuiltFrontier, build, whole_epochs};
+pub(crate) use none::{Built, BuiltFrontier, build, is_whole, whole_epochs};
 
 #[cfg(feature = "mutations")]
-pub(crate) use wrapped::{Built, BuiltFrontier, build, whole_epochs};
+pub(crate) use wrapped::{Built, BuiltFrontier, build, is_whole, whole_epochs};
 
 #[cfg(feature = "mutations")]
 mod wrapped {
@@ -41,6 +46,7 @@ mod wrapped {
     use crate::log::format::dependency::Dependency;
     use crate::log::persist::frontier::{Frontier, Lag};
     use crate::log::persist::{Log, Slot};
+    use crate::log::protocol::plover::Partitions;
     use crate::log::protocol::silo;
     use crate::log::protocol::{Committed, LogProtocol, SourceOf, StampOrder};
 
@@ -56,6 +62,12 @@ mod wrapped {
     /// ([`Mutation::OpenEpochLives`]).
     pub(crate) fn whole_epochs(cut: Stamp) -> Stamp {
         if has(Mutation::OpenEpochLives) { silo::end_of_epoch(Stamp(cut.0 + 1)) } else { cut }
+    }
+
+    /// Whether a record of Plover lives: where its transaction is sure to be whole, or wherever it was read
+    /// ([`Mutation::StreamsApart`]).
+    pub(crate) fn is_whole(is_whole: bool) -> bool {
+        is_whole || has(Mutation::StreamsApart)
     }
 
     impl<P: LogProtocol> LogProtocol for Built<P> {
@@ -81,6 +93,14 @@ mod wrapped {
 
         fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError> {
             self.0.stamp(stream, base, record_bytes)
+        }
+
+        fn partitions(&self) -> Option<&Partitions> {
+            self.0.partitions()
+        }
+
+        fn stamp_shares(&self, shares: &[(StreamId, usize)], base: Stamp) -> Result<Option<Vec<Slot<'_>>>, LogError> {
+            self.0.stamp_shares(shares, base)
         }
 
         fn requirement(&self, committed: &Committed<P::Dependency>) -> Requirement {

@@ -8,6 +8,7 @@
 //! | poplar | `raw_dep` | SSN: `max(base, stream) + 1` | `CSN = min DSN` | `stamp` or `raw_dep <= RSNe` | any |
 //! | silo | `raw_dep` | TID: `max(base, stream, epoch)` + 1 | `D`, whole epochs | `stamp <= D` | any |
 //! | gsn | `raw_dep` | GSN: `max(base, readers, stream) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
+//! | plover | `raw_dep` | GSN: `max(base, streams) + 1` | `CSN = min DSN` | `stamp <= RSNe` | any |
 //! | taurus | LSN vector | LSN: `max(base, readers, stream) + 1` | `PLV`: all `DSN` | `LV <= ELV` | any; commands by LV |
 //!
 //! `mod.rs` says what a transaction depends on and when it may be acknowledged; the other columns are files. The last two are the
@@ -22,6 +23,7 @@
 pub(crate) mod faults;
 pub(crate) mod gsn;
 pub(crate) mod none;
+pub(crate) mod plover;
 pub(crate) mod poplar;
 pub(crate) mod recovery_rule;
 pub(crate) mod replay_order;
@@ -37,6 +39,7 @@ use crate::ids::{Epoch, Stamp, StreamId};
 use crate::log::acknowledge::{Outcome, Requirement};
 use crate::log::gathering::{Gathered, Gathering};
 use crate::log::persist::Slot;
+use plover::Partitions;
 use recovery_rule::RecoveryRule;
 
 /// When a commit draws its order number. All of its locks are held either way, and its epoch is drawn.
@@ -107,6 +110,19 @@ pub(crate) trait LogProtocol: Send + Sync + 'static {
     /// ring is full: see [`CommitLog::wait_for_room`](super::CommitLog::wait_for_room). The slot must be filled or skipped.
     /// Fails where the log failed or is closed, with nothing drawn.
     fn stamp(&self, stream: StreamId, base: Stamp, record_bytes: usize) -> Result<Option<Slot<'_>>, LogError>;
+
+    /// Returns how the keys are divided among the streams, where a commit has a record in each stream whose keys it writes.
+    /// `None`: it has one record, in the stream of its session.
+    #[inline]
+    fn partitions(&self) -> Option<&Partitions> {
+        None
+    }
+
+    /// As [`LogProtocol::stamp`], for a commit with a record of so many bytes in each of several streams, in the order of their
+    /// numbers: one order number for all of them. Only where there are [`LogProtocol::partitions`].
+    fn stamp_shares(&self, shares: &[(StreamId, usize)], _base: Stamp) -> Result<Option<Vec<Slot<'_>>>, LogError> {
+        unreachable!("no commit is divided among {} streams", shares.len())
+    }
 
     /// Returns what must be durable before a transaction may be acknowledged.
     fn requirement(&self, committed: &Committed<Self::Dependency>) -> Requirement;

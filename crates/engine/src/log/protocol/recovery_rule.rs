@@ -92,6 +92,10 @@ macro_rules! with_rule {
                 type $Rule = <$crate::log::protocol::gsn::Gsn as $crate::log::protocol::LogProtocol>::Rule;
                 $body
             }
+            $crate::config::Protocol::Plover => {
+                type $Rule = <$crate::log::protocol::plover::Plover as $crate::log::protocol::LogProtocol>::Rule;
+                $body
+            }
             $crate::config::Protocol::Silo => {
                 type $Rule = <$crate::log::protocol::silo::Silo as $crate::log::protocol::LogProtocol>::Rule;
                 $body

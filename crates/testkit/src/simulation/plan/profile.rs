@@ -126,8 +126,7 @@ impl Plan {
         (weights[0], weights[6], weights[10]) = (1, 2, 4);
         let (awaited, leads) = (self.shares.awaited.max(0.2), self.shares.leads.max(0.3));
         let shares = Shares { read_only: 0.1, relaxed: 0.0, abort: 0.0, dropped: 0.0, awaited, leads };
-        let is_free = matches!(self.protocol, Protocol::Poplar | Protocol::Gsn | Protocol::Silo | Protocol::Taurus)
-            && choices.streams.is_none();
+        let is_free = !matches!(self.protocol, Protocol::None | Protocol::Serial) && choices.streams.is_none();
         let streams = if is_free { self.streams.max(2) } else { self.streams };
         let (sessions, steps_max) = (self.sessions.max(4), self.steps_max.max(250));
         Plan {

@@ -7,6 +7,7 @@ pub mod delta;
 mod fixed;
 pub mod in_parts;
 pub mod physiological;
+pub mod share;
 pub mod values;
 mod write;
 
@@ -31,6 +32,10 @@ pub enum PayloadKind {
     Physiological,
     /// The same, in parts that lie before the record ([`in_parts`]).
     PhysiologicalInParts,
+    /// Of the rows that it wrote those of one partition ([`share`]), as [`PayloadKind::Values`].
+    Share,
+    /// The same, as [`PayloadKind::Physiological`].
+    PhysiologicalShare,
 }
 
 /// How writes are encoded, in a record or in parts.
@@ -51,6 +56,8 @@ impl PayloadKind {
             PayloadKind::Command => 2,
             PayloadKind::Physiological => 3,
             PayloadKind::PhysiologicalInParts => 4,
+            PayloadKind::Share => 5,
+            PayloadKind::PhysiologicalShare => 6,
         }
     }
 
@@ -62,13 +69,29 @@ impl PayloadKind {
             PayloadKind::Command,
             PayloadKind::Physiological,
             PayloadKind::PhysiologicalInParts,
+            PayloadKind::Share,
+            PayloadKind::PhysiologicalShare,
         ];
         kinds.into_iter().find(|kind| kind.tag() == tag)
     }
 
-    /// Whether writes are logged with images as physiological logging has them, in one piece or in parts.
+    /// Whether writes are logged with images as physiological logging has them, in one piece, in parts or in shares.
     pub fn is_physiological(self) -> bool {
-        matches!(self, PayloadKind::Physiological | PayloadKind::PhysiologicalInParts)
+        matches!(self, PayloadKind::Physiological | PayloadKind::PhysiologicalInParts | PayloadKind::PhysiologicalShare)
+    }
+
+    /// Whether the rows of a transaction are among the records of several streams.
+    pub fn is_share(self) -> bool {
+        matches!(self, PayloadKind::Share | PayloadKind::PhysiologicalShare)
+    }
+
+    /// Returns the kind of a share of writes that are logged as this kind in one piece.
+    pub(crate) fn share(self) -> PayloadKind {
+        match self {
+            PayloadKind::Values => PayloadKind::Share,
+            PayloadKind::Physiological => PayloadKind::PhysiologicalShare,
+            kind => unreachable!("what is divided are the rows that were written, not {kind:?}"),
+        }
     }
 
     /// Checks that `bytes` begin with a payload of this kind and returns how many of them it takes; `count` is the number in the
@@ -84,6 +107,8 @@ impl PayloadKind {
             PayloadKind::InParts | PayloadKind::PhysiologicalInParts => in_parts::check(bytes),
             PayloadKind::Command => command::check(bytes, count),
             PayloadKind::Physiological => physiological::check(bytes, count),
+            PayloadKind::Share => share::check(bytes, |rest| values::check(rest, count, layout)),
+            PayloadKind::PhysiologicalShare => share::check(bytes, |rest| physiological::check(rest, count)),
         }
     }
 }
@@ -116,6 +141,11 @@ impl<'a> PayloadReader<'a> {
             PayloadKind::PhysiologicalInParts => PayloadReader::InParts(in_parts(WriteForm::Physiological)),
             PayloadKind::Physiological => PayloadReader::Physiological(ImagedWrites::new(bytes, count)),
             PayloadKind::Command => PayloadReader::Command(CommandReader::new(bytes, count)),
+            // Replayed as a record of its own: what makes it one of several is only checked.
+            PayloadKind::Share => PayloadReader::Values(Writes::new(share::behind(bytes), count, layout)),
+            PayloadKind::PhysiologicalShare => {
+                PayloadReader::Physiological(ImagedWrites::new(share::behind(bytes), count))
+            }
         }
     }
 }

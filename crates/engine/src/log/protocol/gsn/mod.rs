@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use osier_memory::KeyStamps;
 
-use cut::GsnRule;
+pub(crate) use cut::GsnRule;
 pub(crate) use frontier::GsnFrontier;
 
 use crate::error::LogError;
