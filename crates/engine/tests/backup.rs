@@ -67,6 +67,7 @@ fn a_backup_under_load_holds_what_was_acknowledged_and_is_continued() {
         (Protocol::Gsn, 3, CheckpointKind::Epoch),
         (Protocol::Taurus, 3, CheckpointKind::Epoch),
         (Protocol::Silo, 2, CheckpointKind::Fuzzy),
+        (Protocol::Plover, 3, CheckpointKind::Epoch),
         (Protocol::None, 1, CheckpointKind::Epoch),
     ];
     for (protocol, streams, kind) in kinds {

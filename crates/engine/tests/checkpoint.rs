@@ -115,6 +115,7 @@ fn a_checkpoint_taken_under_load_is_recovered_from() {
         (Protocol::Poplar, 3),
         (Protocol::Gsn, 3),
         (Protocol::Silo, 3),
+        (Protocol::Plover, 3),
         (Protocol::Taurus, 3),
     ]
     .map(|it| (it, CheckpointKind::Epoch));

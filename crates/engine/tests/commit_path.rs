@@ -79,6 +79,7 @@ fn stamps_without_a_log_outlive_it() {
             (Protocol::Serial, 1),
             (Protocol::Gsn, 1),
             (Protocol::Silo, 3),
+            (Protocol::Plover, 3),
             (Protocol::Taurus, 3),
         ],
     ];

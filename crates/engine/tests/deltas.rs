@@ -106,9 +106,14 @@ fn transaction(session: &mut Session, table: &Table, rows: &mut Rows, rng: &mut 
 #[test]
 fn whatever_was_done_to_rows_is_recovered() {
     let kinds = [None, Some(CheckpointKind::Epoch), Some(CheckpointKind::Fuzzy)];
-    for (seed, protocol) in
-        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Silo, Protocol::Gsn, Protocol::Taurus])
-    {
+    for (seed, protocol) in (0..).zip([
+        Protocol::Serial,
+        Protocol::Poplar,
+        Protocol::Silo,
+        Protocol::Gsn,
+        Protocol::Plover,
+        Protocol::Taurus,
+    ]) {
         let mut rng = Rng::with_seed(seed);
         let home = directory(&format!("random-{seed}"));
         let (mut expected, mut at) = (Rows::new(), home.clone());

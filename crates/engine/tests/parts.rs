@@ -114,6 +114,7 @@ fn transactions_in_parts_are_recovered_under_every_protocol() {
         (Protocol::Poplar, 2),
         (Protocol::Gsn, 2),
         (Protocol::Silo, 2),
+        (Protocol::Plover, 2),
         (Protocol::Taurus, 2),
     ] {
         let name = format!("{protocol}-{streams}");

@@ -129,9 +129,14 @@ fn logged(config: Config, round: usize) -> Config {
 
 #[test]
 fn whatever_was_done_to_rows_is_recovered() {
-    for (seed, protocol) in
-        (0..).zip([Protocol::Serial, Protocol::Poplar, Protocol::Silo, Protocol::Gsn, Protocol::Taurus])
-    {
+    for (seed, protocol) in (0..).zip([
+        Protocol::Serial,
+        Protocol::Poplar,
+        Protocol::Silo,
+        Protocol::Gsn,
+        Protocol::Plover,
+        Protocol::Taurus,
+    ]) {
         let mut rng = Rng::with_seed(seed);
         let home = directory(&format!("random-{seed}"));
         let (mut expected, mut at) = (Rows::new(), home.clone());

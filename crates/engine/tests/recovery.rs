@@ -54,12 +54,13 @@ fn snapshot(from: &Path, to: &Path) {
 }
 
 /// Protocols and numbers of streams.
-const LOGS: [(Protocol, u32); 6] = [
+const LOGS: [(Protocol, u32); 7] = [
     (Protocol::Serial, 1),
     (Protocol::Poplar, 1),
     (Protocol::Poplar, 3),
     (Protocol::Gsn, 3),
     (Protocol::Silo, 3),
+    (Protocol::Plover, 3),
     (Protocol::Taurus, 3),
 ];
 

@@ -355,6 +355,7 @@ fn every_protocol_and_kind_of_checkpoint_is_salvaged() {
         ("serial", Protocol::Serial, 1, CheckpointKind::Epoch),
         ("gsn", Protocol::Gsn, 2, CheckpointKind::Epoch),
         ("silo", Protocol::Silo, 2, CheckpointKind::Fuzzy),
+        ("plover", Protocol::Plover, 2, CheckpointKind::Epoch),
         ("taurus", Protocol::Taurus, 2, CheckpointKind::Epoch),
         ("none", Protocol::None, 1, CheckpointKind::Epoch),
     ];

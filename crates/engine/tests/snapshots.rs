@@ -94,9 +94,15 @@ fn now(db: &Database, table: &Table) -> State {
 
 #[test]
 fn a_snapshot_stays_as_it_was() {
-    for protocol in
-        [Protocol::None, Protocol::Serial, Protocol::Poplar, Protocol::Gsn, Protocol::Silo, Protocol::Taurus]
-    {
+    for protocol in [
+        Protocol::None,
+        Protocol::Serial,
+        Protocol::Poplar,
+        Protocol::Gsn,
+        Protocol::Silo,
+        Protocol::Plover,
+        Protocol::Taurus,
+    ] {
         let (db, table) = open(&format!("stays-{protocol:?}"), protocol, &[]);
         let mut rng = fastrand::Rng::with_seed(7);
         let mut open: Vec<(Snapshot, State)> = Vec::new();

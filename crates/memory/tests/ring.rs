@@ -173,7 +173,9 @@ fn who_does_not_want_to_wait_is_told_that_there_is_no_room() {
 #[test]
 fn a_record_in_several_rings_has_one_stamp_or_none() {
     let rings = [Ring::new(SMALL), Ring::new(SMALL), Ring::new(SMALL)];
-    (0..3).for_each(|_| drop(put(&rings[1], 64).unwrap()));
+    for _ in 0..3 {
+        put(&rings[1], 64).unwrap();
+    }
     let wanted = [(&rings[0], 24), (&rings[1], 256), (&rings[2], 8)];
     let together = || Ring::try_reserve_together(&wanted, Stamp::next).unwrap();
     let shares = together().expect("there is room");

@@ -226,7 +226,7 @@ settings! {
     streams: u32, "streams", number("streams", 1, 64), default (1);
 
     /// Sets how long a logger gathers commits before it writes, whoever waits for them. 0 writes at once, or 2 ms after the last
-    /// time where nobody waits and the processors are short.
+    /// time where nobody waits and the processors are short. Protocol `silo` gathers until the epoch is over in any case.
     group_commit_interval: Duration, "group_commit_interval_us", micros(0, 1_000_000), default (0);
 
     /// Sets how often the global epoch advances.
@@ -287,7 +287,7 @@ settings! {
     /// waits for earlier log, one thread alone goes on.
     recovery_buffer_bytes: u64, "recovery_buffer_bytes", bytes(0 bytes, 16 TiB), default (4 GiB);
 
-    /// Sets which state a checkpoint holds: one that the database was in, or (protocol `poplar` only) a fuzzy one that the log
+    /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that the log
     /// completes.
     checkpoint_kind: CheckpointKind, "checkpoint_kind",
         choice("epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy), default (CheckpointKind::Epoch);

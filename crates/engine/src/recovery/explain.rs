@@ -89,7 +89,7 @@ pub struct PlannedGeneration {
     pub protocol: Protocol,
     /// Whether its end is written down already.
     pub frozen: bool,
-    /// Transactions count up to this stamp, and beyond if they read nothing beyond it.
+    /// Transactions count up to this stamp, and above it as far as the protocol lets them.
     pub cut: u64,
     /// The greatest stamp in it.
     pub max_seen: u64,
@@ -236,7 +236,7 @@ impl fmt::Display for RecoveryPlan {
             let count = self.beyond_cut;
             writeln!(
                 f,
-                "  discard  {count} beyond the cut: what they read may be lost, and nobody was told that they are durable"
+                "  discard  {count} beyond the cut: what they rest on may be lost, and nobody was told that they are durable"
             )?;
         }
         if self.given_up > 0 {

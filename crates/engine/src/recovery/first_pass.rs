@@ -23,7 +23,7 @@ use super::replay::machine::{NullMachine, ReplayBatch, ReplayMachine, expect_ord
 use super::second_pass::Deferred;
 use super::tally::Tally;
 use super::workers::{self, Work};
-use crate::config::{Config, Logged};
+use crate::config::{Config, Logged, Protocol};
 use crate::error::RecoveryError;
 use crate::failpoint::{Point, yield_at};
 use crate::ids::{LogOffset, Stamp, WallTime};
@@ -236,7 +236,7 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
                 false => self.tally.after += 1,
             }
         } else if lives {
-            self.tally.replay(record, self.stream.chain.log.stream());
+            self.tally.replay(record, self.stream.chain.log.stream(), &self.scan.held);
             if !self.scan.is_ordered(self.segment.generation) {
                 let place = (self.segment, offset);
                 parts::replay(self.scan, place, record, &mut self.machine, self.at_work)?;
@@ -273,6 +273,10 @@ impl<R: RecoveryRule, B: ReplayBatch> BatchReplay<'_, R, B> {
         offset: LogOffset,
     ) -> Result<(), RecoveryError> {
         let Some(participants) = record.participants() else { return Ok(()) };
+        if self.generation.layout.protocol != Protocol::Plover {
+            let what = "it is a share of a transaction, and its generation has none by the manifest".to_owned();
+            return Err(self.scan.damaged(self.segment, offset, what));
+        }
         let (own, streams) = (self.stream.chain.log.stream(), self.generation.streams.len() as u32);
         if participants.has(own) && participants.iter().all(|stream| stream.0 < streams) {
             return Ok(());

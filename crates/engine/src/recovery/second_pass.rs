@@ -128,7 +128,7 @@ impl<R: RecoveryRule, M: ReplayMachine> DeferredReplay<R, M> {
                 && !scan.base.covers(order.stamp, order.epoch);
             let lives = |cut| R::lives(order.stamp, &order.raw_dep, cut);
             if counts && !lives(&certain) && lives(&self.pass.cut) {
-                self.tally.replay(&record, log.stream());
+                self.tally.replay(&record, log.stream(), &scan.held);
                 self.tally.note_closed(order.epoch, header.closed, scan.time);
                 if !scan.is_ordered(deferred.segment.generation) {
                     parts::replay(scan, (deferred.segment, offset), &record, &mut machine, Stamp::ZERO)?;

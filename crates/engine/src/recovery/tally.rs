@@ -2,6 +2,7 @@
 
 use osier_memory::KeyHash;
 
+use super::base::Base;
 use crate::directory::manifest::NEVER;
 use crate::ids::{Epoch, Stamp, StreamId, WallTime};
 use crate::log::format::dependency::Dependency;
@@ -92,12 +93,13 @@ impl SharesSum {
 }
 
 impl Tally {
-    /// Counts a record of `stream` that is replayed.
-    pub(super) fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>, stream: StreamId) {
-        let RecordHeader { stamp, write_count, .. } = record.header();
+    /// Counts a record of `stream` that is replayed. Of a transaction that is in the checkpoint `held` some records may have
+    /// been given up with the log before it.
+    pub(super) fn replay<D: Dependency>(&mut self, record: &RecordReader<'_, D>, stream: StreamId, held: &Base) {
+        let RecordHeader { stamp, write_count, epoch, .. } = record.header();
         self.replayed += 1;
         self.replayed_bytes += record.len() as u64;
-        if let Some(participants) = record.participants() {
+        if let Some(participants) = record.participants().filter(|_| !held.covers(stamp, epoch)) {
             self.shares.note(stamp, participants, stream);
         }
         match record.kind() {

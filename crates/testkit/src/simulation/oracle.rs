@@ -226,12 +226,17 @@ impl Oracle {
     }
 
     /// Judges that `time` was taken for `epoch`: every transaction up to it that was recovered was in a batch that was closed by
-    /// then, and not all of the next epoch were.
+    /// then, and not all of the next epoch were. Of that one nobody knows all where there is a sequence: its values are reserved in
+    /// epochs of their own.
     pub fn check_time(&self, time: Duration, epoch: u64, recovered: &Recovered) -> Result<(), Violation> {
-        let all = || self.past.iter().chain(&self.finished).filter(|finished| finished.marked);
+        let all = || self.past.iter().chain(&self.finished);
+        let is_creation = |(operation, _): &(Operation, _)| matches!(operation, Operation::CreateSequence(_));
+        let reserves = all().any(|finished| finished.steps.iter().any(is_creation));
+        let all = || all().filter(|finished| finished.marked);
         let is_late = |finished: &&Finished| finished.since > time && recovered.transactions.contains(&finished.id);
         let next: Vec<_> = all().filter(|finished| finished.epoch == epoch + 1).collect();
-        let given_up = next.first().filter(|_| next.iter().all(|finished| finished.by <= time)).copied();
+        let is_given_up = |_: &&&Finished| !reserves && next.iter().all(|finished| finished.by <= time);
+        let given_up = next.first().filter(is_given_up).copied();
         match all().find(is_late).or(given_up) {
             Some(finished) => Err(Violation::Untimely { epoch, id: finished.id }),
             None => Ok(()),

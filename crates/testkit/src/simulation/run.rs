@@ -21,8 +21,9 @@ use fastrand::Rng;
 use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
 use osier::config::Logged;
+use osier::inspect::verify;
 use osier::io::{Clock, Disk, Environment, Spawn};
-use osier::{Config, Database, Error, Metrics, Protocol, RestoreReport, restore_with};
+use osier::{Config, Database, Error, Metrics, Protocol, RecoveryError, RestoreReport, restore_with};
 
 use super::backups::Copied;
 use super::checkpoints::Watch;
@@ -250,8 +251,13 @@ impl<'s> Simulation<'s> {
         let clock = Arc::new(ManualClock::new());
         clock.advance(self.copied.now.get());
         let spawn = SimSpawn::new(self.seed(), Arc::clone(&clock));
-        match self.open(&disk, self.config(&disk, &clock, &spawn))? {
+        let config = self.config(&disk, &clock, &spawn);
+        let unsound = self.unsound(&disk, &config);
+        match self.open(&disk, config)? {
             Ok(database) => {
+                if let Some(error) = unsound.filter(|_| database.recovery().is_some_and(|report| report.records > 0)) {
+                    return Err(Failure::Engine(format!("an open found nothing wrong, and verify says: {error}")));
+                }
                 // After a failure nobody waits for what it was doing.
                 let database = ManuallyDrop::new(database);
                 self.count(|summary| summary.opens += 1);
@@ -283,6 +289,16 @@ impl<'s> Simulation<'s> {
         assert_eq!(spawn.live(), 0, "a background task outlived its database");
         self.copied.generation_ended(&self.plan, &self.oracle.borrow(), &*clock);
         Ok(self.next_disk(&disk, ending))
+    }
+
+    /// What verify finds wrong with a copy of the disk, where it is asked: at every third open.
+    fn unsound(&self, disk: &SimDisk, config: &Config) -> Option<RecoveryError> {
+        if self.summary.get().opens % 3 != 1 {
+            return None;
+        }
+        let mut config = config.clone();
+        config.environment.disk = Arc::new(disk.kill(0));
+        fiber::spared(|| verify(&config).err())
     }
 
     fn next_disk(&self, disk: &SimDisk, ending: Ending) -> SimDisk {

@@ -20,12 +20,13 @@ use super::{LogLayout, LogMetrics, Slot, Stream, faults};
 use crate::config::Config;
 use crate::directory::manifest::StreamBegin;
 use crate::error::{LogError, LogFailure};
-use crate::ids::{Epoch, LogOffset, Stamp, StreamId};
+use crate::ids::{LogOffset, Stamp, StreamId};
 use crate::io::{BLOCK_BYTES, Environment, Process};
 use crate::log::acknowledge::{Acknowledger, Loggers};
 use crate::log::format::{LogIdentity, batch, segment};
 use crate::log::persist::baton::Baton;
 use crate::log::persist::preparer::SegmentPool;
+use crate::log::protocol::silo::TidEpochs;
 
 /// What the loggers need of the configuration.
 #[derive(Clone, Debug)]
@@ -45,8 +46,8 @@ pub(crate) struct Log {
     pub(crate) pool: SegmentPool,
     /// The epochs of the transactions.
     pub(crate) epochs: Arc<Epochs>,
-    /// The epoch in which the log was opened, and the stamp above which its stamps are.
-    pub(crate) begun: (Epoch, Stamp),
+    /// The epochs of its stamps, where these have some.
+    pub(crate) tid_epochs: TidEpochs,
     lag: fn(&Log, StreamId) -> Lag,
     is_due: fn(&Log, StreamId) -> bool,
     closing: AtomicBool,
@@ -82,7 +83,7 @@ impl Log {
         let signals = streams.iter().map(|stream| Arc::clone(&stream.baton.signal)).collect();
         Log {
             acknowledger: Acknowledger::new(signals, layout.floor),
-            begun: (layout.epochs.current(), layout.floor),
+            tid_epochs: TidEpochs::new(layout.epochs.current(), layout.floor),
             epochs: layout.epochs,
             lag: F::lag,
             is_due: F::is_due,

@@ -206,7 +206,10 @@ impl fmt::Display for SalvageReport {
             )?;
         }
         if let Some(cut) = self.cut {
-            writeln!(f, "  cut      transactions count up to stamp {cut}, and beyond if they read nothing beyond")?;
+            writeln!(
+                f,
+                "  cut      transactions count up to stamp {cut}, and above it as far as their protocol lets them"
+            )?;
         }
         if let Some(Reach { epoch, time }) = self.reach.as_ref().filter(|_| !self.saved_nothing()) {
             let time = time.as_ref().map_or(String::new(), |time| format!(", {time}"));

@@ -29,7 +29,7 @@ impl Partitions {
     #[inline]
     pub(crate) fn of(&self, key: &[u8]) -> StreamId {
         // The upper bits of the product are the hash's share of the streams: no stream gets more than another, and no division.
-        StreamId((u64::from(KeyHash::of(key).bits()) * u64::from(self.streams) >> u32::BITS) as u32)
+        StreamId(((u64::from(KeyHash::of(key).bits()) * u64::from(self.streams)) >> u32::BITS) as u32)
     }
 }
 

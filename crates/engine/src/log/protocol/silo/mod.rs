@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cut::SiloRule;
 pub(crate) use frontier::SiloFrontier;
+pub(crate) use stamp::TidEpochs;
 #[cfg(feature = "mutations")]
 pub(crate) use stamp::end_of_epoch;
 
@@ -52,8 +53,9 @@ impl LogProtocol for Silo {
     /// earlier generations left is durable.
     #[inline]
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
-        let (greatest, (_, floor)) = (committed.stamp.max(committed.raw_dep), self.log.begun);
-        let csn = if greatest > floor { stamp::end_of_epoch(greatest) } else { greatest };
+        let greatest = committed.stamp.max(committed.raw_dep);
+        let is_earlier = self.log.tid_epochs.is_earlier(greatest);
+        let csn = if is_earlier { greatest } else { stamp::end_of_epoch(greatest) };
         Requirement { csn, ..Requirement::none(committed.stream) }
     }
 }
@@ -78,5 +80,23 @@ mod tests {
         world.spawn.settle_for_good();
         assert!(receipts.iter().all(|receipt| receipt.is_acknowledged().unwrap()));
         assert_eq!(log.csn(), end_of_epoch(second.stamp), "D is the end of an epoch");
+    }
+
+    /// More commits than the TIDs of an epoch can count: all of them wait for the end of one epoch, and no more.
+    #[test]
+    fn what_overran_its_epoch_is_acknowledged_with_it() {
+        let world = World::new();
+        let log = world.silo(2);
+        let first = commit(&log, 0, 0);
+        let far = commit(&log, 1, end_of_epoch(first.stamp).0 + (5 << 20) + 7);
+        for overrun in [far, commit(&log, 0, 0)] {
+            let receipt = receipt_of(&log, &overrun);
+            world.epochs.advance();
+            log.nudge();
+            world.spawn.settle_for_good();
+            assert!(receipt.is_acknowledged().unwrap(), "{overrun:?}");
+        }
+        let next = commit(&log, 0, 0);
+        assert!(next.stamp > end_of_epoch(far.stamp), "epochs go on from there");
     }
 }
