@@ -214,7 +214,8 @@ impl Ring {
         // Before the first is taken: a stamp that one of them refuses leaves no hole in another one.
         assert!(latched.iter().all(|(_, state, ..)| stamp > state.last) && stamp <= Stamp::MAX, "stamp {stamp}");
         let mut taken = Vec::with_capacity(wanted.len());
-        // The latches are held until the last one is taken: until then nobody draws a stamp in one of the rings, nor certifies one.
+        // The latches are held until the last one is taken: until then nobody draws a stamp in one of the rings, nor certifies
+        // one.
         for (ring, state, skip, len) in &mut latched {
             taken.push(ring.take(state, *skip, *len, |_, _| stamp));
         }

@@ -287,8 +287,8 @@ settings! {
     /// waits for earlier log, one thread alone goes on.
     recovery_buffer_bytes: u64, "recovery_buffer_bytes", bytes(0 bytes, 16 TiB), default (4 GiB);
 
-    /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that the log
-    /// completes.
+    /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that
+    /// the log completes.
     checkpoint_kind: CheckpointKind, "checkpoint_kind",
         choice("epoch" => CheckpointKind::Epoch, "fuzzy" => CheckpointKind::Fuzzy), default (CheckpointKind::Epoch);
 

@@ -5,8 +5,8 @@ use osier_memory::Snapshots;
 use osier_memory::{Held, LockWord, Pin, Record, SPoint, Stamp};
 
 use super::access::{Content, Looked};
-use super::lifecycle::Admitted;
 use super::payload::Payload;
+use super::shares::Admitted;
 use super::{Commit, Transaction, TransactionState};
 use crate::concurrency::write_set::{TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, Intent};
@@ -207,8 +207,10 @@ pub(super) fn log_aborted<C: ConcurrencyControl, P: LogProtocol>(
 
 /// Gives up the room of a transaction that drew its number and does not commit ([`Mutation::SlotUnskipped`]).
 #[inline(always)]
-pub(super) fn skip(slot: Slot<'_>) {
-    if has(Mutation::SlotUnskipped) { slot.fill(|_, _| ()) } else { slot.skip() }
+pub(super) fn skip<'l>(slots: impl IntoIterator<Item = Slot<'l>>) {
+    for slot in slots {
+        if has(Mutation::SlotUnskipped) { slot.fill(|_, _| ()) } else { slot.skip() }
+    }
 }
 
 /// The room for the share of `stream`, unless it gets none ([`Mutation::ShareMissing`]: that of the last stream).

@@ -26,8 +26,8 @@
 use osier_memory::Pin;
 
 use super::faults::{self, Announced};
-use super::payload::{Payload, Prepared};
-use super::shares::{Extent, Shares, Slots};
+use super::payload::Payload;
+use super::shares::{Admitted, Extent, Prepared, Shares, Slots};
 use crate::concurrency::write_set::WriteSet;
 use crate::concurrency::{ConcurrencyControl, GatheringOf};
 use crate::error::{Error, LogError, TransactionError};
@@ -196,7 +196,7 @@ impl Commit<'_, '_> {
                 match validate() {
                     Ok(()) => Ok(Some(slots)),
                     Err(conflict) => {
-                        slots.into_iter().for_each(faults::skip);
+                        faults::skip(slots);
                         Err(conflict.into())
                     }
                 }
@@ -272,26 +272,6 @@ impl Commit<'_, '_> {
     /// Whether a payload goes into its record, of so many bytes: others wait while a large one is written under locks.
     pub(super) fn is_whole(&self, record_bytes: usize) -> bool {
         record_bytes <= self.transaction_log_bytes_max.min(whole_record_bytes_max())
-    }
-}
-
-/// The size of what is to be logged.
-#[derive(Clone, Debug)]
-pub(crate) struct Admitted {
-    pub(crate) prepared: Prepared,
-    /// Of the record; its header may be shorter.
-    pub(crate) record_bytes_max: usize,
-    /// What of it each stream gets, where it is divided.
-    shares: Shares,
-}
-
-impl Admitted {
-    /// Returns the streams in which there must be room, and for how many bytes at most; `own` is that of the session.
-    pub(crate) fn rooms(&self, own: StreamId) -> Vec<(StreamId, usize)> {
-        match self.shares.are_divided() {
-            true => self.shares.iter().map(|(stream, _)| (stream, self.record_bytes_max)).collect(),
-            false => vec![(own, self.record_bytes_max)],
-        }
     }
 }
 

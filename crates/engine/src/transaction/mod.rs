@@ -77,10 +77,11 @@ use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
 use debt::{LogEntry, OwnDebt};
-use lifecycle::{Admitted, Commit};
+use lifecycle::Commit;
 use payload::{Called, Payload};
 use physiological::Rows;
 use reservation::Reservations;
+use shares::Admitted;
 use snapshot::AtSnapshot;
 
 /// When a commit is acknowledged.

@@ -14,8 +14,9 @@ use osier_memory::Pin;
 
 use super::faults;
 use super::lifecycle::Commit;
-use super::payload::{Payload, Prepared};
+use super::payload::Payload;
 use super::shares::Extent;
+use super::shares::Prepared;
 use crate::concurrency::write_set::WriteSet;
 use crate::error::Error;
 use crate::failpoint::{Point, yield_at};

@@ -6,8 +6,7 @@
 
 use osier_memory::{Pin, VersionBox};
 
-use super::debt::LogEntry;
-use super::shares::{Extent, Shares};
+use super::shares::{Extent, Prepared, Shares};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadKind;
@@ -34,23 +33,6 @@ pub(crate) trait Payload {
 
     /// Gives the same bytes to `take`, piece by piece.
     fn pieces<E>(&self, pin: &Pin<'_>, writes: &WriteSet, take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
-}
-
-/// The size of what is to be logged.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prepared {
-    pub(crate) bytes: usize,
-    pub(crate) write_count: u32,
-}
-
-impl Prepared {
-    /// What the log gets, if it is values.
-    pub(crate) fn as_values(self) -> LogEntry {
-        match self.write_count {
-            0 => LogEntry::Nothing,
-            rows => LogEntry::Values { rows: rows.into(), bytes: self.bytes as u64 },
-        }
-    }
 }
 
 /// The rows that a transaction wrote: of those that it changed what is new, where it has read them and that is shorter, else

@@ -14,8 +14,8 @@
 
 use osier_memory::{Pin, Stamp};
 
-use super::payload::{Payload, Prepared, Values, logged};
-use super::shares::{Extent, Shares};
+use super::payload::{Payload, Values, logged};
+use super::shares::{Extent, Prepared, Shares};
 use super::{Transaction, TransactionState, faults, try_access};
 use crate::concurrency::write_set::{TreeRef, Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found};

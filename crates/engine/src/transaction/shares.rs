@@ -10,13 +10,30 @@
 
 use smallvec::SmallVec;
 
-use super::payload::Prepared;
+use super::debt::LogEntry;
 use crate::ids::{Stamp, StreamId};
 use crate::log::format::dependency::Dependency;
 use crate::log::format::payload::share::Participants;
 use crate::log::format::record::{self, RecordHeader};
 use crate::log::persist::Slot;
 use crate::log::protocol::plover::Partitions;
+
+/// The size of what is to be logged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prepared {
+    pub(crate) bytes: usize,
+    pub(crate) write_count: u32,
+}
+
+impl Prepared {
+    /// What the log gets, if it is values.
+    pub(crate) fn as_values(self) -> LogEntry {
+        match self.write_count {
+            0 => LogEntry::Nothing,
+            rows => LogEntry::Values { rows: rows.into(), bytes: self.bytes as u64 },
+        }
+    }
+}
 
 /// How much of a transaction a record holds.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +102,26 @@ impl Shares {
     /// The streams, where there are several: then each record names them.
     pub(super) fn named(&self) -> Option<Participants> {
         (self.0.len() > 1).then(|| self.participants())
+    }
+}
+
+/// What is to be logged of a transaction, in records of what length.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    pub(crate) prepared: Prepared,
+    /// Of the record; its header may be shorter.
+    pub(crate) record_bytes_max: usize,
+    /// What of it each stream gets, where it is divided.
+    pub(super) shares: Shares,
+}
+
+impl Admitted {
+    /// Returns the streams in which there must be room, and for how many bytes at most; `own` is that of the session.
+    pub(crate) fn rooms(&self, own: StreamId) -> Vec<(StreamId, usize)> {
+        match self.shares.are_divided() {
+            true => self.shares.iter().map(|(stream, _)| (stream, self.record_bytes_max)).collect(),
+            false => vec![(own, self.record_bytes_max)],
+        }
     }
 }
 

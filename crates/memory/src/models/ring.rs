@@ -120,8 +120,8 @@ fn a_certificate_is_kept() {
     });
 }
 
-/// Records of one stamp in two rings: who has closed a batch with one of them finds the other one reserved, so it certifies no ring
-/// that is about to take its share.
+/// Records of one stamp in two rings: who has closed a batch with one of them finds the other one reserved, so it certifies no
+/// ring that is about to take its share.
 #[test]
 fn a_stamp_of_several_rings_is_given_in_all_of_them() {
     explore(3, || {

@@ -225,9 +225,9 @@ impl Oracle {
         self.past.iter().try_for_each(|finished| execute(&mut self.base, finished, Phase::Epochs))
     }
 
-    /// Judges that `time` was taken for `epoch`: every transaction up to it that was recovered was in a batch that was closed by
-    /// then, and not all of the next epoch were. Of that one nobody knows all where there is a sequence: its values are reserved in
-    /// epochs of their own.
+    /// Judges that `time` was taken for `epoch`: every transaction up to it that was recovered was in a batch that was closed
+    /// by then, and not all of the next epoch were. Of that one nobody knows all where there is a sequence: its values are
+    /// reserved in epochs of their own.
     pub fn check_time(&self, time: Duration, epoch: u64, recovered: &Recovered) -> Result<(), Violation> {
         let all = || self.past.iter().chain(&self.finished);
         let is_creation = |(operation, _): &(Operation, _)| matches!(operation, Operation::CreateSequence(_));

@@ -16,6 +16,7 @@ pub(crate) mod parts;
 pub(crate) mod preparer;
 mod stream;
 mod streams;
+pub(crate) mod tid;
 
 pub(crate) use layout::LogLayout;
 pub(crate) use lifecycle::RunningLog;

@@ -16,6 +16,7 @@ use osier_memory::{Closed, Epochs, Ring, RingConfig};
 use super::frontier::{Frontier, Lag};
 use super::metrics::StreamCounters;
 use super::parts::PartsHold;
+use super::tid::TidEpochs;
 use super::{LogLayout, LogMetrics, Slot, Stream, faults};
 use crate::config::Config;
 use crate::directory::manifest::StreamBegin;
@@ -26,7 +27,6 @@ use crate::log::acknowledge::{Acknowledger, Loggers};
 use crate::log::format::{LogIdentity, batch, segment};
 use crate::log::persist::baton::Baton;
 use crate::log::persist::preparer::SegmentPool;
-use crate::log::protocol::silo::TidEpochs;
 
 /// What the loggers need of the configuration.
 #[derive(Clone, Debug)]

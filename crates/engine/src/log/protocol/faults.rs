@@ -1,5 +1,5 @@
-//! Where the simulation makes protocols wrong: a wrapper for a protocol and for a frontier, and the cuts of SiloR and Plover. What ships has no
-//! wrapper.
+//! Where the simulation makes protocols wrong: a wrapper for a protocol and for a frontier, and the cuts of SiloR and Plover.
+//! What ships has no wrapper.
 
 #[cfg(not(feature = "mutations"))]
 mod none {
@@ -45,9 +45,9 @@ mod wrapped {
     use crate::log::format::batch::Certificate;
     use crate::log::format::dependency::Dependency;
     use crate::log::persist::frontier::{Frontier, Lag};
+    use crate::log::persist::tid;
     use crate::log::persist::{Log, Slot};
     use crate::log::protocol::plover::Partitions;
-    use crate::log::protocol::silo;
     use crate::log::protocol::{Committed, LogProtocol, SourceOf, StampOrder};
 
     /// A protocol with the faults that are built into the calling thread.
@@ -61,7 +61,7 @@ mod wrapped {
     /// The stamp up to which records live under SiloR: the cut, or the end of the epoch behind it
     /// ([`Mutation::OpenEpochLives`]).
     pub(crate) fn whole_epochs(cut: Stamp) -> Stamp {
-        if has(Mutation::OpenEpochLives) { silo::end_of_epoch(Stamp(cut.0 + 1)) } else { cut }
+        if has(Mutation::OpenEpochLives) { tid::end_of_epoch(Stamp(cut.0 + 1)) } else { cut }
     }
 
     /// Whether a record of Plover lives: where its transaction is sure to be whole, or wherever it was read
@@ -127,7 +127,7 @@ mod wrapped {
         }
 
         fn reached(stamp: Stamp) -> Stamp {
-            if has(Mutation::OpenEpochClaimed) { silo::end_of_epoch(stamp) } else { F::reached(stamp) }
+            if has(Mutation::OpenEpochClaimed) { tid::end_of_epoch(stamp) } else { F::reached(stamp) }
         }
 
         fn raise(log: &Log) -> Stamp {

@@ -1,5 +1,5 @@
-//! The payload of one of several records of a transaction, each in another stream: which streams these are, and then the rows that
-//! it wrote in the partition of this one.
+//! The payload of one of several records of a transaction, each in another stream: which streams these are, and then the rows
+//! that it wrote in the partition of this one.
 //!
 //! ```text
 //! participants v: bit i stands for stream i

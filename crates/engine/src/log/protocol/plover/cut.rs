@@ -1,7 +1,7 @@
 //! Plover's cut: the least GSN that all streams durably reached. A commit lives with all its records, or with none.
 //!
-//! A commit has records in several streams, and one that reached its GSN has its record. So up to the cut every commit is whole. To
-//! replay a stream as far as it goes would leave half of some behind.
+//! A commit has records in several streams, and one that reached its GSN has its record. So up to the cut every commit is
+//! whole. To replay a stream as far as it goes would leave half of some behind.
 
 use super::replay_order;
 use crate::directory::manifest::FrozenGeneration;

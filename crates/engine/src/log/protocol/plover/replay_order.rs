@@ -1,7 +1,7 @@
 //! The order of replay of Plover's streams: none is needed. GSNs rise per key, absent keys included, wherever the key is logged.
 //!
-//! All rows of a key that one generation logged are in one stream, in order, unless a transaction was too large for one record. So
-//! streams could be replayed without a look at each other; by GSN it comes out the same, and over generations too.
+//! All rows of a key that one generation logged are in one stream, in order, unless a transaction was too large for one record.
+//! So streams could be replayed without a look at each other; by GSN it comes out the same, and over generations too.
 
 use crate::log::protocol::replay_order::ReplayOrder;
 

@@ -1,9 +1,9 @@
 //! SiloR's cut: `D`, the last epoch that is over and durable in every stream. Of later epochs nothing lives.
 
 use super::replay_order;
-use super::stamp::whole_epochs;
 use crate::directory::manifest::FrozenGeneration;
 use crate::ids::Stamp;
+use crate::log::persist::tid::whole_epochs;
 use crate::log::protocol::faults;
 use crate::log::protocol::recovery_rule::{RecoveryRule, StreamEvidence};
 use crate::log::protocol::replay_order::ReplayOrder;

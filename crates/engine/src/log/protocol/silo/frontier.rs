@@ -10,8 +10,8 @@
 use super::stamp;
 use crate::ids::{Stamp, StreamId};
 use crate::log::format::batch::Certificate;
-use crate::log::persist::Log;
 use crate::log::persist::frontier::{Frontier, Lag};
+use crate::log::persist::{Log, tid};
 use crate::log::protocol::poplar::PoplarFrontier;
 
 /// SiloR's frontier.
@@ -23,12 +23,12 @@ impl Frontier for SiloFrontier {
     }
 
     fn reached(stamp: Stamp) -> Stamp {
-        stamp::whole_epochs(stamp)
+        tid::whole_epochs(stamp)
     }
 
     /// A log that closes ends its epoch.
     fn raise(log: &Log) -> Stamp {
-        if log.is_closing() { stamp::end_of_epoch(PoplarFrontier::raise(log)) } else { stamp::begun(log) }
+        if log.is_closing() { tid::end_of_epoch(PoplarFrontier::raise(log)) } else { stamp::begun(log) }
     }
 
     fn certify(log: &Log, own: StreamId, stamp: Stamp, certificates: &mut Vec<Certificate>) {

@@ -13,15 +13,12 @@ use std::sync::Arc;
 
 use cut::SiloRule;
 pub(crate) use frontier::SiloFrontier;
-pub(crate) use stamp::TidEpochs;
-#[cfg(feature = "mutations")]
-pub(crate) use stamp::end_of_epoch;
 
 use crate::error::LogError;
 use crate::ids::{Stamp, StreamId};
 use crate::log::acknowledge::Requirement;
 use crate::log::gathering::NO_SOURCE;
-use crate::log::persist::{Log, Slot};
+use crate::log::persist::{Log, Slot, tid};
 use crate::log::protocol::{Committed, LogProtocol};
 
 /// The SiloR protocol.
@@ -55,14 +52,14 @@ impl LogProtocol for Silo {
     fn requirement(&self, committed: &Committed<Stamp>) -> Requirement {
         let greatest = committed.stamp.max(committed.raw_dep);
         let is_earlier = self.log.tid_epochs.is_earlier(greatest);
-        let csn = if is_earlier { greatest } else { stamp::end_of_epoch(greatest) };
+        let csn = if is_earlier { greatest } else { tid::end_of_epoch(greatest) };
         Requirement { csn, ..Requirement::none(committed.stream) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::stamp::end_of_epoch;
+    use crate::log::persist::tid::end_of_epoch;
     use crate::log::world_for_tests::{World, commit, receipt_of};
 
     /// A commit of the open epoch is written by nobody before the epoch is over, and then acknowledged on all streams at once.
