@@ -271,7 +271,7 @@ pub const CASES: &[Case] = &[
     )
     .gsn(),
     // Divided commits.
-    case(Mutation::ShareMissing, "the last share of a commit is not logged", "a commit is whole").shares(),
+    case(Mutation::ShareMissing, "the last share of a commit is not logged", "a commit is whole").shares().refused(),
     case(Mutation::StreamsApart, "a stream is replayed as far as it goes", "a commit is whole").shares(),
     case(Mutation::NoCsnWait, "a commit waits for no stream", "all shares are durable").shares(),
     case(Mutation::BusyCertified, "a stream in flight is certified as idle", "all shares are durable").shares(),
