@@ -50,7 +50,7 @@ use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Arc, Mutex, Unique, lock};
 use crate::thin::Thin;
 use crate::usage::{Account, Kind, MemoryUse, Tally};
-use crate::version::{self, VersionBox};
+use crate::version::{self, Extent, VersionBox};
 
 /// What a slot holds while its participant is not pinned: later than every epoch.
 const IDLE: u64 = u64::MAX;
@@ -69,6 +69,8 @@ pub struct Epochs {
     clock: CachePadded<Clock>,
     chunks: Mutex<Vec<Arc<Chunk>>>,
     participants_max: usize,
+    /// Whether versions have histories.
+    has_histories: bool,
     registry: Mutex<Registry>,
     spares: Spares,
     account: Account,
@@ -132,12 +134,23 @@ pub(crate) type FreeSome = Box<dyn FnMut(&Tally) -> bool + Send>;
 impl Epochs {
     /// A clock at epoch 1 for at most `participants_max` registered participants at a time. Room for them is made as they come.
     pub fn new(participants_max: usize) -> Arc<Epochs> {
+        Epochs::with(participants_max, false)
+    }
+
+    /// As [`Epochs::new`], where transactions read rows of the past: versions that participants make have room for what
+    /// [`Record::install_at`](crate::Record::install_at) notes.
+    pub fn with_histories(participants_max: usize) -> Arc<Epochs> {
+        Epochs::with(participants_max, true)
+    }
+
+    fn with(participants_max: usize, has_histories: bool) -> Arc<Epochs> {
         assert!(participants_max > 0, "somebody must be able to take part");
         let id = u32::try_from(CLOCK_IDS.take()).expect("fewer than 4 billion epoch clocks per process");
         Arc::new(Epochs {
             clock: CachePadded::new(Clock { global: AtomicU64::new(1), safe: AtomicU64::new(0) }),
             chunks: Mutex::new(Vec::new()),
             participants_max,
+            has_histories,
             registry: Mutex::new(Registry {
                 vacant: Vec::new(),
                 taken: 0,
@@ -592,7 +605,8 @@ impl Pin<'_> {
     /// hold is not specified: write all of them.
     pub fn new_version(&self, len: usize) -> VersionBox {
         let Participant { versions, epochs, tally, .. } = self.participant;
-        versions.borrow_mut().version(len, epochs.safe(), &epochs.spares, tally)
+        let extent = Extent { len, has_history: epochs.has_histories };
+        versions.borrow_mut().version(extent, epochs.safe(), &epochs.spares, tally)
     }
 
     /// Tells the clock what was taken and given back since, where that is much: else that is told when the pin ends.
@@ -612,6 +626,11 @@ impl Pin<'_> {
     #[inline]
     pub(crate) fn count(&self, kind: Kind, bytes: usize) {
         self.participant.tally.add(kind, bytes);
+    }
+
+    /// The global epoch, as it was this moment or later.
+    pub(crate) fn latest_epoch(&self) -> Epoch {
+        self.participant.epochs.current()
     }
 
     /// Names the clock in structures that have room for half a word only.

@@ -32,6 +32,7 @@ mod testing;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod thin;
+mod timestamps;
 mod tree;
 mod usage;
 mod version;
@@ -44,13 +45,14 @@ pub use key_stamps::{KeyHash, KeyStamps};
 pub use lanes::{Isa, LANES_MAX};
 pub use locks::{LockMode, LockWord, Locking, Locks, Lost, Owner, Taken};
 pub use page::{Listed, Page, PageStart};
-pub use record::{Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
+pub use record::{AsOf, Dead, LockFailed, Observed, Record, RecordBox, Replayed, Word};
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use simulated::TreeFault;
 #[cfg(feature = "simulated")]
 pub use simulated::{TreeSizes, set_tree_fault, set_tree_sizes};
 pub use snapshots::{Committer, Ended, OpenSnapshot, Reads, Snapshot, Snapshots, Swept};
 pub use thin::{Entry, Keyed, Thin};
+pub use timestamps::{Moment, Timestamp, Timestamps};
 pub use tree::{
     Ahead, Duplicate, EXPECTED_AT_ONCE, INNER_SLOTS, Inserted, LEAF_SLOTS, LeafChange, LeafRead, LeafScan, Lookup, Run,
     ScanFrom, Shape, Tree,

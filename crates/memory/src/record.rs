@@ -2,7 +2,8 @@
 //!
 //! The header word is `stamp << 3 | WAITED_FOR | DEAD | LOCK`. Invariants:
 //! - **W1** the word's stamp strictly increases with every install, absences included (P1).
-//! - **W2** a null version means that the key is absent, and then the word's stamp is the tombstone's or placeholder's.
+//! - **W2** a null version, or a tombstone, means that the key is absent, and then the word's stamp is the tombstone's or
+//!   placeholder's.
 //! - **W3** a present version carries its own stamp, so one load of the pointer is a consistent read; an installed version
 //!   is committed, and validation finds whatever is missing.
 //! - **W4** a version is unlinked by exchanging the pointer, so it is retired once, whoever exchanges; and only into the
@@ -10,10 +11,19 @@
 //! - **W5** a dead record is absent and stays dead; whoever finds it looks its key up again.
 //! - **W6** only replay marks a record as waited for, and only a replayed write takes that back.
 //!
-//! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 do, and are asserted.
+//! - **W7** a version that was installed with a timestamp tells that, and what its exchange unlinked. Those of one record
+//!   increase; a deletion leaves a tombstone that tells the same.
 //!
-//! Deliberately absent: chains of versions, and locks that outlast a commit (`locks`): the word of one is in a record, for
-//! whoever needs it, and nothing here looks at it.
+//! Where there are timestamps, a reader of the past ([`Record::read_at`]) goes from version to version. Nothing is kept for it:
+//! what an exchange has unlinked is retired in the epoch of that exchange or a later one, and so outlives every pin of no later
+//! epoch. A version tells the epoch of its commit, which is no later than its exchange, so whoever has pinned that epoch or an
+//! earlier one may follow it to what it replaced. Who reads as of a moment has pinned no later epoch than that of the moment, and
+//! follows versions that are later than the moment.
+//!
+//! Neither memory safety nor W4 rests on the caller's locking; W1 to W3 and W7 do, and are asserted.
+//!
+//! Deliberately absent: locks that outlast a commit (`locks`): the word of one is in a record, for whoever needs it, and nothing
+//! here looks at it.
 
 use std::alloc::{self, Layout};
 use std::fmt;
@@ -28,8 +38,8 @@ use crate::sync::atomic::{AtomicPtr, AtomicU16, AtomicU64, Ordering};
 use crate::sync::{Backoff, RaceCell};
 use crate::thin::{Entry, Keyed, Thin};
 use crate::usage::{Kind, Tally};
-use crate::version::{self, Version, VersionBox};
-use crate::{Epochs, Pin, Stamp};
+use crate::version::{self, Link, Version, VersionBox};
+use crate::{Epochs, Moment, Pin, Stamp, Timestamp};
 
 /// The value of `Header::epochs` before the record is given to a structure.
 const UNSHARED: u32 = 0;
@@ -121,10 +131,24 @@ pub enum Observed<'a> {
     Dead,
 }
 
+/// What a read as of a moment finds in a record.
+#[derive(Clone, Copy, Debug)]
+pub enum AsOf<'a> {
+    /// What is there now.
+    Newest(Observed<'a>),
+    /// What was replaced since. The stamp of an absence may be greater than that of the tombstone or placeholder, and is no
+    /// greater than that of what came next.
+    Older(Observed<'a>),
+    /// What was there is not known any more: the pin does not protect it. No moment read under the pin comes to this, until
+    /// epochs are exhausted ([`Version::EPOCH_MAX`]).
+    Lost,
+}
+
 /// The fixed part of a record; its address is the record's thin pointer.
 #[repr(C)]
 struct Header {
     word: AtomicU64,
+    /// A [`Link`].
     version: AtomicPtr<version::Header>,
     lock_word: LockWord,
     key_len: u16,
@@ -202,11 +226,75 @@ impl Record {
     #[inline]
     pub fn version<'a>(&'a self, pin: &'a Pin<'_>) -> Option<&'a Version> {
         self.check(pin);
-        // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
-        let version = NonNull::new(self.header.version.load(Ordering::Acquire))?;
+        let version = self.link().row()?;
         // SAFETY: W4: the version was reachable under `pin`, whose clock it is retired through, so it lives while
         // `pin` is borrowed.
         Some(unsafe { Version::from_raw(version.cast()) })
+    }
+
+    #[inline]
+    fn link(&self) -> Link {
+        // Acquire: pairs with the exchange in `install`, so that the version's bytes are seen.
+        Link(self.header.version.load(Ordering::Acquire))
+    }
+
+    /// The row or its absence as of a moment, which was read under this pin. Waits for a committer that holds the lock, unless
+    /// what is there is too new already.
+    #[inline]
+    pub fn read_at<'a>(&'a self, pin: &'a Pin<'_>, at: Moment) -> AsOf<'a> {
+        self.check(pin);
+        let mut backoff = Backoff::new();
+        loop {
+            // Acquire, and first: the link read next is at least as new as the one this word's writer installed.
+            let word = self.word();
+            let link = self.link();
+            if let Some(newest) = link.version()
+                // SAFETY: W4, as in `version`.
+                && unsafe { version::moment(newest) } > at
+            {
+                return self.read_older(pin, newest, at);
+            }
+            if word.is_locked() {
+                backoff.wait();
+                continue;
+            }
+            if let Some(row) = link.row() {
+                // SAFETY: W4, as in `version`.
+                return AsOf::Newest(Observed::Present(unsafe { Version::from_raw(row.cast()) }));
+            }
+            if word.is_dead() {
+                return AsOf::Newest(Observed::Dead);
+            }
+            if self.header.word.load(Ordering::Relaxed) == word.0 {
+                return AsOf::Newest(Observed::Absent(word.stamp()));
+            }
+        }
+    }
+
+    /// Goes from a version that is too new to what was there as of `at`.
+    #[cold]
+    fn read_older<'a>(&'a self, pin: &'a Pin<'_>, newest: NonNull<version::Header>, at: Moment) -> AsOf<'a> {
+        let mut newer = newest;
+        loop {
+            // SAFETY: it was reachable under the pin, or is protected by it as said below.
+            let version = unsafe { Version::from_raw(newer.cast()) };
+            if version.epoch() < pin.epoch() {
+                return AsOf::Lost;
+            }
+            // SAFETY: as above.
+            let older = unsafe { version::older(newer) };
+            let Some(found) = older.version() else { return AsOf::Older(Observed::Absent(version.stamp())) };
+            // SAFETY: W7: the exchange that installed `newer` unlinked it, in an epoch no earlier than the pin's: it was retired
+            // no earlier than that, and outlives the pin.
+            let (moment, version) = unsafe { (version::moment(found), Version::from_raw(found.cast())) };
+            if moment <= at {
+                return AsOf::Older(match older.row() {
+                    Some(_) => Observed::Present(version),
+                    None => Observed::Absent(version.stamp()),
+                });
+            }
+            newer = found;
+        }
     }
 
     /// The word, if there is a row, without a look at the row. The word may be older than the row; then the record is locked, or
@@ -256,7 +344,7 @@ impl Record {
 
     /// Whether no row is installed.
     pub fn is_absent(&self) -> bool {
-        self.header.version.load(Ordering::Acquire).is_null()
+        self.link().is_absent()
     }
 
     /// Takes the lock if nobody has it; returns the word as it was.
@@ -299,8 +387,8 @@ impl Record {
     /// For the holder of the lock: makes `version` the row (`None`: deletes it), where no snapshot is open, and unlocks.
     #[cfg(test)]
     pub(crate) fn install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) {
-        let new = self.begin_install(pin, version, stamp);
-        let old = self.exchange(new);
+        self.check_install(pin, version.as_ref(), stamp);
+        let old = self.exchange(version);
         self.end_install(pin, old, Word::unlocked(stamp));
     }
 
@@ -322,8 +410,35 @@ impl Record {
             version.set_epoch(committer.epoch());
             version
         });
-        let new = self.begin_install(pin, version, stamp);
-        let old = committer.exchange(pin, self, is_entry, || self.exchange(new));
+        self.check_install(pin, version.as_ref(), stamp);
+        let old = committer.exchange(pin, self, is_entry, || self.exchange(version));
+        self.end_install(pin, old, Word::unlocked(stamp));
+    }
+
+    /// As [`Record::install_in`], for a clock [with histories](Epochs::with_histories): readers of the past find what was there
+    /// before `timestamp`, which was drawn with the record locked and before the epoch of `committer` was read.
+    ///
+    /// # Panics
+    /// As for [`Record::install_in`], and where the epoch of `committer` is one to come, or the version has no history.
+    pub fn install_at(
+        &self,
+        pin: &Pin<'_>,
+        version: Option<VersionBox>,
+        (stamp, timestamp): (Stamp, Timestamp),
+        committer: &Committer<'_>,
+        is_entry: bool,
+    ) {
+        // What the safety of readers rests on: what is unlinked now is retired in that epoch or a later one.
+        assert!(committer.epoch() <= pin.latest_epoch(), "a commit is of an epoch that has begun");
+        let is_tombstone = version.is_none();
+        let mut version = version.unwrap_or_else(|| {
+            let mut tombstone = pin.new_version(0);
+            tombstone.set_order(stamp, stamp);
+            tombstone
+        });
+        version.set_epoch(committer.epoch());
+        self.check_install(pin, Some(&version), stamp);
+        let old = committer.exchange(pin, self, is_entry, || self.exchange_at(version, is_tombstone, timestamp));
         self.end_install(pin, old, Word::unlocked(stamp));
     }
 
@@ -337,21 +452,44 @@ impl Record {
         self.header.passed.store(mark, Ordering::Release);
     }
 
-    fn begin_install(&self, pin: &Pin<'_>, version: Option<VersionBox>, stamp: Stamp) -> *mut version::Header {
+    fn check_install(&self, pin: &Pin<'_>, version: Option<&VersionBox>, stamp: Stamp) {
         assert_eq!(self.header.epochs, pin.epochs_id(), "a record changes under a pin of its index's clock");
         let word = self.locked_word();
         assert!(stamp > word.stamp(), "stamps of a key increase: {stamp} after {word:?}");
-        if let Some(version) = &version {
+        if let Some(version) = version {
             assert_eq!(version.stamp(), stamp, "a version carries its installer's stamp");
             pin.count(Kind::Rows, version.memory_bytes());
         }
-        version.map_or(ptr::null_mut(), |version| version.into_raw().as_ptr())
     }
 
-    /// The version that was there, which nobody can reach any more.
-    fn exchange(&self, new: *mut version::Header) -> Option<NonNull<version::Header>> {
+    /// The version that was there, which nobody can reach any more but through the history of another.
+    fn exchange(&self, new: Option<VersionBox>) -> Option<NonNull<version::Header>> {
+        let new = new.map_or(Link::NONE, |version| Link::to(version.into_raw(), false));
         // Release: publishes the bytes, and the lock bit to `read_settled`. Acquire: the old version is ours to free.
-        NonNull::new(self.header.version.swap(new, Ordering::AcqRel))
+        Link(self.header.version.swap(new.0, Ordering::AcqRel)).version()
+    }
+
+    /// As [`Record::exchange`], and `new` tells what it has replaced.
+    fn exchange_at(
+        &self,
+        mut new: VersionBox,
+        is_tombstone: bool,
+        timestamp: Timestamp,
+    ) -> Option<NonNull<version::Header>> {
+        let link = Link::to(new.as_raw(), is_tombstone);
+        let mut older = self.link();
+        loop {
+            new.set_history(timestamp, older);
+            // As in `exchange`. What is told is what the exchange unlinks, whoever else may change the record.
+            let exchange = (Ordering::AcqRel, Ordering::Acquire);
+            match self.header.version.compare_exchange(older.0, link.0, exchange.0, exchange.1) {
+                Ok(_) => break,
+                Err(seen) => older = Link(seen),
+            }
+        }
+        // The record owns it.
+        let _ = new.into_raw();
+        older.version()
     }
 
     fn end_install(&self, pin: &Pin<'_>, old: Option<NonNull<version::Header>>, unlocked: Word) {
@@ -398,8 +536,8 @@ impl Record {
                 self.header.word.store(word.0 | Word::WAITED_FOR, Ordering::Release);
             }
             Replayed::Installed { version, stamp, is_waited_for } => {
-                let new = self.begin_install(pin, version, stamp);
-                let old = self.exchange(new);
+                self.check_install(pin, version.as_ref(), stamp);
+                let old = self.exchange(version);
                 let mark = if is_waited_for { Word::WAITED_FOR } else { 0 };
                 self.end_install(pin, old, Word(Word::unlocked(stamp).0 | mark));
                 return true;
@@ -487,7 +625,7 @@ unsafe impl Entry for Record {
 
     fn into_raw(owned: RecordBox, epochs: &Epochs, tally: &Tally) -> NonNull<()> {
         tally.add(Kind::Keys, owned.memory_bytes());
-        let version = NonNull::new((*owned).header.version.load(Ordering::Relaxed));
+        let version = Link((*owned).header.version.load(Ordering::Relaxed)).version();
         // SAFETY: the box owned the record alone, and with it the version.
         tally.add(Kind::Rows, version.map_or(0, |version| unsafe { version::memory_bytes(version) }));
         let header = owned.header;
@@ -502,8 +640,7 @@ unsafe impl Entry for Record {
         unsafe {
             let record = Record::widen(raw.cast());
             (*record).header.race.write();
-            let version = (*record).header.version.load(Ordering::Acquire);
-            if let Some(version) = NonNull::new(version) {
+            if let Some(version) = (*record).link().version() {
                 version::free(version.cast(), tally);
             }
             let layout = Layout::for_value(&*record);

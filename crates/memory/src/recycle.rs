@@ -19,7 +19,7 @@ use crate::prefetch::{LINE_BYTES, prefetch_to_write};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::usage::{Kind, Tally};
-use crate::version::{self, Remains, SIZE_CLASSES, VersionBox};
+use crate::version::{self, Extent, Remains, SIZE_CLASSES, VersionBox};
 
 /// For so many epochs memory that could be freed is kept for the versions written next. Values become safe all at once when
 /// the epoch advances, and are needed one by one.
@@ -174,30 +174,30 @@ impl Recycler {
         self.limbo.free_some(safe, |version| unsafe { version.free(tally) });
     }
 
-    /// A version of `len` bytes, which hold anything.
-    pub(crate) fn version(&mut self, len: usize, safe: Epoch, others: &Spares, tally: &Tally) -> VersionBox {
-        let Some(class) = Remains::class_for(len) else { return VersionBox::new(len) };
+    /// A version of this size, whose bytes hold anything.
+    pub(crate) fn version(&mut self, extent: Extent, safe: Epoch, others: &Spares, tally: &Tally) -> VersionBox {
+        let Some(class) = extent.class() else { return VersionBox::of(extent) };
         if let Some(spare) = self.spares[class].pop() {
-            return spare.reuse(len, tally);
+            return spare.reuse(extent, tally);
         }
         for _ in 0..LOOKS_MAX {
             let own = self.adopted.pop().or_else(|| self.limbo.take(safe));
             let Some(version) = own.or_else(|| self.adopt(safe, others, tally)) else { break };
             if let Some(next) = self.adopted.last().or(self.limbo.oldest()) {
                 let start = next.0.as_ptr().cast::<u8>();
-                (0..len.min(EXPECTED_BYTES_MAX))
+                (0..extent.len.min(EXPECTED_BYTES_MAX))
                     .step_by(LINE_BYTES)
                     .for_each(|line| prefetch_to_write(start.wrapping_add(line)));
             }
             // SAFETY: E2 of `epoch.rs` for the epoch that the version was tagged with; it has left limbo, so this is once.
             let remains = unsafe { Remains::of(version.0) };
             match remains.class() {
-                Some(found) if found == class => return remains.reuse(len, tally),
+                Some(found) if found == class => return remains.reuse(extent, tally),
                 Some(found) if self.spares[found].len() < SPARES_MAX => self.spares[found].push(remains),
                 _ => remains.free(tally),
             }
         }
-        VersionBox::new(len)
+        VersionBox::of(extent)
     }
 
     /// Takes over some of those that all share, and gives one.

@@ -4,8 +4,10 @@
 //! - A [`Version`] never changes once it is shared; it is owned by exactly one [`VersionBox`], one record, the snapshots
 //!   (`snapshots/mod.rs`), or one limbo entry, and freed by the last of them.
 //! - All memory of a version has been written, also what lies beyond its bytes, so that it can be handed on.
+//! - A version with a [`History`] has it in front of its header. It does not change once the version is shared; what it points
+//!   to may be freed before the version is: [`Record::read_at`](crate::Record::read_at) says when it is not.
 //!
-//! Deliberately absent: the meaning of the bytes, and chains of versions.
+//! Deliberately absent: the meaning of the bytes.
 
 use std::alloc::{self, Layout};
 use std::mem;
@@ -16,7 +18,7 @@ use crate::prefetch::{LINE_BYTES, prefetch_next};
 use crate::sync::RaceCell;
 use crate::thin::Thin;
 use crate::usage::{Kind, Tally};
-use crate::{Epoch, Stamp};
+use crate::{Epoch, Moment, Stamp, Timestamp};
 
 /// The fixed part of a version; its address is the version's thin pointer. The 42 bits of the epoch lie where stamps and length
 /// leave some.
@@ -27,23 +29,31 @@ pub(crate) struct Header {
     stamp: u64,
     /// The birth stamp, and bits 39 to 41 of the epoch.
     birth: u64,
-    /// The length, and bits 0 to 35 of the epoch.
+    /// The length in 27 bits, whether there is a history, and bits 0 to 35 of the epoch.
     len: u64,
     race: RaceCell,
 }
 
 impl Header {
     const STAMP_BITS: u32 = 61;
-    const LEN_BITS: u32 = 28;
-    const LOW_EPOCH_BITS: u32 = u64::BITS - Header::LEN_BITS;
+    const LEN_BITS: u32 = 27;
+    const HAS_HISTORY: u64 = 1 << Header::LEN_BITS;
+    const EPOCH_SHIFT: u32 = Header::LEN_BITS + 1;
+    const LOW_EPOCH_BITS: u32 = u64::BITS - Header::EPOCH_SHIFT;
 
-    fn new(len: usize) -> Header {
-        assert!(len < 1 << Header::LEN_BITS, "a row is shorter than 256 MiB");
-        Header { stamp: 0, birth: 0, len: len as u64, race: RaceCell::new() }
+    fn new(extent: Extent) -> Header {
+        let Extent { len, has_history } = extent;
+        assert!(len < 1 << Header::LEN_BITS, "a row is shorter than 128 MiB");
+        let history = if has_history { Header::HAS_HISTORY } else { 0 };
+        Header { stamp: 0, birth: 0, len: len as u64 | history, race: RaceCell::new() }
     }
 
     fn len(&self) -> usize {
-        (self.len & ((1 << Header::LEN_BITS) - 1)) as usize
+        (self.len & (Header::HAS_HISTORY - 1)) as usize
+    }
+
+    fn extent(&self) -> Extent {
+        Extent { len: self.len(), has_history: self.len & Header::HAS_HISTORY != 0 }
     }
 
     fn set_order(&mut self, stamp: Stamp, birth: Stamp) {
@@ -54,15 +64,125 @@ impl Header {
     fn set_epoch(&mut self, epoch: Epoch) {
         let epoch = epoch.min(Version::EPOCH_MAX).0;
         let high = epoch >> Header::LOW_EPOCH_BITS;
-        self.len = self.len() as u64 | epoch << Header::LEN_BITS;
+        let shape = (1 << Header::EPOCH_SHIFT) - 1;
+        self.len = self.len & shape | epoch << Header::EPOCH_SHIFT;
         self.stamp = self.stamp & Stamp::MAX.0 | high << Header::STAMP_BITS;
         self.birth = self.birth & Stamp::MAX.0 | high >> 3 << Header::STAMP_BITS;
     }
 
     fn epoch(&self) -> Epoch {
         let high = self.stamp >> Header::STAMP_BITS | self.birth >> Header::STAMP_BITS << 3;
-        Epoch(self.len >> Header::LEN_BITS | high << Header::LOW_EPOCH_BITS)
+        Epoch(self.len >> Header::EPOCH_SHIFT | high << Header::LOW_EPOCH_BITS)
     }
+}
+
+/// What a version knows of the one that it replaced, for readers that see the older one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct History {
+    /// Of the commit that installed the version.
+    timestamp: Timestamp,
+    /// What the record held before.
+    older: Link,
+}
+
+/// What a record holds: nothing, a version, or a tombstone, which is a version without a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Link(pub(crate) *mut Header);
+
+impl Link {
+    pub(crate) const NONE: Link = Link(ptr::null_mut());
+    const TOMBSTONE: usize = 1;
+
+    /// The link to a version, which is a tombstone or a row.
+    pub(crate) fn to(version: NonNull<Header>, is_tombstone: bool) -> Link {
+        let mark = if is_tombstone { Link::TOMBSTONE } else { 0 };
+        Link(version.as_ptr().map_addr(|address| address | mark))
+    }
+
+    /// Whether there is no row.
+    #[inline]
+    pub(crate) fn is_absent(self) -> bool {
+        self.0.is_null() || self.0.addr() & Link::TOMBSTONE != 0
+    }
+
+    /// The row.
+    #[inline]
+    pub(crate) fn row(self) -> Option<NonNull<Header>> {
+        if self.is_absent() { None } else { NonNull::new(self.0) }
+    }
+
+    /// The row or the tombstone.
+    #[inline]
+    pub(crate) fn version(self) -> Option<NonNull<Header>> {
+        NonNull::new(self.0.map_addr(|address| address & !Link::TOMBSTONE))
+    }
+}
+
+/// How large a version is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) len: usize,
+    pub(crate) has_history: bool,
+}
+
+impl Extent {
+    /// Where the header is.
+    fn header_at(self) -> usize {
+        if self.has_history { mem::size_of::<History>() } else { 0 }
+    }
+
+    fn used_bytes(self) -> usize {
+        self.header_at() + mem::size_of::<Header>() + self.len
+    }
+
+    fn layout(self) -> Layout {
+        let (_, bytes) = size_class(self.used_bytes());
+        Layout::from_size_align(bytes, mem::align_of::<Header>()).expect("a row fits in memory")
+    }
+
+    /// The class of versions of this size, `None` for large ones.
+    pub(crate) fn class(self) -> Option<usize> {
+        size_class(self.used_bytes()).0
+    }
+}
+
+/// The history of a version, if it has one.
+///
+/// # Safety
+/// `version` is that of a live version, with the provenance of the whole allocation.
+#[inline]
+unsafe fn history(version: NonNull<Header>) -> Option<NonNull<History>> {
+    // SAFETY: the header is initialized; where it says so, a history lies in front of it.
+    unsafe {
+        (*version.as_ptr()).race.read();
+        let has_history = (*version.as_ptr()).extent().has_history;
+        has_history.then(|| version.cast::<History>().sub(1))
+    }
+}
+
+/// The moment of the commit that installed a version; the first one where nobody noted it.
+///
+/// # Safety
+/// As for [`history`].
+#[inline]
+pub(crate) unsafe fn moment(version: NonNull<Header>) -> Moment {
+    // SAFETY: passed on to the caller; a header and a history do not change once the version is shared.
+    unsafe {
+        let timestamp = history(version).map_or(Timestamp(0), |history| history.as_ref().timestamp);
+        Moment { epoch: (*version.as_ptr()).epoch(), timestamp }
+    }
+}
+
+/// What a version has replaced, as it was told. It may have been freed: it has not where whoever looks has had a pin since the
+/// epoch of the version or longer (`record.rs`).
+///
+/// # Safety
+/// As for [`history`].
+pub(crate) unsafe fn older(version: NonNull<Header>) -> Link {
+    // SAFETY: as for `moment`.
+    unsafe { history(version).map_or(Link::NONE, |history| history.as_ref().older) }
 }
 
 /// Classes of versions by size, for [`size_class`]: all up to 64 KiB.
@@ -124,13 +244,8 @@ impl Version {
 
     /// What it takes of memory.
     pub fn memory_bytes(&self) -> usize {
-        Version::layout(self.bytes().len()).size()
-    }
-
-    /// The memory of a version with `len` bytes.
-    fn layout(len: usize) -> Layout {
-        let (_, bytes) = size_class(mem::size_of::<Header>() + len);
-        Layout::from_size_align(bytes, mem::align_of::<Header>()).expect("a row fits in memory")
+        self.header.race.read();
+        self.header.extent().layout().size()
     }
 
     /// The full pointer to the version whose header is at `header`.
@@ -168,23 +283,29 @@ impl VersionBox {
     /// A zeroed image of `len` bytes with both stamps zero.
     ///
     /// # Panics
-    /// Where `len` is 256 MiB or more.
+    /// Where `len` is 128 MiB or more.
     pub fn new(len: usize) -> VersionBox {
-        let layout = Version::layout(len);
+        VersionBox::of(Extent { len, has_history: false })
+    }
+
+    /// A zeroed image with both stamps zero, and the history of nothing, if it has one.
+    pub(crate) fn of(extent: Extent) -> VersionBox {
+        let layout = extent.layout();
         // SAFETY: the layout holds at least the header.
-        VersionBox::init(unsafe { alloc::alloc_zeroed(layout) }, layout, len)
+        VersionBox::init(unsafe { alloc::alloc_zeroed(layout) }, layout, extent)
     }
 
     /// An image that is a copy of `bytes`, with both stamps zero: for whoever makes many, one after the other.
     pub fn copy_of(bytes: &[u8]) -> VersionBox {
-        let layout = Version::layout(bytes.len());
+        let extent = Extent { len: bytes.len(), has_history: false };
+        let layout = extent.layout();
         // SAFETY: the layout holds at least the header, and the bytes behind it; all of them are written here.
         unsafe {
             let raw = alloc::alloc(layout);
             if FETCHED_BYTES.contains(&layout.size()) {
                 prefetch_next(raw, layout.size());
             }
-            let version = VersionBox::init(raw, layout, bytes.len());
+            let version = VersionBox::init(raw, layout, extent);
             let row = raw.add(mem::size_of::<Header>());
             ptr::copy_nonoverlapping(bytes.as_ptr(), row, bytes.len());
             let rest = layout.size() - mem::size_of::<Header>() - bytes.len();
@@ -193,11 +314,17 @@ impl VersionBox {
         }
     }
 
-    fn init(raw: *mut u8, layout: Layout, len: usize) -> VersionBox {
-        let Some(header) = NonNull::new(raw.cast::<Header>()) else { alloc::handle_alloc_error(layout) };
-        // SAFETY: the allocation is new, aligned for the header and large enough for it.
-        unsafe { header.write(Header::new(len)) };
-        VersionBox { header }
+    fn init(raw: *mut u8, layout: Layout, extent: Extent) -> VersionBox {
+        let Some(raw) = NonNull::new(raw) else { alloc::handle_alloc_error(layout) };
+        // SAFETY: the allocation is new, aligned for header and history, and large enough for them.
+        unsafe {
+            let header = raw.add(extent.header_at()).cast::<Header>();
+            header.write(Header::new(extent));
+            if extent.has_history {
+                header.cast::<History>().sub(1).write(History { timestamp: Timestamp(0), older: Link::NONE });
+            }
+            VersionBox { header }
+        }
     }
 
     fn version(&self) -> &Version {
@@ -246,6 +373,22 @@ impl VersionBox {
         self.version_mut().header.set_epoch(epoch);
     }
 
+    /// Notes the timestamp of the transaction, and what the version is about to replace.
+    ///
+    /// # Panics
+    /// Where the version has no history.
+    pub(crate) fn set_history(&mut self, timestamp: Timestamp, older: Link) {
+        // SAFETY: the box is the only owner of a live version.
+        let mut history = unsafe { history(self.header) }.expect("where there are timestamps, versions have histories");
+        // SAFETY: as above.
+        *unsafe { history.as_mut() } = History { timestamp, older };
+    }
+
+    /// Where the version is, for whoever will own it.
+    pub(crate) fn as_raw(&self) -> NonNull<Header> {
+        self.header
+    }
+
     /// Gives up ownership; the pointer is freed with [`free`].
     pub(crate) fn into_raw(self) -> NonNull<Header> {
         let header = self.header;
@@ -285,27 +428,27 @@ pub(crate) unsafe fn free_kept(raw: NonNull<()>, tally: &Tally) {
 /// `header` is that of a live version.
 pub(crate) unsafe fn memory_bytes(header: NonNull<Header>) -> usize {
     // SAFETY: the header is initialized and its length never changes.
-    Version::layout(unsafe { (*header.as_ptr()).len() }).size()
+    unsafe { (*header.as_ptr()).extent() }.layout().size()
 }
 
-/// Ends the life of a version, and returns its length; its memory is left.
+/// Ends the life of a version, and returns its size; its memory is left.
 ///
 /// # Safety
 /// As for [`free`].
-unsafe fn end(header: NonNull<Header>) -> usize {
+unsafe fn end(header: NonNull<Header>) -> Extent {
     // SAFETY: the caller owns a live version.
     unsafe {
         (*header.as_ptr()).race.write();
-        let len = (*header.as_ptr()).len();
+        let extent = (*header.as_ptr()).extent();
         ptr::drop_in_place(header.as_ptr());
-        len
+        extent
     }
 }
 
 /// The memory of a version that is no more: [`Remains::class`] says which versions fit in.
 #[derive(Debug)]
 pub(crate) struct Remains {
-    header: NonNull<Header>,
+    start: NonNull<u8>,
     layout: Layout,
 }
 
@@ -318,10 +461,11 @@ impl Remains {
     /// # Safety
     /// As for [`free`].
     pub(crate) unsafe fn of(raw: NonNull<()>) -> Remains {
-        let header = raw.cast();
-        // SAFETY: passed on to the caller.
-        let len = unsafe { end(header) };
-        Remains { header, layout: Version::layout(len) }
+        // SAFETY: passed on to the caller; the allocation begins so far in front of the header.
+        unsafe {
+            let extent = end(raw.cast());
+            Remains { start: raw.cast::<u8>().sub(extent.header_at()), layout: extent.layout() }
+        }
     }
 
     /// Frees the memory of a version that was counted.
@@ -334,31 +478,24 @@ impl Remains {
         size_class(self.layout.size()).0
     }
 
-    /// The class of a version of `len` bytes.
-    pub(crate) fn class_for(len: usize) -> Option<usize> {
-        size_class(mem::size_of::<Header>() + len).0
-    }
-
-    /// A version of `len` bytes in this memory, which was counted and is not any more. The bytes are what they were.
+    /// A version of this size in this memory, which was counted and is not any more. The bytes are what they were.
     ///
     /// # Panics
-    /// Where `len` is of another class.
-    pub(crate) fn reuse(self, len: usize, tally: &Tally) -> VersionBox {
-        assert_eq!(Version::layout(len), self.layout, "memory is reused within its class");
+    /// Where the size is of another class.
+    pub(crate) fn reuse(self, extent: Extent, tally: &Tally) -> VersionBox {
+        assert_eq!(extent.layout(), self.layout, "memory is reused within its class");
         tally.take_off(Kind::Rows, self.layout.size());
-        let header = self.header;
+        let (start, layout) = (self.start, self.layout);
         mem::forget(self);
-        // SAFETY: the memory has one owner, the layout that a version of `len` bytes is given, and all of it was written
-        // when it was allocated.
-        unsafe { header.write(Header::new(len)) };
-        VersionBox { header }
+        // The memory has one owner, and all of it was written when it was allocated.
+        VersionBox::init(start.as_ptr(), layout, extent)
     }
 }
 
 impl Drop for Remains {
     fn drop(&mut self) {
         // SAFETY: the memory has one owner and was allocated with this layout.
-        unsafe { alloc::dealloc(self.header.as_ptr().cast(), self.layout) }
+        unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 

@@ -18,6 +18,7 @@ mod ring;
 /// Steps of one run of a scenario; a scenario that takes more does not end.
 const BRANCHES_MAX: usize = 10_000;
 mod snapshots;
+mod timestamps;
 mod tree;
 
 /// Runs the scenario under all schedules with at most `preemptions` of them (`LOOM_MAX_PREEMPTIONS` takes precedence).

@@ -6,4 +6,5 @@ mod epochs;
 mod locks;
 mod records;
 mod snapshots;
+mod timestamps;
 mod usage;
