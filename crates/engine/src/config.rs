@@ -29,6 +29,9 @@ pub enum ConcurrencyControlKind {
     Optimistic,
     /// Strict two-phase locking: what is read or written is locked until the commit, and others wait.
     TwoPhaseLocking,
+    /// Multiversion and optimistic, after Hekaton (Larson et al., VLDB 2012): a transaction sees the state as of one moment, and
+    /// is validated at commit if it has written.
+    Multiversion,
 }
 
 impl fmt::Display for ConcurrencyControlKind {
@@ -36,6 +39,7 @@ impl fmt::Display for ConcurrencyControlKind {
         f.write_str(match self {
             ConcurrencyControlKind::Optimistic => "optimistic",
             ConcurrencyControlKind::TwoPhaseLocking => "2pl",
+            ConcurrencyControlKind::Multiversion => "mvcc",
         })
     }
 }
@@ -224,30 +228,22 @@ impl ConfigError {
     }
 }
 
-/// Checks that a triple is sound. The error says why it is not.
+/// Checks that a triple is sound. The error says why it is not. Every concurrency control orders transactions by their S-points,
+/// and what a protocol or a payload asks of them follows from that.
 ///
 /// Replaying commands needs an order that covers anti-dependencies. A GSN is one, the LSN of a serial log if it is drawn before
 /// reads are validated, and a vector of LSNs; the stamps of Poplar, Plover and SiloR are none.
 pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Logged) -> Result<(), ConfigError> {
     let refuse = |reason| Err(ConfigError::Unsound { control, protocol, logged, reason });
-    use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
-    match (control, protocol, logged) {
-        (Optimistic | TwoPhaseLocking, Protocol::None, Logged::Physiological | Logged::Commands | Logged::Adaptive) => {
+    match (protocol, logged) {
+        (Protocol::None, Logged::Physiological | Logged::Commands | Logged::Adaptive) => {
             refuse("nothing is logged without a log; choose another protocol, or log values")
         }
-        (Optimistic | TwoPhaseLocking, _, Logged::Values | Logged::Physiological)
-        | (
-            Optimistic | TwoPhaseLocking,
-            Protocol::Serial | Protocol::Gsn | Protocol::Taurus,
-            Logged::Commands | Logged::Adaptive,
-        ) => Ok(()),
-        (
-            Optimistic | TwoPhaseLocking,
-            Protocol::Poplar | Protocol::Plover | Protocol::Silo,
-            Logged::Commands | Logged::Adaptive,
-        ) => refuse(
+        (_, Logged::Values | Logged::Physiological)
+        | (Protocol::Serial | Protocol::Gsn | Protocol::Taurus, Logged::Commands | Logged::Adaptive) => Ok(()),
+        (Protocol::Poplar | Protocol::Plover | Protocol::Silo, Logged::Commands | Logged::Adaptive) => refuse(
             "its stamps order no read before the write that follows it, and commands that run again would do something \
-                 else; choose protocol serial, gsn or taurus, or log values",
+             else; choose protocol serial, gsn or taurus, or log values",
         ),
     }
 }
@@ -320,8 +316,11 @@ impl Config {
 mod tests {
     use super::*;
 
-    const CONTROLS: [ConcurrencyControlKind; 2] =
-        [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
+    const CONTROLS: [ConcurrencyControlKind; 3] = [
+        ConcurrencyControlKind::Optimistic,
+        ConcurrencyControlKind::TwoPhaseLocking,
+        ConcurrencyControlKind::Multiversion,
+    ];
     const PROTOCOLS: [Protocol; 7] = [
         Protocol::None,
         Protocol::Serial,

@@ -41,6 +41,18 @@ pub enum Mutation {
     GapsUnlocked,
     /// Keys without a row leave their tree whoever has locked them.
     LockedPurged,
+    /// Where transactions see rows of the past, keys without a row leave their tree though some see one there.
+    PastPurged,
+    /// Where transactions see rows of the past, a commit draws its timestamp before it locks.
+    TimestampBeforeLocks,
+    /// Where transactions see rows of the past, those that write do not validate what they read of rows.
+    PastUnvalidated,
+    /// A transaction that has seen rows of the past may write.
+    PastWritten,
+    /// A transaction goes on from the past to the present, whatever has become of what it read.
+    PastLeftUnchecked,
+    /// Where transactions see rows of the past, what they see is what is there.
+    PastUnseen,
     /// Whoever read from another stream is acknowledged by its own stream alone.
     NoCsnWait,
     /// Idle streams neither write markers nor are certified.
@@ -457,6 +469,33 @@ pub(crate) fn logs_command() -> Option<bool> {
     None
 }
 
+/// A place in the serial order, as the simulation counts; nothing in what ships.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    #[cfg(feature = "mutations")]
+    number: u64,
+}
+
+/// Takes the next place for a transaction that will perhaps be ordered there.
+#[inline(always)]
+pub(crate) fn take_place() -> Place {
+    #[cfg(feature = "mutations")]
+    return Place { number: simulated::PLACES.get().map_or(0, |(take, _)| take()) };
+    #[cfg(not(feature = "mutations"))]
+    Place {}
+}
+
+/// Tells that the transaction is ordered at a place that was taken.
+#[inline(always)]
+pub(crate) fn tell_place(place: Place) {
+    #[cfg(feature = "mutations")]
+    if let Some((_, tell)) = simulated::PLACES.get() {
+        tell(place.number);
+    }
+    #[cfg(not(feature = "mutations"))]
+    let _ = place;
+}
+
 /// Whether commits draw their order numbers before they validate, whatever their protocol asks for.
 #[cfg(feature = "mutations")]
 pub(crate) fn stamps_early() -> bool {
@@ -497,6 +536,10 @@ pub mod simulated {
 
     pub(super) static REACHED: OnceLock<fn(Point)> = OnceLock::new();
     pub(super) static DREW: OnceLock<fn(Draw)> = OnceLock::new();
+    pub(super) static PLACES: OnceLock<Places> = OnceLock::new();
+
+    /// Who takes places, and is told of them.
+    type Places = (fn() -> u64, fn(u64));
 
     thread_local! {
         pub(super) static MUTATIONS: RefCell<Vec<Mutation>> = const { RefCell::new(Vec::new()) };
@@ -516,6 +559,12 @@ pub mod simulated {
     /// From now on `drew` is told what calls of procedures draw, in the thread that draws. The first call counts.
     pub fn watch_draws(drew: fn(Draw)) {
         let _ = DREW.set(drew);
+    }
+
+    /// From now on `take` gives the next place in the serial order to transactions that will perhaps be ordered there, and
+    /// `tell` is told of one that is. All other places are those of [`Point::Ordered`]. The first call counts.
+    pub fn number_places(take: fn() -> u64, tell: fn(u64)) {
+        let _ = PLACES.set((take, tell));
     }
 
     /// Lets the databases that `open` opens in the calling thread have no more than a slice of what is there.

@@ -46,6 +46,9 @@ sizes! {
     read_stamp_slots: usize = 1 << 16;
     /// Slots of the LSN vectors of rows; a power of two. What counts in them was written within the last milliseconds.
     lsn_slots: usize = 1 << 15;
+    /// How often a transaction checks on the average whether a read is still there, to go on to the state of now: those that read
+    /// much among many changes, and write nothing, had better stay in the past.
+    checks_per_read: usize = 4;
     /// Keys that the begin of one transaction purges: more than a usual transaction leaves behind, few enough not to be felt.
     purges_per_begin: usize = 16;
     /// Leaves that a checkpoint reads under one pin: tombstones may make a block of rows a long way.

@@ -375,7 +375,8 @@ fn a_rollback_to_a_savepoint_keeps_locks() {
 
 #[test]
 fn reads_for_update_are_refused_where_writes_are() {
-    for control in [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking] {
+    use ConcurrencyControlKind::{Multiversion, Optimistic, TwoPhaseLocking};
+    for control in [Optimistic, TwoPhaseLocking, Multiversion] {
         let (db, table) = open(in_memory(Locking::WoundWait).concurrency_control(control));
         let mut session = db.session().expect("a session");
         let read_for_update = |tx: &Transaction<'_>, table: &Table, key: Value<'_>, index| {

@@ -60,6 +60,7 @@ thread_local! {
 pub fn start(seed: u64, preempted_share: f64, variant: Variant, mutations: &[Mutation]) {
     simulated::install(generator::is_generator, reached);
     simulated::watch_draws(drew);
+    simulated::number_places(take_place, |place| ORDER.set(place));
     simulated::vary(variant);
     simulated::build_in(mutations);
     SCHEDULE.set(Some(Schedule { rng: Rng::with_seed(seed), preempted_share }));
@@ -129,10 +130,15 @@ fn drew(draw: Draw) {
     });
 }
 
+/// The next place in the serial order.
+fn take_place() -> u64 {
+    LAST_ORDER.set(LAST_ORDER.get() + 1);
+    LAST_ORDER.get()
+}
+
 fn reached(point: Point) {
     if point == Point::Ordered {
-        LAST_ORDER.set(LAST_ORDER.get() + 1);
-        ORDER.set(LAST_ORDER.get());
+        ORDER.set(take_place());
     }
     if point == Point::Complete
         && let Some(hook) = ON_COMPLETE.with_borrow(Clone::clone)

@@ -1,8 +1,38 @@
 //! Where the simulation makes the write set and locks wrong. What ships gets back what it gave.
 
-use osier_memory::LockMode;
+use osier_memory::{AsOf, Held, LockMode, Pin, Record, Timestamp};
 
 use crate::failpoint::{Mutation, has};
+
+/// What a transaction sees in a record ([`Mutation::PastUnseen`]).
+#[inline(always)]
+pub(super) fn as_of<'a>(pin: &'a Pin<'_>, record: Held<Record>, found: AsOf<'a>) -> AsOf<'a> {
+    if has(Mutation::PastUnseen) { AsOf::Newest(pin.get(record).read(pin)) } else { found }
+}
+
+/// Whether a transaction has seen the past, so that it may not write ([`Mutation::PastWritten`]).
+#[inline(always)]
+pub(super) fn has_seen_past(is_past: bool) -> bool {
+    is_past && !has(Mutation::PastWritten)
+}
+
+/// Whether what was read is there, so that its reader goes on to the present ([`Mutation::PastLeftUnchecked`]).
+#[inline(always)]
+pub(super) fn is_still_there(is_there: bool) -> bool {
+    is_there || has(Mutation::PastLeftUnchecked)
+}
+
+/// Whether a transaction validates its reads of rows ([`Mutation::PastUnvalidated`]).
+#[inline(always)]
+pub(super) fn is_validated(writes: bool) -> bool {
+    writes && !has(Mutation::PastUnvalidated)
+}
+
+/// A timestamp that is drawn before the locks are taken ([`Mutation::TimestampBeforeLocks`]).
+#[inline(always)]
+pub(super) fn early_timestamp(draw: impl FnOnce() -> Timestamp) -> Option<Timestamp> {
+    has(Mutation::TimestampBeforeLocks).then(draw)
+}
 
 /// How a record is locked for an access, if it is ([`Mutation::ReadsUnlocked`]).
 #[inline(always)]
@@ -45,10 +75,17 @@ pub(super) fn is_read(is_read: bool) -> bool {
 }
 
 /// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], [`Mutation::OverwrittenUnread`], and
-/// [`Mutation::AbortedLogged`], which logs what did not validate).
+/// [`Mutation::AbortedLogged`], [`Mutation::PastUnvalidated`] and [`Mutation::PastWritten`], which log what did not validate).
 #[inline(always)]
 pub(super) fn rests_on(rests_on: bool) -> bool {
-    rests_on || has(Mutation::ExistenceAsBase) || has(Mutation::OverwrittenUnread) || has(Mutation::AbortedLogged)
+    let is_wrong = || {
+        has(Mutation::ExistenceAsBase)
+            || has(Mutation::OverwrittenUnread)
+            || has(Mutation::AbortedLogged)
+            || has(Mutation::PastUnvalidated)
+            || has(Mutation::PastWritten)
+    };
+    rests_on || is_wrong()
 }
 
 /// Whether the row before is logged. One that nobody has read ([`Mutation::OverwrittenUnread`]) would have another length by the

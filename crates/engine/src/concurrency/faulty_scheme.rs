@@ -15,7 +15,7 @@ use crate::concurrency::write_set::{Write, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::error::TransactionError;
 use crate::failpoint::{Mutation, Point, has, yield_at};
-use crate::ids::StreamId;
+use crate::ids::{Epoch, StreamId};
 use crate::log::gathering::{Gathered, lane};
 use crate::log::protocol::SourceOf;
 
@@ -37,8 +37,13 @@ pub(crate) trait Observing: ConcurrencyControl {
 
     fn observed_mut(&mut self) -> &mut Optimistic<Self::Dependency>;
 
+    /// Installs one write.
+    fn install_write(&self, pin: &Pin<'_>, write: &mut Write, stamp: Stamp, committer: &Committer<'_>) {
+        install(pin, write, stamp, committer);
+    }
+
     /// Every write was installed.
-    fn installed(&mut self, pin: &Pin<'_>);
+    fn installed(&mut self, _pin: &Pin<'_>) {}
 }
 
 impl<D: Gathered> Observing for Optimistic<D> {
@@ -49,8 +54,6 @@ impl<D: Gathered> Observing for Optimistic<D> {
     fn observed_mut(&mut self) -> &mut Optimistic<D> {
         self
     }
-
-    fn installed(&mut self, _pin: &Pin<'_>) {}
 }
 
 impl<C: Observing> Built<C> {
@@ -68,8 +71,8 @@ impl<C: Observing> Built<C> {
 impl<C: Observing> ConcurrencyControl for Built<C> {
     type Dependency = C::Dependency;
 
-    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
-        self.0.begin(durable);
+    fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
+        self.0.begin(pin, durable);
     }
 
     fn read<'a>(
@@ -104,6 +107,10 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
 
     fn depend(&mut self, stamp: Stamp) {
         self.0.depend(stamp);
+    }
+
+    fn observe_now(&mut self) -> Result<(), TransactionError> {
+        self.0.observe_now()
     }
 
     fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError> {
@@ -153,6 +160,14 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
         self.0.lock(pin, writes)
+    }
+
+    fn order(&mut self) {
+        self.0.order();
+    }
+
+    fn order_observer(&self, pin: &Pin<'_>) -> Epoch {
+        self.0.order_observer(pin)
     }
 
     fn prevalidate(&self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
@@ -213,7 +228,7 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         };
         writes.iter().filter(|write| is_early(write)).for_each(|write| pin.get(write.record).unlock());
         for write in writes.iter_mut().filter(|write| !is_early(write)) {
-            install(pin, write, stamp, committer);
+            self.0.install_write(pin, write, stamp, committer);
         }
         for write in writes.iter_mut().filter(|write| is_early(write)) {
             // Others get in between.
@@ -226,6 +241,10 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
 
     fn await_met(&mut self) -> Result<bool, TransactionError> {
         self.0.await_met()
+    }
+
+    fn read_until(&self, pin: &Pin<'_>) -> Epoch {
+        self.0.read_until(pin)
     }
 
     fn end(&mut self, pin: &Pin<'_>) {

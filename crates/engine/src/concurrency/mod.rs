@@ -7,6 +7,7 @@
 mod faults;
 #[cfg(feature = "mutations")]
 mod faulty_scheme;
+pub(crate) mod multiversion;
 pub(crate) mod optimistic;
 mod scheme;
 pub(crate) mod two_phase_locking;
@@ -22,7 +23,8 @@ pub(crate) use scheme::{Scheme, with_pair, with_scheme};
 
 use crate::concurrency::write_set::WriteSet;
 use crate::error::TransactionError;
-use crate::ids::{StreamId, TableId};
+use crate::failpoint::{Point, yield_at};
+use crate::ids::{Epoch, StreamId, TableId};
 use crate::log::gathering::Gathered;
 use crate::log::protocol::SourceOf;
 use crate::table::Table;
@@ -78,7 +80,7 @@ pub(crate) trait ConcurrencyControl {
     type Dependency: Gathered;
 
     /// Begins a transaction; the previous one has ended. Everything up to `durable` is durable on every stream.
-    fn begin(&mut self, durable: impl FnOnce() -> Stamp);
+    fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp);
 
     /// Observes a record's content or absence.
     fn read<'a>(
@@ -105,6 +107,11 @@ pub(crate) trait ConcurrencyControl {
 
     /// Depends on what committed with `stamp`, which the caller validates by other means.
     fn depend(&mut self, stamp: Stamp);
+
+    /// The transaction is about to observe something beside its reads, as it is now.
+    fn observe_now(&mut self) -> Result<(), TransactionError> {
+        Ok(())
+    }
 
     /// The transaction is about to write a record that it may not have read.
     fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError>;
@@ -146,6 +153,16 @@ pub(crate) trait ConcurrencyControl {
     /// Takes the write locks that accesses did not take. Where it fails, it has given back what it took itself.
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError>;
 
+    /// The write locks are held, and the epoch is drawn next: draws what else orders the commit.
+    fn order(&mut self) {}
+
+    /// Returns the epoch of a transaction without writes, in which all that it observed was so.
+    fn order_observer(&self, pin: &Pin<'_>) -> Epoch {
+        let epoch = pin.current_epoch();
+        yield_at(Point::Ordered);
+        epoch
+    }
+
     /// Checks, after the S-point, that everything observed is still so.
     fn validate(&self, pin: &Pin<'_>, writes: &WriteSet) -> Result<(), TransactionError>;
 
@@ -170,6 +187,12 @@ pub(crate) trait ConcurrencyControl {
     /// # Errors
     /// It is not over, and has been waited for as long as may be.
     fn await_met(&mut self) -> Result<bool, TransactionError>;
+
+    /// Returns the last epoch, as far as is known now, in which a transaction can have begun that sees the row which a record had
+    /// until now. Zero: nobody sees a row that is not there any more.
+    fn read_until(&self, _pin: &Pin<'_>) -> Epoch {
+        Epoch(0)
+    }
 
     /// Ends the transaction and releases every lock that it still holds. Called once for each [`ConcurrencyControl::begin`],
     /// after everything else: the writes are installed, or they are rolled back.

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use osier_memory::sync::Arc;
-use osier_memory::{Locks, Stamp};
+use osier_memory::{Locks, Stamp, Timestamps};
 
 #[cfg(feature = "mutations")]
 use super::faulty_scheme::Built;
+use super::multiversion::Multiversion;
 use super::optimistic::Optimistic;
 use super::two_phase_locking::TwoPhaseLocking;
 #[cfg(test)]
@@ -32,24 +33,30 @@ pub(crate) enum Scheme {
     Optimistic(Watched<Built<Optimistic<Stamp>>>),
     /// Two-phase locking over scalar stamps.
     TwoPhaseLocking(Watched<Built<TwoPhaseLocking<Stamp>>>),
+    /// Multiversion control over scalar stamps.
+    Multiversion(Watched<Built<Multiversion<Stamp>>>),
     /// Optimistic control over LSN vectors.
     OptimisticVector(Watched<Built<Optimistic<LsnVector>>>),
     /// Two-phase locking over LSN vectors.
     TwoPhaseLockingVector(Watched<Built<TwoPhaseLocking<LsnVector>>>),
+    /// Multiversion control over LSN vectors.
+    MultiversionVector(Watched<Built<Multiversion<LsnVector>>>),
 }
 
 impl Scheme {
     /// Returns the state of a first transaction, for one of the pairs of [`with_pair`].
     ///
-    /// `locks` are those of the database.
-    pub(crate) fn new(config: &Config, locks: &Arc<Locks>) -> Scheme {
-        use ConcurrencyControlKind::{Optimistic, TwoPhaseLocking};
+    /// `locks` and `timestamps` are those of the database.
+    pub(crate) fn new(config: &Config, locks: &Arc<Locks>, timestamps: &Arc<Timestamps>) -> Scheme {
+        use ConcurrencyControlKind::{Multiversion, Optimistic, TwoPhaseLocking};
         let timeout = config.lock_timeout;
         match (config.concurrency_control, config.protocol) {
             (Optimistic, Protocol::Taurus) => Scheme::OptimisticVector(optimistic()),
             (Optimistic, _) => Scheme::Optimistic(optimistic()),
             (TwoPhaseLocking, Protocol::Taurus) => Scheme::TwoPhaseLockingVector(locking(locks, timeout)),
             (TwoPhaseLocking, _) => Scheme::TwoPhaseLocking(locking(locks, timeout)),
+            (Multiversion, Protocol::Taurus) => Scheme::MultiversionVector(multiversion(timestamps)),
+            (Multiversion, _) => Scheme::Multiversion(multiversion(timestamps)),
         }
     }
 }
@@ -64,14 +71,21 @@ fn locking<D: Gathered>(locks: &Arc<Locks>, timeout: Duration) -> Watched<Built<
     Built::<TwoPhaseLocking<D>>::from(TwoPhaseLocking::new(locks, timeout)).into()
 }
 
+#[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
+fn multiversion<D: Gathered>(timestamps: &Arc<Timestamps>) -> Watched<Built<Multiversion<D>>> {
+    Built::<Multiversion<D>>::from(Multiversion::new(timestamps)).into()
+}
+
 /// Evaluates `$body` with `$control` bound to whichever [`ConcurrencyControl`](super::ConcurrencyControl) there is.
 macro_rules! with_scheme {
     ($scheme:expr, $control:ident => $body:expr) => {
         match $scheme {
             $crate::concurrency::Scheme::Optimistic($control) => $body,
             $crate::concurrency::Scheme::TwoPhaseLocking($control) => $body,
+            $crate::concurrency::Scheme::Multiversion($control) => $body,
             $crate::concurrency::Scheme::OptimisticVector($control) => $body,
             $crate::concurrency::Scheme::TwoPhaseLockingVector($control) => $body,
+            $crate::concurrency::Scheme::MultiversionVector($control) => $body,
         }
     };
 }
@@ -97,9 +111,16 @@ macro_rules! with_pair {
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Gsn($protocol)) => $body,
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Plover($protocol)) => $body,
             (Scheme::TwoPhaseLocking($control), ActiveProtocol::Silo($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::None($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::Serial($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::Poplar($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::Gsn($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::Plover($protocol)) => $body,
+            (Scheme::Multiversion($control), ActiveProtocol::Silo($protocol)) => $body,
             (Scheme::OptimisticVector($control), ActiveProtocol::Taurus($protocol)) => $body,
             (Scheme::TwoPhaseLockingVector($control), ActiveProtocol::Taurus($protocol)) => $body,
-            _ => unreachable!("a scheme gathers what its protocol asks for, and what is run again needs no locks"),
+            (Scheme::MultiversionVector($control), ActiveProtocol::Taurus($protocol)) => $body,
+            _ => unreachable!("a scheme gathers what its protocol asks for, and what is run again reads the present"),
         }
     }};
 }

@@ -11,7 +11,7 @@ use osier_memory::{Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, P
 use super::write_set::WriteSet;
 use super::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::error::TransactionError;
-use crate::ids::StreamId;
+use crate::ids::{Epoch, StreamId};
 use crate::log::protocol::SourceOf;
 
 /// What the transactions of a thread have done.
@@ -86,11 +86,11 @@ impl<C> Watched<C> {
 impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
     type Dependency = C::Dependency;
 
-    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
+    fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         assert!(!self.is_open, "the previous transaction has ended");
         self.is_open = true;
         count(|watch| watch.begun += 1);
-        self.control.begin(durable);
+        self.control.begin(pin, durable);
     }
 
     fn read<'a>(
@@ -203,6 +203,23 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.is_locked = false;
         count(|watch| watch.installed += 1);
         self.control.install(pin, writes, stamp, committer);
+    }
+
+    fn observe_now(&mut self) -> Result<(), TransactionError> {
+        self.control.observe_now()
+    }
+
+    fn order(&mut self) {
+        assert!(self.is_locked, "a commit is ordered with its locks held");
+        self.control.order();
+    }
+
+    fn order_observer(&self, pin: &Pin<'_>) -> Epoch {
+        self.control.order_observer(pin)
+    }
+
+    fn read_until(&self, pin: &Pin<'_>) -> Epoch {
+        self.control.read_until(pin)
     }
 
     fn await_met(&mut self) -> Result<bool, TransactionError> {

@@ -185,7 +185,8 @@ settings! {
 
     /// Sets how transactions are isolated.
     concurrency_control: ConcurrencyControlKind, "cc",
-        choice("optimistic" => ConcurrencyControlKind::Optimistic, "2pl" => ConcurrencyControlKind::TwoPhaseLocking),
+        choice("optimistic" => ConcurrencyControlKind::Optimistic, "2pl" => ConcurrencyControlKind::TwoPhaseLocking,
+            "mvcc" => ConcurrencyControlKind::Multiversion),
         default (ConcurrencyControlKind::Optimistic);
 
     /// Sets what becomes of a transaction that wants a lock which another one holds, where `cc` is `2pl`. `no-wait`: it is run

@@ -24,7 +24,7 @@ use crate::call::{Procedures, Replayer};
 use crate::catalog::Catalog;
 use crate::checkpoint::retention::{OpenFiles, Retention};
 use crate::checkpoint::{Checkpoints, Inherited};
-use crate::config::{Config, ConfigError, Create, Protocol};
+use crate::config::{ConcurrencyControlKind, Config, ConfigError, Create, Protocol};
 use crate::database::Database;
 use crate::directory::manifest::Manifest;
 use crate::directory::{self, Claim, DirectoryError};
@@ -86,7 +86,7 @@ impl Database {
             config.environment.disk = claim.guard(config.environment.disk);
         }
 
-        let store = Store::new(Epochs::new(participants(&config)));
+        let store = Store::new(epochs(&config));
         let catalog = Catalog::new(&store)?;
         let (catalog, log, files, report) = match claimed {
             None => (catalog, CommitLog::unlogged(), None, None),
@@ -169,6 +169,14 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
 /// checkpointer.
 fn participants(config: &Config) -> usize {
     2 * config.sessions_max + 2 * config.effective_recovery_threads() + config.checkpoint_threads + 1
+}
+
+/// The epochs of a database that nobody uses yet.
+fn epochs(config: &Config) -> Arc<Epochs> {
+    match config.concurrency_control {
+        ConcurrencyControlKind::Multiversion => Epochs::with_histories(participants(config)),
+        _ => Epochs::new(participants(config)),
+    }
 }
 
 /// Recovers the database that is there: its manifest is that which counts from now on, and stored.

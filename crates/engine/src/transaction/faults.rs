@@ -166,6 +166,12 @@ pub(super) fn is_due(stamp: Stamp, stable: Stamp) -> bool {
     stamp <= stable || has(Mutation::EarlyPurge)
 }
 
+/// Whether nobody sees a row of a tombstone any more ([`Mutation::PastPurged`]).
+#[inline(always)]
+pub(super) fn is_unread(is_unread: bool) -> bool {
+    is_unread || has(Mutation::PastPurged)
+}
+
 /// Whether a tombstone is the one that was noted ([`Mutation::LaterTombstonePurged`]).
 #[inline(always)]
 pub(super) fn is_noted(is_same: bool) -> bool {

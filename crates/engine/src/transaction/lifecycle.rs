@@ -66,6 +66,7 @@ impl Commit<'_, '_> {
         control.lock(self.pin, writes)?;
         yield_at(Point::Locked);
 
+        control.order();
         // Until it is dropped, the epoch has not ended for those who wait for that.
         let (_s_point, epoch) = faults::s_point(self.pin);
         assert!(epoch >= self.pin.epoch(), "epochs only rise");
@@ -213,8 +214,7 @@ impl Commit<'_, '_> {
         definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
     ) -> Result<Committed<C::Dependency>, Error> {
         assert!(writes.is_empty(), "writes are committed");
-        let epoch = self.pin.current_epoch();
-        yield_at(Point::Ordered);
+        let epoch = control.order_observer(self.pin);
         control.validate(self.pin, writes).and_then(|()| definitions_hold())?;
         yield_at(Point::Validated);
         control.close(self.pin, writes, protocol.source(), self.stream);

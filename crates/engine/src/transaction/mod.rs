@@ -219,7 +219,7 @@ impl<'s> Transaction<'s> {
         }
         purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
         // From here on a transaction is there to be dropped, which is its end.
-        with_scheme!(&mut state.scheme, control => control.begin(|| shared.log.csn()));
+        with_scheme!(&mut state.scheme, control => control.begin(&pin, || shared.log.csn()));
         let logs_rows = Cell::new(false);
         Transaction {
             view: View::Current(pin),

@@ -3,6 +3,8 @@
 //! Invariant (Poplar, docs/protocols.md): a record leaves its tree only when its stamp is stable, that is when every
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
+//! Where transactions see rows of the past, it stays until none of those is left that may see the row which it had
+//! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)).
 //! The record is marked dead under its lock and the leaf's: nobody can commit to it. What a transaction has locked stays, and is
 //! looked at again later: a record, and the records beside gaps.
 //!
@@ -16,6 +18,8 @@ use osier_memory::{Held, Pin, Record, Snapshots, Stamp};
 use super::critical::critical;
 use super::{TouchedTable, TransactionState, faults, tree};
 use crate::concurrency::write_set::{Mark, TreeRef, Write};
+use crate::concurrency::{ConcurrencyControl, with_scheme};
+use crate::ids::Epoch;
 use crate::sizes::purges_per_begin;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
@@ -28,18 +32,27 @@ pub(crate) struct Purge {
     tree: Arc<RecordTree>,
     key: Box<[u8]>,
     stamp: Stamp,
+    /// Transactions that began in this epoch or before may see a row.
+    read_until: Epoch,
 }
 
 impl Purge {
-    fn new(pin: &Pin<'_>, tables: &[TouchedTable], record: Held<Record>, tree_ref: TreeRef) -> Purge {
+    fn new(
+        pin: &Pin<'_>,
+        tables: &[TouchedTable],
+        (record, tree_ref): (Held<Record>, TreeRef),
+        read_until: Epoch,
+    ) -> Purge {
         let record = pin.get(record);
         assert!((tree_ref.table as usize) < tables.len(), "the tables of a transaction are known until it has ended");
-        Purge { tree: tree(tables, tree_ref).clone(), key: record.key().into(), stamp: record.word().stamp() }
+        let (tree, key, stamp) = (tree(tables, tree_ref).clone(), record.key().into(), record.word().stamp());
+        Purge { tree, key, stamp, read_until }
     }
 
-    /// Whether it may happen while everything up to `stable` is durable.
-    fn is_due(&self, stable: Stamp) -> bool {
-        faults::is_due(self.stamp, stable)
+    /// Whether it may happen while everything up to `stable` is durable, and every transaction of an epoch up to `over` has
+    /// ended.
+    fn is_due(&self, stable: Stamp, over: Epoch) -> bool {
+        faults::is_due(self.stamp, stable) && faults::is_unread(self.read_until <= over)
     }
 
     /// Removes the record unless its key is in use again. `false`: somebody has locked it, or the gaps beside it.
@@ -81,12 +94,12 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     if queue.is_empty() {
         return;
     }
-    let stable = shared.log.csn();
+    let (stable, over) = (shared.log.csn(), shared.store.epochs().safe());
     let usual = purges_per_begin();
     let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
     for _ in 0..budget {
-        let Some(purge) = queue.pop_front_if(|purge| purge.is_due(stable)) else { return };
+        let Some(purge) = queue.pop_front_if(|purge| purge.is_due(stable, over)) else { return };
         if !purge.run(pin, &shared.snapshots) {
             queue.push_back(purge);
         }
@@ -101,12 +114,16 @@ pub(crate) fn purge_all(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pur
 
 /// Notes every record that a finished transaction left without a row.
 pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
-    let TransactionState { writes, tables, purges, purges_noted: noted, .. } = state;
+    let TransactionState { scheme, writes, tables, purges, purges_noted: noted, .. } = state;
     let is_absent = |write: &&Write| pin.get(write.record).is_absent();
     let absent = writes.iter().filter(is_absent).map(|write| (write.record, write.tree_ref));
-    let purge = |(record, tree_ref)| Purge::new(pin, tables, record, tree_ref);
+    let mut absent = writes.abandoned().chain(absent).peekable();
+    if absent.peek().is_none() {
+        return;
+    }
+    let read_until = with_scheme!(scheme, control => control.read_until(pin));
     let before = purges.len();
-    purges.extend(writes.abandoned().chain(absent).map(purge));
+    purges.extend(absent.map(|of| Purge::new(pin, tables, of, read_until)));
     *noted += purges.len() - before;
     writes.forget_abandoned();
 }

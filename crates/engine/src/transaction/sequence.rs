@@ -14,7 +14,7 @@ use osier_memory::sync::Backoff;
 
 use super::definition::{Definition, refuse_reserved};
 use super::own_sequence::OwnSequence;
-use super::{Transaction, TransactionState, faults};
+use super::{Transaction, TransactionState, faults, try_access};
 use crate::catalog::DefinitionHandle;
 use crate::catalog::sequence::{Sequence, SequenceRow};
 use crate::concurrency::{ConcurrencyControl, Intent, with_scheme};
@@ -268,6 +268,7 @@ impl Transaction<'_> {
                 own.is_drawn = true;
                 return Ok(Drawn { value, reserved: Stamp::ZERO });
             }
+            try_access!(state, control => control.observe_now())?;
             std::mem::take(&mut state.reservations)
         };
         let drawn = reservations.draw(self.shared, self.stream, sequence);

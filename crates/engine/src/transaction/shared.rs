@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use osier_memory::sync::{Mutex, lock};
-use osier_memory::{Locks, Snapshots, Swept};
+use osier_memory::{Locks, Snapshots, Swept, Timestamps};
 
 use super::Purge;
 use super::counters::Counters;
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) memory: MemoryLimit,
     /// What transactions wait for each other in, where they lock.
     locks: Arc<Locks>,
+    /// The order of commits, where transactions see rows of the past.
+    timestamps: Arc<Timestamps>,
     /// Keys to purge that sessions left behind.
     orphans: Mutex<Vec<Purge>>,
     has_orphans: AtomicBool,
@@ -75,6 +77,7 @@ impl Shared {
             open_snapshots: OpenSnapshots::default(),
             memory: MemoryLimit::new(store.epochs(), &config),
             locks: Locks::new(config.locking),
+            timestamps: Arc::default(),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -99,7 +102,7 @@ impl Shared {
 
     /// Returns the state of concurrency control for a new session.
     pub(crate) fn scheme(&self) -> Scheme {
-        Scheme::new(&self.config, &self.locks)
+        Scheme::new(&self.config, &self.locks, &self.timestamps)
     }
 
     /// Returns a receipt for everything up to `stamp`, on every stream.

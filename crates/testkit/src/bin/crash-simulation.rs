@@ -80,6 +80,8 @@ enum Control {
     Optimistic,
     #[value(name = "2pl")]
     TwoPhaseLocking,
+    #[value(name = "mvcc")]
+    Multiversion,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -131,6 +133,7 @@ impl Options {
         let control = self.cc.map(|control| match control {
             Control::Optimistic => ConcurrencyControlKind::Optimistic,
             Control::TwoPhaseLocking => ConcurrencyControlKind::TwoPhaseLocking,
+            Control::Multiversion => ConcurrencyControlKind::Multiversion,
         });
         let locking = self.locking.map(|locking| match locking {
             Waits::NoWait => Locking::NoWait,

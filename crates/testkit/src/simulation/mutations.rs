@@ -66,6 +66,10 @@ impl Case {
         Case { control: ConcurrencyControlKind::TwoPhaseLocking, ..self }
     }
 
+    const fn multiversion(self) -> Case {
+        Case { control: ConcurrencyControlKind::Multiversion, ..self }
+    }
+
     const fn streams(self, streams: u32) -> Case {
         Case { streams: Some(streams), ..self }.of(Protocol::Poplar)
     }
@@ -209,6 +213,17 @@ pub const CASES: &[Case] = &[
         .locking(),
     case(Mutation::GapsUnlocked, "the gaps of a range are not locked", "serializability: phantoms").locking(),
     case(Mutation::LockedPurged, "keys leave their tree whoever has locked them", "what is locked stays").locking(),
+    case(Mutation::PastPurged, "keys leave their tree though some see a row there", "who reads sees one state")
+        .multiversion(),
+    case(Mutation::TimestampBeforeLocks, "timestamps are drawn before locks", "who reads sees one state")
+        .multiversion(),
+    case(Mutation::PastUnvalidated, "who writes does not validate its reads", "serializability: write skew")
+        .multiversion(),
+    case(Mutation::PastWritten, "who has seen the past may write", "serializability").multiversion(),
+    case(Mutation::PastLeftUnchecked, "who goes on to the present does not look back", "who reads sees one state")
+        .multiversion(),
+    case(Mutation::PastUnseen, "who reads sees what is there, and validates nothing", "who reads sees one state")
+        .multiversion(),
     case(
         Mutation::UniqueUnobserved,
         "a unique index is looked at and not observed",
@@ -527,6 +542,7 @@ impl Case {
         let locks = match self.control {
             ConcurrencyControlKind::Optimistic => "",
             ConcurrencyControlKind::TwoPhaseLocking => " with locks",
+            ConcurrencyControlKind::Multiversion => " with versions",
         };
         let profile = self.profile.map_or(String::new(), |profile| format!(" of `{profile:?}`").to_lowercase());
         let (seeds, verdict) = match &caught {

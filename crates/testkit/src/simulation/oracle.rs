@@ -11,7 +11,8 @@
 //! And of a protocol whose stamps are a serialization order: the transactions that have one, executed in the order of their
 //! stamps, see again what they saw and leave what they left.
 //!
-//! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet.
+//! The true order is that of the serialization points, which the engine tells: all locks held, no read validated yet. Whoever saw
+//! the state of one moment and wrote nothing has its place there.
 
 use std::collections::BTreeSet;
 use std::fmt;

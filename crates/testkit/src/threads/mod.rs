@@ -93,11 +93,15 @@ fn crash_twice(seed: u64, protocol: Protocol, mutations: &[Mutation]) -> Result<
     Ok(acknowledged)
 }
 
-/// Half of the seeds lock.
+/// A third of the seeds each.
 fn control(rng: &mut Rng) -> (ConcurrencyControlKind, Locking) {
-    let controls = [ConcurrencyControlKind::Optimistic, ConcurrencyControlKind::TwoPhaseLocking];
+    let controls = [
+        ConcurrencyControlKind::Optimistic,
+        ConcurrencyControlKind::TwoPhaseLocking,
+        ConcurrencyControlKind::Multiversion,
+    ];
     let policies = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait];
-    (controls[rng.usize(0..2)], policies[rng.usize(0..3)])
+    (controls[rng.usize(0..3)], policies[rng.usize(0..3)])
 }
 
 fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutation]) -> Config {

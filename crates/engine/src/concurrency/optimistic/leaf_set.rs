@@ -75,6 +75,10 @@ impl LeafSet {
         true
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
     /// Makes whatever comes into the leaves exceed `stamp`; where a leaf has changed, that may have no effect.
     pub(super) fn raise(&self, pin: &Pin<'_>, stamp: Stamp) {
         self.leaves.iter().for_each(|leaf| leaf.raise_max_stamp(pin, stamp));

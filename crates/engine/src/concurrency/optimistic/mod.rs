@@ -22,6 +22,7 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
+use osier_memory::sync::Backoff;
 use osier_memory::{
     Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Pin, Record, RecordBox, Stamp,
     Version, Word,
@@ -54,13 +55,23 @@ impl<D: Gathered> Optimistic<D> {
     pub(super) fn depend_on_row(&mut self, pin: &Pin<'_>, record: Held<Record>, stamp: Stamp) {
         self.reads.raw_dep.add_row(stamp, || KeyHash::of(pin.get(record).key()));
     }
+
+    /// Waits for those who are committing a change of a row that was read; the caller holds no lock.
+    pub(super) fn await_commits(&self, pin: &Pin<'_>) {
+        let mut backoff = Backoff::new();
+        for read in &self.reads.rows {
+            while pin.get(read.record).word().is_locked() {
+                backoff.wait();
+            }
+        }
+    }
 }
 
 impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
     type Dependency = D;
 
     #[inline]
-    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
+    fn begin(&mut self, _pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         self.reads.clear();
         self.reads.raw_dep.begin(durable);
     }

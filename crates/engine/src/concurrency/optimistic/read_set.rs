@@ -75,6 +75,11 @@ impl<D: Gathered> ReadSet<D> {
         is_observed
     }
 
+    /// How many observations there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len() + self.leaves.len()
+    }
+
     pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {
         self.leaves.are_unchanged(pin)
     }

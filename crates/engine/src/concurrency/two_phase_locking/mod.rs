@@ -137,11 +137,11 @@ fn mode(intent: Intent) -> Option<LockMode> {
 impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
     type Dependency = D;
 
-    fn begin(&mut self, durable: impl FnOnce() -> Stamp) {
+    fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         assert!(self.rows.is_empty() && self.gaps.is_empty(), "a transaction begins without locks");
         self.lost = None;
         self.is_beaten.set(false);
-        self.observed.begin(durable);
+        self.observed.begin(pin, durable);
     }
 
     #[inline]

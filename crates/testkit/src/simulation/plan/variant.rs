@@ -34,6 +34,8 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
     // From numbers of its own, as a plan's.
     let read_stamp_slots = one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(11)), &[1, 4, 1 << 10]);
     let lsn_slots = one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(59)), &[1, 4, 1 << 10, 1 << 10]);
+    let checks_per_read =
+        one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(23)), &[0, 1, SHIPPED.checks_per_read]);
     let of_windows = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(3));
     let (window_records, at_once_min) = (one(of_windows, &[1, 4, 300, 16 << 10]), one(of_windows, &[1, 2, 8]));
     let indexed_sampled_one_in = one(rng, &[1, 2, 4]);
@@ -41,6 +43,7 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         deltas_kept_bytes: 0,
         read_stamp_slots,
         lsn_slots,
+        checks_per_read,
         window_records,
         at_once_min,
         linear_writes_max: one(rng, &[1, 2, 4, SHIPPED.linear_writes_max]),
