@@ -15,7 +15,9 @@ use locks::{
 };
 use osier::config::{ConcurrencyControlKind, Locking};
 use osier::table::{KeyRange, Value};
-use osier::{Config, Contended, Database, Error, Protocol, Session, Table, Transaction, TransactionError};
+use osier::{
+    Config, Contended, Database, Error, Protocol, SequenceOptions, Session, Table, Transaction, TransactionError,
+};
 
 const PROTOCOLS: [Protocol; 7] = [
     Protocol::None,
@@ -140,6 +142,31 @@ fn who_has_seen_the_past_may_not_write() {
     assert!(is_row_conflict(get(&tx, &table, 10)), "who has written needs the present");
     assert!(is_row_conflict(tx.commit()));
     assert_eq!(value(&db, &table, 60), Some(60));
+}
+
+/// A value of a sequence is of now: so is everything else, before it and after it.
+#[test]
+fn who_draws_a_value_is_of_the_present() {
+    let (db, table) = open(config("draws", Protocol::Poplar));
+    let [mut session] = sessions(&db);
+    let (sequence, _) = db.run(|tx| tx.create_sequence(&SequenceOptions::new("numbers"))).expect("a sequence");
+    for draws_first in [false, true] {
+        let tx = session.begin();
+        get(&tx, &table, 10).expect("a read");
+        if draws_first {
+            tx.next_value(&sequence).expect("a value");
+        }
+        commit(&db, |tx| increment(tx, &table, 10));
+        let later = match draws_first {
+            true => get(&tx, &table, 10).map(drop),
+            false => {
+                get(&tx, &table, 10).expect("the past");
+                tx.next_value(&sequence).map(drop)
+            }
+        };
+        assert!(is_row_conflict(later));
+        assert!(is_row_conflict(tx.commit()));
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@
 //! reads on, and may not write.
 //!
 //! Invariants:
-//! - What a transaction was shown of rows is the state as of `at`, or is validated in any case (`observes_now`).
+//! - What a transaction was shown of rows is the state as of `at`, or is validated in any case (`observes_now`). One that has to
+//!   do with the present, because it has written or for that, is never in the past (`is_past`).
 //! - Who writes has read nothing but what is there: nothing of the past, and validation finds it so after the S-point. So the
 //!   serialization order is that of S-points, as in optimistic control, and epochs, stamps and the order of commands rest on it.
 //! - A definition is read as it is, and no later than `at`: no table is used in a state in which it is not there yet.
@@ -123,7 +124,7 @@ impl<D: Gathered> Multiversion<D> {
                 AsOf::Newest(observed) => return Ok((observed, true)),
                 AsOf::Lost => return Err(TransactionError::ROW_CONFLICT),
                 AsOf::Older(observed) => {
-                    let is_needed = self.has_written || intent != Intent::Read;
+                    let is_needed = self.has_written || self.observes_now || intent != Intent::Read;
                     if self.advance(pin, is_needed) {
                         continue;
                     }
