@@ -219,3 +219,47 @@ fn one_session_is_enough() {
     db.close().expect("closed");
     assert_eq!(rows(&Database::open(one()).expect("it opens"), "items").len(), 600);
 }
+
+/// The records that a transaction of `plover` has in several streams were run again as if each were a transaction of its own: a
+/// row could come before its table, and was let go, and of rows that had changed places under a unique index one met the other.
+#[test]
+fn a_transaction_in_several_records_is_run_again_whole() {
+    let home = home("shares");
+    let (int, all) = (Value::Int, 1..=20);
+    {
+        let db = Database::open(commands(&home)).expect("a database");
+        table(&db, "t");
+        replace(&db, "procedure first(k bigint) { upsert into t (id, n) values (k, 1); }");
+        call(&db, "first", 1).expect("a call");
+        db.close().expect("closed");
+    }
+    {
+        let db = Database::open(support::config(&home, Protocol::Plover, 4)).expect("opened again");
+        let schema = Schema::builder("codes").column("id", Type::Int64).column("code", Type::Int64).primary_key(["id"]);
+        let schema = schema.unique_index("by_code", ["code"]).build().expect("a schema");
+        let create = |tx: &Transaction<'_>| -> Result<Table, Error> {
+            let codes = tx.create_table(schema.clone())?;
+            all.clone().try_for_each(|id| tx.insert(&codes, &[int(id), int(id)]))?;
+            Ok(codes)
+        };
+        let (codes, _) = db.run(create).expect("a table with rows");
+        let turn_round = |tx: &Transaction<'_>| -> Result<(), Error> {
+            let code = codes.column("code")?;
+            let set = |id, value| tx.update(&codes, &[int(id)], &[(code, int(value))]).map(drop);
+            all.clone().try_for_each(|id| set(id, -id))?;
+            all.clone().try_for_each(|id| set(id, 21 - id))
+        };
+        db.run(turn_round).expect("they change places").1.wait().expect("durable");
+        db.close().expect("closed");
+    }
+    let db = Database::open(commands(&home)).expect("all of it is run again");
+    assert_eq!(rows(&db, "t"), [(1, 1)]);
+    let codes = |tx: &Transaction<'_>| {
+        let table = tx.table("codes")?;
+        let (id, code) = (table.column("id")?, table.column("code")?);
+        let rows = tx.scan_index(&table, "by_code", KeyRange::all())?;
+        rows.map(|row| row.map(|row| (row.int(code), row.int(id)))).collect::<Result<Vec<_>, Error>>()
+    };
+    let expected: Vec<_> = all.map(|code| (code, 21 - code)).collect();
+    assert_eq!(db.run(codes).expect("rows").0, expected);
+}

@@ -44,6 +44,8 @@ pub(super) struct LiveRecord<'m> {
     pub(super) payload: PayloadReader<'m>,
     /// The payload, where it is a command.
     pub(super) command: Option<Command<'m>>,
+    /// The other records of its transaction, where that has several.
+    pub(super) others: Vec<(SegmentId, PayloadReader<'m>)>,
 }
 
 impl<'m> LiveRecord<'m> {
@@ -62,6 +64,7 @@ impl<'m> LiveRecord<'m> {
                 writes: header.write_count,
                 payload,
                 command,
+                others: Vec::new(),
             }
         })
     }
@@ -92,13 +95,19 @@ impl Batch {
 
     /// Returns the records, in order.
     pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
-        (0..self.len()).map(|at| self.record(scan, at))
+        (0..self.len()).filter(|at| !self.records[*at].1.continues).map(|at| self.record(scan, at))
     }
 
     /// Returns the record at a place in the order.
     pub(super) fn record<'b>(&'b self, scan: &LogScan, at: usize) -> LiveRecord<'b> {
-        let (segment, found) = &self.records[at];
-        LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
+        let one = |(segment, found): &(SegmentId, Found)| {
+            LiveRecord::of(scan, *segment, found, &self.bytes[found.at..found.at + found.length])
+        };
+        let mut record = one(&self.records[at]);
+        for other in self.records[at + 1..].iter().take_while(|(_, found)| found.continues).map(one) {
+            record.others.push((other.segment, other.payload));
+        }
+        record
     }
 
     /// How many records there are.
@@ -126,7 +135,7 @@ pub(super) struct Merge {
     /// Of the generation's streams.
     cursors: Vec<Cursor>,
     /// The stamp of the first record of each stream that has one, and the stream.
-    firsts: BinaryHeap<Reverse<(Stamp, usize)>>,
+    firsts: BinaryHeap<Reverse<(Stamp, usize, usize)>>,
     last: Stamp,
 }
 
@@ -142,15 +151,24 @@ impl Merge {
     /// Returns the next record; `None` behind the last one.
     pub(super) fn next(&mut self) -> Result<Option<LiveRecord<'_>>, RecoveryError> {
         let Some(stream) = self.take()? else { return Ok(None) };
-        let (segment, found, bytes) = self.cursors[stream].taken();
-        Ok(Some(LiveRecord::of(&self.scan, segment, found, bytes)))
+        let mut others = Vec::new();
+        while self.goes_on() {
+            others.extend(self.take()?);
+        }
+        let one = |stream: usize| {
+            let (segment, found, bytes) = self.cursors[stream].taken();
+            LiveRecord::of(&self.scan, segment, found, bytes)
+        };
+        let mut record = one(stream);
+        record.others = others.into_iter().map(one).map(|other| (other.segment, other.payload)).collect();
+        Ok(Some(record))
     }
 
     /// Puts the next records into an empty batch; `false` behind the last one.
     pub(super) fn gather(&mut self, batch: &mut Batch) -> Result<bool, RecoveryError> {
         batch.bytes.clear();
         batch.records.clear();
-        while batch.records.len() < BATCH_RECORDS_MAX && batch.bytes.len() < BATCH_BYTES {
+        while self.goes_on() || batch.records.len() < BATCH_RECORDS_MAX && batch.bytes.len() < BATCH_BYTES {
             if self.firsts.is_empty() && !batch.records.is_empty() {
                 break;
             }
@@ -162,6 +180,11 @@ impl Merge {
         Ok(!batch.records.is_empty())
     }
 
+    /// Whether the next record is one of the transaction of the one before.
+    fn goes_on(&self) -> bool {
+        self.firsts.peek().is_some_and(|Reverse((_, first, stream))| first != stream)
+    }
+
     /// Takes the next record, and returns the stream that it is in.
     fn take(&mut self) -> Result<Option<usize>, RecoveryError> {
         while self.firsts.is_empty() {
@@ -170,7 +193,7 @@ impl Merge {
             }
             self.begin_generation()?;
         }
-        let Reverse((stamp, stream)) = self.firsts.pop().expect("there is a record");
+        let Reverse((stamp, _, stream)) = self.firsts.pop().expect("there is a record");
         assert!(faults::follows(stamp >= self.last), "transaction {stamp} follows {}", self.last);
         self.last = stamp;
         let cursor = &mut self.cursors[stream];
@@ -178,7 +201,7 @@ impl Merge {
         // What follows in the stream is found before its present record is given: the buffer has the bytes of both, or the record
         // is the last one in it.
         if let Some(next) = cursor.first() {
-            self.firsts.push(Reverse((faults::place(next.stamp), stream)));
+            self.firsts.push(Reverse((faults::place(next.stamp), next.first.unwrap_or(stream), stream)));
         } else {
             self.refill(stream)?;
         }
@@ -199,7 +222,9 @@ impl Merge {
     fn refill(&mut self, stream: usize) -> Result<(), RecoveryError> {
         let cursor = &mut self.cursors[stream];
         cursor.fill(&self.scan, &self.verdicts[cursor.generation])?;
-        self.firsts.extend(cursor.first().map(|first| Reverse((faults::place(first.stamp), stream))));
+        self.firsts.extend(
+            cursor.first().map(|next| Reverse((faults::place(next.stamp), next.first.unwrap_or(stream), stream))),
+        );
         Ok(())
     }
 }
@@ -215,6 +240,10 @@ pub(super) struct Found {
     length: usize,
     layout: RecordLayout,
     pub(super) is_command: bool,
+    /// Where it is one of several records of its transaction, the stream of the first of them.
+    first: Option<usize>,
+    /// Whether the record before in a batch is of the same transaction.
+    continues: bool,
 }
 
 /// A place in a stream.
@@ -349,7 +378,9 @@ impl Cursor {
                 let vector = header.raw_dep.as_vector().filter(|_| is_by_vectors).cloned();
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
-                self.found.push_back(Found { stamp, vector, offset, at, length, layout, is_command });
+                let first = record.participants().map(|participants| participants.first().0 as usize);
+                let continues = first.is_some_and(|first| first != self.stream);
+                self.found.push_back(Found { stamp, vector, offset, at, length, layout, is_command, first, continues });
             }
         }
         Ok(())

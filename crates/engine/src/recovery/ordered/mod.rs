@@ -232,7 +232,7 @@ impl Replay<'_> {
         while let Some(record) = coming.next(self.replayer) {
             self.stamp.set(record.stamp);
             let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance, Company::Nobody);
-            self.replayed.transactions += 1;
+            self.replayed.transactions += 1 + record.others.len() as u64;
             self.replayed.commands += u64::from(record.command.is_some());
             match again {
                 Ok(()) => {}

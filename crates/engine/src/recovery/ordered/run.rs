@@ -127,14 +127,17 @@ pub(super) fn for_each_write(
     each: &mut dyn FnMut(LoggedWrite<'_>),
 ) -> Result<(), RecoveryError> {
     let LiveRecord { segment, offset, stamp, writes, .. } = *record;
-    match &record.payload {
-        PayloadReader::Values(logged) => logged.clone().for_each(each),
-        PayloadReader::Physiological(images) => images.clone().writes().for_each(each),
-        PayloadReader::InParts(named) => {
-            let record = RecordInParts { offset, stamp, writes, named: *named };
-            parts::for_each_write(scan, segment, &record, each)?;
+    let all = std::iter::once((segment, &record.payload)).chain(record.others.iter().map(|(of, other)| (*of, other)));
+    for (segment, payload) in all {
+        match payload {
+            PayloadReader::Values(logged) => logged.clone().for_each(&mut *each),
+            PayloadReader::Physiological(images) => images.clone().writes().for_each(&mut *each),
+            PayloadReader::InParts(named) => {
+                let record = RecordInParts { offset, stamp, writes, named: *named };
+                parts::for_each_write(scan, segment, &record, &mut *each)?;
+            }
+            PayloadReader::Command(_) => unreachable!("a command holds no writes"),
         }
-        PayloadReader::Command(_) => unreachable!("a command holds no writes"),
     }
     Ok(())
 }
