@@ -14,7 +14,7 @@ use locks::{
     Found, ROWS, delete, error, get, get_for_update, increment, insert, open, rows, scan, scan_index, set, value,
 };
 use osier::config::{ConcurrencyControlKind, Locking};
-use osier::table::{KeyRange, Value};
+use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{
     Config, Contended, Database, Error, Protocol, SequenceOptions, Session, Table, Transaction, TransactionError,
 };
@@ -271,6 +271,33 @@ fn transfer(tx: &Transaction<'_>, table: &Table, from: i64, to: i64, round: i64)
         Some(value) => set(tx, table, to, value + amount).map(drop),
         None => insert(tx, table, to, amount),
     }
+}
+
+/// A row that was recovered has room for a history as well: what takes its place is no larger.
+#[test]
+fn rows_are_replaced_at_the_limit_after_an_open() {
+    let home = support::directory("multiversion", "limit");
+    let open = || {
+        let mut config = support::config(&home, Protocol::Poplar, 2);
+        config.memory_limit = 4 << 20;
+        Database::open(config.concurrency_control(ConcurrencyControlKind::Multiversion)).expect("opened")
+    };
+    let put = |session: &mut Session, table: &Table, id| {
+        session.run(|tx| tx.upsert(table, &[Value::Int(id), Value::Bytes(&[1; 24])])).map(drop)
+    };
+    let fill = |session: &mut Session, table: &Table, from: i64| {
+        (from..).find(|id| put(session, table, *id).is_err()).expect("there is a limit")
+    };
+    let schema = Schema::builder("full").column("id", Type::Int64).column("content", Type::Bytes).primary_key(["id"]);
+    let db = open();
+    let table = db.create_table(schema.build().expect("a schema")).expect("a table");
+    let rows = fill(&mut db.session().expect("a session"), &table, 0);
+    db.close().expect("closed");
+
+    let db = open();
+    let (table, mut session) = (db.table("full").expect("the table"), db.session().expect("a session"));
+    fill(&mut session, &table, rows);
+    (0..rows).for_each(|id| put(&mut session, &table, id).expect("no more than there was"));
 }
 
 /// What is on disk does not tell how transactions were isolated.

@@ -609,6 +609,11 @@ impl Pin<'_> {
         versions.borrow_mut().version(extent, epochs.safe(), &epochs.spares, tally)
     }
 
+    /// A version that is a copy of `bytes`, in new memory: see [`VersionBox::copy_of`].
+    pub fn copy_of(&self, bytes: &[u8]) -> VersionBox {
+        VersionBox::copy(bytes, self.participant.epochs.has_histories)
+    }
+
     /// Tells the clock what was taken and given back since, where that is much: else that is told when the pin ends.
     #[inline]
     pub fn tell_memory(&self) {

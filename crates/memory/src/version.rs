@@ -297,18 +297,23 @@ impl VersionBox {
 
     /// An image that is a copy of `bytes`, with both stamps zero: for whoever makes many, one after the other.
     pub fn copy_of(bytes: &[u8]) -> VersionBox {
-        let extent = Extent { len: bytes.len(), has_history: false };
+        VersionBox::copy(bytes, false)
+    }
+
+    /// As [`VersionBox::copy_of`], with the history of nothing, if it is to have one.
+    pub(crate) fn copy(bytes: &[u8], has_history: bool) -> VersionBox {
+        let extent = Extent { len: bytes.len(), has_history };
         let layout = extent.layout();
-        // SAFETY: the layout holds at least the header, and the bytes behind it; all of them are written here.
+        // SAFETY: the layout holds what is in front of the bytes, and them; all of it is written here.
         unsafe {
             let raw = alloc::alloc(layout);
             if FETCHED_BYTES.contains(&layout.size()) {
                 prefetch_next(raw, layout.size());
             }
             let version = VersionBox::init(raw, layout, extent);
-            let row = raw.add(mem::size_of::<Header>());
+            let row = version.header.add(1).cast::<u8>().as_ptr();
             ptr::copy_nonoverlapping(bytes.as_ptr(), row, bytes.len());
-            let rest = layout.size() - mem::size_of::<Header>() - bytes.len();
+            let rest = layout.size() - extent.used_bytes();
             ptr::write_bytes(row.add(bytes.len()), 0, rest);
             version
         }

@@ -171,7 +171,7 @@ impl Work for Loader {
             let (_, rows) = loaded.get_or_insert_with(|| (table, Run::new(self.load.store.epochs().clone())));
             // The checkpoint does not say when a row was born. Its stamp will not do: a transaction behind the checkpoint that
             // relied on the row's existence may have a smaller one (O2).
-            let version = version_of((row.stamp, faults::birth_in_checkpoint(row.stamp)), row.row);
+            let version = version_of(&pin, (row.stamp, faults::birth_in_checkpoint(row.stamp)), row.row);
             let record = Record::new_present(row.key, version);
             assert!(rows.push(&pin, record).is_ok(), "the reader hands rows out in ascending order");
         })?;

@@ -2,6 +2,7 @@
 //! finds stays what it is while it is pinned.
 
 use super::explore;
+use crate::sync::atomic::{Ordering, fence};
 use crate::sync::{Arc, thread};
 use crate::testing::LoneRecord;
 use crate::{AsOf, Epochs, Moment, Observed, Participant, Pin, Record, Snapshots, Stamp, Timestamps, VersionBox};
@@ -48,6 +49,21 @@ impl World {
             record.install_at(&pin, version, (stamp, timestamp), &committer, false);
         }
         (Moment { epoch: s_point.epoch(), timestamp }, number)
+    }
+
+    /// Commits a change of one record, if that is valid.
+    fn change(&self, pin: &Pin<'_>, at: usize, is_valid: impl FnOnce() -> bool) -> Option<Moment> {
+        let record = pin.get(self.places[at].find(pin));
+        let stamp = record.lock().expect("nothing is purged").stamp().next();
+        let timestamp = self.timestamps.draw();
+        let s_point = pin.s_point();
+        if !is_valid() {
+            record.unlock();
+            return None;
+        }
+        let committer = self.snapshots.committer(pin, s_point.epoch());
+        record.install_at(pin, Some(row(pin.new_version(8), 8, stamp)), (stamp, timestamp), &committer, false);
+        Some(Moment { epoch: s_point.epoch(), timestamp })
     }
 
     /// The numbers in both records as of `at`.
@@ -101,6 +117,14 @@ fn scenario(numbers: &'static [u64], advances: usize) {
     }
 }
 
+/// Starts a thread that advances the clock and has nothing to do with commits: only fences order them.
+fn tick(world: &Arc<World>) -> thread::JoinHandle<()> {
+    let world = Arc::clone(world);
+    thread::spawn(move || {
+        world.epochs.advance();
+    })
+}
+
 #[test]
 fn both_records_are_as_one_commit_left_them() {
     explore(2, || scenario(&[8], 0));
@@ -114,4 +138,76 @@ fn what_was_replaced_twice_is_there_while_the_clock_advances() {
 #[test]
 fn what_was_deleted_is_there_too() {
     explore(2, || scenario(&[0, 9], 1));
+}
+
+#[test]
+fn a_clock_apart_is_ordered_by_fences() {
+    explore(2, || {
+        let world = World::new(4);
+        let writer = {
+            let (world, mut participant) = (Arc::clone(&world), world.participant());
+            thread::spawn(move || world.commit(&mut participant, 8))
+        };
+        let ticker = tick(&world);
+        let (at, found) = look(&world, &mut world.participant());
+        let (moment, number) = writer.join().expect("the writer ends");
+        ticker.join().expect("the clock is advanced");
+        assert_eq!(found, if moment <= at { number } else { FIRST }, "as of {at:?}");
+    });
+}
+
+/// What is unlocked and unchanged after a later moment is what it was as of that one.
+#[test]
+fn who_goes_on_to_the_present_sees_one_state() {
+    explore(2, || {
+        let world = World::new(4);
+        let writer = {
+            let (world, mut participant) = (Arc::clone(&world), world.participant());
+            thread::spawn(move || drop(world.commit(&mut participant, 8)))
+        };
+        let ticker = tick(&world);
+        let mut participant = world.participant();
+        {
+            let pin = participant.pin();
+            let first = pin.get(world.places[0].find(&pin));
+            if let AsOf::Newest(Observed::Present(seen)) = first.read_at(&pin, world.timestamps.now(&pin)) {
+                let now = world.timestamps.now(&pin);
+                fence(Ordering::SeqCst);
+                let word = first.word();
+                if !word.is_locked() && word.stamp() == seen.stamp() {
+                    let number = u64::from_le_bytes(seen.bytes().try_into().expect("eight bytes"));
+                    assert_eq!(world.read(&pin, now), [number; 2], "as of {now:?}");
+                }
+            }
+        }
+        writer.join().expect("the writer ends");
+        ticker.join().expect("the clock is advanced");
+    });
+}
+
+/// Who has read a record, and then finds it as it was, has an earlier moment than who changes it.
+#[test]
+fn moments_are_an_order() {
+    explore(2, || {
+        let world = World::new(4);
+        let second = {
+            let (world, mut participant) = (Arc::clone(&world), world.participant());
+            thread::spawn(move || {
+                let pin = participant.pin();
+                world.change(&pin, 0, || true).expect("it is changed")
+            })
+        };
+        let ticker = tick(&world);
+        let mut participant = world.participant();
+        let pin = participant.pin();
+        let first = world.change(&pin, 1, || {
+            fence(Ordering::SeqCst);
+            let word = pin.get(world.places[0].find(&pin)).word();
+            !word.is_locked() && word.stamp() == Stamp(1)
+        });
+        drop(pin);
+        let second = second.join().expect("it ends");
+        ticker.join().expect("the clock is advanced");
+        assert!(first.is_none_or(|first| first < second), "{first:?} {second:?}");
+    });
 }

@@ -9,7 +9,8 @@
 //!
 //! Where a later version than the transaction's moment turns up, and everything that it has read so far is still there, it
 //! goes on to the state of now. So it meets a conflict only where optimistic control would. Otherwise it stays in the past: it
-//! reads on, and may not write.
+//! reads on, and may not write. One that has written and has made too many reads to check them for each later version goes on
+//! unchecked: it may then see rows of two moments, as under optimistic control, and its end tells.
 //!
 //! Invariants:
 //! - What a transaction was shown of rows is the state as of `at`, or is validated in any case (`observes_now`). One that has to
@@ -41,7 +42,7 @@ use crate::log::gathering::Gathered;
 use crate::log::protocol::SourceOf;
 use crate::sizes::checks_per_read;
 
-/// What a transaction reads counts as so many reads more when it is checked: short ones always go on to the state of now.
+/// What a transaction reads counts as so many reads more when it is checked: short ones always check before they go on.
 const READS_MIN: usize = 16;
 
 /// The view of one transaction.
@@ -94,6 +95,12 @@ impl<D: Gathered> Multiversion<D> {
         let is_affordable = self.checked + reads <= checks_per_read() * (READS_MIN + reads);
         if self.is_past || !(is_needed || is_affordable) {
             return false;
+        }
+        if !is_affordable {
+            // From now on it is as under optimistic control: all that it reads is validated at its end.
+            self.observes_now = true;
+            (self.at, self.place) = (self.timestamps.now(pin), take_place());
+            return true;
         }
         self.checked += reads;
         if is_needed {

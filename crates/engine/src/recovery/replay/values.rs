@@ -204,7 +204,7 @@ impl ValueBatch<'_> {
             return false;
         }
         let image = match change {
-            Change::Put(row) => Some(version_of((stamp, stamp), row)),
+            Change::Put(row) => Some(version_of(&self.pin, (stamp, stamp), row)),
             Change::Delete | Change::Delta(_) => None,
         };
         let (waiting, handled) = (self.waiting, &mut *self.handled_bytes);
@@ -243,8 +243,8 @@ impl ValueBatch<'_> {
 }
 
 /// Returns the row with its stamp and that of its birth.
-pub(crate) fn version_of((stamp, birth): (Stamp, Stamp), row: &[u8]) -> VersionBox {
-    let mut version = VersionBox::copy_of(row);
+pub(crate) fn version_of(pin: &Pin<'_>, (stamp, birth): (Stamp, Stamp), row: &[u8]) -> VersionBox {
+    let mut version = pin.copy_of(row);
     version.set_order(stamp, birth);
     version
 }
