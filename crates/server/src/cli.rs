@@ -567,7 +567,7 @@ mod tests {
         for line in [
             "osier bench",
             "osier bench ycsb --protocol sillo",
-            "osier bench ycsb --cc mvcc",
+            "osier bench ycsb --cc snapshot",
             "osier bench ycsb --locking wait",
             "osier bench ycsb --seconds 1 --transactions 5",
             "osier bench ycsb --theta 2.5",
