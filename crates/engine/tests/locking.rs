@@ -139,7 +139,8 @@ fn increments_of_a_hot_row_are_all_counted() {
         let conflicts = attempts.load(Ordering::Relaxed) - 8 * ROUNDS as u64;
         let aborted = db.metrics().aborted - before.aborted;
         match (policy, for_update) {
-            (Locking::WoundWait, true) => assert_eq!((conflicts, aborted), (0, 0), "no upgrade, no conflict"),
+            // No upgrade: who is run again had passed others, and lost its processor while it held the lock.
+            (Locking::WoundWait, true) => assert_eq!(conflicts, aborted, "each conflict ends one attempt"),
             (_, false) => assert!(conflicts > 0, "{policy:?}: two that have read the row cannot both change it"),
             // The younger ones are refused.
             _ => {}
