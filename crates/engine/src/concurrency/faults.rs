@@ -1,6 +1,6 @@
 //! Where the simulation makes the write set and locks wrong. What ships gets back what it gave.
 
-use osier_memory::{AsOf, Held, LockMode, Pin, Record, Timestamp};
+use osier_memory::{AsOf, Held, LockMode, Pin, Record};
 
 use crate::failpoint::{Mutation, has};
 
@@ -28,10 +28,20 @@ pub(super) fn is_validated(writes: bool) -> bool {
     writes && !has(Mutation::PastUnvalidated)
 }
 
-/// A timestamp that is drawn before the locks are taken ([`Mutation::TimestampBeforeLocks`]).
+/// Draws a timestamp too early ([`Mutation::TimestampBeforeLocks`]).
 #[inline(always)]
-pub(super) fn early_timestamp(draw: impl FnOnce() -> Timestamp) -> Option<Timestamp> {
-    has(Mutation::TimestampBeforeLocks).then(draw)
+pub(super) fn before_locks(draw: impl FnOnce()) {
+    if has(Mutation::TimestampBeforeLocks) {
+        draw();
+    }
+}
+
+/// Draws a timestamp when the locks are held, unless that was done before ([`Mutation::TimestampBeforeLocks`]).
+#[inline(always)]
+pub(super) fn after_locks(draw: impl FnOnce()) {
+    if !has(Mutation::TimestampBeforeLocks) {
+        draw();
+    }
 }
 
 /// How a record is locked for an access, if it is ([`Mutation::ReadsUnlocked`]).
@@ -74,18 +84,16 @@ pub(super) fn is_read(is_read: bool) -> bool {
     is_read || has(Mutation::ExistenceAsBase)
 }
 
-/// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], [`Mutation::OverwrittenUnread`], and
+/// Whether a delta rests on the version that it replaces ([`Mutation::ExistenceAsBase`], [`Mutation::OverwrittenUnread`],
 /// [`Mutation::AbortedLogged`], [`Mutation::PastUnvalidated`] and [`Mutation::PastWritten`], which log what did not validate).
 #[inline(always)]
 pub(super) fn rests_on(rests_on: bool) -> bool {
-    let is_wrong = || {
-        has(Mutation::ExistenceAsBase)
-            || has(Mutation::OverwrittenUnread)
-            || has(Mutation::AbortedLogged)
-            || has(Mutation::PastUnvalidated)
-            || has(Mutation::PastWritten)
-    };
-    rests_on || is_wrong()
+    rests_on
+        || has(Mutation::ExistenceAsBase)
+        || has(Mutation::OverwrittenUnread)
+        || has(Mutation::AbortedLogged)
+        || has(Mutation::PastUnvalidated)
+        || has(Mutation::PastWritten)
 }
 
 /// Whether the row before is logged. One that nobody has read ([`Mutation::OverwrittenUnread`]) would have another length by the

@@ -9,8 +9,8 @@
 //!
 //! Where a later version than the transaction's moment turns up, and everything that it has read so far is still there, it
 //! goes on to the state of now. So it meets a conflict only where optimistic control would. Otherwise it stays in the past: it
-//! reads on, and may not write. One that has written and has made too many reads to check them for each later version goes on
-//! unchecked: it may then see rows of two moments, as under optimistic control, and its end tells.
+//! reads on, and may not write. One that has written, and has made too many reads to check them for each later version, goes on
+//! unchecked: it may then see rows of two moments, as under optimistic control, and is validated at its end.
 //!
 //! Invariants:
 //! - What a transaction was shown of rows is the state as of `at`, or is validated in any case (`observes_now`). One that has to
@@ -52,9 +52,8 @@ pub(crate) struct Multiversion<D: Gathered> {
     at: Moment,
     /// Where that is in the serial order.
     place: Place,
-    /// The commit's own, and the one that it drew too early.
+    /// The commit's own.
     commit: Timestamp,
-    early: Option<Timestamp>,
     /// What was read of rows, validated where the transaction writes, and what it depends on.
     rows: Optimistic<D>,
     /// What was read of definitions, validated in any case.
@@ -77,7 +76,6 @@ impl<D: Gathered> Multiversion<D> {
             at: Moment::default(),
             place: Place::default(),
             commit: Timestamp::default(),
-            early: None,
             rows: Optimistic::default(),
             definitions: Optimistic::default(),
             is_past: false,
@@ -214,6 +212,9 @@ impl<D: Gathered> ConcurrencyControl for Multiversion<D> {
     ) -> Result<Option<Stamp>, TransactionError> {
         if intent == Intent::Definition {
             let seen = pin.get(record).read_at(pin, self.at);
+            if pin.get(record).is_absent() {
+                return Ok(None);
+            }
             let (AsOf::Newest(Observed::Present(row)) | AsOf::Older(Observed::Present(row))) = seen else {
                 return Ok(None);
             };
@@ -308,13 +309,13 @@ impl<D: Gathered> ConcurrencyControl for Multiversion<D> {
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
         self.check_present()?;
-        self.early = faults::early_timestamp(|| self.timestamps.draw());
+        faults::before_locks(|| self.commit = self.timestamps.draw());
         self.rows.lock(pin, writes)
     }
 
     #[inline]
     fn order(&mut self) {
-        self.commit = self.early.take().unwrap_or_else(|| self.timestamps.draw());
+        faults::after_locks(|| self.commit = self.timestamps.draw());
     }
 
     fn order_observer(&self, pin: &Pin<'_>) -> Epoch {
