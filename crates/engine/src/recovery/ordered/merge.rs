@@ -134,7 +134,8 @@ pub(super) struct Merge {
     generation: usize,
     /// Of the generation's streams.
     cursors: Vec<Cursor>,
-    /// The stamp of the first record of each stream that has one, and the stream.
+    /// Of the first record of each stream that has one: the stamp, the first stream of its transaction, and its own. So the records
+    /// of one transaction come together, and those of others with the same stamp before or behind them.
     firsts: BinaryHeap<Reverse<(Stamp, usize, usize)>>,
     last: Stamp,
 }
@@ -201,7 +202,7 @@ impl Merge {
         // What follows in the stream is found before its present record is given: the buffer has the bytes of both, or the record
         // is the last one in it.
         if let Some(next) = cursor.first() {
-            self.firsts.push(Reverse((faults::place(next.stamp), next.first.unwrap_or(stream), stream)));
+            self.firsts.push(Reverse((faults::place(next.stamp), next.first, stream)));
         } else {
             self.refill(stream)?;
         }
@@ -222,9 +223,7 @@ impl Merge {
     fn refill(&mut self, stream: usize) -> Result<(), RecoveryError> {
         let cursor = &mut self.cursors[stream];
         cursor.fill(&self.scan, &self.verdicts[cursor.generation])?;
-        self.firsts.extend(
-            cursor.first().map(|next| Reverse((faults::place(next.stamp), next.first.unwrap_or(stream), stream))),
-        );
+        self.firsts.extend(cursor.first().map(|next| Reverse((faults::place(next.stamp), next.first, stream))));
         Ok(())
     }
 }
@@ -240,9 +239,9 @@ pub(super) struct Found {
     length: usize,
     layout: RecordLayout,
     pub(super) is_command: bool,
-    /// Where it is one of several records of its transaction, the stream of the first of them.
-    first: Option<usize>,
-    /// Whether the record before in a batch is of the same transaction.
+    /// The stream of the first record of its transaction, which has several perhaps.
+    first: usize,
+    /// Whether it is another one than the first, and so goes on with the transaction of the record before.
     continues: bool,
 }
 
@@ -378,8 +377,8 @@ impl Cursor {
                 let vector = header.raw_dep.as_vector().filter(|_| is_by_vectors).cloned();
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
-                let first = record.participants().map(|participants| participants.first().0 as usize);
-                let continues = first.is_some_and(|first| first != self.stream);
+                let first = record.participants().map_or(self.stream, |participants| participants.first().0 as usize);
+                let continues = first != self.stream;
                 self.found.push_back(Found { stamp, vector, offset, at, length, layout, is_command, first, continues });
             }
         }
