@@ -7,7 +7,8 @@
 //! Invariants:
 //! - A transaction that leaves more behind than it found commits only within the limit. One that replaces rows by rows that
 //!   are no larger commits up to the limit and [`headroom`]: the rows it replaces are still there for a while. One that only
-//!   deletes or reads is never refused.
+//!   deletes or reads is never refused. With multiversion control a deletion leaves a tombstone of 40 bytes until nobody sees the
+//!   row: one that deletes many rows takes that beyond the limit for a while.
 //! - A session that replaces rows faster than their last readers leave waits for them, without a pin, when they take a
 //!   quarter of the headroom: a while, for a reader may stay.
 //! - A checkpoint gives up when what it retains has used up most of the headroom, and may be taken again later; who begins
