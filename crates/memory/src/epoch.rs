@@ -633,7 +633,7 @@ impl Pin<'_> {
         self.participant.tally.add(kind, bytes);
     }
 
-    /// The global epoch, as it was this moment or later.
+    /// The global epoch, in no order with what else this thread does.
     pub(crate) fn latest_epoch(&self) -> Epoch {
         self.participant.epochs.current()
     }

@@ -14,7 +14,11 @@ struct World {
     stamps: AtomicU64,
 }
 
+/// What every row holds at first.
 const FIRST: i64 = 100;
+
+/// The rows of the stress test.
+const ROWS: u64 = 12;
 
 impl World {
     fn new(rows: u64) -> Arc<World> {
@@ -134,22 +138,24 @@ fn versions_without_a_history_are_seen_by_all() {
 /// Sums of all rows stay what they are as of every moment, while rows come, change and go.
 #[test]
 fn readers_see_whole_transactions_only() {
-    const ROWS: u64 = 12;
     let transfers = if cfg!(miri) { 60 } else { 30_000 };
     let world = World::new(ROWS);
     let is_over = Arc::new(AtomicBool::new(false));
-    let spawn = |work: fn(&World, &AtomicBool, u64, u64), count, seed| {
+    let spawn = |work: fn(&World, &AtomicBool)| {
         let (world, is_over) = (Arc::clone(&world), Arc::clone(&is_over));
-        thread::spawn(move || work(&world, &is_over, count, seed))
+        thread::spawn(move || work(&world, &is_over))
     };
-    let others = [spawn(advance, 0, 0), spawn(watch, ROWS, 1), spawn(watch, ROWS, 2)];
-    let writers = [spawn(transfer, transfers, 3), spawn(transfer, transfers, 4)];
+    let others = [spawn(advance), spawn(watch), spawn(watch)];
+    let writers = [3, 4].map(|seed| {
+        let world = Arc::clone(&world);
+        thread::spawn(move || transfer(&world, transfers, seed))
+    });
     writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
     is_over.store(true, Ordering::Relaxed);
     others.into_iter().for_each(|other| other.join().expect("a reader"));
 }
 
-fn advance(world: &World, is_over: &AtomicBool, _: u64, _: u64) {
+fn advance(world: &World, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         world.epochs.advance();
         world.epochs.free_more();
@@ -157,26 +163,26 @@ fn advance(world: &World, is_over: &AtomicBool, _: u64, _: u64) {
     }
 }
 
-fn watch(world: &World, is_over: &AtomicBool, rows: u64, _: u64) {
+fn watch(world: &World, is_over: &AtomicBool) {
     let mut participant = world.participant();
     while !is_over.load(Ordering::Relaxed) {
         let pin = participant.pin();
         let at = world.timestamps.now(&pin);
         for _ in 0..2 {
-            let sum: i64 = (0..rows).map(|key| world.read(&pin, key, at)).sum();
-            assert_eq!(sum, rows as i64 * FIRST, "as of {at:?}");
+            let sum: i64 = (0..ROWS).map(|key| world.read(&pin, key, at)).sum();
+            assert_eq!(sum, ROWS as i64 * FIRST, "as of {at:?}");
         }
     }
 }
 
-fn transfer(world: &World, _: &AtomicBool, count: u64, seed: u64) {
+fn transfer(world: &World, count: u64, seed: u64) {
     let (mut participant, mut state) = (world.participant(), seed);
     let mut draw = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     for _ in 0..count {
-        let (from, to) = (draw(12), draw(12));
+        let (from, to) = (draw(ROWS), draw(ROWS));
         if from == to {
             continue;
         }
