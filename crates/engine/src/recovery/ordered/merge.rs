@@ -134,8 +134,8 @@ pub(super) struct Merge {
     generation: usize,
     /// Of the generation's streams.
     cursors: Vec<Cursor>,
-    /// Of the first record of each stream that has one: the stamp, the first stream of its transaction, and its own. So the records
-    /// of one transaction come together, and those of others with the same stamp before or behind them.
+    /// Of the first record of each stream that has one: the stamp, the first stream of its transaction, and its own. So the
+    /// records of one transaction come together, and those of others with the same stamp before or behind them.
     firsts: BinaryHeap<Reverse<(Stamp, usize, usize)>>,
     last: Stamp,
 }
