@@ -313,6 +313,8 @@ pub enum Mutation {
     FirstVersionRun,
     /// Streams of commands are run again one after the other.
     StreamsUnmerged,
+    /// Beside commands, each record of a transaction is run again by itself.
+    SharesRunApart,
     /// Commands that the cut leaves out are run again.
     DeadRunAgain,
     /// Commands that a checkpoint covers are run again.

@@ -170,6 +170,14 @@ fn directories_that_move_survive() {
 }
 
 #[test]
+fn settings_that_change_survive() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Changing), ..Choices::default() });
+    for what in [What::LogsChanged, What::ControlsChanged, What::CallsLoggedAsCommands, What::TablesCreated] {
+        assert!(total.coverage.count(what) > seeds(), "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+}
+
+#[test]
 fn a_seed_repeats() {
     let digest = |seed| run(seed, &Choices::default(), false).map(|summary| summary.digest).ok();
     // Among them are some whose locks are taken in the order of addresses.

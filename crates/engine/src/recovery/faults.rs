@@ -55,6 +55,12 @@ pub(super) fn place(stamp: Stamp) -> Stamp {
     if has(Mutation::StreamsUnmerged) { Stamp::ZERO } else { stamp }
 }
 
+/// Whether a record goes on with the transaction of the one before ([`Mutation::SharesRunApart`]).
+#[inline(always)]
+pub(super) fn continues(continues: bool) -> bool {
+    continues && !has(Mutation::SharesRunApart)
+}
+
 /// Whether the order in which transactions are run again is that of their stamps ([`Mutation::ValuesRunFirst`]).
 #[inline(always)]
 pub(super) fn follows(follows: bool) -> bool {

@@ -71,11 +71,12 @@ pub enum What {
     MixturesRefused,
     RobbedRefused,
     LogsChanged,
+    ControlsChanged,
     Displacements,
 }
 
 /// In the order of their declaration.
-const ALL: [What; 57] = [
+const ALL: [What; 58] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -132,6 +133,7 @@ const ALL: [What; 57] = [
     What::MixturesRefused,
     What::RobbedRefused,
     What::LogsChanged,
+    What::ControlsChanged,
     What::Displacements,
 ];
 

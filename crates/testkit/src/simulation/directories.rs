@@ -1,5 +1,4 @@
-//! Databases whose directories are moved, copied, spelled in other ways, mixed up and robbed of files between generations, and
-//! whose protocol and number of streams change.
+//! Databases whose directories are moved, copied, spelled in other ways, mixed up and robbed of files between generations.
 //!
 //! Invariants:
 //! - A copy opens as its original does, and whatever is done to it leaves every byte of the original as it was.
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use osier::config::{CheckpointKind, Create, Logged};
+use osier::config::{Create, Logged};
 use osier::io::Disk;
 use osier::{Config, Database, DirectoryError, Error, Protocol};
 
@@ -43,8 +42,6 @@ pub(super) struct Moved {
     number: Cell<u32>,
     /// The streams' directories as they were before the last open, by the number of their directory and their name.
     earlier: RefCell<BTreeMap<(usize, PathBuf), Content>>,
-    /// How the present generation logs, where that is not what the plan says.
-    pub(super) log: Cell<Option<(Protocol, u32, Logged)>>,
     /// Whether a directory of the open database is somewhere else just now: what needs it is refused.
     pub(super) is_away: Cell<bool>,
 }
@@ -58,7 +55,6 @@ impl Moved {
             root: RefCell::new(root.into()),
             number: Cell::new(0),
             earlier: RefCell::default(),
-            log: Cell::new(None),
             is_away: Cell::new(false),
         }
     }
@@ -100,42 +96,6 @@ impl Simulation<'_> {
 
     fn directories_below(&self, root: &Path) -> Vec<PathBuf> {
         (0..self.plan.streams.min(2)).map(|dir| root.join(format!("disk{dir}/{}", self.copied.home()))).collect()
-    }
-
-    /// Now and then the next generation has another protocol, or another number of streams.
-    pub(super) fn change_log(&self) {
-        let is_fuzzy = self.plan.checkpoints.as_ref().is_some_and(|taken| taken.kind == CheckpointKind::Fuzzy);
-        if !(self.plan.is_moved || self.plan.changes_log) || self.plan.protocol == Protocol::None {
-            return;
-        }
-        let streams = || 1 + (self.moved.seed() % 5) as u32;
-        let log = match self.moved.seed() % 7 {
-            0 if !is_fuzzy => Some((Protocol::Serial, 1)),
-            1 => Some((Protocol::Poplar, streams())),
-            2 if !is_fuzzy => Some((Protocol::Gsn, streams())),
-            3 if !is_fuzzy => Some((Protocol::Taurus, streams())),
-            4 => Some((Protocol::Silo, streams())),
-            5 if !is_fuzzy => Some((Protocol::Plover, streams())),
-            _ => None,
-        };
-        let log = log.map(|(protocol, streams)| {
-            let calls = self.plan.call_share > 0.0
-                && !matches!(protocol, Protocol::Poplar | Protocol::Plover | Protocol::Silo)
-                && self.moved.seed().is_multiple_of(2);
-            let with_images = || self.plan.logged == Logged::Physiological && self.moved.seed().is_multiple_of(2);
-            let logged = match calls {
-                true if self.plan.variant.stamps_early => Logged::Adaptive,
-                true => Logged::Commands,
-                false if with_images() => Logged::Physiological,
-                false => Logged::Values,
-            };
-            (protocol, streams, logged)
-        });
-        self.trace.line(|| format!("-- logs as {log:?}"));
-        if log.is_some() {
-            self.note(What::LogsChanged);
-        }
-        self.moved.log.set(log);
     }
 
     /// Tries what must not work, and then moves the database, or goes on with a copy of it.

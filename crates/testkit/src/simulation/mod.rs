@@ -24,6 +24,7 @@ pub mod procedures;
 mod run;
 mod sequences;
 mod session;
+mod settings;
 mod tables;
 mod until;
 

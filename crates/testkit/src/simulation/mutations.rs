@@ -420,6 +420,10 @@ pub const CASES: &[Case] = &[
         .profile(Profile::Calling)
         .refused(),
     case(Mutation::StreamsUnmerged, "streams are run again one after the other", "O2").on_streams().refused(),
+    case(Mutation::SharesRunApart, "what several streams hold is run again piece by piece", "a commit is whole")
+        .shares()
+        .profile(Profile::Changing)
+        .refused(),
     case(Mutation::DeadRunAgain, "what the cut leaves out is run again", "O2: the dead stay dead")
         .on_streams()
         .refused(),

@@ -12,6 +12,8 @@ use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
+pub use self::changes::Changes;
+pub use self::control::draw_any as draw_control;
 pub use self::copies::Copies;
 pub use self::images::Images;
 pub use self::profile::Profile;
@@ -20,6 +22,7 @@ use super::procedures::{self, Declared, Generator};
 use crate::disk::LogWrites;
 
 mod calls;
+mod changes;
 mod control;
 mod copies;
 mod images;
@@ -143,8 +146,8 @@ pub struct Plan {
     pub command_hash_interval: u64,
     /// The chance that a transaction is a call of a procedure.
     pub call_share: f64,
-    /// Whether protocol, streams and payload change between generations.
-    pub changes_log: bool,
+    /// What changes between generations.
+    pub changes: Changes,
     /// Memory of one stream's ring.
     pub ring_bytes: usize,
     /// Length of a segment.
@@ -283,7 +286,7 @@ impl Plan {
             images: Images::default(),
             command_hash_interval: 0,
             call_share: 0.0,
-            changes_log: false,
+            changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
             statements_max: 0,
             segment_bytes: ring_bytes as u64 + 4096 * rng.u64(2..8),

@@ -20,7 +20,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
-use osier::config::Logged;
+use osier::config::CheckpointKind;
 use osier::inspect::verify;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{Config, Database, Error, Metrics, Protocol, RecoveryError, RestoreReport, restore_with};
@@ -34,6 +34,7 @@ use super::oracle::{Oracle, Violation};
 use super::plan::{Choices, Ending, Plan};
 use super::procedures;
 use super::session::{self, World};
+use super::settings::{Changing, Settings};
 use super::tables::{self, Tables};
 use crate::clock::ManualClock;
 use crate::disk::{Faults, Kind, SimDisk};
@@ -171,6 +172,7 @@ pub(super) struct Simulation<'s> {
     summary: Cell<Summary>,
     pub(super) copied: Copied,
     pub(super) moved: Moved,
+    pub(super) changing: Changing,
 }
 
 /// Runs a seed. Its trace goes to standard output where `prints` is set.
@@ -194,6 +196,7 @@ impl<'s> Simulation<'s> {
         trace.line(|| format!("{plan:#?}"));
         fiber::start(rng.clone().u64(..), plan.preempted_share, plan.variant, &choices.mutations);
         let moved = Moved::new(seed, plan.is_moved);
+        let changing = Changing::new(seed, &plan);
         Simulation {
             plan,
             rng: RefCell::new(rng),
@@ -203,6 +206,7 @@ impl<'s> Simulation<'s> {
             summary: Cell::default(),
             copied: Copied::default(),
             moved,
+            changing,
         }
     }
 
@@ -244,7 +248,7 @@ impl<'s> Simulation<'s> {
 
     /// Opens, uses and breaks the database once; returns what is left on the disk.
     fn generation(&self, disk: SimDisk, ending: Ending) -> Result<SimDisk, Failure> {
-        self.change_log();
+        self.change_settings();
         self.trace.observe(&disk);
         disk.set_faults(faults(ending));
         fiber::strike(if let Ending::TaskDiesAt(step) = ending { step } else { 0 });
@@ -317,18 +321,14 @@ impl<'s> Simulation<'s> {
         if was_power || self.rng.borrow_mut().bool() { disk.survive(seed) } else { disk.kill(seed) }
     }
 
-    /// The protocol, the number of streams and the payload of this generation.
-    fn log(&self) -> (Protocol, u32, Logged) {
-        self.moved.log.get().unwrap_or((self.plan.protocol, self.plan.streams, self.plan.logged))
-    }
-
     /// Whether stamps are a serialization order: drawn at the serialization point, and above those of all who have read what is
     /// overwritten. In one stream each is above all before it.
     fn stamps_are_serial(&self) -> bool {
-        match self.log() {
-            (Protocol::Gsn, ..) => true,
-            (Protocol::Taurus, _, logged) => logged.has_commands(),
-            (Protocol::Serial, _, logged) => self.plan.variant.stamps_early || logged.has_commands(),
+        let Settings { protocol, logged, .. } = self.settings();
+        match protocol {
+            Protocol::Gsn => true,
+            Protocol::Taurus => logged.has_commands(),
+            Protocol::Serial => self.plan.variant.stamps_early || logged.has_commands(),
             _ => false,
         }
     }
@@ -338,9 +338,9 @@ impl<'s> Simulation<'s> {
         let disk: Arc<dyn Disk> = Arc::new(disk.clone());
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
         let spawn: Arc<dyn Spawn> = Arc::new(spawn.clone());
-        let (protocol, streams, logged) = self.log();
+        let Settings { protocol, streams, logged, control } = self.settings();
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
-        (config.concurrency_control, config.locking) = plan.control;
+        (config.concurrency_control, config.locking) = control;
         config.command_hash_interval = plan.command_hash_interval;
         config.physiological_images = plan.images.after;
         config.physiological_before_images = plan.images.before;
@@ -357,7 +357,10 @@ impl<'s> Simulation<'s> {
             // Calls that are switched away from take long, so that the debt is a reason for checkpoints, too.
             config.recovery_seconds_target = 1;
             config.epoch_interval = plan.epoch_interval;
-            config.checkpoint_kind = checkpoints.kind;
+            config.checkpoint_kind = match protocol.completes_fuzzy_checkpoints() {
+                true => checkpoints.kind,
+                false => CheckpointKind::Epoch,
+            };
             config.checkpoint_threads = checkpoints.threads;
             config.checkpoint_compression = checkpoints.compression;
             config.checkpoint_at_close = checkpoints.at_close;

@@ -378,7 +378,7 @@ impl Cursor {
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
                 let first = record.participants().map_or(self.stream, |participants| participants.first().0 as usize);
-                let continues = first != self.stream;
+                let continues = faults::continues(first != self.stream);
                 self.found.push_back(Found { stamp, vector, offset, at, length, layout, is_command, first, continues });
             }
         }

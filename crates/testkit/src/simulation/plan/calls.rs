@@ -7,14 +7,14 @@ use fastrand::Rng;
 use osier::Protocol;
 use osier::config::{CheckpointKind, Logged};
 
-use super::{Checkpoints, Choices, Declared, Generator, Operation, Plan, Profile, TransactionId, procedures};
+use super::{Changes, Checkpoints, Choices, Declared, Generator, Operation, Plan, Profile, TransactionId, procedures};
 
 impl Plan {
     /// The plan with calls of procedures, if they are drawn.
     pub(super) fn with_calls(self, rng: &mut Rng, choices: &Choices) -> Plan {
         let kind = rng.u8(0..8);
         let calls_log = choices.logged.filter(|logged| *logged != Logged::Physiological);
-        let is_chosen = calls_log.is_some() || choices.profile == Some(Profile::Calling);
+        let is_chosen = calls_log.is_some() || matches!(choices.profile, Some(Profile::Calling | Profile::Changing));
         let has_calls = is_chosen || choices.mutations.is_empty() && kind < 3;
         // From numbers of its own, as a plan's.
         let is_adaptive = Rng::with_seed(rng.clone().u64(..).rotate_left(23)).u8(0..3) == 0;
@@ -29,7 +29,8 @@ impl Plan {
             (false, _) => Protocol::Serial,
         };
         let (streams, shares) = (rng.u32(1..=4), (rng.usize(0..4), rng.usize(0..3), rng.usize(0..3)));
-        let (hashes, changes) = (rng.usize(0..3), rng.u8(0..4) == 0);
+        let hashes = rng.usize(0..3);
+        let changes = rng.u8(0..4) == 0 && choices.mutations.is_empty() && choices.streams.is_none();
         if !has_calls {
             return self;
         }
@@ -54,7 +55,7 @@ impl Plan {
             },
             command_hash_interval: [0, 1, 3][hashes],
             call_share: [0.2, 0.5, 0.8, 0.9][shares.0],
-            changes_log: changes && choices.mutations.is_empty() && choices.streams.is_none(),
+            changes: Changes { log: self.changes.log || changes, ..self.changes },
             procedure_share: [0.05, 0.15, 0.3][shares.1],
             statements_max: [2, 6, 14][shares.2],
             ..self

@@ -48,6 +48,8 @@ pub enum Profile {
     Snapshots,
     /// One stream that is far ahead of the others, whose calls rest on what it wrote by existence alone.
     Lagging,
+    /// Another protocol, number of streams, payload and concurrency control at every second open, with calls and definitions.
+    Changing,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -76,6 +78,7 @@ impl Profile {
             | Profile::Returning
             | Profile::Drawing
             | Profile::Calling
+            | Profile::Changing
             | Profile::Lagging
             | Profile::Snapshots
                 if drawn < 4 =>
@@ -115,6 +118,7 @@ impl Plan {
             Profile::Lagging => self.lagging(choices),
             Profile::Snapshots => self.snapshots(),
             Profile::Calling => self.calling(choices),
+            Profile::Changing => self.changing(choices),
             Profile::Parts => self.parts(choices),
             Profile::Relapsing => Plan { generations: self.generations.max(6), ..self },
         };
