@@ -315,6 +315,8 @@ pub enum Mutation {
     StreamsUnmerged,
     /// Beside commands, each record of a transaction is run again by itself.
     SharesRunApart,
+    /// A salvage believes certificates of a stream that lost something.
+    LossCertified,
     /// Commands that the cut leaves out are run again.
     DeadRunAgain,
     /// Commands that a checkpoint covers are run again.

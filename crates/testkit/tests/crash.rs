@@ -178,6 +178,14 @@ fn settings_that_change_survive() {
 }
 
 #[test]
+fn what_is_salvaged_was_there() {
+    let total = pass(0..seeds(), &Choices { profile: Some(Profile::Salvaged), ..Choices::default() });
+    for what in [What::Salvages, What::SalvagesRefused, What::DamageSalvaged] {
+        assert!(total.coverage.count(what) > seeds() / 4, "the seeds are too tame: {what:?} in {}", total.coverage);
+    }
+}
+
+#[test]
 fn a_seed_repeats() {
     let digest = |seed| run(seed, &Choices::default(), false).map(|summary| summary.digest).ok();
     // Among them are some whose locks are taken in the order of addresses.

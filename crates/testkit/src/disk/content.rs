@@ -127,11 +127,10 @@ impl Content {
         Content { cached: self.cached.clone(), medium: self.cached.clone(), pending: Vec::new() }
     }
 
-    /// Changes the file behind everybody's back.
+    /// Changes what a reader sees of the file behind everybody's back, durably.
     pub(super) fn replace(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
-        self.sync();
-        change(Arc::make_mut(&mut self.medium));
-        self.cached = self.medium.clone();
+        change(Arc::make_mut(&mut self.cached));
+        *self = self.copy();
     }
 
     /// Lets the power fail: what is left is what reached the medium.

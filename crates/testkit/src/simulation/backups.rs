@@ -113,7 +113,7 @@ impl Copied {
         }
     }
 
-    fn number(&self) -> u32 {
+    pub(super) fn number(&self) -> u32 {
         self.numbers.set(self.numbers.get() + 1);
         self.numbers.get()
     }
@@ -388,8 +388,13 @@ impl Simulation<'_> {
         disk.survive(self.seed())
     }
 
+    /// Does something with the configuration of the database itself.
+    pub(super) fn at_home<T>(&self, disk: &SimDisk, body: impl FnOnce(Config) -> T) -> T {
+        self.on(disk, self.copied.home.get(), body)
+    }
+
     /// Does something with the configuration of a restored database.
-    fn on<T>(&self, disk: &SimDisk, home: u32, body: impl FnOnce(Config) -> T) -> T {
+    pub(super) fn on<T>(&self, disk: &SimDisk, home: u32, body: impl FnOnce(Config) -> T) -> T {
         self.trace.observe(disk);
         let clock = Arc::new(ManualClock::new());
         clock.advance(self.copied.now.get());

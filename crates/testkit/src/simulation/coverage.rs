@@ -72,11 +72,14 @@ pub enum What {
     RobbedRefused,
     LogsChanged,
     ControlsChanged,
+    Salvages,
+    SalvagesRefused,
+    DamageSalvaged,
     Displacements,
 }
 
 /// In the order of their declaration.
-const ALL: [What; 58] = [
+const ALL: [What; 61] = [
     What::Gets,
     What::Absences,
     What::ForwardScans,
@@ -134,6 +137,9 @@ const ALL: [What; 58] = [
     What::RobbedRefused,
     What::LogsChanged,
     What::ControlsChanged,
+    What::Salvages,
+    What::SalvagesRefused,
+    What::DamageSalvaged,
     What::Displacements,
 ];
 

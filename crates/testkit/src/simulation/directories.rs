@@ -84,7 +84,7 @@ impl Moved {
     }
 }
 
-type Content = BTreeMap<PathBuf, Vec<u8>>;
+pub(super) type Content = BTreeMap<PathBuf, Vec<u8>>;
 
 impl Simulation<'_> {
     /// The directories of the database, spelled in some way.
@@ -339,7 +339,7 @@ fn streams(disk: &SimDisk, dirs: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Every file of the directories but the locks.
-fn content(disk: &SimDisk, dirs: &[PathBuf]) -> Content {
+pub(super) fn content(disk: &SimDisk, dirs: &[PathBuf]) -> Content {
     let files = dirs.iter().flat_map(|dir| disk.content(dir));
     files.filter(|(path, _)| !path.ends_with("LOCK")).collect()
 }

@@ -22,6 +22,7 @@ mod oracle_tests;
 pub mod plan;
 pub mod procedures;
 mod run;
+mod salvages;
 mod sequences;
 mod session;
 mod settings;

@@ -133,6 +133,10 @@ impl Case {
         self.profile(Profile::Moved)
     }
 
+    const fn salvaged(self) -> Case {
+        self.profile(Profile::Salvaged)
+    }
+
     const fn large(self) -> Case {
         self.profile(Profile::Large)
     }
@@ -516,6 +520,8 @@ pub const CASES: &[Case] = &[
         .refused(),
     case(Mutation::MaxEpochIgnored, "a checkpoint of later epochs is the base", "M10: `max_epoch`").backup(),
     case(Mutation::TimeOvershot, "a time means the epoch after", "M10: closed by then").backup(),
+    // Salvage.
+    case(Mutation::LossCertified, "certificates count for a stream that lost something", "V1").salvaged().streams(4),
 ];
 
 impl Case {

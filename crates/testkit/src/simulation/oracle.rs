@@ -290,6 +290,14 @@ impl Oracle {
         }
     }
 
+    /// Judges what was opened of a part of the disk: any transactions of all generations, each with those that it read from.
+    pub fn check_part(&self, found: &Recovered) -> Result<(), Violation> {
+        let finished = self.past.iter().chain(&self.finished).cloned().collect();
+        let mut all = Oracle { finished, dead: self.dead.clone(), ..Oracle::default() };
+        all.promise(|_, _| false);
+        all.check_recovery(found)
+    }
+
     /// Without a log: everything up to `epoch` is durable, and nothing else is.
     pub fn acknowledge_up_to(&mut self, epoch: u64) {
         self.promise(|_, finished| finished.acknowledged || finished.epoch <= epoch);

@@ -227,6 +227,20 @@ fn a_slice_holds_its_epochs_and_nothing_else() {
     assert_eq!(torn, Violation::NotOfTheEpoch { epoch: 2, id: TransactionId(1) });
 }
 
+#[test]
+fn a_part_holds_what_its_transactions_read() {
+    let first = at(1, writer(1, vec![upsert(1, 1, 0)]));
+    let mut oracle = oracle([first, at(1, writer(2, vec![get(1, Some(row(1, 0))), upsert(2, 2, 0)]))]);
+    oracle.check_recovery(&recovered(&[1, 2], &[(1, row(1, 0)), (2, row(2, 0))])).expect("both live");
+    for sound in [recovered(&[], &[]), recovered(&[1], &[(1, row(1, 0))])] {
+        assert_eq!(oracle.check_part(&sound), Ok(()));
+    }
+    let torn = rejected(oracle.check_part(&recovered(&[2], &[(2, row(2, 0))])));
+    assert!(matches!(torn, Violation::Observation { id: TransactionId(2), .. }));
+    let bare = rejected(oracle.check_part(&recovered(&[1], &[])));
+    assert!(matches!(bare, Violation::State { .. }));
+}
+
 /// Recovered with both of these, of epochs 1 and 2.
 fn two_lives() -> Oracle {
     let second = Finished { since: Duration::from_secs(2), ..at(2, writer(2, vec![upsert(2, 2, 0)])) };

@@ -164,6 +164,8 @@ pub struct Plan {
     pub checkpoints: Option<Checkpoints>,
     /// How backups are written and epochs gone back to, if they are.
     pub copies: Option<Copies>,
+    /// The chance that copies of what a generation leaves are salvaged.
+    pub salvaged_share: f64,
     /// Whether its directories are moved, copied, respelled and mixed up between generations.
     pub is_moved: bool,
     /// How the engine differs from the one that ships.
@@ -297,6 +299,7 @@ impl Plan {
             // From numbers of its own: the rest of a seed's plan does not depend on it.
             checkpoints: Checkpoints::draw(&mut Rng::with_seed(rng.clone().u64(..)), protocol, choices),
             is_moved: copies::is_moved(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(29)), choices),
+            salvaged_share: copies::salvaged_share(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(3)), choices),
             copies: Copies::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(13)), choices),
             variant: Variant::SHIPPED,
             sessions: rng.usize(1..=8),

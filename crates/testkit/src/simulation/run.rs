@@ -235,6 +235,7 @@ impl<'s> Simulation<'s> {
             let ending = self.plan.ending(&mut self.rng.borrow_mut());
             self.trace.line(|| format!("-- generation {generation} ends with {ending:?}"));
             disk = self.generation(disk, ending)?;
+            fiber::spared(|| self.salvage_some(&disk))?;
             disk = fiber::spared(|| self.restore_some(disk))?;
             disk = fiber::spared(|| self.move_about(disk))?;
         }
@@ -378,7 +379,7 @@ impl<'s> Simulation<'s> {
         restore_with(config, from, self.functions())
     }
 
-    fn functions(&self) -> Procedures {
+    pub(super) fn functions(&self) -> Procedures {
         if self.plan.call_share > 0.0 { procedures::functions() } else { Procedures::new() }
     }
 

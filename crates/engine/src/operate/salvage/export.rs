@@ -40,13 +40,15 @@ pub(super) fn write(store: &Store, target: Config, report: &mut SalvageReport) -
     for table in catalog.open_all(store, &pin)? {
         known.push(table.id);
         report.name_rows(&table);
-        let to = db.create_table((*table.schema).clone())?;
+        // Closing the database makes all of it durable.
+        let (to, _) = db.run(|tx| tx.create_table((*table.schema).clone()))?;
         report.tables.push(copy(&db, &table, &to, &pin)?);
     }
     assert_eq!(known.len(), report.tables.len() + system.len(), "every table that has a definition, and the catalog");
     // The rows of tables were written with the tables.
     for from in system.into_iter().filter(|from| from.id != TABLES) {
-        let copied = copy(&db, from, &db.table(from.name())?, &pin)?;
+        let (to, _) = db.run(|tx| tx.table(from.name()))?;
+        let copied = copy(&db, from, &to, &pin)?;
         report.tables.extend((copied.rows + copied.refused > 0).then_some(copied));
     }
     for id in store.table_ids().into_iter().filter(|id| !known.contains(id)) {
@@ -121,7 +123,6 @@ fn insert(db: &Database, table: &Table, rows: &[Vec<u8>], saved: &mut SalvagedTa
         Ok(())
     });
     match inserted {
-        // Closing the database makes it durable.
         Ok(_) => {
             saved.rows += rows.len() as u64;
             Ok(())

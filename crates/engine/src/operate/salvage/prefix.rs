@@ -29,6 +29,7 @@ use crate::log::format::record::{Entry, RecordHeader};
 use crate::log::format::records::Records;
 use crate::log::format::segment::{FIRST_OFFSET, Segment, SegmentError};
 use crate::log::protocol::recovery_rule::{Cut, RecoveryRule, StreamEvidence, with_rule};
+use crate::operate::faults;
 use crate::recovery::chain::Chain;
 
 /// What counts of a generation.
@@ -151,7 +152,7 @@ fn judge_by<R: RecoveryRule>(
         // Of a directory that was not named this is known already.
         report.damages.extend(damages.filter(|damage| unnamed.last(&damage.path).is_none()).cloned());
         durable.push(match (&prefix.damage, frozen) {
-            (Some(_), _) => prefix.stamp,
+            (Some(_), _) => faults::damaged_reach(prefix.stamp, known),
             (None, None) => known,
             // As it was when the generation was frozen.
             (None, Some(frozen)) => frozen.streams[stream].durable,

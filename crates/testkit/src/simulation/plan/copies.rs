@@ -46,6 +46,12 @@ impl Copies {
     }
 }
 
+/// The chance that what a generation leaves is salvaged.
+pub(super) fn salvaged_share(rng: &mut Rng, choices: &Choices) -> f64 {
+    let is_drawn = rng.u8(0..12) == 0 && choices.mutations.is_empty() && choices.profile.is_none();
+    if is_drawn || choices.profile == Some(Profile::Salvaged) { 0.5 } else { 0.0 }
+}
+
 /// Draws whether the directories of a database are moved, copied and mixed up.
 pub(super) fn is_moved(rng: &mut Rng, choices: &Choices) -> bool {
     let is_drawn = rng.u8(0..12) == 0 && choices.mutations.is_empty() && choices.profile.is_none();

@@ -50,6 +50,8 @@ pub enum Profile {
     Lagging,
     /// Another protocol, number of streams, payload and concurrency control at every second open, with calls and definitions.
     Changing,
+    /// Salvages of sound and damaged copies.
+    Salvaged,
     /// Directories that are moved, copied, spelled in other ways and mixed up, below others that are new.
     Moved,
 }
@@ -103,7 +105,7 @@ impl Plan {
     /// The plan with a profile.
     pub(super) fn concentrate(self, profile: Profile, choices: &Choices) -> Plan {
         let plan = match profile {
-            Profile::Any => self,
+            Profile::Any | Profile::Salvaged => self,
             Profile::Hot => self.hot(choices),
             Profile::Absent => self.absent(choices),
             Profile::Torn => self.torn(choices),
