@@ -178,9 +178,10 @@ pub fn describe(experiment: &Experiment, db: &Database) -> Report {
 
 /// The first line of what people read.
 pub fn headline(report: &Report) -> String {
-    let Report { variant, protocol, .. } = report;
-    let contents = report.configuration.get("contents").map_or("", String::as_str);
+    let Report { variant, protocol, cc, .. } = report;
+    let setting = |name| report.configuration.get(name).map_or("", String::as_str);
+    let (contents, logged) = (setting("contents"), setting("logged"));
     let (streams, workers) = (plural(report.streams, "stream"), plural(report.workers, "worker"));
     let batch = if report.batch > 1 { format!(", batches of {}", report.batch) } else { String::new() };
-    format!("{contents}; {variant}{batch}; protocol {protocol}, {streams}, {workers}")
+    format!("{contents}; {variant}{batch}; protocol {protocol}, {logged}, {cc}, {streams}, {workers}")
 }

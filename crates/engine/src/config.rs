@@ -208,7 +208,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// A triple of concurrency control, protocol and logged content that would lose or reorder transactions.
-    #[error("logged = {logged} cannot be had with protocol {protocol} (cc {control}): {reason}")]
+    #[error("logged = {logged} cannot be had with protocol {protocol}: {reason}")]
     Unsound {
         /// The concurrency control.
         control: ConcurrencyControlKind,
@@ -242,8 +242,8 @@ pub fn legality(control: ConcurrencyControlKind, protocol: Protocol, logged: Log
         (_, Logged::Values | Logged::Physiological)
         | (Protocol::Serial | Protocol::Gsn | Protocol::Taurus, Logged::Commands | Logged::Adaptive) => Ok(()),
         (Protocol::Poplar | Protocol::Plover | Protocol::Silo, Logged::Commands | Logged::Adaptive) => refuse(
-            "its stamps order no read before the write that follows it, and commands that run again would do something \
-             else; choose protocol serial, gsn or taurus, or log values",
+            "its log does not say which of two transactions came first where one read what the other wrote afterwards, and \
+             commands that are run again need that; choose protocol serial, gsn or taurus, or log values",
         ),
     }
 }
@@ -265,7 +265,7 @@ impl Config {
             return bad(
                 "streams",
                 self.streams.to_string(),
-                "protocol serial has one total order, so exactly 1 stream",
+                "protocol serial has one total order, so exactly 1 stream; set streams=1",
             );
         }
         let is_fuzzy = faults::is_fuzzy(self.checkpoint_kind == CheckpointKind::Fuzzy);

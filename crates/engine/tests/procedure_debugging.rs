@@ -198,6 +198,9 @@ fn rows_before_are_shown_where_there_is_such_a_state() {
         (Protocol::Serial, Logged::Values),
         (Protocol::Gsn, Logged::Commands),
         (Protocol::Gsn, Logged::Values),
+        (Protocol::Gsn, Logged::Physiological),
+        (Protocol::Taurus, Logged::Physiological),
+        (Protocol::Taurus, Logged::Commands),
     ];
     let mut stamps = Vec::new();
     for (life, (protocol, logged)) in lives.into_iter().enumerate() {
@@ -216,7 +219,7 @@ fn rows_before_are_shown_where_there_is_such_a_state() {
         db.close().expect("closed");
     }
     let config = config(&home, Protocol::Gsn, Logged::Commands);
-    let ns: Vec<i64> = (0..4).flat_map(|life| (0..3).map(move |n| 10 * life + n)).collect();
+    let ns: Vec<i64> = (0..lives.len() as i64).flat_map(|life| (0..3).map(move |n| 10 * life + n)).collect();
     let key = "(id)=(1) of table `items`";
     for (at, (protocol, stamp)) in stamps.iter().enumerate() {
         let one = shown(&config, *stamp, false);
@@ -224,7 +227,7 @@ fn rows_before_are_shown_where_there_is_such_a_state() {
         let is = format!("(1, {})", ns[at]);
         if *protocol == Protocol::Poplar {
             assert!(
-                one.outcome.contains("protocol poplar") && one.outcome.contains("serial and gsn have one"),
+                one.outcome.contains("protocol poplar") && one.outcome.contains("serial, gsn and taurus have one"),
                 "{one}"
             );
             let is_image = at < 2;

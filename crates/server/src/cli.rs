@@ -323,6 +323,13 @@ pub struct SettingArgs {
     pub settings: Vec<(String, String)>,
 }
 
+impl SettingArgs {
+    /// Whether a setting is given.
+    pub fn has(&self, name: &str) -> bool {
+        self.settings.iter().any(|(given, _)| given == name)
+    }
+}
+
 /// The database.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
@@ -335,9 +342,10 @@ pub struct EngineArgs {
     /// What becomes of a transaction that wants a lock which another one holds, with `--cc 2pl` [default: wound-wait]
     #[arg(long, value_parser = named("locking"))]
     pub locking: Option<String>,
-    /// What the log holds: the rows that were written, the calls of procedures, which recovery runs again, for each call what is
-    /// better (`adaptive`), or the rows as ARIES-like systems log them [default: values]
-    #[arg(long, value_name = "PAYLOAD", value_parser = named("logged"))]
+    /// What the log holds: the rows that were written; the calls of procedures, which recovery runs again (`commands`); for each
+    /// call the one of these that is better (`adaptive`); or what changed in rows, as ARIES-like systems log it. Commands, also
+    /// adaptive ones, go with protocol serial, gsn or taurus [default: values]
+    #[arg(long, visible_alias = "logged", value_name = "PAYLOAD", value_parser = named("logged"))]
     pub payload: Option<String>,
     /// Log streams that work in parallel [default: 1]
     #[arg(long, value_parser = named("streams"))]
@@ -478,7 +486,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// Parses `NAME=VALUE` for a setting that the engine has and a value that it takes.
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is needed")?;
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is needed, as in ring_bytes=16777216")?;
     let (name, value) = (name.trim().replace('-', "_"), value.trim().to_owned());
     Config::new("").set(&name, &value).map_err(|error| error.to_string())?;
     Ok((name, value))
@@ -491,10 +499,10 @@ fn named(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone 
 
 /// Describes all settings, as the engine's registry does, with the defaults of the commands.
 fn settings_help() -> String {
-    let mut help =
-        "Set any setting of the database, such as ring_bytes=16777216. Where there is a database, protocol and \
-                    streams stay as they are, but for bench and crash.\n"
-            .to_owned();
+    let mut help = "Set any setting of the database, such as ring_bytes=16777216. It counts more than another option that says \
+                    the same. A database that is there keeps its protocol, its number of streams and its payload (logged) \
+                    unless they are set; in bench and crash those that are not set have their defaults.\n"
+        .to_owned();
     let defaults = EngineOptions { dirs: vec![PathBuf::from(".")], ..EngineOptions::default() };
     let defaults = defaults.config(Create::Never).expect("the defaults fit together");
     for setting in SETTINGS {

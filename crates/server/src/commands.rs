@@ -93,9 +93,15 @@ fn bench<W: clap::Args>(args: &Bench<W>, workload: WorkloadConfig) -> Result<Exi
 }
 
 fn crash<W: clap::Args>(args: &Crash<W>, workload: WorkloadConfig) -> Result<ExitCode, BenchError> {
-    if args.engine.protocol.as_deref() == Some("none") || args.engine.durability == cli::DurabilityArg::Relaxed {
-        let text = "a crash test needs durable commits: leave out --protocol none and --durability relaxed";
-        return Err(BenchError::Usage(text.to_owned()));
+    let needs = |what: &str| Err(BenchError::Usage(format!("a crash test needs {what}")));
+    if args.engine.options(&[]).settings.get("protocol").is_some_and(|protocol| protocol == "none") {
+        return needs("a log: choose another protocol than none");
+    }
+    if args.engine.durability == cli::DurabilityArg::Relaxed {
+        return needs("durable commits: leave out --durability relaxed");
+    }
+    if args.seconds.is_zero() {
+        return needs("time to commit something: choose --seconds above 0");
     }
     let run = args.run.config(&workload, Length::Time(args.seconds), Duration::ZERO, any_seed());
     let out = &mut *args.output.text();

@@ -12,11 +12,12 @@ use osier_bench::error::BenchError;
 
 use crate::cli::{ExportArgs, ImportArgs};
 use crate::commands::say;
-use crate::operate::{ask, name_socket, own_config, unexpected};
+use crate::operate::{ask, expect_own_log, name_socket, own_config, unexpected};
 
 /// Exports the rows: the process that has the database open does, or this one opens it.
 pub fn export(args: &ExportArgs) -> Result<ExitCode, BenchError> {
     let (dirs, target) = (&args.home.dirs, absolute(&args.to));
+    expect_own_log(&args.home.settings, "export")?;
     let report = match ask(dirs, &Request::Export { target: target.clone() })? {
         Some(Answer::Export(report)) => report,
         Some(other) => return Err(unexpected(&other)),

@@ -64,6 +64,7 @@ pub fn checkpoint(args: &CheckpointArgs) -> Result<ExitCode, BenchError> {
 /// Writes a backup: the process that has the database open does, or this one reads the files.
 pub fn backup(args: &BackupArgs) -> Result<ExitCode, BenchError> {
     let dirs = &args.dirs.dirs;
+    expect_own_log(&args.settings, "backup")?;
     let target = std::path::absolute(&args.target).unwrap_or_else(|_| args.target.clone());
     let request = Request::Backup { target: target.clone(), checkpoint: args.checkpoint };
     let report = match ask(dirs, &request)? {
@@ -84,6 +85,7 @@ pub fn backup(args: &BackupArgs) -> Result<ExitCode, BenchError> {
 
 /// Makes a database of a backup.
 pub fn restore(args: &RestoreArgs) -> Result<ExitCode, BenchError> {
+    expect_own_log(&args.settings, "restore")?;
     let settings = args.settings.settings.iter().cloned().collect();
     let mut config =
         EngineOptions { dirs: args.dirs.clone(), settings, is_relaxed: false }.config(Create::IfMissing)?;
@@ -211,11 +213,13 @@ pub fn unexpected(answer: &Answer) -> BenchError {
 }
 
 /// How this process opens a database that is there: with the protocol and the streams that it has, and logging what it logs, but
-/// for what is set. With another protocol it logs values, which every protocol can.
+/// for what is set. With another protocol it logs values, which every protocol can, and with `serial` on one stream.
 pub fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, BenchError> {
     let status = osier::status(&directories(dirs)).map_err(osier::Error::from)?;
-    let own = [("protocol", status.protocol.to_string()), ("streams", status.stream_count.max(1).to_string())];
-    let has_other = given.settings.iter().any(|(name, _)| name == "protocol");
+    let has_other = given.has("protocol");
+    let is_serial = given.settings.iter().any(|(name, value)| name == "protocol" && value == "serial");
+    let streams = if is_serial { 1 } else { status.stream_count.max(1) };
+    let own = [("protocol", status.protocol.to_string()), ("streams", streams.to_string())];
     let payload = match (status.logs_commands, status.logs_physiologically) {
         (true, _) => Some("commands"),
         (false, true) => Some("physiological"),
@@ -225,4 +229,14 @@ pub fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, Bench
     let own = own.into_iter().chain(payload).map(|(name, value)| (name.to_owned(), value));
     let settings = own.chain(given.settings.iter().cloned()).collect();
     Ok(EngineOptions { dirs: dirs.to_vec(), settings, is_relaxed: false }.config(Create::Never)?)
+}
+
+/// Refuses to set what a database logs, and how, for a command that does not change it.
+pub fn expect_own_log(given: &SettingArgs, command: &str) -> Result<(), BenchError> {
+    let Some(name) = ["protocol", "streams", "logged"].into_iter().find(|name| given.has(name)) else { return Ok(()) };
+    let text = format!(
+        "osier {command} does not change the {name} of a database: leave out --set {name}, and use \
+         osier recover DIR... --set {name}=... for that"
+    );
+    Err(BenchError::Usage(text))
 }

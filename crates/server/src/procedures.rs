@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::procedures::{CallArgs, HomeArgs, ListArgs, LoadArgs, NameArgs, PrintArgs, ProcedureCommand};
 use crate::commands::say;
-use crate::operate::{name_socket, own_config};
+use crate::operate::{expect_own_log, name_socket, own_config};
 
 /// Runs a command about procedures.
 pub fn run(command: &ProcedureCommand) -> Result<ExitCode, BenchError> {
@@ -31,6 +31,7 @@ pub fn run(command: &ProcedureCommand) -> Result<ExitCode, BenchError> {
 
 /// Does something with the database, and closes it.
 fn with<T>(home: &HomeArgs, action: impl FnOnce(&Database) -> Result<T, BenchError>) -> Result<T, BenchError> {
+    expect_own_log(&home.settings, "procedure")?;
     let db = open(own_config(&home.dirs, &home.settings)?).map_err(name_socket)?;
     let done = action(&db);
     let closed = db.close();

@@ -186,13 +186,48 @@ fn options_that_do_not_fit_are_explained() {
     assert!(error.contains("streams"), "{error}");
     let error = fails(&directory, "bench ycsb --set rink_bytes=1", 2);
     assert!(error.contains("ring_bytes"), "{error}");
-    let error = fails(&directory, "crash ycsb --protocol none", 2);
-    assert!(error.contains("--protocol none"), "{error}");
+    for unfit in ["--protocol none", "--set protocol=none", "--durability relaxed", "--seconds 0"] {
+        let error = fails(&directory, &format!("crash ycsb {unfit}"), 2);
+        assert!(
+            error.contains("a crash test needs ") && error.contains("choose ") | error.contains("leave out "),
+            "{error}"
+        );
+    }
     let error = fails(&directory, "bench smallbank --accounts 50 --hot-percent 5", 2);
     assert!(error.contains("--hot-accounts"), "{error}");
     let error = fails(&directory, "crash ycsb --fields 1 --field-bytes 7", 2);
     assert!(error.contains("--field-bytes"), "{error}");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_database_keeps_its_log_but_where_it_is_told_otherwise() {
+    let directory = database();
+    succeeds(&directory, "backup db copy");
+    for refused in [
+        "backup db more --set streams=1",
+        "restore copy new --set protocol=gsn",
+        "export --dir db --to out --set logged=physiological",
+        "procedure list --dir db --set protocol=silo",
+    ] {
+        let error = fails(&directory, refused, 2);
+        assert!(
+            error.contains(" of a database: leave out --set ") && error.contains("osier recover DIR..."),
+            "{error}"
+        );
+    }
+    let protocol = |expected: &str| {
+        let text = succeeds(&directory, "status db");
+        assert!(text.contains(&format!("protocol    {expected}, generation")), "{text}");
+    };
+    protocol("poplar, values");
+    // One stream follows from the protocol.
+    succeeds(&directory, &format!("recover db {SMALL_FILES} --set protocol=serial --set logged=commands"));
+    protocol("serial, commands");
+    succeeds(&directory, &format!("recover db {SMALL_FILES}"));
+    protocol("serial, commands");
+    succeeds(&directory, &format!("recover db {SMALL_FILES} --set protocol=silo"));
+    protocol("silo, values");
 }
 
 #[test]

@@ -43,6 +43,10 @@ fn a_closed_database_is_exported_and_imported() {
     assert!(error.contains("nowhere holds no database") && !directory.join("more").exists(), "{error}");
     assert!(fails(&directory, "import --dir fresh --from new", 14).contains("new holds no export"));
     assert!(fails(&directory, "import --dir out --from again", 14).contains("out is not empty and holds no database"));
+    // The lock that an open leaves which was refused does not keep the export from being read.
+    fails(&directory, "recover new out", 14);
+    assert!(directory.join("out/LOCK").exists());
+    succeeds(&directory, "import --dir third --from out");
     std::fs::write(directory.join("again/table-1.jsonl"), "").unwrap();
     assert!(fails(&directory, "import --dir fresh --from again", 10).contains("table-1.jsonl is damaged"));
     assert!(!directory.join("fresh").exists());

@@ -61,7 +61,7 @@ fn commands_go_on_with_images() {
     let status = succeeds(&directory, "status bank.osier");
     assert!(status.contains("gsn, physiological, "), "{status}");
     let dumped = succeeds(&directory, "log dump bank.osier");
-    assert!(dumped.contains("Gsn, physiological, 2 streams"), "{dumped}");
+    assert!(dumped.contains("gsn, physiological, 2 streams"), "{dumped}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn names(config: &Config, manifest: &Manifest, detail: Detail) -> Option<Names> 
 /// returns what it does; with `is_traced` what each statement of a declared procedure does, too. Functions that are procedures
 /// are among `procedures`. Nothing is written. Two transactions without a conflict may have one stamp.
 ///
-/// Where protocol `poplar` wrote the log there is no such state, and the rows are those that the log holds.
+/// Where protocol `poplar`, `plover` or `silo` wrote the log there is no such state, and the rows are those that the log holds.
 ///
 /// # Errors
 /// [`RecoveryError::NoReplay`] where there is no such transaction, it does not count, or a checkpoint holds it. What a recovery
@@ -188,13 +188,13 @@ impl Dump<'_> {
         let Layout { generation, protocol, logged, floor, epoch_floor, streams, .. } = layout;
         let streams = count(streams.len() as u64, "stream");
         let logs = match logged {
-            Logged::Values => "",
-            Logged::Commands | Logged::Adaptive => ", commands",
-            Logged::Physiological => ", physiological",
+            Logged::Values => "values",
+            Logged::Commands | Logged::Adaptive => "commands",
+            Logged::Physiological => "physiological",
         };
         writeln!(
             self.out,
-            "{state} generation {generation}: {protocol:?}{logs}, {streams}, floor {floor}, epoch floor {epoch_floor}"
+            "{state} generation {generation}: {protocol}, {logs}, {streams}, floor {floor}, epoch floor {epoch_floor}"
         )
     }
 

@@ -155,7 +155,8 @@ fn refuse_to_forget(config: &Config) -> Result<Option<Protocol>, Error> {
             name: "protocol",
             value: "none".to_owned(),
             expected: format!(
-                "{} holds a durable database; open it with its protocol, {own}, or another one that logs",
+                "{} holds a durable database, whose protocol is {own}: open it with that or any other than none; rows come \
+                 to a database without a log by an export and an import",
                 config.dirs[0].display()
             ),
         }

@@ -396,11 +396,11 @@ impl fmt::Display for Status {
         }
         writeln!(f)?;
         let logs = match (self.logs_commands, self.logs_physiologically) {
-            (true, _) => ", commands",
-            (false, true) => ", physiological",
-            (false, false) => "",
+            (true, _) => "commands",
+            (false, true) => "physiological",
+            (false, false) => "values",
         };
-        writeln!(f, "  protocol    {}{logs}, generation {generation}", self.protocol)?;
+        writeln!(f, "  protocol    {}, {logs}, generation {generation}", self.protocol)?;
         for DirectoryStatus { index, path, is_retired } in &self.directories {
             let state = if *is_retired { ", left out" } else { "" };
             writeln!(f, "  directory   {index}: {}{state}", path.display())?;

@@ -12,6 +12,7 @@ use osier_memory::sync::{Mutex, lock};
 
 use super::chain::Chain;
 use super::faults;
+use crate::config::Logged;
 use crate::directory::manifest::{FrozenGeneration, Layout, NEVER};
 use crate::ids::{Epoch, LogOffset, Stamp};
 use crate::log::format::batch::{BatchHeader, Certificate, Certificates};
@@ -36,6 +37,8 @@ pub(crate) struct GenerationScan {
     pub(crate) until: Epoch,
     /// Whether more may be missing than a crash explains: what batches promised to be durable does not count.
     pub(crate) is_salvaged: bool,
+    /// Whether its records are replayed in their order: it logs commands, or somebody asks for the state before one of them.
+    pub(crate) is_ordered: bool,
     pub(crate) streams: Vec<StreamScan>,
     /// The greatest CSN in any batch header.
     csn: AtomicU64,
@@ -120,6 +123,7 @@ impl GenerationScan {
             reached: chains.iter().map(|_| AtomicU64::new(0)).collect(),
             streams: chains.into_iter().map(StreamScan::new).collect(),
             is_salvaged: false,
+            is_ordered: layout.logged == Logged::Commands,
             until: frozen.as_ref().map_or(NEVER, |frozen| frozen.until).min(until),
             layout,
             frozen,

@@ -27,7 +27,7 @@ use super::chain::{Chain, Limit};
 use super::faults;
 use super::generation_scan::{GenerationScan, ReadBatch, ReadEnd, SegmentId, SegmentScan, StreamScan, Torn};
 use super::report::ProgressReporter;
-use crate::config::{Config, Logged};
+use crate::config::Config;
 use crate::error::RecoveryError;
 use crate::ids::{LogOffset, Stamp, WallTime};
 use crate::io::{BLOCK_BYTES, Clock};
@@ -107,8 +107,7 @@ impl LogScan {
         let of_stream =
             |scan: &StreamScan| (0..scan.segments.len()).map(|index| length(&scan.chain, index)).sum::<u64>();
         let total_bytes = generations.iter().flat_map(|generation| &generation.streams).map(of_stream).sum();
-        let holds_commands = |scan: &GenerationScan| scan.layout.logged == Logged::Commands;
-        let ordered_from = generations.iter().position(holds_commands).unwrap_or(generations.len());
+        let ordered_from = generations.iter().position(|scan| scan.is_ordered).unwrap_or(generations.len());
         Arc::new(LogScan {
             generations,
             ordered_from,

@@ -6,8 +6,9 @@
 //!
 //! Invariants:
 //! - The state before it is what a recovery makes that ends there: by the same scan, cut, replay and order (mod.rs).
-//! - There is such a state where stamps are a serialization order, reads included: protocols `serial` and `gsn`. Elsewhere only
-//!   what the log says of it is shown.
+//! - There is such a state where the order of the log is a serialization order, reads included: of commands, with protocols
+//!   `serial`, `gsn` and `taurus`. Of values these logs may have somebody who wrote what the transaction had read before it, which
+//!   then is in the state that is shown. With the other protocols only what the log says of the transaction is shown.
 //! - What does not count, or is in the checkpoint, is refused with the reason.
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use super::replay::waiting::WaitingDeltas;
 use super::tally::Tally;
 use super::{find_generations, judge_all, ordered_log, postconditions, second_pass, walk, workers};
 use crate::catalog::Catalog;
-use crate::config::{Config, Logged, Protocol};
+use crate::config::{Config, Protocol};
 use crate::directory;
 use crate::directory::manifest::{Manifest, NEVER};
 use crate::error::{Error, RecoveryError};
@@ -59,7 +60,7 @@ pub(crate) fn show(
     let own = generations.last_mut().ok_or_else(|| refuse("its generation is gone".to_owned()))?;
     assert_eq!(own.layout.generation, generation, "the generation whose record was read has its segments");
     // Whatever it logs: up to the transaction it is replayed in order.
-    own.layout.logged = Logged::Commands;
+    own.is_ordered = true;
 
     let wanted = Wanted { stamp, generation, protocol, is_traced, names: &names };
     let shown = match protocol {

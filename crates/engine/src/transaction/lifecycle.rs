@@ -101,7 +101,8 @@ impl Commit<'_, '_> {
         let keys = writes.iter().map(|write| self.pin.get(write.record).key());
         control.gathered().publish(protocol.source(), (self.stream, stamp), keys);
         control.install(self.pin, writes, stamp, &committer);
-        Ok(Some(Committed { stamp, stream: self.stream, epoch, raw_dep: control.gathered().dependency().clone() }))
+        let raw_dep = control.gathered().dependency().clone();
+        Ok(Some(Committed { stamp, stream: admitted.stream(self.stream), epoch, raw_dep }))
     }
 
     pub(super) fn write_record<D: Dependency, L: Payload>(

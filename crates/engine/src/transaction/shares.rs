@@ -116,6 +116,11 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
+    /// Returns a stream that gets a record; `own` is that of the session.
+    pub(super) fn stream(&self, own: StreamId) -> StreamId {
+        self.shares.iter().next().map_or(own, |(first, _)| first)
+    }
+
     /// Returns the streams in which there must be room, and for how many bytes at most; `own` is that of the session.
     pub(crate) fn rooms(&self, own: StreamId) -> Vec<(StreamId, usize)> {
         match self.shares.are_divided() {
@@ -159,5 +164,23 @@ impl<'l> IntoIterator for Slots<'l> {
 
     fn into_iter(self) -> Self::IntoIter {
         std::iter::once(self.first).chain(self.others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_sees_to_a_stream_that_has_a_record() {
+        let (partitions, own) = (Partitions::new(4), StreamId(2));
+        for key in 0..64_u8 {
+            let keys = [[key], [key ^ 0x55]];
+            let shares = Shares::of(&partitions, keys.iter().map(|key| (&key[..], 10)));
+            let divided = Admitted { prepared: Prepared::default(), record_bytes_max: 100, shares };
+            assert!(keys.iter().any(|key| partitions.of(key) == divided.stream(own)));
+            let whole = Admitted { shares: Shares::default(), ..divided };
+            assert_eq!(whole.stream(own), own);
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::ids::{Epoch, Stamp, StreamId};
 /// What must be durable before a transaction may be acknowledged. A threshold of zero is always met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
-    /// The stream of the transaction's session.
+    /// A stream with a record of the transaction; that of its session where it has none.
     pub(crate) stream: StreamId,
     /// `DSN` of that stream.
     pub(crate) dsn: Stamp,

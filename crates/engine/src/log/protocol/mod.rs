@@ -58,7 +58,7 @@ pub(crate) enum StampOrder {
 pub(crate) struct Committed<D> {
     /// Its order number; zero where it logged nothing.
     pub(crate) stamp: Stamp,
-    /// The stream of its session.
+    /// A stream with a record of it; that of its session where it has none.
     pub(crate) stream: StreamId,
     /// The epoch of its serialization point.
     pub(crate) epoch: Epoch,

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::directory::LOCK_NAME;
 use crate::error::ExportError;
 use crate::io::{Disk, OpenMode};
 
@@ -133,8 +134,10 @@ impl Manifest {
             });
         }
         let manifest = Manifest::read(disk, &path)?;
-        let is_ours =
-            |found: &&PathBuf| **found == path || manifest.files.iter().any(|file| dir.join(&file.name) == **found);
+        // Somebody may have tried to open the export as a database.
+        let is_lock = |found: &Path| found.ends_with(LOCK_NAME);
+        let is_listed = |found: &Path| manifest.files.iter().any(|file| dir.join(&file.name) == *found);
+        let is_ours = |found: &&PathBuf| **found == path || is_lock(found) || is_listed(found);
         match listed.iter().find(|found| !is_ours(found)) {
             Some(foreign) => Err(ExportError::Foreign { path: foreign.clone() }),
             None => Ok(manifest),

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use osier_memory::sync::lock;
 
-use crate::config::Logged;
 use crate::error::RecoveryError;
 use crate::ids::{Epoch, LogOffset, Stamp};
 use crate::log::format::dependency::Dependency;
@@ -373,8 +372,7 @@ impl Cursor {
             if counts(&record) {
                 let header = record.header();
                 let stamp = header.stamp;
-                let is_by_vectors = generation.layout.logged == Logged::Commands;
-                let vector = header.raw_dep.as_vector().filter(|_| is_by_vectors).cloned();
+                let vector = header.raw_dep.as_vector().filter(|_| generation.is_ordered).cloned();
                 let (at, length, layout) = ((offset.0 - begin.0) as usize, record.len(), batch.header.layout);
                 let is_command = record.kind() == PayloadKind::Command;
                 let first = record.participants().map_or(self.stream, |participants| participants.first().0 as usize);

@@ -88,7 +88,7 @@ impl OrderedLog {
 /// Refuses a base upon which no command can be run again: a fuzzy checkpoint that may hold what came after a transaction that it
 /// does not hold.
 pub(super) fn expect_base(base: &Base, generations: &[GenerationScan], home: &Path) -> Result<(), RecoveryError> {
-    let first = generations.iter().find(|generation| generation.layout.logged == Logged::Commands);
+    let first = generations.iter().find(|generation| generation.is_ordered);
     let fuzzy = base.checkpoint.as_ref().filter(|checkpoint| checkpoint.kind == CheckpointKind::Fuzzy);
     match (first, fuzzy) {
         (Some(first), Some(fuzzy)) if faults::is_no_base(fuzzy.max_seen > first.layout.floor) => {
@@ -232,6 +232,7 @@ impl Replay<'_> {
         while let Some(record) = coming.next(self.replayer) {
             self.stamp.set(record.stamp);
             let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance, Company::Nobody);
+            let epochs = self.replayed.transactions / TRANSACTIONS_PER_EPOCH;
             self.replayed.transactions += 1 + record.others.len() as u64;
             self.replayed.commands += u64::from(record.command.is_some());
             match again {
@@ -244,7 +245,7 @@ impl Replay<'_> {
                     return Err(missing.into_error(commands).into());
                 }
             }
-            if self.replayed.transactions.is_multiple_of(TRANSACTIONS_PER_EPOCH) {
+            if self.replayed.transactions / TRANSACTIONS_PER_EPOCH > epochs {
                 self.store.epochs().advance();
                 report(&self.progress, self.replayed, self.log);
             }

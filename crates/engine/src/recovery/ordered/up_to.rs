@@ -230,7 +230,7 @@ pub(in crate::recovery) fn look_at(
         run::for_each_write(&log.scan, &record, &mut |write| one.rows.push(RowChange::logged(&write, wanted.names)))?;
         one.outcome = format!(
             "its rows are in the log; what was there before is not shown: stamps of protocol {} order no read before the write \
-             that follows it, so that there is no state just before a transaction. Protocols serial and gsn have one",
+             that follows it, so that there is no state just before a transaction. Protocols serial, gsn and taurus have one",
             wanted.protocol
         );
         shown.push(one);
