@@ -267,7 +267,7 @@ impl Prefix {
         };
         bytes.resize(header.record_bytes.max(bytes.len() as u64) as usize, 0);
         read(segment, &mut bytes, offset)?;
-        let mut before = self.stamp;
+        let (mut before, mut records) = (self.stamp, Vec::new());
         for (_, entry) in Records::<D>::new(&log, offset, &bytes[..header.record_bytes as usize]) {
             let (stamp, order) = match entry {
                 Ok(Entry::Record(record)) => (record.header().stamp, Some(record.header())),
@@ -275,13 +275,14 @@ impl Prefix {
                 Ok(Entry::Skip(_)) => continue,
                 Err(error) => return Ok(Err(error.to_string())),
             };
-            found.records.extend(order.map(|order| Read { order, closed: header.closed }));
+            records.extend(order.map(|order| Read { order, closed: header.closed }));
             if stamp <= before || stamp > header.stamp {
                 return Ok(Err(format!("stamp {stamp} follows {before} in a batch up to {}", header.stamp)));
             }
             before = stamp;
         }
         self.stamp = header.stamp;
+        found.records.append(&mut records);
         found.promises.note(header.csn, certificates);
         Ok(Ok(header.end()))
     }
