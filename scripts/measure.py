@@ -5,9 +5,11 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -39,6 +41,19 @@ class Bench:
 
 def median(values):
     return statistics.median(values)
+
+
+def recovered(bench, line, transactions, settings=("",)):
+    """How long it takes to recover the log of so many transactions, load included: a number for each of the settings."""
+    home = pathlib.Path(tempfile.mkdtemp(prefix="recovered-", dir=bench.options.dir))
+    try:
+        directory = home / "db"
+        bench.run(f"bench {line} --transactions {transactions} --dir {directory}")
+        runs = [[bench.run(f"recover {directory} {setting}")["recovery"]["seconds"] for setting in settings]
+                for _ in range(bench.options.repetitions)]
+    finally:
+        shutil.rmtree(home)
+    return [median(of_setting) for of_setting in zip(*runs)]
 
 
 def k(number):
