@@ -7,8 +7,8 @@
 //! Invariants:
 //! - The state before it is what a recovery makes that ends there: by the same scan, cut, replay and order (mod.rs).
 //! - There is such a state where the order of the log is a serialization order, reads included: of commands, with protocols
-//!   `serial`, `gsn` and `taurus`. Of values these logs may have somebody who wrote what the transaction had read before it, which
-//!   then is in the state that is shown. With the other protocols only what the log says of the transaction is shown.
+//!   `serial`, `gsn` and `taurus`. Of values these logs may have somebody before the transaction who wrote what it had read; the
+//!   state that is shown has that, too. With the other protocols only what the log says of the transaction is shown.
 //! - What does not count, or is in the checkpoint, is refused with the reason.
 
 use std::sync::Arc;
