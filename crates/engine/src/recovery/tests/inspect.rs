@@ -52,7 +52,7 @@ fn a_dump_shows_everything() {
     let world = crashed();
     let text = printed(&world, Detail::Records);
     for line in [
-        "current generation 1: Poplar, 2 streams, floor 0, epoch floor 0",
+        "current generation 1: poplar, values, 2 streams, floor 0, epoch floor 0",
         "  stream 0 in /db/stream-0",
         "    segment 1: base 0, floor 0, 12288 bytes, /db/stream-0/00000001-00000001.log",
         "    segment 2: base 4096, floor 5, 36864 bytes, /db/stream-0/00000001-00000002.log",

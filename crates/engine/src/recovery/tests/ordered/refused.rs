@@ -262,7 +262,7 @@ fn a_dump_and_a_verification_know_commands() {
     let mut out = Vec::new();
     assert_eq!(inspect::dump(&shop.config, Detail::Records, &mut out).unwrap(), 0);
     let out = String::from_utf8(out).unwrap();
-    assert!(out.contains("Serial, commands, 1 stream"), "{out}");
+    assert!(out.contains("serial, commands, 1 stream"), "{out}");
     assert!(out.contains("procedure 2 version 1 (1, 3), hash "), "{out}");
     assert!(out.contains(", 2 arguments"), "{out}");
     let report = inspect::verify(&shop.config).unwrap();
