@@ -235,7 +235,7 @@ pub fn own_config(dirs: &[PathBuf], given: &SettingArgs) -> Result<Config, Bench
 pub fn expect_own_log(given: &SettingArgs, command: &str) -> Result<(), BenchError> {
     let Some(name) = ["protocol", "streams", "logged"].into_iter().find(|name| given.has(name)) else { return Ok(()) };
     let text = format!(
-        "osier {command} does not change the {name} of a database: leave out --set {name}, and use \
+        "osier {command} does not change setting `{name}` of a database: leave out --set {name}, and use \
          osier recover DIR... --set {name}=... for that"
     );
     Err(BenchError::Usage(text))

@@ -91,9 +91,7 @@ impl Simulation<'_> {
         let disk = disk.kill(self.seed());
         self.on(&disk, home, |config| look(self.opened(config)))
     }
-}
 
-impl Simulation<'_> {
     /// Does something with the configuration of another database, while the tasks that it starts go on.
     fn beside_tasks<T>(&self, disk: &SimDisk, home: u32, body: impl FnOnce(Config) -> T) -> T {
         let clock = Arc::new(ManualClock::new());
