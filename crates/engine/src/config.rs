@@ -86,6 +86,20 @@ impl fmt::Display for Protocol {
     }
 }
 
+/// How recovery runs the transactions of a log of commands again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplayKind {
+    /// As the log allows: by its vectors where it has some, else by its procedures.
+    #[default]
+    Auto,
+    /// One after the other.
+    Serial,
+    /// Several at once, as the LSN vectors of their records allow (Taurus, section 3.3); one after the other where there are none.
+    Vectors,
+    /// Several at once, as their procedures and arguments allow (PACMAN, section 4).
+    Pacman,
+}
+
 /// What a log record holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Logged {

@@ -103,6 +103,24 @@ pub enum Mutation {
     OwnLsnForgotten,
     /// Who replays in parallel takes a transaction that another thread has taken for one that has run.
     TakenForRun,
+    /// Of procedures only those accesses are known whose keys the arguments give.
+    KeysGuessed,
+    /// An access about which a row decides that is read first is taken for one that is not made.
+    BranchesGuessed,
+    /// A value of a key is taken from before a branch although it changes on the way.
+    ValuesTakenEarly,
+    /// Rows that exclude each other by a unique index are told apart by their primary keys.
+    UniqueIndexesForgotten,
+    /// Rows that come or go are no matter for those who read other columns of their table.
+    ComingForgotten,
+    /// Nobody waits for what was logged as values among commands, and that waits for nobody.
+    AdHocUnordered,
+    /// Who modifies a row waits for those that have modified it, and not for those that have read it.
+    ReadersUnawaited,
+    /// Who accesses a whole table does not wait for those that have accessed some rows of it.
+    TablesUnawaited,
+    /// What changes definitions runs beside others.
+    DefinitionsBeside,
     /// A stream says that an epoch is over in it when it has written its first records.
     OpenEpochClaimed,
     /// Records live of the epoch in which a stream ends.

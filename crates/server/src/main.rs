@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod exit;
 mod exports;
+mod graphs;
 mod operate;
 mod procedures;
 

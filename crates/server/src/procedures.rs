@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use osier::call::{ListedProcedure, Output};
+use osier::procedure::analysis::{Decomposition, Dependencies};
 use osier::procedure::program::{Field, Program};
 use osier::table::{Argument, Datum};
 use osier::{Database, Error, ProcedureError, Transaction};
@@ -13,8 +14,11 @@ use osier_bench::error::BenchError;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::cli::procedures::{CallArgs, HomeArgs, ListArgs, LoadArgs, NameArgs, PrintArgs, ProcedureCommand};
+use crate::cli::procedures::{
+    CallArgs, DependenciesArg, GraphArgs, HomeArgs, ListArgs, LoadArgs, NameArgs, PrintArgs, ProcedureCommand,
+};
 use crate::commands::say;
+use crate::graphs::{self, Drawing};
 use crate::operate::{expect_own_log, name_socket, own_config};
 
 /// Runs a command about procedures.
@@ -25,6 +29,7 @@ pub fn run(command: &ProcedureCommand) -> Result<ExitCode, BenchError> {
         ProcedureCommand::Print(args) => print(args),
         ProcedureCommand::Drop(args) => remove(args),
         ProcedureCommand::Call(args) => call(args),
+        ProcedureCommand::Graph(args) => graph(args),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -169,6 +174,29 @@ fn call(args: &CallArgs) -> Result<(), BenchError> {
         say(out, table(&rows).trim_end())?;
     }
     args.output.write(&results(&output))
+}
+
+fn graph(args: &GraphArgs) -> Result<(), BenchError> {
+    let draw = args.draw.as_deref().map(Drawing::of).transpose()?;
+    let by = match args.dependencies {
+        DependenciesArg::Tables => Dependencies::Tables,
+        DependenciesArg::Columns => Dependencies::Columns,
+    };
+    let decomposition = if args.chopping { Decomposition::Chopping } else { Decomposition::Slices };
+    let graph = with(&args.home, |db| {
+        let (graph, receipt) = db.run(|tx| tx.procedure_graph(&args.names, by, decomposition))?;
+        receipt.wait().map_err(Error::from)?;
+        Ok(graph)
+    })?;
+    if let Some((path, drawing)) = draw {
+        let text = drawing.draw(&graph);
+        std::fs::write(path, text).map_err(|source| {
+            let (action, path) = ("write", path.to_owned());
+            BenchError::Io { action, path, source }
+        })?;
+    }
+    say(&mut *args.output.text(), graphs::text(&graph).trim_end())?;
+    args.output.write(&graph)
 }
 
 /// Reads the arguments by the types of the parameters. A wrong number is left to the call, which says what it takes.

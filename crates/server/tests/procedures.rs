@@ -142,3 +142,75 @@ fn mistakes_are_named() {
     assert!(listed.contains("function  (not registered by this program)"), "{listed}");
     fails_by("call gift", 1, "is a function that this program has not registered");
 }
+
+/// The global dependency graph that `procedure graph` prints: blocks with their slices.
+fn blocks(printed: &str) -> Vec<&str> {
+    let (_, global) = printed.split_once("global dependency graph\n").unwrap();
+    global.lines().map(str::trim).collect()
+}
+
+/// PACMAN, figures 3 to 5.
+#[test]
+fn the_bank_is_divided_as_in_the_paper() {
+    let directory = Directory::new();
+    succeeds(&directory, "bench bank --procedures --transactions 1 --dir bank");
+    let printed = succeeds(&directory, "procedure graph --dir bank --draw bank.svg");
+    let (_, shown) = GUIDE.split_once("```text\nprocedure transfer\n").unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    assert!(printed.contains(shown.trim_end()), "the page shows what is printed:\n{printed}");
+    let expected = [
+        "block Bα: T1; reads family",
+        "block Bβ: D1, T2; modifies current; after Bα",
+        "block Bγ: D2, T3; modifies saving; after Bβ",
+        "block Bδ: D3; modifies stats; after Bβ",
+    ];
+    assert_eq!(blocks(&printed), expected);
+    let drawn = std::fs::read_to_string(directory.join("bank.svg")).unwrap();
+    for name in ["Start", "End", "Block Bα", "Block Bδ", "T1  transfer", "write saving"] {
+        assert!(drawn.contains(&format!(">{name}</text>")), "{name}:\n{drawn}");
+    }
+    // Two local graphs of two edges, and six edges of the global one.
+    assert_eq!(drawn.matches("<polyline").count(), 2 + 2 + 6);
+
+    let graph = json(&directory, "procedure graph transfer deposit --dir bank");
+    assert_eq!(graph["edges"], serde_json::json!([[0, 1], [1, 2], [1, 3]]));
+    assert_eq!(graph["procedures"][0]["slices"][1]["tables"][0]["table"], "current");
+    let chopped = succeeds(&directory, "procedure graph transfer deposit --chopping --dir bank");
+    assert_eq!(blocks(&chopped).len(), 2, "{chopped}");
+}
+
+/// PACMAN, figure 21.
+#[test]
+fn tpc_c_is_divided_as_in_the_paper() {
+    let directory = Directory::new();
+    let scale = "--warehouses 1 --items 100 --customers 30";
+    succeeds(&directory, &format!("bench tpcc {scale} --procedures --transactions 1 --dir tpcc"));
+    let printed = succeeds(&directory, "procedure graph --dir tpcc --draw tpcc.dot");
+    let expected = [
+        "block Bα: N1, P1; modifies warehouse",
+        "block Bβ: N2, P2; modifies district",
+        "block Bγ: D1, N5; modifies new_order; after Bβ",
+        "block Bδ: D2, N4; modifies orders; after Bγ",
+        "block Bε: N6; reads item",
+        "block Bζ: N7; modifies stock",
+        "block Bη: D3, N8; modifies order_line; after Bδ, Bε, Bζ",
+        "block Bθ: D4, N3, P3; modifies customer; after Bη",
+        "block Bι: P4; modifies history; after Bα, Bθ",
+    ];
+    assert_eq!(blocks(&printed), expected);
+    let drawn = std::fs::read_to_string(directory.join("tpcc.dot")).unwrap();
+    assert_eq!(drawn.matches("style=dashed").count(), expected.len(), "{drawn}");
+    // What New-Order reads of warehouses and customers nobody changes.
+    let printed = succeeds(&directory, "procedure graph --dependencies columns --dir tpcc");
+    assert!(blocks(&printed).contains(&"block Bβ: P1; modifies warehouse"), "{printed}");
+}
+
+#[test]
+fn a_graph_of_nothing_or_into_nothing_is_refused() {
+    let directory = Directory::new();
+    filled(&directory);
+    let said = fails(&directory, "procedure graph nothing --dir bank.osier", 1);
+    assert!(said.contains("nothing"), "{said}");
+    let said = fails(&directory, "procedure graph --draw graph.png --dir bank.osier", 2);
+    assert!(said.contains(".svg or .dot"), "{said}");
+}

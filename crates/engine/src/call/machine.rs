@@ -16,6 +16,7 @@ use super::memory::List;
 use super::output::Output;
 use super::trace::{Access, Hook};
 use super::turns::stop;
+use crate::concurrency::Intent;
 use crate::procedure::code::{
     ArraySlot, Code, Each, ExpectedKey, ExpectedKeys, Handler, Instruction, Rounds, RowRange, RowSlot, Scalar,
     ScanSlot, Slot, TableSlot, Target,
@@ -60,6 +61,8 @@ pub(super) struct Machine<'a, 's> {
     at: u32,
     /// The one whose row was asked for.
     asked_at: Option<u32>,
+    /// Whether what an instruction reads is changed by nobody meanwhile; empty where nothing is known of that.
+    unordered: &'a [bool],
 }
 
 /// What comes after an instruction.
@@ -91,7 +94,21 @@ impl<'a, 's> Machine<'a, 's> {
             steps_max,
             at: 0,
             asked_at: None,
+            unordered: &[],
             variables,
+        }
+    }
+
+    /// Says which instructions read what nobody changes meanwhile.
+    pub(super) fn with_unordered(self, unordered: &'a [bool]) -> Machine<'a, 's> {
+        Machine { unordered, ..self }
+    }
+
+    /// The intent of the read that is executed, whose row may be changed then.
+    fn intent(&self, table: &Table, may_change: bool) -> Intent {
+        match self.unordered.get(self.at as usize) {
+            Some(true) => Intent::Unordered,
+            _ => self.transaction.intent(table, may_change),
         }
     }
 
@@ -175,6 +192,9 @@ impl<'a, 's> Machine<'a, 's> {
             | Instruction::Upsert { table, .. }
             | Instruction::Replace { table, .. } => Access::WriteRow { table: self.table(*table), row: &self.row },
             Instruction::DeleteAll { .. } => Access::WriteMany,
+            Instruction::Note { number, table, .. } => {
+                Access::Note { number: *number, table: self.table(*table), prefix: &self.row }
+            }
             _ => return,
         };
         hook.accessed(self.transaction, self.place(), &access);
@@ -297,6 +317,7 @@ impl<'a, 's> Machine<'a, 's> {
                 };
                 return Err(Failure::raised(String::from_utf8_lossy(sqlstate), message));
             }
+            Instruction::Note { prefix, .. } => self.evaluate_row(prefix)?,
             Instruction::End => return Ok(Next::Over),
             _ => unreachable!("`step` executes all others"),
         }
@@ -366,7 +387,7 @@ impl<'a, 's> Machine<'a, 's> {
     ) -> Result<Next, Failure> {
         self.evaluate_row(key)?;
         let table = self.table(table);
-        let found = self.transaction.get_to(table, &self.row, self.transaction.intent(table, for_update))?;
+        let found = self.transaction.get_to(table, &self.row, self.intent(table, for_update))?;
         let view = found.map(|row| self.view(row)).transpose()?;
         self.variables.set_row(row, view);
         Ok(if view.is_some() { Next::Following } else { Next::At(missing) })
@@ -455,7 +476,7 @@ impl<'a, 's> Machine<'a, 's> {
         }
         let keys = if range.is_descending { keys.reverse() } else { keys };
         let table = self.table(range.table);
-        let intent = self.transaction.intent(table, range.for_update);
+        let intent = self.intent(table, range.for_update);
         let rows = match &range.index {
             None => self.transaction.scan_to(table, keys, intent)?,
             Some(index) => self.transaction.scan_index_to(table, index, keys, intent)?,

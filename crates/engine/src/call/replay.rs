@@ -15,6 +15,7 @@ use super::draws::{Drawn, Source};
 use super::faults;
 use super::memory::Arena;
 use super::opaque::Procedures;
+use super::planner::Unordered;
 use super::run::{checked, expected_keys, run};
 use super::trace::{Hook, Trace, Untraced};
 use super::turns::whole;
@@ -51,6 +52,9 @@ pub(crate) struct Replayer {
     procedures: Arc<Procedures>,
     compiled: HashMap<VersionKey, Arc<Compiled>>,
     memory: Bump,
+    unordered: Arc<Unordered>,
+    #[cfg(feature = "mutations")]
+    spaces: super::covered::KnownSpaces,
 }
 
 impl Replayer {
@@ -63,8 +67,18 @@ impl Replayer {
         &self.procedures
     }
 
+    /// Says which reads of procedures nobody changes from now on.
+    pub(crate) fn set_unordered(&mut self, unordered: &Arc<Unordered>) {
+        self.unordered = unordered.clone();
+    }
+
     /// Does in `transaction` what `command` did.
     pub(crate) fn run(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), NotReplayed> {
+        #[cfg(feature = "mutations")]
+        if let Ok(compiled) = self.compiled(transaction, command) {
+            let covered = self.spaces.of(transaction, &compiled, command);
+            return self.run_hooked(transaction, command, covered);
+        }
         self.run_hooked(transaction, command, Untraced)
     }
 
@@ -107,6 +121,9 @@ impl Replayer {
         let arguments = checked(&compiled, &command.arguments, &arena)?;
         let drawn = Drawn { time: command.time, seed: command.seed, sequence_values: command.sequence_values.to_vec() };
         let source = Source::Earlier { drawn: &drawn, taken: 0 };
+        let unordered = self.unordered.clone();
+        let key = VersionKey { id: command.procedure, version: command.version };
+        let source = (source, unordered.get(&key).map_or(&[][..], |of| of));
         let ran = whole(run::<false, _>(transaction, &compiled, &arguments, &arena, source, hook));
         let again = ran.map(|(_, drawn)| drawn);
         drop(arguments);

@@ -20,18 +20,20 @@ use crate::table::{Argument, Arguments, Datum, KeyBuf, Table, Type, Value};
 use crate::transaction::Transaction;
 
 /// Runs a call to its end, and tells `hook` of what a program does; an interleaved one stops where its memory is on the way.
+/// `unordered` are the instructions that read what nobody changes meanwhile.
 pub(super) async fn run<'a, const INTERLEAVED: bool, H: Hook>(
     transaction: &'a Transaction<'_>,
     compiled: &'a Compiled,
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
-    source: Source<'a>,
+    (source, unordered): (Source<'a>, &'a [bool]),
     hook: H,
 ) -> Result<(Output, Drawn), Error> {
     match &compiled.body {
         Body::Opaque(procedure) => run_opaque(transaction, procedure, arguments, source),
         Body::Declared { code, sequences, .. } => {
-            declared::<INTERLEAVED, H>(transaction, (code, sequences), arguments, arena, source, hook).await
+            let variables = variables((code, sequences), arguments, arena, source);
+            declared::<INTERLEAVED, H>(transaction, code, variables, unordered, hook).await
         }
     }
 }
@@ -39,14 +41,13 @@ pub(super) async fn run<'a, const INTERLEAVED: bool, H: Hook>(
 /// Runs code.
 async fn declared<'a, const INTERLEAVED: bool, H: Hook>(
     transaction: &'a Transaction<'_>,
-    (code, sequences): (&'a Code, &'a [Sequence]),
-    arguments: &'a [Argument<'a>],
-    arena: &'a Arena,
-    source: Source<'a>,
+    code: &'a Code,
+    variables: Variables<'a>,
+    unordered: &'a [bool],
     hook: H,
 ) -> Result<(Output, Drawn), Error> {
-    let variables = variables((code, sequences), arguments, arena, source);
-    let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
+    let steps_max = transaction.config().procedure_steps_max;
+    let mut machine = Machine::new(code, transaction, variables, steps_max).with_unordered(unordered);
     match machine.run::<INTERLEAVED, H>(hook).await {
         Ok(()) => Ok((machine.output, machine.variables.draws.into_drawn())),
         Err(failure) => Err(failure.into_error(&code.program.name, machine.place())),
@@ -68,7 +69,7 @@ pub(super) fn expected_keys(
 }
 
 /// The variables of a call that begins.
-fn variables<'a>(
+pub(super) fn variables<'a>(
     (code, sequences): (&'a Code, &'a [Sequence]),
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
@@ -145,13 +146,22 @@ pub(super) fn checked<'a>(
     arguments: &'a [Argument<'a>],
     arena: &'a Arena,
 ) -> Result<Arguments<'a>, Error> {
-    let (name, parameters) = match &compiled.body {
-        Body::Declared { code, .. } => (&code.program.name, &code.program.parameters),
-        Body::Opaque(procedure) => (&procedure.name, &procedure.parameters),
-    };
+    match &compiled.body {
+        Body::Declared { code, .. } => conformed(&code.program.name, &code.program.parameters, arguments, arena),
+        Body::Opaque(procedure) => conformed(&procedure.name, &procedure.parameters, arguments, arena),
+    }
+}
+
+/// As [`checked`], for a procedure with this name and these parameters.
+pub(super) fn conformed<'a>(
+    name: &str,
+    parameters: &[Field],
+    arguments: &'a [Argument<'a>],
+    arena: &'a Arena,
+) -> Result<Arguments<'a>, Error> {
     let refused = |what| {
         let signature: Vec<_> = parameters.iter().map(|field| format!("{} {}", field.name, field.ty)).collect();
-        Error::from(ProcedureError::Arguments { procedure: name.clone(), what, signature: signature.join(", ") })
+        Error::from(ProcedureError::Arguments { procedure: name.to_owned(), what, signature: signature.join(", ") })
     };
     if arguments.len() != parameters.len() {
         return Err(refused(format!("{} arguments are given for {} parameters", arguments.len(), parameters.len())));

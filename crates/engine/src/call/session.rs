@@ -128,7 +128,8 @@ async fn call<'a, const INTERLEAVED: bool>(
     let mut spent = Duration::ZERO;
     let (output, drawn) = {
         let source = Source::World(transaction);
-        let mut running = pin!(run::<INTERLEAVED, _>(transaction, &kept.compiled, &arguments, arena, source, Untraced));
+        let mut running =
+            pin!(run::<INTERLEAVED, _>(transaction, &kept.compiled, &arguments, arena, (source, &[]), Untraced));
         poll_fn(|context| timed(clock, &mut spent, || running.as_mut().poll(context))).await?
     };
     Ok(Called { arguments, output, drawn, execution: clock.map(|_| spent) })

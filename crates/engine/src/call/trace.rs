@@ -58,6 +58,8 @@ pub(super) enum Access<'m> {
     WriteRow { table: &'m Table, row: &'m [Value<'m>] },
     /// Any number of rows of a table were.
     WriteMany,
+    /// Rows whose keys begin with this prefix will be.
+    Note { number: u16, table: &'m Table, prefix: &'m [Value<'m>] },
 }
 
 /// What one statement did.
@@ -151,6 +153,7 @@ impl Hook for Trace {
                 })
             }
             Access::WriteMany => self.written(transaction, |_, _| true),
+            Access::Note { .. } => unreachable!("what is traced is a call"),
         };
         self.add(place, lines);
     }

@@ -47,6 +47,8 @@ pub(crate) enum Found<'a> {
 pub(crate) enum Intent {
     /// To read.
     Read,
+    /// To read what nobody changes meanwhile, in a recovery that knows that: it is neither observed nor depended on.
+    Unordered,
     /// To write what is read, most likely.
     Write,
     /// To learn or to change a definition. Nearly every transaction does the one and hardly any the other, and what follows from

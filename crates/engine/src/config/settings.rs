@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::Until;
 use super::{
     CheckpointKind, Compression, ConcurrencyControlKind, ConfigError, Create, Locking, Logged, PhysiologicalImages,
-    ProgressCallback, Protocol,
+    ProgressCallback, Protocol, ReplayKind,
 };
 use crate::ids::Stamp;
 use crate::io::Environment;
@@ -287,6 +287,13 @@ settings! {
     /// Sets how much scanned log recovery keeps in memory between scan and replay. It reads what is beyond twice. Where as much
     /// waits for earlier log, one thread alone goes on.
     recovery_buffer_bytes: u64, "recovery_buffer_bytes", bytes(0 bytes, 16 TiB), default (4 GiB);
+
+    /// Sets how recovery runs the transactions of a log of commands again: one after the other (`serial`), or several at once, as
+    /// their LSN vectors allow (`vectors`, protocol `taurus`) or their procedures and arguments (`pacman`). `auto` takes the
+    /// vectors where there are some, and the procedures where not.
+    recovery_replay: ReplayKind, "recovery_replay",
+        choice("auto" => ReplayKind::Auto, "serial" => ReplayKind::Serial, "vectors" => ReplayKind::Vectors,
+            "pacman" => ReplayKind::Pacman), default (ReplayKind::Auto);
 
     /// Sets which state a checkpoint holds: one that the database was in, or (protocols `poplar` and `silo`) a fuzzy one that
     /// the log completes.

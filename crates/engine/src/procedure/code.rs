@@ -377,7 +377,33 @@ pub(crate) enum Instruction {
         sqlstate: [u8; 5],
         message: Scalar,
     },
+    /// Only in the code of key spaces (analysis/keys.rs): rows whose keys begin with these values will be accessed.
+    Note {
+        number: u16,
+        table: TableSlot,
+        prefix: Box<[Scalar]>,
+    },
     End,
+}
+
+impl Instruction {
+    /// Returns where it may go on but behind it.
+    pub(crate) fn target_mut(&mut self) -> Option<&mut Target> {
+        match self {
+            Instruction::Jump { to: target }
+            | Instruction::Unless { to: target, .. }
+            | Instruction::Get { missing: target, .. }
+            | Instruction::First { missing: target, .. }
+            | Instruction::Replace { missing: target, .. }
+            | Instruction::Update { missing: target, .. }
+            | Instruction::Delete { missing: target, .. }
+            | Instruction::BeginFor { end: target, .. }
+            | Instruction::NextFor { body: target, .. }
+            | Instruction::NextEach { end: target, .. }
+            | Instruction::NextRow { end: target, .. } => Some(target),
+            _ => None,
+        }
+    }
 }
 
 /// A value or an array that is returned.
@@ -432,6 +458,9 @@ pub(crate) struct Code {
     /// The statement that each instruction belongs to, for messages: its place in `places`.
     pub(crate) statements: Box<[u16]>,
     pub(crate) places: Box<[String]>,
+    /// Of each place the statement of the program itself, counted from 1 in the order of its text; 0 is its head. Where the place
+    /// is in a procedure that is called, it is the statement that calls.
+    pub(crate) numbers: Box<[u32]>,
     /// Whether the row that an instruction uses was asked for by an earlier one.
     pub(crate) is_expected: Box<[bool]>,
     pub(crate) handlers: Box<[Handler]>,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! builder or text -> Program (names) -> check and compile, against the catalog -> Code (slots) -> call/
+//!                                                                                            -> analysis/
 //! ```
 //!
 //! Invariants:
@@ -14,6 +15,7 @@
 //!
 //! Absent: running ([`call`](crate::call)), and where definitions are kept ([`catalog`](crate::catalog)).
 
+pub mod analysis;
 pub mod builder;
 pub(crate) mod code;
 pub(crate) mod compile;

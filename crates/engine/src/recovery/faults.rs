@@ -182,6 +182,31 @@ pub(super) fn run_ahead(ran: impl FnOnce()) {
     }
 }
 
+/// Whether a transaction that was logged as values has its place among commands ([`Mutation::AdHocUnordered`]).
+#[inline(always)]
+pub(super) fn orders_values() -> bool {
+    !has(Mutation::AdHocUnordered)
+}
+
+/// Whether those are waited for that have read a row which is modified ([`Mutation::ReadersUnawaited`]).
+#[inline(always)]
+pub(super) fn awaits_readers() -> bool {
+    !has(Mutation::ReadersUnawaited)
+}
+
+/// Whether those are waited for that have accessed rows of a table which is accessed as a whole
+/// ([`Mutation::TablesUnawaited`]).
+#[inline(always)]
+pub(super) fn awaits_rows() -> bool {
+    !has(Mutation::TablesUnawaited)
+}
+
+/// Whether what changes definitions runs alone ([`Mutation::DefinitionsBeside`]).
+#[inline(always)]
+pub(super) fn runs_alone(defines: bool) -> bool {
+    defines && !has(Mutation::DefinitionsBeside)
+}
+
 /// Whether transactions are run at once. The simulation has them run so whatever the log shows.
 #[inline(always)]
 pub(super) fn is_parallel(is_parallel: bool) -> bool {

@@ -14,7 +14,7 @@ use osier_memory::sync::{Mutex, lock};
 
 use crate::config::Config;
 use crate::error::RecoveryError;
-use crate::io::{Environment, Signal, Step, Task};
+use crate::io::{Environment, Joiner, Signal, Step, Task};
 use crate::table::store::Store;
 
 /// One thread's part of a stage.
@@ -88,8 +88,12 @@ impl<W: Work> Drop for Worker<W> {
 /// # Errors
 /// The first error of a part; [`RecoveryError::Thread`] where a thread could not be started, or panicked.
 pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<Vec<W>, W::Error> {
+    begin(environment, works).end()
+}
+
+/// Begins to run each of `works` in a thread of its own.
+pub(crate) fn begin<W: Work>(environment: &Environment, works: Vec<W>) -> Running<W> {
     let (stage, threads) = (Arc::new(Stage::default()), works.len());
-    let died = |what| RecoveryError::Thread { what }.into();
     let mut joiners = Vec::new();
     for (index, work) in works.into_iter().enumerate() {
         let task = Box::new(Worker { work: Some(work), stage: stage.clone() });
@@ -98,17 +102,46 @@ pub(crate) fn run<W: Work>(environment: &Environment, works: Vec<W>) -> Result<V
             Err(error) => stage.fail(died(format!("a thread could not be started: {error}"))),
         }
     }
-    for joiner in joiners {
-        if let Err(message) = joiner.join() {
-            stage.fail(died(format!("a thread panicked: {message}")));
+    Running { stage, threads, joiners }
+}
+
+/// A stage that has begun. Where it is dropped its threads take no further step.
+pub(crate) struct Running<W: Work> {
+    stage: Arc<Stage<W>>,
+    threads: usize,
+    joiners: Vec<Box<dyn Joiner>>,
+}
+
+fn died<E: From<RecoveryError>>(what: String) -> E {
+    RecoveryError::Thread { what }.into()
+}
+
+impl<W: Work> Running<W> {
+    /// Waits until all threads have ended, and returns what [`run`] does.
+    pub(crate) fn end(mut self) -> Result<Vec<W>, W::Error> {
+        self.join();
+        if let Some(failure) = lock(&self.stage.failure).take() {
+            return Err(failure);
+        }
+        let finished = std::mem::take(&mut *lock(&self.stage.finished));
+        assert_eq!(finished.len(), self.threads, "a thread neither failed nor handed back its part");
+        Ok(finished)
+    }
+
+    fn join(&mut self) {
+        for joiner in self.joiners.drain(..) {
+            if let Err(message) = joiner.join() {
+                self.stage.fail(died(format!("a thread panicked: {message}")));
+            }
         }
     }
-    if let Some(failure) = lock(&stage.failure).take() {
-        return Err(failure);
+}
+
+impl<W: Work> Drop for Running<W> {
+    fn drop(&mut self) {
+        self.stage.is_over.store(true, Ordering::Release);
+        self.join();
     }
-    let finished = std::mem::take(&mut *lock(&stage.finished));
-    assert_eq!(finished.len(), threads, "a thread neither failed nor handed back its part");
-    Ok(finished)
 }
 
 /// Returns how many threads replay.

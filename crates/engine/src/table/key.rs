@@ -159,6 +159,15 @@ impl KeyCodec {
         Ok(())
     }
 
+    /// Returns how many bytes of an entry its first columns take.
+    pub(crate) fn prefix_len(&self, key: &[u8], columns: usize) -> Result<usize, SchemaError> {
+        let mut reader = Reader { rest: key };
+        for column in self.columns.iter().take(columns) {
+            reader.value(column).map_err(|what| self.corrupt(column, what))?;
+        }
+        Ok(key.len() - reader.rest.len())
+    }
+
     /// Returns the values of an entry: those of the declared columns and, where it ends with the primary key, of its columns.
     pub fn decode(&self, key: &[u8]) -> Result<KeyValues, SchemaError> {
         let mut reader = Reader { rest: key };

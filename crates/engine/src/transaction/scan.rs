@@ -277,7 +277,11 @@ impl<'t> CurrentScan<'t, '_> {
         let transaction = self.transaction;
         let state = &mut **transaction.state();
         // Entries of an index are read, whatever becomes of the rows.
-        let intent = if self.is_index { Intent::to_read(self.table) } else { self.intent };
+        let intent = match self.intent {
+            Intent::Unordered => Intent::Unordered,
+            _ if self.is_index => Intent::to_read(self.table),
+            intent => intent,
+        };
         while !self.is_over {
             let Some(record) = self.next_record(state)? else { break };
             // A record that has left the tree had no row: its leaf has changed, and validation will tell.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{OutputArgs, SettingArgs};
 
@@ -18,6 +18,8 @@ pub enum ProcedureCommand {
     Drop(NameArgs),
     /// Call a procedure, and print what it returns
     Call(CallArgs),
+    /// Show what of procedures depends on what: their slices, the local dependency graphs and the global one (PACMAN)
+    Graph(GraphArgs),
 }
 
 #[derive(Debug, Args)]
@@ -80,6 +82,35 @@ pub struct CallArgs {
     pub output: OutputArgs,
 }
 
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// The procedures; all of them where none is named
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Draw the graphs into a file: .svg, or .dot for Graphviz
+    #[arg(long, value_name = "FILE")]
+    pub draw: Option<PathBuf>,
+    /// What makes two operations depend on each other: the same table, or the same columns
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub dependencies: DependenciesArg,
+    /// Divide into the pieces of transaction chopping instead, with which the paper compares slices
+    #[arg(long)]
+    pub chopping: bool,
+    #[command(flatten)]
+    pub home: HomeArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum DependenciesArg {
+    /// One of them modifies a table that both access
+    #[default]
+    Tables,
+    /// As `tables`, but a read does not depend on changes of other columns, where rows neither come nor go
+    Columns,
+}
+
 impl ProcedureCommand {
     /// The first directory of the database.
     pub fn home(&self) -> Option<&Path> {
@@ -89,6 +120,7 @@ impl ProcedureCommand {
             ProcedureCommand::Print(args) => &args.home,
             ProcedureCommand::Drop(args) => &args.home,
             ProcedureCommand::Call(args) => &args.home,
+            ProcedureCommand::Graph(args) => &args.home,
         };
         home.dirs.first().map(PathBuf::as_path)
     }

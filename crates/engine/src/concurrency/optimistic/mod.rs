@@ -50,6 +50,11 @@ impl<D: Gathered> Default for Optimistic<D> {
 }
 
 impl<D: Gathered> Optimistic<D> {
+    /// Returns the state of transactions of a recovery, which run where nobody changes what they access.
+    pub(super) fn of_recovery() -> Optimistic<D> {
+        Optimistic { reads: ReadSet::of_what_stays() }
+    }
+
     /// Depends on the version of a record, which others keep from changing.
     #[inline]
     pub(super) fn depend_on_row(&mut self, pin: &Pin<'_>, record: Held<Record>, stamp: Stamp) {
@@ -81,9 +86,17 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         &mut self,
         pin: &'a Pin<'_>,
         record: Held<Record>,
-        _intent: Intent,
+        intent: Intent,
     ) -> Result<Found<'a>, TransactionError> {
-        Ok(match pin.get(record).read(pin) {
+        let found = pin.get(record).read(pin);
+        if intent == Intent::Unordered {
+            return Ok(match found {
+                Observed::Present(version) => Found::Present(version),
+                Observed::Absent(_) => Found::Absent,
+                Observed::Dead => Found::Gone,
+            });
+        }
+        Ok(match found {
             Observed::Present(version) => {
                 self.reads.row(record, Seen::Stamp(version.stamp()));
                 self.depend_on_row(pin, record, version.stamp());
@@ -120,8 +133,10 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
     }
 
     #[inline]
-    fn scan(&mut self, _pin: &Pin<'_>, leaf: LeafRead, _intent: Intent) -> Result<bool, TransactionError> {
-        self.reads.leaf(leaf);
+    fn scan(&mut self, _pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
+        if intent != Intent::Unordered {
+            self.reads.leaf(leaf);
+        }
         Ok(true)
     }
 

@@ -130,7 +130,7 @@ fn mode(intent: Intent) -> Option<LockMode> {
     match intent {
         Intent::Read => Some(LockMode::Shared),
         Intent::Write => Some(LockMode::Exclusive),
-        Intent::Definition => None,
+        Intent::Definition | Intent::Unordered => None,
     }
 }
 

@@ -126,6 +126,7 @@ struct Compiler<'d> {
     instructions: Vec<Instruction>,
     statements: Vec<u16>,
     places: Vec<String>,
+    numbers: Vec<u32>,
     /// The statement that is being compiled.
     place: usize,
     handlers: Vec<Handler>,
@@ -152,6 +153,7 @@ impl<'d> Compiler<'d> {
             instructions: Vec::new(),
             statements: Vec::new(),
             places: vec!["its head".to_owned()],
+            numbers: vec![0],
             place: 0,
             handlers: Vec::new(),
             tables: Vec::new(),
@@ -224,19 +226,7 @@ impl<'d> Compiler<'d> {
 
     /// Gives an instruction that jumps its target.
     fn patch(&mut self, at: usize, to: Target) {
-        let (Instruction::Jump { to: target }
-        | Instruction::Unless { to: target, .. }
-        | Instruction::Get { missing: target, .. }
-        | Instruction::First { missing: target, .. }
-        | Instruction::Replace { missing: target, .. }
-        | Instruction::Update { missing: target, .. }
-        | Instruction::Delete { missing: target, .. }
-        | Instruction::BeginFor { end: target, .. }
-        | Instruction::NextEach { end: target, .. }
-        | Instruction::NextRow { end: target, .. }) = &mut self.instructions[at]
-        else {
-            unreachable!("only what jumps is patched")
-        };
+        let target = self.instructions[at].target_mut().expect("only what jumps is patched");
         *target = to;
     }
 
@@ -314,6 +304,7 @@ impl<'d> Compiler<'d> {
             instructions: self.instructions.into(),
             statements: self.statements.into(),
             places: self.places.into(),
+            numbers: self.numbers.into(),
             handlers: self.handlers.into(),
             tables: self.tables.into(),
             sequences: self.sequences.len(),

@@ -36,6 +36,7 @@ impl Compiler<'_> {
             [_] => place,
             called => format!("{} of `{}`", place, called[called.len() - 1].name),
         });
+        self.numbers.push(self.procedures[0].number as u32);
         // Where it fails, the place is that of the error.
         let outer = std::mem::replace(&mut self.place, self.places.len() - 1);
         self.kind(&statement.kind)?;

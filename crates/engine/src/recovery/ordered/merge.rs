@@ -94,7 +94,27 @@ impl Batch {
 
     /// Returns the records, in order.
     pub(super) fn records<'b>(&'b self, scan: &'b LogScan) -> impl Iterator<Item = LiveRecord<'b>> {
-        (0..self.len()).filter(|at| !self.records[*at].1.continues).map(|at| self.record(scan, at))
+        (0..self.len()).filter(|at| self.begins_at(*at)).map(|at| self.record(scan, at))
+    }
+
+    /// Whether the record at a place is the first one of its transaction.
+    pub(super) fn begins_at(&self, at: usize) -> bool {
+        !self.records[at].1.continues
+    }
+
+    /// How many records the transaction has whose first one is at a place.
+    pub(super) fn records_of(&self, at: usize) -> usize {
+        1 + (at + 1..self.len()).take_while(|at| !self.begins_at(*at)).count()
+    }
+
+    /// Whether the record at a place is a command.
+    pub(super) fn is_command(&self, at: usize) -> bool {
+        self.records[at].1.is_command
+    }
+
+    /// Returns the stamp of the record at a place.
+    pub(super) fn stamp(&self, at: usize) -> Stamp {
+        self.records[at].1.stamp
     }
 
     /// Returns the record at a place in the order.

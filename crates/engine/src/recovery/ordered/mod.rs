@@ -26,8 +26,10 @@ mod ahead;
 mod at_once;
 mod feeder;
 mod merge;
+mod pacman;
 mod replayer;
 mod run;
+mod threads;
 mod up_to;
 
 use std::path::Path;
@@ -46,7 +48,7 @@ use super::generation_scan::GenerationScan;
 use super::log_scan::LogScan;
 use super::report::ProgressReporter;
 use crate::catalog::Catalog;
-use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol};
+use crate::config::{CheckpointKind, ConcurrencyControlKind, Config, Logged, Protocol, ReplayKind};
 use crate::directory::manifest::{self, Layout};
 use crate::error::{Error, RecoveryError};
 use crate::log::CommitLog;
@@ -55,10 +57,12 @@ use crate::table::store::Store;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 use ahead::Ahead;
-use at_once::{AtOnce, Stopped};
+use at_once::AtOnce;
 use feeder::Feeder;
 use merge::{Batch, LiveRecord, Merge};
+use pacman::{Pacman, Ran, Stretch};
 use run::{Company, Missing, Refusal};
+use threads::Stopped;
 
 /// After so many transactions the memory of what they replaced is freed.
 const TRANSACTIONS_PER_EPOCH: u64 = 1024;
@@ -122,26 +126,68 @@ pub(super) fn replay(
     replayer: &mut dyn CommandReplayer,
     acceptance: &mut Acceptance,
 ) -> Result<(Catalog, Replayed), Error> {
-    let threads = if log.has_vectors() { AtOnce::threads(config, replayer) } else { 0 };
+    let threads = threads::count(config, replayer);
     let (stamp, shared) = shared(config, store, catalog, replayer, threads);
     let (session, scout) = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-    let at_once = AtOnce::new(threads, &shared, &stamp, replayer)?;
+    let way = Way::new(config, log, threads, (&shared, &stamp), replayer)?;
     let feeder = Feeder::new(config, Merge::new(log.scan.clone(), log.verdicts.clone()));
     let (replayed, progress) = (Replayed::default(), ProgressReporter::of(config));
     let mut replay =
-        Replay { config, store, log, stamp, session, scout, at_once, feeder, replayer, acceptance, replayed, progress };
+        Replay { config, store, log, stamp, session, scout, way, feeder, replayer, acceptance, replayed, progress };
     replay.run()?;
-    let Replay { mut session, scout, at_once, replayed, .. } = replay;
+    let Replay { mut session, scout, way, replayed, .. } = replay;
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.follow_replay(store)?;
     // What is to be purged by sessions that end before is taken over.
-    drop((scout, at_once));
+    drop((scout, way));
     session.purge_all();
     drop(session);
     store.epochs().advance();
     let shared = Arc::into_inner(shared).expect("the only sessions have ended");
     debug_assert!(!shared.has_orphans(), "the keys of deleted rows are gone");
     Ok((shared.catalog, replayed))
+}
+
+/// How transactions are run.
+enum Way {
+    /// One after the other.
+    InOrder,
+    /// At once, as their vectors allow.
+    Vectors(AtOnce),
+    /// At once, as their procedures and arguments allow.
+    Pacman(Pacman),
+}
+
+impl Way {
+    /// Chooses one, for so many threads.
+    fn new(
+        config: &Config,
+        log: &OrderedLog,
+        threads: usize,
+        (shared, stamp): (&Arc<Shared>, &Arc<ReplayedStamp>),
+        replayer: &dyn CommandReplayer,
+    ) -> Result<Way, Error> {
+        let way = match config.recovery_replay {
+            _ if threads == 0 => ReplayKind::Serial,
+            ReplayKind::Auto if log.has_vectors() => ReplayKind::Vectors,
+            ReplayKind::Auto => ReplayKind::Pacman,
+            chosen => chosen,
+        };
+        Ok(match way {
+            ReplayKind::Vectors if log.has_vectors() => Way::Vectors(AtOnce::new(threads, shared, stamp, replayer)?),
+            ReplayKind::Pacman => Way::Pacman(Pacman::new(threads, shared, stamp, replayer)?),
+            _ => Way::InOrder,
+        })
+    }
+
+    /// Whether the records of a batch may be run at once.
+    fn takes(&self, batch: &Batch) -> bool {
+        match self {
+            Way::InOrder => false,
+            Way::Vectors(at_once) => at_once.takes(batch),
+            Way::Pacman(_) => true,
+        }
+    }
 }
 
 /// A replay in progress.
@@ -154,7 +200,7 @@ struct Replay<'r> {
     session: Session,
     /// ... and asks for memory ahead of it.
     scout: Session,
-    at_once: AtOnce,
+    way: Way,
     feeder: Feeder,
     replayer: &'r mut dyn CommandReplayer,
     acceptance: &'r mut Acceptance,
@@ -165,13 +211,13 @@ struct Replay<'r> {
 impl Replay<'_> {
     /// Replays everything, a window after the other.
     fn run(&mut self) -> Result<(), Error> {
-        let (mut next, mut done) = (None, Vec::new());
+        let (mut next, mut done, mut kept) = (None, Vec::new(), Vec::<Arc<Vec<Batch>>>::new());
         loop {
             let Some(first) = next.take().map_or_else(|| self.feeder.next(done.pop()), |next| Ok(Some(next)))? else {
                 break;
             };
             let mut window = vec![first];
-            while self.at_once.takes(&window[0]) && AtOnce::has_room(&window) {
+            while self.way.takes(&window[0]) && AtOnce::has_room(&window) {
                 match self.feeder.next(done.pop())? {
                     Some(batch) if batch.generation() == window[0].generation() => window.push(batch),
                     other => {
@@ -180,9 +226,19 @@ impl Replay<'_> {
                     }
                 }
             }
-            self.replay_window(&mut window, next.as_ref())?;
-            done.append(&mut window);
+            if let Way::Pacman(_) = self.way {
+                let window = Arc::new(window);
+                self.replay_stretches(&window, next.as_ref())?;
+                kept.push(window);
+                // Those in which nothing is running any more.
+                let (over, running) = kept.into_iter().partition(|window| Arc::strong_count(window) == 1);
+                kept = running;
+                done.extend(over.into_iter().filter_map(Arc::into_inner).flatten());
+            } else {
+                done.append(&mut self.replay_window(window, next.as_ref())?);
+            }
         }
+        self.end_stretch()?;
         assert_eq!(
             self.replayed.transactions, self.log.transactions,
             "the passes over the log find the same transactions"
@@ -192,46 +248,104 @@ impl Replay<'_> {
     }
 
     /// Replays the records of a window, at once if that is worth it; `next` is the batch behind it, if the feeder has given it.
-    fn replay_window(&mut self, window: &mut Vec<Batch>, next: Option<&Batch>) -> Result<(), Error> {
-        if !self.at_once.takes(&window[0]) {
-            return self.one_by_one(window, next);
-        }
-        match self.at_once.run(self.config, &self.log.scan, window) {
-            Ok(true) => {}
-            Ok(false) => return self.one_by_one(window, next),
-            Err(Stopped::Recovery(error)) => return Err(error.into()),
-            Err(Stopped::Missing { missing, not_run }) => {
-                let behind = next.iter().flat_map(|batch| batch.records(&self.log.scan));
-                let commands = not_run + count(self.log, &self.feeder, behind, &missing)?;
-                return Err(missing.into_error(commands).into());
+    /// Returns the window.
+    fn replay_window(&mut self, mut window: Vec<Batch>, next: Option<&Batch>) -> Result<Vec<Batch>, Error> {
+        match &mut self.way {
+            Way::Vectors(at_once) if at_once.takes(&window[0]) => {
+                match at_once.run(self.config, &self.log.scan, &mut window) {
+                    Ok(true) => {
+                        let all = || window.iter().flat_map(Batch::order);
+                        let commands = all().filter(|(_, found)| found.is_command).count() as u64;
+                        self.ran_at_once(all().count() as u64, commands);
+                        return Ok(window);
+                    }
+                    Ok(false) => {}
+                    Err(stopped) => {
+                        let behind = next.into_iter().flat_map(|batch| batch.records(&self.log.scan));
+                        return Err(self.stopped(stopped, behind));
+                    }
+                }
             }
+            _ => {}
         }
-        for (_, found) in window.iter().flat_map(Batch::order) {
-            self.replayed.transactions += 1;
-            self.replayed.at_once += 1;
-            self.replayed.commands += u64::from(found.is_command);
+        let log = self.log;
+        for at in 0..window.len() {
+            let scan = &log.scan;
+            let behind = window[at + 1..].iter().chain(next).flat_map(|batch| batch.records(scan));
+            self.in_order(window[at].records(scan), behind)?;
         }
-        self.store.epochs().advance();
-        report(&self.progress, self.replayed, self.log);
+        Ok(window)
+    }
+
+    /// Replays a window stretch by stretch, as procedures and arguments allow; the last one may not have ended.
+    fn replay_stretches(&mut self, window: &Arc<Vec<Batch>>, next: Option<&Batch>) -> Result<(), Error> {
+        let (log, mut from) = (self.log, (0, 0));
+        while (from.0 as usize) < window.len() {
+            let Way::Pacman(pacman) = &mut self.way else { unreachable!("it was asked before") };
+            let mut ran = Ran::default();
+            let begun = pacman.begin(self.config, &mut self.scout, (&log.scan, window), from, &mut |of| ran = of);
+            self.ran_at_once(ran.records, ran.commands);
+            let record = |place| pacman::record(&log.scan, window, place);
+            let behind = |end| {
+                let of_next = next.into_iter().flat_map(|batch| batch.records(&log.scan));
+                pacman::places_from(window, end).map(record).chain(of_next)
+            };
+            from = match begun {
+                Ok(Stretch::AtOnce { end }) => end,
+                Ok(Stretch::InOrder { places, end }) => {
+                    self.in_order(places.into_iter().map(record), behind(end))?;
+                    end
+                }
+                Err(stopped) => return Err(self.stopped(stopped, behind(from))),
+            };
+        }
         Ok(())
     }
 
-    /// Replays the records of a window one after the other.
-    fn one_by_one(&mut self, window: &[Batch], next: Option<&Batch>) -> Result<(), Error> {
-        (0..window.len()).try_for_each(|at| {
-            let behind = window[at + 1..].iter().chain(next);
-            self.replay_batch(&window[at], behind)
-        })
+    /// Waits for the last stretch.
+    fn end_stretch(&mut self) -> Result<(), Error> {
+        let mut ran = Ran::default();
+        if let Way::Pacman(pacman) = &mut self.way
+            && let Err(stopped) = pacman.end(&mut |of| ran = of)
+        {
+            return Err(self.stopped(stopped, std::iter::empty()));
+        }
+        self.ran_at_once(ran.records, ran.commands);
+        Ok(())
     }
 
-    /// Replays the records of a batch one after the other; `behind` are those behind it that the feeder has given.
-    fn replay_batch<'b>(&mut self, batch: &Batch, behind: impl Iterator<Item = &'b Batch>) -> Result<(), Error> {
-        let scan = &self.log.scan;
-        let transaction = self.scout.begin();
-        let mut coming = Ahead::new(&transaction, batch.records(scan));
+    /// So many records were run at once.
+    fn ran_at_once(&mut self, records: u64, commands: u64) {
+        self.replayed.transactions += records;
+        self.replayed.at_once += records;
+        self.replayed.commands += commands;
+        self.store.epochs().advance();
+        report(&self.progress, self.replayed, self.log);
+    }
+
+    /// Returns the error that ended a window; `behind` are the records behind it that the feeder has given.
+    fn stopped<'b>(&self, stopped: Stopped, behind: impl Iterator<Item = LiveRecord<'b>>) -> Error {
+        match stopped {
+            Stopped::Recovery(error) => error.into(),
+            Stopped::Missing { missing, not_run } => match count(self.log, &self.feeder, behind, &missing) {
+                Ok(commands) => missing.into_error(not_run + commands).into(),
+                Err(error) => error.into(),
+            },
+        }
+    }
+
+    /// Replays records one after the other; `behind` are those behind them that the feeder has given.
+    fn in_order<'b>(
+        &mut self,
+        records: impl Iterator<Item = LiveRecord<'b>>,
+        behind: impl Iterator<Item = LiveRecord<'b>>,
+    ) -> Result<(), Error> {
+        let (log, transaction) = (self.log, self.scout.begin());
+        let mut coming = Ahead::new(&transaction, records);
         while let Some(record) = coming.next(self.replayer) {
             self.stamp.set(record.stamp);
-            let again = run::run(&mut self.session, scan, &record, self.replayer, self.acceptance, Company::Nobody);
+            let again =
+                run::run(&mut self.session, &log.scan, &record, self.replayer, self.acceptance, Company::Nobody);
             let epochs = self.replayed.transactions / TRANSACTIONS_PER_EPOCH;
             self.replayed.transactions += 1 + record.others.len() as u64;
             self.replayed.commands += u64::from(record.command.is_some());
@@ -240,14 +354,13 @@ impl Replay<'_> {
                 Err(Refusal::Recovery(error)) => return Err(error.into()),
                 Err(Refusal::Conflict) => unreachable!("nobody else runs transactions"),
                 Err(Refusal::Missing(missing)) => {
-                    let rest = coming.rest().chain(behind.flat_map(|batch| batch.records(scan)));
-                    let commands = 1 + count(self.log, &self.feeder, rest, &missing)?;
+                    let commands = 1 + count(log, &self.feeder, coming.rest().chain(behind), &missing)?;
                     return Err(missing.into_error(commands).into());
                 }
             }
             if self.replayed.transactions / TRANSACTIONS_PER_EPOCH > epochs {
                 self.store.epochs().advance();
-                report(&self.progress, self.replayed, self.log);
+                report(&self.progress, self.replayed, log);
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::call::{NotReplayed, Procedures, Replayer, Trace};
+use crate::call::{NotReplayed, Procedures, Replayer, Trace, Unordered};
 use crate::error::Error;
 use crate::log::format::payload::command::Command;
 use crate::transaction::{RowAhead, Transaction};
@@ -20,6 +20,9 @@ pub(crate) trait CommandReplayer {
     fn another(&self) -> Option<Box<dyn CommandReplayer + Send>> {
         None
     }
+
+    /// Says which reads of procedures nobody changes from now on.
+    fn set_unordered(&mut self, _unordered: &Arc<Unordered>) {}
 
     /// Does in `transaction` what `command` did, by nothing but its arguments, what it drew, and what the transaction reads. It
     /// does not commit. The tables, and so the procedures among them, are as they were before the command.
@@ -70,6 +73,10 @@ impl CommandReplayer for Replayer {
 
     fn another(&self) -> Option<Box<dyn CommandReplayer + Send>> {
         Some(Box::new(Replayer::new(self.procedures().clone())))
+    }
+
+    fn set_unordered(&mut self, unordered: &Arc<Unordered>) {
+        self.set_unordered(unordered);
     }
 
     fn replay(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<(), CommandError> {

@@ -5,31 +5,24 @@
 //! - What defines something is among them: its vector covers everybody who used the definitions before it, and whoever uses its
 //!   own depends on it.
 //! - Windows in which most transactions wait for the one before are run by one thread in the order of stamps (section 3.5).
-//! - Whatever differs from before is refused: where divergence may be accepted, transactions are run one after the other.
 //!
-//! Absent: which of a window may run (schedule.rs), one thread (runner.rs).
+//! Absent: which of a window may run (schedule.rs), and the threads ([`threads`](super::threads)).
 
-mod runner;
 mod schedule;
 
 use std::sync::Arc;
 
-use osier_memory::sync::lock;
-
 use super::merge::Batch;
 use super::replayer::CommandReplayer;
-use super::run::{Missing, Refusal};
+use super::threads::{Stopped, Threads};
 use crate::config::Config;
-use crate::error::{Error, RecoveryError};
+use crate::error::Error;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
-use crate::recovery::workers;
 use crate::sizes::{at_once_min, window_records};
-use crate::transaction::Session;
 use crate::transaction::shared::Shared;
-use runner::{Ended, Runner, Turns};
-use schedule::Schedule;
+use schedule::Vectors;
 
 /// A window is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
@@ -46,21 +39,13 @@ const WINDOW_BYTES: usize = 16 << 20;
 
 /// Several threads that run transactions of windows.
 pub(super) struct AtOnce {
-    runners: Vec<Runner>,
-    stamp: Arc<ReplayedStamp>,
+    threads: Threads<Vectors>,
     windows: u64,
     /// How many threads run a window, by the last look; zero: its records are run one after the other.
     active: usize,
 }
 
 impl AtOnce {
-    /// Returns how many threads there are beside the one that runs transactions in order; zero where there is no use in them.
-    pub(super) fn threads(config: &Config, replayer: &dyn CommandReplayer) -> usize {
-        let threads = workers::count(config);
-        let is_strict = config.accept_divergence.is_none();
-        if threads > 1 && is_strict && replayer.another().is_some() { threads } else { 0 }
-    }
-
     /// Returns so many threads over what is shared.
     pub(super) fn new(
         threads: usize,
@@ -68,19 +53,12 @@ impl AtOnce {
         stamp: &Arc<ReplayedStamp>,
         replayer: &dyn CommandReplayer,
     ) -> Result<AtOnce, Error> {
-        let turns = Turns::new(threads);
-        let runner = |index| {
-            let replayer = replayer.another().expect("it was asked before");
-            let sessions = (Session::new(shared.clone())?, Session::new(shared.clone())?);
-            Ok(Runner::new((index, turns.clone()), shared, sessions, replayer, stamp.clone()))
-        };
-        let runners = (0..threads).map(runner).collect::<Result<Vec<_>, Error>>()?;
-        Ok(AtOnce { runners, stamp: stamp.clone(), windows: 0, active: 0 })
+        Ok(AtOnce { threads: Threads::new(threads, shared, stamp, replayer)?, windows: 0, active: 0 })
     }
 
     /// Whether the records of a batch may be run at once.
     pub(super) fn takes(&self, batch: &Batch) -> bool {
-        !self.runners.is_empty() && batch.order().all(|(_, found)| found.vector.is_some())
+        batch.order().all(|(_, found)| found.vector.is_some())
     }
 
     /// Whether a window that has these batches takes another one.
@@ -102,40 +80,19 @@ impl AtOnce {
             return Ok(false);
         }
         let streams = scan.generations[batches[0].generation()].streams.len();
-        let schedule = Schedule::new(scan, std::mem::take(batches), streams);
+        let schedule = Vectors::new(scan, std::mem::take(batches), streams);
         if self.windows.is_multiple_of(WINDOWS_PER_LOOK) {
             let percent = 100 * records / schedule.critical_path();
             let is_parallel = faults::is_parallel(percent >= PARALLELISM_MIN_PERCENT);
             let wanted = percent * THREADS_PERCENT / 100 / 100;
-            self.active = if is_parallel { wanted.clamp(2, self.runners.len()) } else { 0 };
+            self.active = if is_parallel { wanted.clamp(2, self.threads.len()) } else { 0 };
         }
         self.windows += 1;
         if self.active == 0 {
             *batches = schedule.batches;
             return Ok(false);
         }
-        self.stamp.set_before(schedule.stamp(0));
-        let (schedule, ended) = (Arc::new(schedule), Ended::default());
-        let mut active: Vec<Runner> = self.runners.drain(..self.active).collect();
-        let begin = |(index, runner): (usize, &mut Runner)| runner.begin(&schedule, &ended, (index, self.active));
-        active.iter_mut().enumerate().for_each(begin);
-        let ran = workers::run(&config.environment, active);
-        let refusal = lock(&ended).take();
-        match (ran, refusal) {
-            (Ok(runners), None) => self.runners.extend(runners),
-            (Err(error), None) => return Err(error.into()),
-            (_, Some(Refusal::Recovery(error))) => return Err(error.into()),
-            (_, Some(Refusal::Missing(missing))) => {
-                let not_run = schedule.rest().filter(|record| missing.is_run_by(record)).count() as u64;
-                let schedule = Arc::into_inner(schedule).expect("the threads have ended");
-                *batches = schedule.batches;
-                return Err(Stopped::Missing { missing, not_run });
-            }
-            (_, Some(Refusal::Conflict)) => unreachable!("a conflict that goes on is an error"),
-        }
-        assert!(schedule.is_over(), "no record of a window is left out");
-        self.runners.iter_mut().for_each(Runner::end);
-        *batches = Arc::into_inner(schedule).expect("the threads have ended").batches;
+        *batches = self.threads.run(config, schedule, self.active)?.batches;
         Ok(true)
     }
 }
@@ -145,21 +102,5 @@ impl AtOnce {
 pub(super) fn chained(scan: &Arc<LogScan>, window: Vec<Batch>) -> Option<u64> {
     let has_vectors = window.iter().flat_map(Batch::order).all(|(_, found)| found.vector.is_some());
     let streams = scan.generations[window.first().filter(|_| has_vectors)?.generation()].streams.len();
-    Some(Schedule::new(scan, window, streams).critical_path() as u64)
-}
-
-/// Why a window was not run to its end.
-pub(super) enum Stopped {
-    Recovery(RecoveryError),
-    /// A procedure is missing, which so many transactions of the window need.
-    Missing {
-        missing: Missing,
-        not_run: u64,
-    },
-}
-
-impl From<RecoveryError> for Stopped {
-    fn from(error: RecoveryError) -> Stopped {
-        Stopped::Recovery(error)
-    }
+    Some(Vectors::new(scan, window, streams).critical_path() as u64)
 }

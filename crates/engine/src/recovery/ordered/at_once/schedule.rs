@@ -17,18 +17,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
 use super::super::merge::{Batch, Found, LiveRecord};
+use super::super::threads::Schedule;
 use crate::ids::Stamp;
 use crate::log::format::dependency::LsnVector;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
 
 /// A window of the order, shared by the threads that run it.
-pub(super) struct Schedule {
-    pub(super) scan: Arc<LogScan>,
+pub(super) struct Vectors {
+    scan: Arc<LogScan>,
     pub(super) batches: Vec<Batch>,
     records: Vec<Planned>,
     streams: Vec<CachePadded<Lane>>,
 }
+
+/// So many records are kept that may not run yet, ...
+const KEPT_MAX: usize = 32;
+/// ... and so many that were not looked at yet: their memory is on its way.
+const AHEAD: usize = 4;
 
 /// A record of the window.
 struct Planned {
@@ -52,7 +58,7 @@ struct Lane {
 
 /// What a record waits for: `RLV` of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Blocked {
+struct Blocked {
     stream: usize,
     lsn: u64,
 }
@@ -65,9 +71,91 @@ impl Blocked {
     }
 }
 
-impl Schedule {
+/// The records that a thread has taken and not run.
+pub(super) struct Taken {
+    /// Which one it is of so many threads.
+    place: (usize, usize),
+    /// With what they wait for, if they were looked at.
+    kept: Vec<(u32, Option<Blocked>)>,
+    /// As it was at the last look.
+    rlv: Vec<u64>,
+}
+
+/// A thread takes records of its own streams as far as there are any, in their order: those of one stream it need not wait for
+/// when it is the only one at them. A record that may not run yet is kept until it may; what it waits for is one word. When so
+/// many are kept that nothing may run, it takes the first of the order that nobody has taken, for which others may wait.
+impl Schedule for Vectors {
+    type Taken = Taken;
+
+    fn begin(&self, place: (usize, usize)) -> Taken {
+        Taken { place, kept: Vec::new(), rlv: vec![0; self.streams()] }
+    }
+
+    fn take(&self, taken: &mut Taken) -> Option<u32> {
+        let streams = 0..self.streams();
+        let ahead = taken.kept.iter().filter(|(_, blocked)| blocked.is_none()).count();
+        let is_wanted = ahead < AHEAD && taken.kept.len() < KEPT_MAX;
+        let next = if is_wanted {
+            let (index, threads) = taken.place;
+            let (own, shared) = (index % streams.end, threads.min(streams.end));
+            self.take_of(streams.clone().skip(own).step_by(shared)).or_else(|| self.take_of(streams))
+        } else {
+            let first = streams.clone().map(|stream| self.next(stream)).min()?;
+            let is_first = ahead == 0 && taken.kept.iter().all(|(kept, _)| self.stamp(*kept).0 > first);
+            if is_first { self.take_of(streams) } else { None }
+        };
+        taken.kept.extend(next.map(|record| (record, None)));
+        next
+    }
+
+    fn ready(&self, taken: &mut Taken) -> Option<u32> {
+        self.look(&mut taken.rlv);
+        for at in 0..taken.kept.len() {
+            let (record, blocked) = &mut taken.kept[at];
+            if blocked.is_none_or(|blocked| blocked.is_over(&taken.rlv)) {
+                *blocked = self.blocked(*record, &taken.rlv);
+                if blocked.is_none() {
+                    return Some(taken.kept.remove(at).0);
+                }
+            }
+        }
+        None
+    }
+
+    fn is_over_for(&self, taken: &Taken) -> bool {
+        taken.kept.is_empty()
+    }
+
+    fn ran(&self, _taken: &mut Taken, at: u32) {
+        self.has_run(at);
+    }
+
+    fn is_over(&self) -> bool {
+        self.streams.iter().all(|lane| lane.passed.load(Ordering::SeqCst) == lane.records.len())
+    }
+
+    fn record(&self, at: u32) -> LiveRecord<'_> {
+        let planned = &self.records[at as usize];
+        self.batches[planned.batch as usize].record(&self.scan, planned.at as usize)
+    }
+
+    fn rest(&self) -> Box<dyn Iterator<Item = LiveRecord<'_>> + '_> {
+        let has_run = |at: &u32| self.records[*at as usize].has_run.load(Ordering::Acquire);
+        Box::new((0..self.records.len() as u32).filter(move |at| !has_run(at)).map(|at| self.record(at)))
+    }
+
+    fn first_stamp(&self) -> Stamp {
+        self.stamp(0)
+    }
+
+    fn scan(&self) -> &LogScan {
+        &self.scan
+    }
+}
+
+impl Vectors {
     /// Plans the records of `batches`, of a generation with so many streams.
-    pub(super) fn new(scan: &Arc<LogScan>, batches: Vec<Batch>, streams: usize) -> Schedule {
+    pub(super) fn new(scan: &Arc<LogScan>, batches: Vec<Batch>, streams: usize) -> Vectors {
         let (mut records, mut lanes) = (Vec::new(), vec![Vec::new(); streams]);
         let all = (0..)
             .zip(&batches)
@@ -82,36 +170,17 @@ impl Schedule {
             let (next, passed) = Default::default();
             CachePadded::new(Lane { records, next, passed, rlv: AtomicU64::new(0) })
         };
-        let schedule =
-            Schedule { scan: scan.clone(), batches, streams: lanes.into_iter().map(lane).collect(), records };
+        let schedule = Vectors { scan: scan.clone(), batches, streams: lanes.into_iter().map(lane).collect(), records };
         schedule.streams.iter().for_each(|lane| schedule.publish(lane, 0));
         schedule
     }
 
-    /// Returns how many streams there are.
-    pub(super) fn streams(&self) -> usize {
+    fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Returns a record of the window.
-    pub(super) fn record(&self, at: u32) -> LiveRecord<'_> {
-        let planned = &self.records[at as usize];
-        self.batches[planned.batch as usize].record(&self.scan, planned.at as usize)
-    }
-
-    /// Whether every record has run.
-    pub(super) fn is_over(&self) -> bool {
-        self.streams.iter().all(|lane| lane.passed.load(Ordering::SeqCst) == lane.records.len())
-    }
-
-    /// Returns the records that have not run.
-    pub(super) fn rest(&self) -> impl Iterator<Item = LiveRecord<'_>> {
-        let has_run = |at: &u32| self.records[*at as usize].has_run.load(Ordering::Acquire);
-        (0..self.records.len() as u32).filter(move |at| !has_run(at)).map(|at| self.record(at))
-    }
-
     /// Takes the next record of one of these streams, that with the smallest stamp; `None` where all were taken.
-    pub(super) fn take(&self, streams: impl Iterator<Item = usize> + Clone) -> Option<u32> {
+    fn take_of(&self, streams: impl Iterator<Item = usize> + Clone) -> Option<u32> {
         loop {
             let (first, stream) = streams.clone().map(|stream| (self.next(stream), stream)).min()?;
             if first == u64::MAX {
@@ -121,31 +190,31 @@ impl Schedule {
             let lane = &self.streams[stream];
             let next = lane.next.fetch_add(1, Ordering::Relaxed);
             if let Some(at) = lane.records.get(next) {
-                faults::run_ahead(|| self.ran(*at));
+                faults::run_ahead(|| self.has_run(*at));
                 return Some(*at);
             }
         }
     }
 
     /// Returns the stamp of the next record to be taken of a stream; the greatest number where there is none.
-    pub(super) fn next(&self, stream: usize) -> u64 {
+    fn next(&self, stream: usize) -> u64 {
         let lane = &self.streams[stream];
         let next = lane.records.get(lane.next.load(Ordering::Relaxed));
         next.map_or(u64::MAX, |at| self.records[*at as usize].stamp.0)
     }
 
     /// Returns the stamp of a record.
-    pub(super) fn stamp(&self, at: u32) -> Stamp {
+    fn stamp(&self, at: u32) -> Stamp {
         self.records[at as usize].stamp
     }
 
     /// Copies `RLV`.
-    pub(super) fn look(&self, rlv: &mut [u64]) {
+    fn look(&self, rlv: &mut [u64]) {
         rlv.iter_mut().zip(&self.streams).for_each(|(rlv, lane)| *rlv = lane.rlv.load(Ordering::Acquire));
     }
 
     /// Returns what a record waits for, by what is known of `RLV`.
-    pub(super) fn blocked(&self, at: u32, rlv: &[u64]) -> Option<Blocked> {
+    fn blocked(&self, at: u32, rlv: &[u64]) -> Option<Blocked> {
         let vector = &self.records[at as usize].vector;
         let all = vector.all().0;
         let of_all = (all >= self.records[0].stamp.0).then(|| rlv.iter().position(|rlv| *rlv < all)).flatten();
@@ -155,7 +224,7 @@ impl Schedule {
     }
 
     /// A record has run: raises `RLV` of its stream, if that held it back.
-    pub(super) fn ran(&self, at: u32) {
+    fn has_run(&self, at: u32) {
         let planned = &self.records[at as usize];
         // In one order with the look at `passed`, as it is in whoever runs the record before.
         planned.has_run.store(true, Ordering::SeqCst);

@@ -1,0 +1,160 @@
+//! Which rows commands of a log will access, before they run again (PACMAN, section 4.3.1).
+//!
+//! Invariants:
+//! - What is said of a command is complete, if it does what it did ([`analysis::keys`](crate::procedure::analysis)).
+//! - A planner reads definitions and no rows. What it says holds until the next definition of the log.
+//!
+//! Absent: functions of the program. What they access nobody knows.
+
+use std::collections::HashMap;
+
+use bumpalo::Bump;
+use foldhash::fast::RandomState;
+
+use super::compiled::Body;
+use super::draws::{Drawn, Source};
+use super::faults;
+use super::machine::Machine;
+use super::memory::Arena;
+use super::run::{conformed, variables};
+use super::trace::{Access, Hook};
+use super::turns::whole;
+use crate::catalog::procedure::{ProcedureKind, VersionKey};
+use crate::error::Error;
+use crate::log::format::payload::command::Command;
+use crate::procedure::analysis::{KeySpace, KeySpaces};
+use crate::procedure::code::Code;
+use crate::table::KeyBuf;
+use crate::transaction::Transaction;
+
+/// Of procedures, for each instruction whether it reads what nobody changes while a segment is replayed.
+pub(crate) type Unordered = HashMap<VersionKey, Box<[bool]>>;
+
+/// Knows the procedures of a log.
+#[derive(Default)]
+pub(crate) struct Planner {
+    procedures: HashMap<VersionKey, Option<Planned>, RandomState>,
+    memory: Bump,
+}
+
+/// A procedure, analysed.
+pub(crate) struct Planned {
+    whole: Code,
+    spaces: KeySpaces,
+    /// What is wanted of the notes, and the code that gives that.
+    wanted: Vec<(usize, usize)>,
+    code: Code,
+}
+
+impl Planned {
+    /// What its calls access.
+    pub(crate) fn notes(&self) -> &[KeySpace] {
+        &self.spaces.notes
+    }
+
+    /// From now on only these are noted, each by so many columns of its key. Returns which instructions read what is not.
+    pub(crate) fn want(&mut self, wanted: Vec<(usize, usize)>) -> Box<[bool]> {
+        let unordered = self.spaces.unordered(&self.whole, &wanted);
+        if self.wanted != wanted {
+            self.code = self.spaces.code(&self.whole, &wanted);
+            self.wanted = wanted;
+        }
+        unordered
+    }
+}
+
+impl Planner {
+    /// Forgets everything: definitions have changed.
+    pub(crate) fn forget(&mut self) {
+        self.procedures.clear();
+    }
+
+    /// Makes the procedure of a command known; `false` where what it accesses is not known, for whatever reason.
+    pub(crate) fn knows(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> bool {
+        let key = VersionKey { id: command.procedure, version: command.version };
+        let planned = self.procedures.entry(key).or_insert_with(|| planned(transaction, key).ok().flatten());
+        planned.is_some()
+    }
+
+    /// Returns the procedures that are known.
+    pub(crate) fn known(&mut self) -> impl Iterator<Item = (VersionKey, &mut Planned)> {
+        self.procedures.iter_mut().filter_map(|(key, planned)| Some((*key, planned.as_mut()?)))
+    }
+
+    /// Returns what a command accesses, wanted or not.
+    pub(crate) fn notes(&self, command: &Command<'_>) -> impl Iterator<Item = &KeySpace> {
+        let key = VersionKey { id: command.procedure, version: command.version };
+        self.procedures.get(&key).into_iter().flatten().flat_map(Planned::notes)
+    }
+
+    /// Gives what is wanted of a command, which is known, to `found`: a note with the prefix of the key, or without one where the
+    /// whole table may be accessed. `false` where that fails, and nothing is known.
+    pub(crate) fn note(
+        &mut self,
+        transaction: &Transaction<'_>,
+        command: &Command<'_>,
+        found: impl FnMut(&KeySpace, Option<&KeyBuf>),
+    ) -> bool {
+        let key = VersionKey { id: command.procedure, version: command.version };
+        let Some(Some(planned)) = self.procedures.get(&key) else { return false };
+        if planned.wanted.is_empty() {
+            return true;
+        }
+        let noting = Noting { notes: &planned.spaces.notes, found };
+        noted(transaction, &planned.code, command, noting, &mut self.memory)
+    }
+}
+
+/// Runs the code that notes what a command accesses; `false` where that fails.
+pub(super) fn noted<F: FnMut(&KeySpace, Option<&KeyBuf>)>(
+    transaction: &Transaction<'_>,
+    code: &Code,
+    command: &Command<'_>,
+    noting: Noting<'_, F>,
+    memory: &mut Bump,
+) -> bool {
+    let arena = Arena::new(std::mem::take(memory), usize::MAX);
+    let (program, drawn) = (&code.program, Drawn { time: command.time, ..Drawn::default() });
+    let is_noted = conformed(&program.name, &program.parameters, &command.arguments, &arena).is_ok_and(|arguments| {
+        let source = Source::Earlier { drawn: &drawn, taken: 0 };
+        let variables = variables((code, &[]), &arguments, &arena, source);
+        let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
+        whole(machine.run::<false, _>(noting)).is_ok()
+    });
+    *memory = arena.into_memory();
+    is_noted
+}
+
+/// Compiles and analyses the procedure that is the current one; `None` where the command's is not, or is a function.
+fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Result<Option<Planned>, Error> {
+    let Some(definition) = transaction.procedure_version(faults::version(key))? else { return Ok(None) };
+    let name = &definition.name;
+    let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
+        return Ok(None);
+    };
+    if definition.kind == ProcedureKind::Opaque {
+        return Ok(None);
+    }
+    let Body::Declared { code, .. } = Body::of(transaction, name, &handle, &definition)? else { return Ok(None) };
+    let spaces = KeySpaces::of(&code);
+    Ok(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() }))
+}
+
+/// Tells of notes.
+pub(super) struct Noting<'p, F> {
+    pub(super) notes: &'p [KeySpace],
+    pub(super) found: F,
+}
+
+impl<F: FnMut(&KeySpace, Option<&KeyBuf>)> Hook for Noting<'_, F> {
+    const IS_ON: bool = true;
+
+    fn accessed(&mut self, _: &Transaction<'_>, _: &str, access: &Access<'_>) {
+        let Access::Note { number, table, prefix } = access else { unreachable!("nothing is accessed") };
+        // Values that make no key are those of no row; where it is not known whether the access is made they may be others.
+        let key = if prefix.is_empty() { None } else { table.keys.prefix(prefix).ok() };
+        (self.found)(&self.notes[usize::from(*number)], key.as_ref());
+    }
+
+    fn caught(&mut self, _: &Transaction<'_>, _: &str) {}
+}

@@ -1,0 +1,287 @@
+//! Who of a segment waits for whom: those that access the same key space, if one of them modifies it (PACMAN, section 4.3.1).
+//!
+//! A *segment* is a stretch of the order in which no definition changes: it ends before whatever defines something, and before a
+//! command of which nobody knows what it accesses.
+//!
+//! Invariants:
+//! - All accesses count that may conflict with another one of the segment: those of commands, and the rows that were logged as
+//!   values, whatever tables procedures write (C1, and correctness of ad-hoc transactions).
+//! - The key spaces of a table have the same number of columns, the fewest of any access to it, or are the whole table. So two of
+//!   them are equal, or disjoint, or one is everything.
+//! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::{FixedState, RandomState};
+use smallvec::SmallVec;
+
+use super::super::merge::{Batch, LiveRecord};
+use super::super::run::for_each_write;
+use super::graph::Place;
+use crate::call::{Planner, Unordered};
+use crate::catalog::procedure::VersionKey;
+use crate::error::RecoveryError;
+use crate::ids::TableId;
+use crate::procedure::analysis::{KeySpace, columns_enough};
+use crate::recovery::faults;
+use crate::recovery::log_scan::LogScan;
+use crate::table::Table;
+use crate::transaction::Transaction;
+use crate::transaction::shared::Shared;
+
+/// What a transaction accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Touch {
+    table: TableId,
+    /// A hash of the key space; `None`: the whole table.
+    key: Option<u64>,
+    modifies: bool,
+}
+
+/// Who has accessed a key space so far.
+#[derive(Debug, Default)]
+struct Accessed {
+    /// How often the whole table had been accessed by then.
+    turn: u32,
+    /// The last that modified it, and those that have read it since.
+    writer: Option<u32>,
+    readers: SmallVec<[u32; 2]>,
+}
+
+/// Who has accessed a table.
+#[derive(Debug, Default)]
+struct OfTable {
+    /// How often the whole of it was accessed, and who did so last.
+    turn: u32,
+    whole: Option<u32>,
+    /// Who has accessed any of it since.
+    since: Vec<u32>,
+}
+
+/// A segment: its transactions, and who of them waits for whom.
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    pub(super) places: Vec<Place>,
+    /// Each from one, by its number in the segment, to another one that waits for it.
+    pub(super) edges: Vec<(u32, u32)>,
+    /// The longest chain of which each waits for the one before.
+    pub(super) chained: u32,
+    /// Which reads of procedures nobody of them changes.
+    pub(super) unordered: Arc<Unordered>,
+}
+
+/// Plans segments.
+pub(super) struct Plans {
+    planner: Planner,
+    shared: Arc<Shared>,
+    links: Links,
+}
+
+/// A segment in the making.
+#[derive(Default)]
+struct Links {
+    segment: Segment,
+    /// By the hash of the key space.
+    accessed: HashMap<u64, Accessed, RandomState>,
+    tables: BTreeMap<TableId, OfTable>,
+    /// Of each transaction the longest chain that ends with it.
+    chains: Vec<u32>,
+    /// Whom the present one waits for.
+    waits_for: SmallVec<[u32; 32]>,
+}
+
+impl Plans {
+    pub(super) fn new(shared: Arc<Shared>) -> Plans {
+        Plans { planner: Planner::default(), shared, links: Links::default() }
+    }
+
+    /// Plans the segment that begins at a place of a window. It may be empty. `transaction` reads definitions.
+    pub(super) fn segment(
+        &mut self,
+        transaction: &Transaction<'_>,
+        scan: &LogScan,
+        window: &[Batch],
+        from: Place,
+    ) -> Result<Segment, RecoveryError> {
+        let Plans { planner, shared, links } = self;
+        let (mut used, mut ad_hoc) = (BTreeSet::new(), BTreeMap::new());
+        let mut places = Vec::new();
+        for place in places_from(window, from) {
+            let record = record(scan, window, place);
+            match &record.command {
+                Some(command) if planner.knows(transaction, command) => {
+                    used.insert(VersionKey { id: command.procedure, version: command.version });
+                }
+                Some(_) => break,
+                None if defines(scan, &record)? => break,
+                None => for_each_write(scan, &record, &mut |write| {
+                    ad_hoc.entry(write.table).or_insert_with(|| shared.catalog.table(write.table));
+                })?,
+            }
+            places.push(place);
+        }
+        let (levels, unordered) = levels(planner, &used, &ad_hoc);
+
+        links.begin();
+        for (number, place) in (0..).zip(&places) {
+            let record = record(scan, window, *place);
+            links.next();
+            let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
+            let mut touch = |touch| links.touch(number, touch);
+            match &record.command {
+                Some(command) => {
+                    let is_noted = planner.note(transaction, command, |space, prefix| {
+                        let KeySpace { table, .. } = space;
+                        let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
+                        touch(Touch { table: table.id, key, modifies: space.modifies() });
+                    });
+                    let all = planner.notes(command).filter(|_| !is_noted);
+                    all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
+                }
+                None if !faults::orders_values() => {}
+                None => for_each_write(scan, &record, &mut |write| {
+                    // Rows of a table that was dropped are let go.
+                    let Some(table) = &ad_hoc[&write.table] else { return };
+                    let columns = levels.get(&table.id).copied().unwrap_or(0);
+                    let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
+                    let key = length.and_then(|length| key(table, &write.key[..length]));
+                    touch(Touch { table: table.id, key, modifies: true });
+                })?,
+            }
+            links.end();
+        }
+        Ok(Segment { places, unordered: Arc::new(unordered), ..std::mem::take(&mut links.segment) })
+    }
+
+    /// Definitions have changed.
+    pub(super) fn forget(&mut self) {
+        self.planner.forget();
+    }
+}
+
+/// Decides which accesses of these procedures are noted, beside rows that were logged as values in these tables, and by how many
+/// columns the key spaces of each table are told apart. Reads that are not noted are those that nobody changes.
+fn levels(
+    planner: &mut Planner,
+    used: &BTreeSet<VersionKey>,
+    ad_hoc: &BTreeMap<TableId, Option<Table>>,
+) -> (BTreeMap<TableId, usize>, Unordered) {
+    let (mut levels, mut wanted) = (BTreeMap::<TableId, usize>::new(), BTreeMap::<VersionKey, Vec<usize>>::new());
+    let mut add = |table: TableId, columns: usize| {
+        if columns > 0 {
+            let level = levels.entry(table).or_insert(columns);
+            *level = columns.min(*level);
+        }
+    };
+    for table in ad_hoc.values().flatten() {
+        add(table.id, columns_enough(table.schema()));
+    }
+    let known: Vec<_> = planner.known().filter(|(key, _)| used.contains(key)).collect();
+    for (key, planned) in &known {
+        for (number, space) in planned.notes().iter().enumerate() {
+            let mut others = known.iter().flat_map(|(_, other)| other.notes());
+            if ad_hoc.contains_key(&space.table.id) || others.any(|other| space.conflicts(other)) {
+                add(space.table.id, space.columns());
+                wanted.entry(*key).or_default().push(number);
+            }
+        }
+    }
+    let mut unordered = Unordered::new();
+    for (key, planned) in known {
+        let columns = |number: usize| {
+            let space = &planned.notes()[number];
+            space.columns().min(levels.get(&space.table.id).copied().unwrap_or(0))
+        };
+        let wanted = wanted.remove(&key).unwrap_or_default();
+        let wanted = wanted.into_iter().map(|number| (number, columns(number))).collect();
+        unordered.insert(key, planned.want(wanted));
+    }
+    (levels, unordered)
+}
+
+impl Links {
+    fn begin(&mut self) {
+        self.segment = Segment::default();
+        self.accessed.clear();
+        self.tables.clear();
+        self.chains.clear();
+    }
+
+    /// Begins with the next transaction.
+    fn next(&mut self) {
+        self.waits_for.clear();
+    }
+
+    /// The transaction with this number accesses something.
+    fn touch(&mut self, number: u32, touch: Touch) {
+        let Links { segment, accessed, tables, waits_for, .. } = self;
+        let mut wait = |other: u32| {
+            if other != number && !waits_for.contains(&other) {
+                waits_for.push(other);
+                segment.edges.push((other, number));
+            }
+        };
+        let table = tables.entry(touch.table).or_default();
+        table.whole.into_iter().for_each(&mut wait);
+        let Some(key) = touch.key else {
+            table.since.drain(..).filter(|_| faults::awaits_rows()).for_each(wait);
+            (table.turn, table.whole) = (table.turn + 1, Some(number));
+            return;
+        };
+        if table.since.last() != Some(&number) {
+            table.since.push(number);
+        }
+        let of_key = accessed.entry(key).or_default();
+        if of_key.turn != table.turn {
+            *of_key = Accessed { turn: table.turn, ..Accessed::default() };
+        }
+        of_key.writer.into_iter().for_each(&mut wait);
+        if touch.modifies {
+            of_key.readers.drain(..).filter(|_| faults::awaits_readers()).for_each(wait);
+            of_key.writer = Some(number);
+        } else if of_key.readers.last() != Some(&number) {
+            of_key.readers.push(number);
+        }
+    }
+
+    /// The accesses of the transaction are known.
+    fn end(&mut self) {
+        let before = self.waits_for.iter().map(|other| self.chains[*other as usize]).max().unwrap_or(0);
+        self.chains.push(before + 1);
+        self.segment.chained = self.segment.chained.max(before + 1);
+    }
+}
+
+/// The first records of transactions from a place on.
+pub(in super::super) fn places_from(window: &[Batch], from: Place) -> impl Iterator<Item = Place> {
+    let of_batch = move |batch: usize| {
+        let first = if batch == from.0 as usize { from.1 as usize } else { 0 };
+        (first..window[batch].len())
+            .filter(move |at| window[batch].begins_at(*at))
+            .map(move |at| (batch as u32, at as u32))
+    };
+    (from.0 as usize..window.len()).flat_map(of_batch)
+}
+
+/// The place behind a transaction; behind the window where it is the last one.
+pub(super) fn behind(window: &[Batch], last: Place) -> Place {
+    places_from(window, last).nth(1).unwrap_or((window.len() as u32, 0))
+}
+
+/// The transaction at a place.
+pub(in super::super) fn record<'w>(scan: &LogScan, window: &'w [Batch], (batch, at): Place) -> LiveRecord<'w> {
+    window[batch as usize].record(scan, at as usize)
+}
+
+/// Whether a transaction that was logged as values changes the catalog.
+fn defines(scan: &LogScan, record: &LiveRecord<'_>) -> Result<bool, RecoveryError> {
+    let mut defines = false;
+    for_each_write(scan, record, &mut |write| defines |= write.table < TableId::FIRST_USER)?;
+    Ok(faults::runs_alone(defines))
+}
+
+fn hash(table: TableId, key: &[u8]) -> u64 {
+    FixedState::with_seed(u64::from(table.0)).hash_one(key)
+}

@@ -1,0 +1,88 @@
+//! One thread that runs transactions of a window. It takes a few more than it runs, whose memory it asks for.
+
+use std::sync::Arc;
+
+use osier_memory::sync::Backoff;
+
+use super::Schedule;
+use super::executor::{Ended, Executor, Turns};
+use crate::error::RecoveryError;
+use crate::log::protocol::replayed::ReplayedStamp;
+use crate::recovery::ordered::replayer::CommandReplayer;
+use crate::recovery::workers::Work;
+use crate::transaction::shared::Shared;
+use crate::transaction::{RowAhead, Session};
+
+/// So many transactions are run in one step.
+const RUN_PER_STEP: usize = 64;
+
+/// So often a thread yields that finds nothing to run, before it sleeps: others may wait for what it has taken.
+const YIELDS: u32 = 2000;
+
+/// One thread.
+pub(super) struct Runner<S: Schedule> {
+    /// Of a window that has begun.
+    window: Option<(Arc<S>, S::Taken)>,
+    executor: Executor,
+    /// Asks for memory ahead.
+    scout: Session,
+    backoff: Backoff,
+}
+
+impl<S: Schedule> Runner<S> {
+    /// Returns the thread that takes the turn `index`, with sessions of its own.
+    pub(super) fn new(
+        (index, turns): (usize, Turns),
+        shared: &Shared,
+        (session, scout): (Session, Session),
+        replayer: Box<dyn CommandReplayer + Send>,
+        stamp: Arc<ReplayedStamp>,
+    ) -> Runner<S> {
+        let (acceptance, ended) = Default::default();
+        let epochs = shared.store.epochs().clone();
+        let executor = Executor { index, session, replayer, stamp, turns, acceptance, ended, epochs, transactions: 0 };
+        Runner { window: None, executor, scout, backoff: Backoff::yielding(YIELDS) }
+    }
+
+    /// Begins a window, as one of so many threads.
+    pub(super) fn begin(&mut self, schedule: &Arc<S>, ended: &Ended, place: (usize, usize)) {
+        assert!(self.window.is_none(), "every window is run to its end");
+        self.window = Some((schedule.clone(), schedule.begin(place)));
+        self.executor.ended = ended.clone();
+        self.executor.replayer.set_unordered(&schedule.unordered());
+    }
+
+    /// Ends it.
+    pub(super) fn end(&mut self) {
+        self.window = None;
+    }
+}
+
+impl<S: Schedule> Work for Runner<S> {
+    type Error = RecoveryError;
+
+    fn advance(&mut self) -> Result<bool, RecoveryError> {
+        let Runner { window, executor, scout, backoff } = self;
+        let (schedule, taken) = window.as_mut().expect("a window has begun");
+        let (transaction, mut rows) = (scout.begin(), Vec::new());
+        for _ in 0..RUN_PER_STEP {
+            while let Some(record) = schedule.take(taken) {
+                if let Some(command) = &schedule.record(record).command {
+                    executor.replayer.ask_ahead(&transaction, command, &mut rows);
+                }
+            }
+            rows.retain_mut(RowAhead::advance);
+            let Some(record) = schedule.ready(taken) else {
+                if schedule.is_over_for(taken) {
+                    return Ok(false);
+                }
+                backoff.wait();
+                return Ok(true);
+            };
+            executor.run(schedule.scan(), &schedule.record(record))?;
+            schedule.ran(taken, record);
+            *backoff = Backoff::yielding(YIELDS);
+        }
+        Ok(true)
+    }
+}
