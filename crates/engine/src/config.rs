@@ -94,7 +94,8 @@ pub enum ReplayKind {
     Auto,
     /// One after the other.
     Serial,
-    /// Several at once, as the LSN vectors of their records allow (Taurus, section 3.3); one after the other where there are none.
+    /// Several at once, as the LSN vectors of their records allow (Taurus, section 3.3); one after the other where there are
+    /// none.
     Vectors,
     /// Several at once, as their procedures and arguments allow (PACMAN, section 4).
     Pacman,

@@ -107,11 +107,9 @@ pub enum Mutation {
     KeysGuessed,
     /// An access about which a row decides that is read first is taken for one that is not made.
     BranchesGuessed,
-    /// A value of a key is taken from before a branch although it changes on the way.
-    ValuesTakenEarly,
     /// Rows that exclude each other by a unique index are told apart by their primary keys.
     UniqueIndexesForgotten,
-    /// Rows that come or go are no matter for those who read other columns of their table.
+    /// Who reads a table does not care for rows that come and go in it.
     ComingForgotten,
     /// Nobody waits for what was logged as values among commands, and that waits for nobody.
     AdHocUnordered,

@@ -1,8 +1,9 @@
-//! Logs whose records carry vectors: what several threads run at once is what the sessions did, whatever is logged in between.
+//! Logs of commands: what several threads run at once, by vectors or by procedures, is what the sessions did, whatever is
+//! logged in between.
 
 use std::path::Path;
 
-use osier::config::Logged;
+use osier::config::{Logged, ReplayKind};
 use osier::procedure::program::Program;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{Config, Database, Error, Protocol, Transaction};
@@ -128,4 +129,76 @@ fn what_several_threads_run_at_once_is_what_the_sessions_did() {
         }
         assert_eq!(rows(&Database::open(config(&home, Logged::Values)).expect("it opens")), expected);
     }
+}
+
+/// Runs a log of commands again, by one thread and by several, and returns the rows, which are the same.
+fn replayed(config: &Config, kinds: &[ReplayKind]) -> Vec<(String, i64, i64)> {
+    let mut found = Vec::new();
+    for (kind, threads) in kinds.iter().flat_map(|kind| [(*kind, 1), (*kind, 4), (*kind, 2)]) {
+        let db = Database::open(config.clone().recovery_replay(kind).recovery_threads(threads)).expect("it opens");
+        let report = db.recovery().expect("it was recovered").clone();
+        assert_eq!(report.at_once > 0, threads > 1 && kind != ReplayKind::Serial, "{kind:?}, {threads}: {report}");
+        assert!(report.commands > 100, "{report}");
+        found.push(rows(&db));
+        db.close().expect("closed");
+    }
+    assert!(found.windows(2).all(|of| of[0] == of[1]), "all of them find the same");
+    found.pop().expect("there is one")
+}
+
+/// Without vectors the procedures and their arguments say it; with vectors they do, too.
+#[test]
+fn procedures_say_what_may_run_at_once() {
+    for (protocol, streams) in [(Protocol::Serial, 1), (Protocol::Gsn, 3), (Protocol::Taurus, 3)] {
+        let home = support::directory("vectors", &format!("procedures {protocol}"));
+        let config = support::config(&home, protocol, streams).logged(Logged::Commands).command_hash_interval(1);
+        let db = filled(config.clone());
+        work(&db, 0);
+        // Definitions in between run alone.
+        define(&db, "procedure gift(id bigint) { update accounts (id) as of set n = of.n + 7; }");
+        let mut session = db.session().expect("a session");
+        for at in 0..200 {
+            session.call("gift", &[(at % ACCOUNTS).into()]).expect("a gift");
+        }
+        drop(session);
+        work(&db, 10);
+        let expected = rows(&db);
+        db.close().expect("closed");
+        assert_eq!(replayed(&config, &[ReplayKind::Serial, ReplayKind::Pacman]), expected, "{protocol}");
+    }
+}
+
+/// Rows that exclude each other by a unique index have nothing else in common.
+#[test]
+fn rows_that_exclude_each_other_come_in_their_order() {
+    let home = support::directory("vectors", "unique");
+    let config = support::config(&home, Protocol::Gsn, 2).logged(Logged::Commands).command_hash_interval(1);
+    let db = Database::open(config.clone()).expect("a database");
+    for name in ["accounts", "moves"] {
+        let schema = Schema::builder(name).column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
+        let schema = schema.unique_index(format!("{name}_by_n"), ["n"]);
+        db.create_table(schema.build().expect("a schema")).expect("a table");
+    }
+    define(&db, "procedure enter(id bigint, n bigint) { insert into accounts (id, n) values (id, n); }");
+    define(&db, "procedure leave(id bigint) { delete from accounts (id); }");
+    define(
+        &db,
+        "procedure look(id bigint, n bigint) {
+            first accounts using accounts_by_n (n) as found;
+            upsert into moves (id, n) values (id, coalesce(found.id, -id - 1));
+        }",
+    );
+    let mut session = db.session().expect("a session");
+    for id in 0..900_i64 {
+        if id >= 3 {
+            session.call("leave", &[(id - 3).into()]).expect("it goes");
+        }
+        session.call("enter", &[id.into(), (id % 3).into()]).expect("it comes");
+        session.call("look", &[id.into(), ((id + 1) % 3).into()]).expect("it looks");
+    }
+    drop(session);
+    let expected = rows(&db);
+    db.close().expect("closed");
+    let by_threads = config.recovery_replay(ReplayKind::Pacman).recovery_threads(4);
+    assert_eq!(rows(&Database::open(by_threads).expect("it opens")), expected);
 }

@@ -1,4 +1,4 @@
-//! In the simulation: whether every access of a call that is run again lies in a key space that was noted before (K1).
+//! In the simulation: whether every access of a call that is run again lies in a key space that was noted before (O4).
 
 use std::collections::HashMap;
 use std::sync::Arc;

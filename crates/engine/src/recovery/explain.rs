@@ -61,6 +61,8 @@ pub struct RecoveryPlan {
     pub ordered: u64,
     /// Of these the longest chain of which each waits for the one before it: what no number of threads goes below.
     pub chained: u64,
+    /// Whether several are run at once as their procedures and arguments allow, so that the chain is not known beforehand.
+    pub by_procedures: bool,
     /// Transactions whose effects the checkpoint holds.
     pub covered: u64,
     /// Transactions beyond a cut, which nobody was told of.
@@ -132,7 +134,7 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
     let rows = entry.map_or(0, |entry| entry.rows) + total.writes;
     let replay = dry_run.seconds * if total.records > 0 { 2.0 } else { 1.0 };
     let log = ordered_log(&dry_run.scanned, &dry_run.verdicts, &Tally::default());
-    let foreseen = log.map_or(Ok(Foreseen::default()), |log| ordered::foresee(&log))?;
+    let foreseen = log.map_or(Ok(Foreseen::default()), |log| ordered::foresee(config, &log))?;
     Ok(RecoveryPlan {
         database: format!("{:032x}", manifest.database.0),
         state: DatabaseState::of(manifest),
@@ -148,6 +150,7 @@ pub fn explain(config: &Config) -> Result<RecoveryPlan, RecoveryError> {
         commands: total.commands,
         ordered: foreseen.transactions,
         chained: foreseen.chained,
+        by_procedures: foreseen.by_procedures,
         covered: total.covered,
         beyond_cut: total.beyond_cut(),
         after: total.after,
@@ -224,11 +227,12 @@ impl fmt::Display for RecoveryPlan {
             self.covered
         )?;
         if self.ordered > 0 {
-            let how = match self.chained < self.ordered {
-                true => {
-                    format!("{:.1} at a time on average, by as many threads", self.ordered as f64 / self.chained as f64)
-                }
-                false => "one after the other".to_owned(),
+            let how = if self.by_procedures {
+                "as many at a time as their procedures and arguments allow".to_owned()
+            } else if self.chained < self.ordered {
+                format!("{:.1} at a time on average, by as many threads", self.ordered as f64 / self.chained as f64)
+            } else {
+                "one after the other".to_owned()
             };
             writeln!(f, "  order    {} run again, {how}", count(self.ordered, "transaction"))?;
         }

@@ -182,10 +182,10 @@ pub(super) fn run_ahead(ran: impl FnOnce()) {
     }
 }
 
-/// Whether a transaction that was logged as values has its place among commands ([`Mutation::AdHocUnordered`]).
+/// The key space of a row that was logged as values; one of its own with [`Mutation::AdHocUnordered`].
 #[inline(always)]
-pub(super) fn orders_values() -> bool {
-    !has(Mutation::AdHocUnordered)
+pub(super) fn place_of_values(key: Option<u64>) -> Option<u64> {
+    if has(Mutation::AdHocUnordered) { key.map(|key| !key) } else { key }
 }
 
 /// Whether those are waited for that have read a row which is modified ([`Mutation::ReadersUnawaited`]).

@@ -70,7 +70,8 @@ pub struct RecoveryReport {
     /// Of these, how many were run again, in their order: those of the first generation that logs commands and of all that follow
     /// it.
     pub ordered: u64,
-    /// Of these, how many were run by several threads, as their vectors allow; the others one after the other.
+    /// Of these, how many were run by several threads, as their vectors or procedures allow; the others one after the
+    /// other.
     pub at_once: u64,
     /// Of these, how many are logged as commands.
     pub commands: u64,

@@ -2,8 +2,8 @@
 //! S. Tagawa, M. Toda: *Methods for Visual Understanding of Hierarchical System Structures*, IEEE Transactions on Systems, Man,
 //! and Cybernetics 11(2), 1981).
 //!
-//! An edge over several layers has a small node in each layer between, so that it goes around what lies there. Nodes without edges
-//! stand at the end of the first layer.
+//! An edge over several layers has a small node in each layer between, so that it goes around what lies there. Nodes without
+//! edges stand at the end of the first layer.
 
 /// So often nodes are put below the middle of those before them, and above that of those behind them.
 const SWEEPS: usize = 8;

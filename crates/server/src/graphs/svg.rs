@@ -1,5 +1,5 @@
-//! The graphs as a picture: above the local ones, side by side, with slices as ellipses; below the global one, with blocks as dashed
-//! boxes around the boxes of their slices.
+//! The graphs as a picture: above the local ones, side by side, with slices as ellipses; below the global one, with blocks as
+//! dashed boxes around the boxes of their slices.
 
 use std::fmt::Write;
 
@@ -137,7 +137,11 @@ impl Picture {
     fn whole(self, (wide, high): Point) -> String {
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0} {high:.0}" width="{wide:.0}" height="{high:.0}">
-<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0 L10,5 L0,10 z"/></marker></defs>
+<defs>
+<marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">
+<path d="M0,0 L10,5 L0,10 z"/>
+</marker>
+</defs>
 <style>
 svg {{ background: #ffffff; }}
 text {{ font: 13px sans-serif; text-anchor: middle; fill: #1a1a1a; }}

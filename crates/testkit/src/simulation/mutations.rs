@@ -327,25 +327,14 @@ pub const CASES: &[Case] = &[
         .vectors_of_commands()
         .refused(),
     // Procedures and arguments.
-    case(Mutation::KeysGuessed, "accesses whose keys are read are not planned", "C2: key spaces are complete")
-        .calls()
-        .refused(),
-    case(Mutation::BranchesGuessed, "accesses that a row decides about are not planned", "C2: key spaces are complete")
-        .calls()
-        .refused(),
-    case(Mutation::ValuesTakenEarly, "keys are made of what a value was before", "C2: key spaces are complete")
-        .calls()
-        .refused(),
-    case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "C2: hidden operations").calls().refused(),
-    case(Mutation::ComingForgotten, "rows that come are not seen by readers", "C2: columns, where sound")
-        .calls()
-        .refused(),
-    case(Mutation::AdHocUnordered, "rows among commands have no place", "C1: ad-hoc transactions").calls().refused(),
-    case(Mutation::ReadersUnawaited, "writers do not wait for readers", "C2: in commit order").calls().refused(),
-    case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "C2: in commit order")
-        .calls()
-        .refused(),
-    case(Mutation::DefinitionsBeside, "definitions run beside calls", "C1: definitions").calls().refused(),
+    case(Mutation::KeysGuessed, "accesses whose keys are read are not planned", "O4").calls().refused(),
+    case(Mutation::BranchesGuessed, "accesses that a row decides about are not planned", "O4").calls().refused(),
+    case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
+    case(Mutation::ComingForgotten, "rows that come are not seen by readers", "O5").calls().refused(),
+    case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
+    case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),
+    case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "O6").calls().refused(),
+    case(Mutation::DefinitionsBeside, "definitions run beside calls", "O9").calls().refused(),
     // Recovery.
     case(Mutation::NoGenerationFreeze, "a frozen generation is judged by the next one's cut", "the dead stay dead"),
     case(Mutation::ReplayBeforeCut, "records are replayed before the cut is known", "P3: what is recovered is closed"),

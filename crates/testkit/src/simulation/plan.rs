@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use osier::Protocol;
-use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged};
+use osier::config::{CheckpointKind, Compression, ConcurrencyControlKind, Locking, Logged, ReplayKind};
 use osier::failpoint::Mutation;
 use osier::failpoint::simulated::Variant;
 
@@ -144,6 +144,8 @@ pub struct Plan {
     pub images: Images,
     /// So many commands are logged for each hash; zero for none.
     pub command_hash_interval: u64,
+    /// How recovery runs what was logged as commands.
+    pub recovery_replay: ReplayKind,
     /// The chance that a transaction is a call of a procedure.
     pub call_share: f64,
     /// What changes between generations.
@@ -287,6 +289,7 @@ impl Plan {
             logged: Logged::Values,
             images: Images::default(),
             command_hash_interval: 0,
+            recovery_replay: replay(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(7))),
             call_share: 0.0,
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
@@ -529,5 +532,14 @@ fn range<T: Copy + Ord>(rng: &mut Rng, value: impl Fn(&mut Rng) -> T) -> Range<T
         high: bound(rng, a.max(b)),
         reverse: rng.bool(),
         limit: if rng.u8(0..3) == 0 { rng.usize(0..4) } else { usize::MAX },
+    }
+}
+
+/// One seed in four runs commands as their procedures allow even where there are vectors, and one in eight one after the other.
+fn replay(rng: &mut Rng) -> ReplayKind {
+    match rng.u8(0..8) {
+        0 | 1 => ReplayKind::Pacman,
+        2 => ReplayKind::Serial,
+        _ => ReplayKind::Auto,
     }
 }

@@ -177,11 +177,10 @@ mod tests {
         fn cycles_are_condensed((count, edges) in graph()) {
             let condensed = Condensed::new(Groups::new(count), &edges);
             let reached = reached(count, &edges);
-            for a in 0..count {
-                for b in 0..count {
-                    let is_cycle = a == b || reached[a][b] && reached[b][a];
-                    prop_assert_eq!(condensed.group_of[a] == condensed.group_of[b], is_cycle);
-                }
+            let pairs = (0..count).flat_map(|a| (0..count).map(move |b| (a, b)));
+            for (a, b) in pairs {
+                let is_cycle = a == b || reached[a][b] && reached[b][a];
+                prop_assert_eq!(condensed.group_of[a] == condensed.group_of[b], is_cycle);
             }
             prop_assert!(condensed.edges.iter().all(|(from, to)| from < to));
         }

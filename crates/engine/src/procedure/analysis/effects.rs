@@ -78,7 +78,10 @@ impl Access {
             Dependencies::Tables => true,
             Dependencies::Columns => {
                 // Rows are written as a whole: two writes of one table have an order whatever their columns.
-                let is_seen = |by: &Access, of: &Access| faults::moves(of.moves) || !of.writes.is_disjoint(&by.reads);
+                let is_seen = |by: &Access, of: &Access| match of.moves {
+                    true => faults::sees_rows_come(),
+                    false => !of.writes.is_disjoint(&by.reads),
+                };
                 (self.modifies() && other.modifies()) || is_seen(self, other) || is_seen(other, self)
             }
         }
@@ -281,8 +284,8 @@ pub(super) fn columns_of_rows(effects: &[Effects]) -> BTreeMap<u16, BTreeSet<Col
     columns
 }
 
-/// Returns what the instruction at a place accesses: nothing, where it only computes. `columns` are those that are used of each row
-/// variable.
+/// Returns what the instruction at a place accesses: nothing, where it only computes. `columns` are those that are used of
+/// each row variable.
 pub(super) fn accesses(
     code: &Code,
     at: usize,

@@ -9,20 +9,14 @@ pub(super) fn is_noted(columns: usize, is_certain: bool) -> bool {
     (columns > 0 || !has(Mutation::KeysGuessed)) && (is_certain || !has(Mutation::BranchesGuessed))
 }
 
-/// Whether a value is the same at two places ([`Mutation::ValuesTakenEarly`]).
-#[inline(always)]
-pub(super) fn is_same(is_same: bool) -> bool {
-    is_same || has(Mutation::ValuesTakenEarly)
-}
-
 /// Whether a column tells rows apart that exclude each other ([`Mutation::UniqueIndexesForgotten`]).
 #[inline(always)]
 pub(super) fn is_enough(is_enough: bool) -> bool {
     is_enough || has(Mutation::UniqueIndexesForgotten)
 }
 
-/// Whether rows come and go ([`Mutation::ComingForgotten`]).
+/// Whether those who read a table see that rows come and go ([`Mutation::ComingForgotten`]).
 #[inline(always)]
-pub(super) fn moves(moves: bool) -> bool {
-    moves && !has(Mutation::ComingForgotten)
+pub(super) fn sees_rows_come() -> bool {
+    !has(Mutation::ComingForgotten)
 }

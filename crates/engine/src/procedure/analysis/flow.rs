@@ -2,7 +2,7 @@
 //! it is executed (PACMAN, section 4.1.1: define-use and control relations).
 //!
 //! Invariants:
-//! - Only runs that commit count (C3). An instruction from which the end is not reached is never executed, so a branch that leads
+//! - Only runs that commit count. An instruction from which the end is not reached is never executed, so a branch that leads
 //!   to one decides nothing.
 //! - A dependency that one round of a loop has on an earlier one is a dependency as any other.
 //! - Whatever may fail within a `try` decides whether what follows it, and what catches it, is executed.

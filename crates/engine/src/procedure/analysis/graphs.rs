@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - Operations of one procedure that are data-dependent are in one slice, and slices that are data-dependent in one block. So
-//!   everything that is done with a table that any procedure modifies belongs to one block (C1).
+//!   everything that is done with a table that any procedure modifies belongs to one block.
 //! - Neither graph has a cycle, and an edge leads from a smaller number to a greater one.
 //! - A procedure has at most one slice in a block.
 //!

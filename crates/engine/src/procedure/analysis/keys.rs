@@ -1,8 +1,8 @@
 //! Which rows a call will access, by what is known before it runs: its arguments (PACMAN, section 4.3.1).
 //!
-//! A *key space* is a table with a prefix of its primary key: all rows whose keys begin with it. Of each access the longest prefix
-//! is taken that the arguments give. What gives it is again a procedure, which reads and writes no row: those instructions that
-//! the prefixes need, with a note in place of each access.
+//! A *key space* is a table with a prefix of its primary key: all rows whose keys begin with it. Of each access the longest
+//! prefix is taken that the arguments give. What gives it is again a procedure, which reads and writes no row: those
+//! instructions that the prefixes need, with a note in place of each access.
 //!
 //! Invariants:
 //! - Whatever a call accesses, if it commits, lies in a key space that was noted. Where arguments say nothing of a key, the key
@@ -12,8 +12,8 @@
 //! - Two rows may exclude each other by a unique index. So the key spaces of what adds, removes or moves its entries are as large
 //!   as needed for equal entries to lie in equal key spaces.
 //!
-//! A note stands where its access does, or, where a branch decides that the arguments do not, before that branch. The values of the
-//! prefix have to be the same there.
+//! A note stands where its access does, or, where a branch decides that the arguments do not, before that branch. The values
+//! of the prefix have to be the same there.
 
 use std::collections::BTreeSet;
 
@@ -237,7 +237,7 @@ impl Known {
         let is_same = |variable: &Variable| {
             let definitions = |at: usize| self.flow.definitions(*variable, at).collect::<BTreeSet<_>>();
             let here = definitions(at);
-            here.iter().all(|definition| self.is_known[*definition]) && faults::is_same(here == definitions(place))
+            here.iter().all(|definition| self.is_known[*definition]) && here == definitions(place)
         };
         !effects.draws && effects.uses.iter().all(is_same)
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariants:
-//! - Only transactions that committed are replayed (C3). So `abort` is never executed but in a `try`, and what decides about it
+//! - Only transactions that committed are replayed. So `abort` is never executed but in a `try`, and what decides about it
 //!   alone is no dependency.
 //! - Hidden accesses are those of their table: the check of a unique index, and the maintenance of indexes. Draws that have an
 //!   order are accesses of their own; so is what a function of the program does, to every table.

@@ -82,6 +82,15 @@ impl OrderedLog {
         (transactions > 0).then(|| OrderedLog { scan: scan.clone(), verdicts: verdicts.into(), transactions })
     }
 
+    /// Returns how it is to be replayed, if there are several threads.
+    fn way(&self, config: &Config) -> ReplayKind {
+        match (config.recovery_replay, self.has_vectors()) {
+            (ReplayKind::Auto | ReplayKind::Vectors, true) => ReplayKind::Vectors,
+            (ReplayKind::Auto | ReplayKind::Pacman, _) => ReplayKind::Pacman,
+            (ReplayKind::Serial | ReplayKind::Vectors, _) => ReplayKind::Serial,
+        }
+    }
+
     /// Whether it has commands whose records carry vectors.
     fn has_vectors(&self) -> bool {
         let has_vectors = |layout: &Layout| layout.protocol == Protocol::Taurus && layout.logged == Logged::Commands;
@@ -155,7 +164,7 @@ enum Way {
     /// At once, as their vectors allow.
     Vectors(AtOnce),
     /// At once, as their procedures and arguments allow.
-    Pacman(Pacman),
+    Pacman(Box<Pacman>),
 }
 
 impl Way {
@@ -167,15 +176,9 @@ impl Way {
         (shared, stamp): (&Arc<Shared>, &Arc<ReplayedStamp>),
         replayer: &dyn CommandReplayer,
     ) -> Result<Way, Error> {
-        let way = match config.recovery_replay {
-            _ if threads == 0 => ReplayKind::Serial,
-            ReplayKind::Auto if log.has_vectors() => ReplayKind::Vectors,
-            ReplayKind::Auto => ReplayKind::Pacman,
-            chosen => chosen,
-        };
-        Ok(match way {
-            ReplayKind::Vectors if log.has_vectors() => Way::Vectors(AtOnce::new(threads, shared, stamp, replayer)?),
-            ReplayKind::Pacman => Way::Pacman(Pacman::new(threads, shared, stamp, replayer)?),
+        Ok(match log.way(config) {
+            ReplayKind::Vectors if threads > 0 => Way::Vectors(AtOnce::new(threads, shared, stamp, replayer)?),
+            ReplayKind::Pacman if threads > 0 => Way::Pacman(Box::new(Pacman::new(threads, shared, stamp, replayer)?)),
             _ => Way::InOrder,
         })
     }
@@ -314,8 +317,11 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// So many records were run at once.
+    /// So many records were run at once, if any.
     fn ran_at_once(&mut self, records: u64, commands: u64) {
+        if records == 0 {
+            return;
+        }
         self.replayed.transactions += records;
         self.replayed.at_once += records;
         self.replayed.commands += commands;
@@ -393,12 +399,16 @@ pub(super) struct Foreseen {
     pub(super) transactions: u64,
     /// Of these the longest chain of which each waits for the one before: what no number of threads goes below.
     pub(super) chained: u64,
+    /// Whether procedures say how many may run at a time, which is known when they are planned.
+    pub(super) by_procedures: bool,
 }
 
 /// Foresees the replay of a log that was read, by the vectors in it.
-pub(super) fn foresee(log: &OrderedLog) -> Result<Foreseen, RecoveryError> {
-    if !log.has_vectors() {
-        return Ok(Foreseen { transactions: log.transactions, chained: log.transactions });
+pub(super) fn foresee(config: &Config, log: &OrderedLog) -> Result<Foreseen, RecoveryError> {
+    let (way, transactions) = (log.way(config), log.transactions);
+    if way != ReplayKind::Vectors {
+        let by_procedures = way == ReplayKind::Pacman;
+        return Ok(Foreseen { transactions, chained: transactions, by_procedures });
     }
     let mut merge = Merge::new(log.scan.clone(), log.verdicts.clone());
     let (mut foreseen, mut window) = (Foreseen::default(), Vec::<Batch>::new());

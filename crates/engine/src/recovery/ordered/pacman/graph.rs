@@ -5,8 +5,8 @@
 //!   not run may always run.
 //! - What has run before another one that waited for it is seen by it: the count of those that are waited for falls with release
 //!   and is found to be zero with acquire.
-//! - Each thread has a queue of its own; one that finds nothing there takes what nobody waits for in the order of the log, and then
-//!   from the queues of others.
+//! - Each thread has a queue of its own; one that finds nothing there takes what nobody waits for in the order of the log, and
+//!   then from the queues of others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,16 +18,13 @@ use osier_memory::sync::{Mutex, lock};
 use super::super::merge::{Batch, LiveRecord};
 use super::super::threads::Schedule;
 use super::Ran;
-use super::plan::Segment;
+use super::plan::{Place, Segment};
 use crate::call::Unordered;
 use crate::ids::Stamp;
 use crate::recovery::log_scan::LogScan;
 
 /// So many transactions are taken before they run: their memory is on its way.
 const AHEAD: usize = 4;
-
-/// A transaction of a window: a batch, and a record in it.
-pub(in super::super) type Place = (u32, u32);
 
 /// The transactions of a segment, and who waits for whom.
 pub(super) struct Graph {

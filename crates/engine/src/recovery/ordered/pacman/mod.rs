@@ -1,8 +1,8 @@
-//! Runs transactions of a log at once that its procedures and arguments allow to (PACMAN, section 4): a stretch of the order after
-//! the other, with a graph of who waits for whom.
+//! Runs transactions of a log at once that its procedures and arguments allow to (PACMAN, section 4): a stretch of the order
+//! after the other, with a graph of who waits for whom.
 //!
 //! Invariants:
-//! - Two transactions that access the same row, of which one modifies it, run in their order (C2).
+//! - Two transactions that access the same row, of which one modifies it, run in their order (O4 to O9).
 //! - Whatever defines something runs alone.
 //! - Neither locks nor validation decide about the order: who runs has nobody beside it that it conflicts with.
 //!
@@ -25,9 +25,8 @@ use crate::sizes::at_once_min;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 use graph::Graph;
-pub(super) use graph::Place;
+pub(super) use plan::{Place, places_from, record};
 use plan::{Plans, Segment};
-pub(super) use plan::{places_from, record};
 
 /// A segment is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;

@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - All accesses count that may conflict with another one of the segment: those of commands, and the rows that were logged as
-//!   values, whatever tables procedures write (C1, and correctness of ad-hoc transactions).
+//!   values, whatever tables procedures write (O5).
 //! - The key spaces of a table have the same number of columns, the fewest of any access to it, or are the whole table. So two of
 //!   them are equal, or disjoint, or one is everything.
 //! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
@@ -19,7 +19,6 @@ use smallvec::SmallVec;
 
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
-use super::graph::Place;
 use crate::call::{Planner, Unordered};
 use crate::catalog::procedure::VersionKey;
 use crate::error::RecoveryError;
@@ -31,6 +30,9 @@ use crate::table::Table;
 use crate::transaction::Transaction;
 use crate::transaction::shared::Shared;
 
+/// A transaction of a window: a batch, and a record in it.
+pub(in super::super) type Place = (u32, u32);
+
 /// What a transaction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Touch {
@@ -38,6 +40,19 @@ struct Touch {
     /// A hash of the key space; `None`: the whole table.
     key: Option<u64>,
     modifies: bool,
+}
+
+/// A table with rows that were logged as values.
+struct AdHoc {
+    table: Table,
+    /// By so many columns of their keys rows are told apart that may not change places.
+    columns: usize,
+}
+
+impl AdHoc {
+    fn new(table: Table) -> AdHoc {
+        AdHoc { columns: columns_enough(table.schema()), table }
+    }
 }
 
 /// Who has accessed a key space so far.
@@ -115,10 +130,16 @@ impl Plans {
                     used.insert(VersionKey { id: command.procedure, version: command.version });
                 }
                 Some(_) => break,
-                None if defines(scan, &record)? => break,
-                None => for_each_write(scan, &record, &mut |write| {
-                    ad_hoc.entry(write.table).or_insert_with(|| shared.catalog.table(write.table));
-                })?,
+                None => {
+                    let tables = tables(scan, &record)?;
+                    if faults::runs_alone(tables.iter().any(|table| *table < TableId::FIRST_USER)) {
+                        break;
+                    }
+                    let known = |id| shared.catalog.table(id).map(AdHoc::new);
+                    for id in tables {
+                        ad_hoc.entry(id).or_insert_with(|| known(id));
+                    }
+                }
             }
             places.push(place);
         }
@@ -140,14 +161,13 @@ impl Plans {
                     let all = planner.notes(command).filter(|_| !is_noted);
                     all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
                 }
-                None if !faults::orders_values() => {}
                 None => for_each_write(scan, &record, &mut |write| {
                     // Rows of a table that was dropped are let go.
-                    let Some(table) = &ad_hoc[&write.table] else { return };
-                    let columns = levels.get(&table.id).copied().unwrap_or(0);
+                    let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
+                    let columns = (*columns).min(levels.get(&table.id).copied().unwrap_or(0));
                     let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
                     let key = length.and_then(|length| key(table, &write.key[..length]));
-                    touch(Touch { table: table.id, key, modifies: true });
+                    touch(Touch { table: table.id, key: faults::place_of_values(key), modifies: true });
                 })?,
             }
             links.end();
@@ -166,7 +186,7 @@ impl Plans {
 fn levels(
     planner: &mut Planner,
     used: &BTreeSet<VersionKey>,
-    ad_hoc: &BTreeMap<TableId, Option<Table>>,
+    ad_hoc: &BTreeMap<TableId, Option<AdHoc>>,
 ) -> (BTreeMap<TableId, usize>, Unordered) {
     let (mut levels, mut wanted) = (BTreeMap::<TableId, usize>::new(), BTreeMap::<VersionKey, Vec<usize>>::new());
     let mut add = |table: TableId, columns: usize| {
@@ -175,8 +195,8 @@ fn levels(
             *level = columns.min(*level);
         }
     };
-    for table in ad_hoc.values().flatten() {
-        add(table.id, columns_enough(table.schema()));
+    for AdHoc { table, columns } in ad_hoc.values().flatten() {
+        add(table.id, *columns);
     }
     let known: Vec<_> = planner.known().filter(|(key, _)| used.contains(key)).collect();
     for (key, planned) in &known {
@@ -275,11 +295,15 @@ pub(in super::super) fn record<'w>(scan: &LogScan, window: &'w [Batch], (batch, 
     window[batch as usize].record(scan, at as usize)
 }
 
-/// Whether a transaction that was logged as values changes the catalog.
-fn defines(scan: &LogScan, record: &LiveRecord<'_>) -> Result<bool, RecoveryError> {
-    let mut defines = false;
-    for_each_write(scan, record, &mut |write| defines |= write.table < TableId::FIRST_USER)?;
-    Ok(faults::runs_alone(defines))
+/// The tables of which a transaction that was logged as values writes rows.
+fn tables(scan: &LogScan, record: &LiveRecord<'_>) -> Result<SmallVec<[TableId; 8]>, RecoveryError> {
+    let mut tables = SmallVec::new();
+    for_each_write(scan, record, &mut |write| {
+        if !tables.contains(&write.table) {
+            tables.push(write.table);
+        }
+    })?;
+    Ok(tables)
 }
 
 fn hash(table: TableId, key: &[u8]) -> u64 {

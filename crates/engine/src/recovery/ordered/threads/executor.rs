@@ -1,7 +1,7 @@
 //! Runs transactions of a window for one thread.
 //!
-//! Transactions that run at the same time do not depend on each other. Still they may meet, as two do that change the same leaf of an
-//! index: then one of them runs once more.
+//! Transactions that run at the same time do not depend on each other. Still they may meet, as two do that change the same
+//! leaf of an index: then one of them runs once more.
 
 use std::sync::Arc;
 
