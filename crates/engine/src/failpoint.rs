@@ -109,8 +109,6 @@ pub enum Mutation {
     BranchesGuessed,
     /// Rows that exclude each other by a unique index are told apart by their primary keys.
     UniqueIndexesForgotten,
-    /// Who reads a table does not care for rows that come and go in it.
-    ComingForgotten,
     /// Nobody waits for what was logged as values among commands, and that waits for nobody.
     AdHocUnordered,
     /// Who modifies a row waits for those that have modified it, and not for those that have read it.

@@ -205,6 +205,8 @@ fn of_columns_only_those_that_are_changed_count() {
     // A row that comes or goes is seen by every read; an index is read by its columns.
     let text = "get t (x) as r; delete from t (y); update u (r.a) set b = 1;";
     assert_eq!(by_columns("rows go", text), "P1(t*) P2(u*); P1->P2");
+    let text = "get t (x) as r else { update u (y) set b = 1; } insert into t (id, a, b) values (y, 0, 0);";
+    assert_eq!(by_columns("rows come", text), "P1(t*) P2(u*); P1->P2");
     let text = "for r in t using t_by_a (x) { update u (r.b) set b = 1; } update t (y) set a = 1;";
     assert_eq!(by_columns("index", text), "P1(t*) P2(u*); P1->P2");
     // Rows are written as a whole.

@@ -330,7 +330,6 @@ pub const CASES: &[Case] = &[
     case(Mutation::KeysGuessed, "accesses whose keys are read are not planned", "O4").calls().refused(),
     case(Mutation::BranchesGuessed, "accesses that a row decides about are not planned", "O4").calls().refused(),
     case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
-    case(Mutation::ComingForgotten, "rows that come are not seen by readers", "O5").calls().refused(),
     case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),
     case(Mutation::TablesUnawaited, "who reads a table does not wait for its rows", "O6").calls().refused(),

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::faults;
 use crate::ids::TableId;
 use crate::procedure::code::{Array, Code, Instruction, RangeEnd, RowRange, RowSlot, Scalar, TableSlot};
 use crate::procedure::expression::Function;
@@ -78,10 +77,7 @@ impl Access {
             Dependencies::Tables => true,
             Dependencies::Columns => {
                 // Rows are written as a whole: two writes of one table have an order whatever their columns.
-                let is_seen = |by: &Access, of: &Access| match of.moves {
-                    true => faults::sees_rows_come(),
-                    false => !of.writes.is_disjoint(&by.reads),
-                };
+                let is_seen = |by: &Access, of: &Access| of.moves || !of.writes.is_disjoint(&by.reads);
                 (self.modifies() && other.modifies()) || is_seen(self, other) || is_seen(other, self)
             }
         }

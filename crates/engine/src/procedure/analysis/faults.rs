@@ -14,9 +14,3 @@ pub(super) fn is_noted(columns: usize, is_certain: bool) -> bool {
 pub(super) fn is_enough(is_enough: bool) -> bool {
     is_enough || has(Mutation::UniqueIndexesForgotten)
 }
-
-/// Whether those who read a table see that rows come and go ([`Mutation::ComingForgotten`]).
-#[inline(always)]
-pub(super) fn sees_rows_come() -> bool {
-    !has(Mutation::ComingForgotten)
-}
