@@ -89,7 +89,7 @@ impl fmt::Display for Protocol {
 /// How recovery runs the transactions of a log of commands again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplayKind {
-    /// As the log allows: by its vectors where it has some, else by its procedures.
+    /// By the vectors of the log where it has some, else one after the other.
     #[default]
     Auto,
     /// One after the other.

@@ -27,6 +27,9 @@ use crate::procedure::code::Code;
 use crate::table::KeyBuf;
 use crate::transaction::Transaction;
 
+/// A call of which more steps are needed to say what it accesses may access its tables as a whole.
+const NOTING_STEPS_MAX: u64 = 1_000_000;
+
 /// Of procedures, for each instruction whether it reads what nobody changes while a segment is replayed.
 pub(crate) type Unordered = HashMap<VersionKey, Box<[bool]>>;
 
@@ -118,7 +121,7 @@ pub(super) fn noted<F: FnMut(&KeySpace, Option<&KeyBuf>)>(
     let is_noted = conformed(&program.name, &program.parameters, &command.arguments, &arena).is_ok_and(|arguments| {
         let source = Source::Earlier { drawn: &drawn, taken: 0 };
         let variables = variables((code, &[]), &arguments, &arena, source);
-        let mut machine = Machine::new(code, transaction, variables, transaction.config().procedure_steps_max);
+        let mut machine = Machine::new(code, transaction, variables, NOTING_STEPS_MAX);
         whole(machine.run::<false, _>(noting)).is_ok()
     });
     *memory = arena.into_memory();

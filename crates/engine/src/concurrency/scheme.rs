@@ -61,14 +61,6 @@ impl Scheme {
     }
 }
 
-impl Scheme {
-    /// Returns the state of a first transaction of a recovery.
-    #[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
-    pub(crate) fn of_recovery() -> Scheme {
-        Scheme::Optimistic(Built::<Optimistic<Stamp>>::from(Optimistic::of_recovery()).into())
-    }
-}
-
 #[allow(clippy::useless_conversion, reason = "what ships is not wrapped")]
 fn optimistic<D: Gathered>() -> Watched<Built<Optimistic<D>>> {
     Built::<Optimistic<D>>::from(Optimistic::default()).into()

@@ -18,8 +18,8 @@ use crate::concurrency::Scheme;
 use crate::config::Config;
 use crate::error::TransactionError;
 use crate::ids::{Stamp, StreamId};
+use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt};
-use crate::log::{ActiveProtocol, CommitLog};
 use crate::table::store::Store;
 use crate::transaction::memory_limit::MemoryLimit;
 
@@ -102,10 +102,7 @@ impl Shared {
 
     /// Returns the state of concurrency control for a new session.
     pub(crate) fn scheme(&self) -> Scheme {
-        match self.log.protocol() {
-            ActiveProtocol::Replayed(_) => Scheme::of_recovery(),
-            _ => Scheme::new(&self.config, &self.locks, &self.timestamps),
-        }
+        Scheme::new(&self.config, &self.locks, &self.timestamps)
     }
 
     /// Returns a receipt for everything up to `stamp`, on every stream.

@@ -50,11 +50,6 @@ impl<D: Gathered> Default for Optimistic<D> {
 }
 
 impl<D: Gathered> Optimistic<D> {
-    /// Returns the state of transactions of a recovery, which run where nobody changes what they access.
-    pub(super) fn of_recovery() -> Optimistic<D> {
-        Optimistic { reads: ReadSet::of_what_stays() }
-    }
-
     /// Depends on the version of a record, which others keep from changing.
     #[inline]
     pub(super) fn depend_on_row(&mut self, pin: &Pin<'_>, record: Held<Record>, stamp: Stamp) {

@@ -31,22 +31,15 @@ pub(crate) struct ReadSet<D: Gathered> {
     pub(crate) leaves: LeafSet,
     /// Everything observed.
     pub(crate) raw_dep: D::Gathering,
-    /// Whether what was observed may change until it is validated: in a recovery it does not, and nothing is noted.
-    may_change: bool,
 }
 
 impl<D: Gathered> Default for ReadSet<D> {
     fn default() -> ReadSet<D> {
-        ReadSet { rows: Vec::new(), leaves: LeafSet::default(), raw_dep: D::Gathering::default(), may_change: true }
+        ReadSet { rows: Vec::new(), leaves: LeafSet::default(), raw_dep: D::Gathering::default() }
     }
 }
 
 impl<D: Gathered> ReadSet<D> {
-    /// Returns one for what does not change.
-    pub(crate) fn of_what_stays() -> ReadSet<D> {
-        ReadSet { may_change: false, ..ReadSet::default() }
-    }
-
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.rows.shrink_to(KEPT_CAPACITY);
@@ -56,17 +49,13 @@ impl<D: Gathered> ReadSet<D> {
     /// Notes what was learnt about a record; the caller adds it to `raw_dep`.
     #[inline]
     pub(crate) fn row(&mut self, record: Held<Record>, seen: Seen) {
-        if self.may_change {
-            self.rows.push(RowRead { record, seen });
-        }
+        self.rows.push(RowRead { record, seen });
     }
 
     /// Notes an absence or a scanned leaf.
     pub(crate) fn leaf(&mut self, leaf: LeafRead) {
         self.raw_dep.add(leaf.max_stamp());
-        if self.may_change {
-            self.leaves.add(leaf);
-        }
+        self.leaves.add(leaf);
     }
 
     /// The transaction itself changed a leaf: what it observed there before stays observed, under the new version. A

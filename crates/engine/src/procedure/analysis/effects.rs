@@ -2,14 +2,15 @@
 //!
 //! Invariants:
 //! - Whatever an instruction's effect depends on is among its uses, but for rows of tables, which are its accesses.
-//! - Results do not count: a replay returns nothing.
+//! - Results, and the messages of `abort`, are no uses: whoever needs them runs elsewhere. But they are evaluated, which may fail, so
+//!   the columns that they read are columns that the procedure reads.
 //!
 //! Absent: which definition reaches which use, and what decides whether an instruction is executed (flow.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::TableId;
-use crate::procedure::code::{Array, Code, Instruction, RangeEnd, RowRange, RowSlot, Scalar, TableSlot};
+use crate::procedure::code::{Array, Code, Instruction, Output, RangeEnd, RowRange, RowSlot, Scalar, TableSlot};
 use crate::procedure::expression::Function;
 use crate::table::ColumnId;
 
@@ -143,10 +144,16 @@ impl Effects {
             | Instruction::Jump { .. }
             | Instruction::EndTry
             | Instruction::LeaveTry { .. }
-            | Instruction::Return { .. }
-            | Instruction::Emit { .. }
-            | Instruction::Abort { .. }
             | Instruction::End => {}
+            Instruction::Return { values } | Instruction::Emit { values } => values.iter().for_each(|output| {
+                let mut evaluated = Effects::default();
+                match output {
+                    Output::Scalar(value) => evaluated.scalar(value),
+                    Output::Array(array) => evaluated.array(array),
+                }
+                self.columns.extend(evaluated.columns);
+            }),
+            Instruction::Abort { message, .. } => self.columns.extend(Effects::of_scalar(message).columns),
             Instruction::Note { prefix, .. } => self.scalars(&**prefix),
             access => self.access(access),
         }

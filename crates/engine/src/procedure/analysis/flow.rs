@@ -23,6 +23,11 @@ pub(super) struct Flow {
     definitions: Reaching,
     /// For each instruction the branches that decide whether it is executed.
     branches: Vec<BTreeSet<usize>>,
+    /// Where each instruction may go on, and where it may come from; the end is behind the last one.
+    successors: Vec<Vec<usize>>,
+    predecessors: Vec<Vec<usize>>,
+    /// For each instruction the last one that every run comes to before it.
+    dominators: Vec<Option<usize>>,
     /// Whether an instruction is executed in any run that commits.
     pub(super) is_live: Vec<bool>,
     /// The instructions of each `try` statement, with those that catch.
@@ -41,8 +46,32 @@ impl Flow {
         }
         let predecessors = predecessors(&successors, exit);
         let definitions = Reaching::new(effects, &successors, &predecessors);
+        successors.push(Vec::new());
         let branches = deciding(&successors, &predecessors, exit);
-        Flow { definitions, branches, is_live, tries: tries.ranges }
+        let dominators = dominators(&predecessors, &successors, 0);
+        Flow { definitions, branches, successors, predecessors, dominators, is_live, tries: tries.ranges }
+    }
+
+    /// Returns the last instruction that every run comes to before another one; `None` of the first.
+    pub(super) fn dominator(&self, at: usize) -> Option<usize> {
+        self.dominators[at]
+    }
+
+    /// Returns the instructions that may be executed after one, itself included, and before another one, with no second
+    /// execution of the first in between.
+    pub(super) fn between(&self, from: usize, to: usize) -> Vec<usize> {
+        let reached = |begin: &[usize], edges: &[Vec<usize>]| {
+            let (mut seen, mut open) = (BTreeSet::new(), begin.to_vec());
+            while let Some(at) = open.pop() {
+                if at != from && seen.insert(at) {
+                    open.extend(&edges[at]);
+                }
+            }
+            seen
+        };
+        let behind = reached(&self.successors[from], &self.successors);
+        let before = reached(&self.predecessors[to], &self.predecessors);
+        std::iter::once(from).chain(behind.intersection(&before).copied()).collect()
     }
 
     /// Returns the instructions whose definitions of a variable may be there when an instruction is executed.
@@ -228,7 +257,7 @@ impl Reaching {
 
 /// Returns, for each instruction, the branches that decide whether it is executed.
 fn deciding(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize) -> Vec<BTreeSet<usize>> {
-    let next = post_dominators(successors, predecessors, exit);
+    let next = dominators(successors, predecessors, exit);
     let mut deciding = vec![BTreeSet::new(); exit];
     for (branch, ways) in successors.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
         for way in ways {
@@ -242,26 +271,28 @@ fn deciding(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize)
     deciding
 }
 
-/// Returns the immediate post-dominator of each instruction: the first one that every run comes to behind it. `None` of what is
-/// never executed, and of the end.
-fn post_dominators(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize) -> Vec<Option<usize>> {
-    let (mut order, mut is_seen, mut open) = (Vec::new(), vec![false; exit + 1], vec![(exit, 0)]);
-    is_seen[exit] = true;
+/// Returns the immediate dominator of each instruction in the graph that begins at `root`, with these edges into and out of each
+/// instruction: the last one that every way from the root comes to before it. `None` of what is not reached, and of the root. With
+/// edges turned round and the end as the root it is the first one that every run comes to behind an instruction.
+fn dominators(into: &[Vec<usize>], out: &[Vec<usize>], root: usize) -> Vec<Option<usize>> {
+    let count = into.len();
+    let (mut order, mut is_seen, mut open) = (Vec::new(), vec![false; count], vec![(root, 0)]);
+    is_seen[root] = true;
     while let Some((at, way)) = open.pop() {
-        match predecessors[at].get(way) {
-            Some(from) => {
+        match out[at].get(way) {
+            Some(to) => {
                 open.push((at, way + 1));
-                if !std::mem::replace(&mut is_seen[*from], true) {
-                    open.push((*from, 0));
+                if !std::mem::replace(&mut is_seen[*to], true) {
+                    open.push((*to, 0));
                 }
             }
             None => order.push(at),
         }
     }
-    let mut number = vec![0; exit + 1];
+    let mut number = vec![0; count];
     order.iter().enumerate().for_each(|(at, of)| number[*of] = at);
-    let mut next: Vec<Option<usize>> = vec![None; exit + 1];
-    next[exit] = Some(exit);
+    let mut next: Vec<Option<usize>> = vec![None; count];
+    next[root] = Some(root);
     let meet = |next: &[Option<usize>], mut a: usize, mut b: usize| {
         while a != b {
             let behind = if number[a] < number[b] { &mut a } else { &mut b };
@@ -273,12 +304,12 @@ fn post_dominators(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit:
     while has_changed {
         has_changed = false;
         for at in order.iter().rev().skip(1) {
-            let known = successors[*at].iter().copied().filter(|to| next[*to].is_some());
+            let known = into[*at].iter().copied().filter(|from| next[*from].is_some());
             let met = known.reduce(|a, b| meet(&next, a, b));
             has_changed |= next[*at] != met;
             next[*at] = met;
         }
     }
-    next[exit] = None;
+    next[root] = None;
     next
 }

@@ -7,13 +7,13 @@
 //! Invariants:
 //! - Whatever a call accesses, if it commits, lies in a key space that was noted. Where arguments say nothing of a key, the key
 //!   space is the whole table; where they do not say whether an access is made, it is noted.
-//! - A key space is by the primary key, whichever index finds the rows: an index whose columns are among the first of the primary
-//!   key, in any order, gives the prefix, and no other one does.
+//! - A key space is by the primary key, whichever index finds the rows: an index gives the prefix if the values that are
+//!   known of its columns, and of the primary key behind them, are those of the first columns of the primary key.
 //! - Two rows may exclude each other by a unique index. So the key spaces of what adds, removes or moves its entries are as large
 //!   as needed for equal entries to lie in equal key spaces.
 //!
-//! A note stands where its access does, or, where a branch decides that the arguments do not, before that branch. The values
-//! of the prefix have to be the same there.
+//! A note stands where its access does, or, where a branch decides that the arguments do not, at the last place before it that
+//! every run comes to. The values of the prefix have to be the same there.
 
 use std::collections::BTreeSet;
 
@@ -137,7 +137,10 @@ impl KeySpaces {
                 let KeySpace { slot, prefix, .. } = &self.notes[*note];
                 Instruction::Note { number: *note as u16, table: *slot, prefix: prefix[..*columns].into() }
             }));
-            instructions.extend(needed.contains(&at).then(|| instruction.clone()));
+            instructions.extend(needed.contains(&at).then(|| match instruction {
+                Instruction::Return { .. } => Instruction::End,
+                other => other.clone(),
+            }));
         }
         instructions.push(Instruction::End);
         for instruction in &mut instructions {
@@ -165,11 +168,14 @@ impl KeySpaces {
 struct Known {
     flow: Flow,
     is_known: Vec<bool>,
+    /// What each instruction defines.
+    defines: Vec<BTreeSet<Variable>>,
 }
 
 impl Known {
     fn of(code: &Code, effects: &[Effects]) -> Known {
         let flow = Flow::of(code, effects);
+        let leads = |at: usize| matches!(code.instructions[at], Instruction::Jump { .. } | Instruction::Return { .. });
         let computes = |at: usize| {
             flow.is_live[at]
                 && !effects[at].draws
@@ -180,14 +186,14 @@ impl Known {
                         | Instruction::EvaluateArray { .. }
                         | Instruction::Append { .. }
                         | Instruction::Collect { .. }
-                        | Instruction::Jump { .. }
                         | Instruction::Unless { .. }
                         | Instruction::BeginFor { .. }
                         | Instruction::NextFor { .. }
                         | Instruction::NextEach { .. }
                 )
         };
-        let mut is_known: Vec<bool> = (0..effects.len()).map(computes).collect();
+        let is_candidate = |at: usize| computes(at) || flow.is_live[at] && leads(at);
+        let mut is_known: Vec<bool> = (0..effects.len()).map(is_candidate).collect();
         let needs: Vec<Vec<usize>> = (0..effects.len()).map(|at| flow.needs(at, &effects[at])).collect();
         let mut has_changed = true;
         while std::mem::take(&mut has_changed) {
@@ -197,14 +203,14 @@ impl Known {
                 }
             }
         }
-        Known { flow, is_known }
+        let defines = effects.iter().map(|effects| effects.defines.clone()).collect();
+        Known { flow, is_known, defines }
     }
 
     /// Returns the key space of an access, with the place where it is noted.
     fn note(&self, code: &Code, at: usize, access: Access) -> KeySpace {
         let whole = KeySpace { at, ..KeySpace::new(code, access) };
-        // Where there is no place, nothing but the arguments is known at the beginning.
-        let place = self.place(at).unwrap_or(0);
+        let place = self.place(at);
         let schema = whole.table.schema();
         let key = key(code, at);
         let of_column = |column: &ColumnId| key.iter().find(|(of, _)| of == column).map(|(_, value)| *value);
@@ -213,33 +219,23 @@ impl Known {
         KeySpace { place, prefix: known.cloned().collect(), ..whole }
     }
 
-    /// Where the access of an instruction is noted: there, or before the branch that decides about it and is not known. `None`
-    /// where there is no such place.
-    fn place(&self, at: usize) -> Option<usize> {
-        let unknown = |at: usize| self.flow.branches(at).filter(|branch| !self.is_known[*branch]);
-        let (mut open, mut seen) = (unknown(at).collect::<Vec<_>>(), BTreeSet::new());
-        if open.is_empty() {
-            return Some(at);
-        }
-        while let Some(branch) = open.pop() {
-            if seen.insert(branch) {
-                open.extend(unknown(branch));
-            }
-        }
-        // A branch of a loop decides about itself, too.
-        let mut outermost = seen.iter().filter(|branch| unknown(**branch).all(|around| around == **branch));
-        outermost.next().copied().filter(|_| outermost.next().is_none())
+    /// Where the access of an instruction is noted: there, or at the last instruction before it that every run comes to and about
+    /// which nothing decides that is not known.
+    fn place(&self, at: usize) -> usize {
+        let is_certain = |at: &usize| self.flow.branches(*at).all(|branch| self.is_known[branch]);
+        std::iter::successors(Some(at), |at| self.flow.dominator(*at)).find(is_certain).unwrap_or(0)
     }
 
     /// Whether a value at an instruction is known, and is the same at the place before it.
     fn is_at_hand(&self, value: &Scalar, at: usize, place: usize) -> bool {
         let effects = Effects::of_scalar(value);
-        let is_same = |variable: &Variable| {
-            let definitions = |at: usize| self.flow.definitions(*variable, at).collect::<BTreeSet<_>>();
-            let here = definitions(at);
-            here.iter().all(|definition| self.is_known[*definition]) && here == definitions(place)
+        let is_known = |variable: &Variable| {
+            let mut definitions = self.flow.definitions(*variable, place);
+            definitions.all(|definition| self.is_known[definition])
         };
-        !effects.draws && effects.uses.iter().all(is_same)
+        let between = if place == at { Vec::new() } else { self.flow.between(place, at) };
+        let stays = |variable: &Variable| between.iter().all(|of| !self.defines[*of].contains(variable));
+        !effects.draws && effects.uses.iter().all(|variable| is_known(variable) && stays(variable))
     }
 
     /// Returns the instructions that these prefixes need, each at its place.
@@ -263,10 +259,10 @@ impl Known {
                 open.extend(self.flow.needs(at, &effects[at]));
             }
         }
-        // Jumps lead around and back to what is needed.
+        // Jumps lead around and back to what is needed, and the end past it.
         let leads = |at: &usize| {
             self.is_known[*at]
-                && matches!(code.instructions[*at], Instruction::Jump { .. })
+                && matches!(code.instructions[*at], Instruction::Jump { .. } | Instruction::Return { .. })
                 && self.flow.branches(*at).all(|branch| needed.contains(&branch))
         };
         let jumps: Vec<usize> = (0..effects.len()).filter(leads).collect();

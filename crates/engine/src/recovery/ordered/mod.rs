@@ -86,8 +86,8 @@ impl OrderedLog {
     fn way(&self, config: &Config) -> ReplayKind {
         match (config.recovery_replay, self.has_vectors()) {
             (ReplayKind::Auto | ReplayKind::Vectors, true) => ReplayKind::Vectors,
-            (ReplayKind::Auto | ReplayKind::Pacman, _) => ReplayKind::Pacman,
-            (ReplayKind::Serial | ReplayKind::Vectors, _) => ReplayKind::Serial,
+            (ReplayKind::Pacman, _) => ReplayKind::Pacman,
+            _ => ReplayKind::Serial,
         }
     }
 
@@ -358,7 +358,7 @@ impl Replay<'_> {
             match again {
                 Ok(()) => {}
                 Err(Refusal::Recovery(error)) => return Err(error.into()),
-                Err(Refusal::Conflict) => unreachable!("nobody else runs transactions"),
+                Err(Refusal::Conflict | Refusal::Doubtful) => unreachable!("nobody else runs transactions"),
                 Err(Refusal::Missing(missing)) => {
                     let commands = 1 + count(log, &self.feeder, coming.rest().chain(behind), &missing)?;
                     return Err(missing.into_error(commands).into());

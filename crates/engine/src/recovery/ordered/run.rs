@@ -31,6 +31,9 @@ pub(super) enum Refusal {
     Recovery(RecoveryError),
     /// It met another one that is run [beside](Company::Others) it, by accident: neither depends on the other.
     Conflict,
+    /// It did something else than before, [beside others](Company::Others), who may have purged a key under it: what it does alone
+    /// counts.
+    Doubtful,
     Missing(Missing),
 }
 
@@ -237,6 +240,9 @@ fn run_command(
         ran => ran,
     };
     let diverged = compare(&transaction, command, ran);
+    if diverged.is_some() && company == Company::Others {
+        return Err(Refusal::Doubtful);
+    }
     let is_accepted = diverged.is_some();
     match diverged {
         None => acceptance.ran(stamp, command.hash.is_some()),

@@ -145,7 +145,7 @@ pub(in crate::recovery) fn replay_up_to(
         };
         ran.map_err(|refusal| match refusal {
             Refusal::Recovery(error) => error,
-            Refusal::Conflict => unreachable!("nobody else runs transactions"),
+            Refusal::Conflict | Refusal::Doubtful => unreachable!("nobody else runs transactions"),
             Refusal::Missing(missing) => missing.into_error(1),
         })?;
         transactions += 1;

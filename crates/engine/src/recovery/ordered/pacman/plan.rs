@@ -98,8 +98,8 @@ pub(super) struct Plans {
 #[derive(Default)]
 struct Links {
     segment: Segment,
-    /// By the hash of the key space.
-    accessed: HashMap<u64, Accessed, RandomState>,
+    /// By table and the hash of the key space.
+    accessed: HashMap<(TableId, u64), Accessed, RandomState>,
     tables: BTreeMap<TableId, OfTable>,
     /// Of each transaction the longest chain that ends with it.
     chains: Vec<u32>,
@@ -253,7 +253,7 @@ impl Links {
         if table.since.last() != Some(&number) {
             table.since.push(number);
         }
-        let of_key = accessed.entry(key).or_default();
+        let of_key = accessed.entry((touch.table, key)).or_default();
         if of_key.turn != table.turn {
             *of_key = Accessed { turn: table.turn, ..Accessed::default() };
         }

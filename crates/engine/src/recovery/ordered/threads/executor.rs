@@ -72,7 +72,7 @@ impl Executor {
         self.stamp.set_of(session.stream(), record.stamp);
         let mut backoff = Backoff::new();
         let mut run = |company| run::run(session, scan, record, &mut **replayer, acceptance, company);
-        let again = (0..TRIES_MAX).find_map(|_| {
+        let beside = (0..TRIES_MAX).find_map(|_| {
             let turn = turns.take(*index);
             let again = run(Company::Others);
             drop(turn);
@@ -84,11 +84,14 @@ impl Executor {
                 again => Some(again),
             }
         });
-        let alone = || {
-            let _turns = turns.take_all();
-            run(Company::Nobody)
+        let again = match beside {
+            None | Some(Err(Refusal::Doubtful)) => {
+                let _turns = turns.take_all();
+                run(Company::Nobody)
+            }
+            Some(again) => again,
         };
-        if let Err(refusal) = again.unwrap_or_else(alone) {
+        if let Err(refusal) = again {
             lock(&self.ended).get_or_insert(refusal);
             return Err(RecoveryError::Thread { what: "a transaction was refused".to_owned() });
         }

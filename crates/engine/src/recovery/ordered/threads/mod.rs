@@ -133,7 +133,7 @@ impl<S: Schedule> Threads<S> {
                 let not_run = schedule.rest().filter(|record| missing.is_run_by(record)).count() as u64;
                 return Err(Stopped::Missing { missing, not_run });
             }
-            (_, Some(Refusal::Conflict)) => unreachable!("a conflict that goes on is an error"),
+            (_, Some(Refusal::Conflict | Refusal::Doubtful)) => unreachable!("what one does alone is told"),
         }
         assert!(schedule.is_over(), "no record of a window is left out");
         self.runners.iter_mut().for_each(Runner::end);
