@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - Whatever an instruction's effect depends on is among its uses, but for rows of tables, which are its accesses.
-//! - Results, and the messages of `abort`, are no uses: whoever needs them runs elsewhere. But they are evaluated, which may fail, so
-//!   the columns that they read are columns that the procedure reads.
+//! - Results, and the messages of `abort`, are no uses: whoever needs them runs elsewhere. But they are evaluated, which may
+//!   fail, so the columns that they read are columns that the procedure reads.
 //!
 //! Absent: which definition reaches which use, and what decides whether an instruction is executed (flow.rs).
 

@@ -272,8 +272,8 @@ fn deciding(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize)
 }
 
 /// Returns the immediate dominator of each instruction in the graph that begins at `root`, with these edges into and out of each
-/// instruction: the last one that every way from the root comes to before it. `None` of what is not reached, and of the root. With
-/// edges turned round and the end as the root it is the first one that every run comes to behind an instruction.
+/// instruction: the last one that every way from the root comes to before it. `None` of what is not reached, and of the
+/// root. With edges turned round and the end as the root it is the first one that every run comes to behind an instruction.
 fn dominators(into: &[Vec<usize>], out: &[Vec<usize>], root: usize) -> Vec<Option<usize>> {
     let count = into.len();
     let (mut order, mut is_seen, mut open) = (Vec::new(), vec![false; count], vec![(root, 0)]);

@@ -31,8 +31,8 @@ pub(super) enum Refusal {
     Recovery(RecoveryError),
     /// It met another one that is run [beside](Company::Others) it, by accident: neither depends on the other.
     Conflict,
-    /// It did something else than before, [beside others](Company::Others), who may have purged a key under it: what it does alone
-    /// counts.
+    /// It did something else than before, [beside others](Company::Others), who may have purged a key under it: what it does
+    /// alone counts.
     Doubtful,
     Missing(Missing),
 }
