@@ -35,7 +35,7 @@ impl KnownSpaces {
         command: &Command<'_>,
     ) -> Covered {
         let Body::Declared { code, .. } = &compiled.body else { return Covered { spaces: None } };
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         if self.of.get(&key).is_some_and(|(of, ..)| !Arc::ptr_eq(of, compiled)) {
             self.of.remove(&key);
         }

@@ -30,12 +30,14 @@ mod run;
 mod session;
 mod trace;
 mod turns;
+mod version;
 
 pub use interleave::{Call, Ended};
 pub use listing::ListedProcedure;
 pub use opaque::{OpaqueCall, OpaqueProcedure, Procedures};
 pub use output::Output;
 pub(crate) use planner::{Planner, Unordered};
-pub(crate) use replay::{NotReplayed, Replayer};
+pub(crate) use replay::Replayer;
 pub(crate) use trace::Trace;
 pub use trace::TracedStep;
+pub(crate) use version::NotReplayed;

@@ -13,14 +13,13 @@ use foldhash::fast::RandomState;
 
 use super::compiled::Body;
 use super::draws::{Drawn, Source};
-use super::faults;
 use super::machine::Machine;
 use super::memory::Arena;
 use super::run::{conformed, variables};
 use super::trace::{Access, Hook};
 use super::turns::whole;
-use crate::catalog::procedure::{ProcedureKind, VersionKey};
-use crate::error::Error;
+use super::version::compiled_version;
+use crate::catalog::procedure::VersionKey;
 use crate::log::format::payload::command::Command;
 use crate::procedure::analysis::{KeySpace, KeySpaces};
 use crate::procedure::code::Code;
@@ -74,8 +73,8 @@ impl Planner {
 
     /// Makes the procedure of a command known; `false` where what it accesses is not known, for whatever reason.
     pub(crate) fn knows(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> bool {
-        let key = VersionKey { id: command.procedure, version: command.version };
-        let planned = self.procedures.entry(key).or_insert_with(|| planned(transaction, key).ok().flatten());
+        let key = VersionKey::of_command(command);
+        let planned = self.procedures.entry(key).or_insert_with(|| planned(transaction, key));
         planned.is_some()
     }
 
@@ -86,7 +85,7 @@ impl Planner {
 
     /// Returns what a command accesses, wanted or not.
     pub(crate) fn notes(&self, command: &Command<'_>) -> impl Iterator<Item = &KeySpace> {
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         self.procedures.get(&key).into_iter().flatten().flat_map(Planned::notes)
     }
 
@@ -98,7 +97,7 @@ impl Planner {
         command: &Command<'_>,
         found: impl FnMut(&KeySpace, Option<&KeyBuf>),
     ) -> bool {
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         let Some(Some(planned)) = self.procedures.get(&key) else { return false };
         if planned.wanted.is_empty() {
             return true;
@@ -128,19 +127,11 @@ pub(super) fn noted<F: FnMut(&KeySpace, Option<&KeyBuf>)>(
     is_noted
 }
 
-/// Compiles and analyses the procedure that is the current one; `None` where the command's is not, or is a function.
-fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Result<Option<Planned>, Error> {
-    let Some(definition) = transaction.procedure_version(faults::version(key))? else { return Ok(None) };
-    let name = &definition.name;
-    let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
-        return Ok(None);
-    };
-    if definition.kind == ProcedureKind::Opaque {
-        return Ok(None);
-    }
-    let Body::Declared { code, .. } = Body::of(transaction, name, &handle, &definition)? else { return Ok(None) };
+/// Compiles and analyses a version of a procedure; `None` of a function, and where a replay would refuse it.
+fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Option<Planned> {
+    let Body::Declared { code, .. } = compiled_version(transaction, key).ok()?.body else { return None };
     let spaces = KeySpaces::of(&code);
-    Ok(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() }))
+    Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() })
 }
 
 /// Tells of notes.

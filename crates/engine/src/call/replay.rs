@@ -10,41 +10,18 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 
-use super::compiled::{Body, Compiled};
+use super::compiled::Compiled;
 use super::draws::{Drawn, Source};
-use super::faults;
 use super::memory::Arena;
 use super::opaque::Procedures;
 use super::planner::Unordered;
 use super::run::{checked, expected_keys, run};
 use super::trace::{Hook, Trace, Untraced};
 use super::turns::whole;
+use super::version::{NotReplayed, compiled_version};
 use crate::catalog::procedure::VersionKey;
-use crate::error::{Error, ProcedureError};
 use crate::log::format::payload::command::Command;
 use crate::transaction::{RowAhead, Transaction};
-
-/// Why a command did not run again.
-#[derive(Debug)]
-pub(crate) enum NotReplayed {
-    /// There is no such version, or it is a function that is not registered.
-    Missing,
-    /// It ran to its end, and did not do what it did.
-    Diverged(String),
-    /// It is not the version that is the current one there.
-    Superseded(String),
-    /// It failed.
-    Failed(Error),
-}
-
-impl From<Error> for NotReplayed {
-    fn from(error: Error) -> NotReplayed {
-        match error {
-            Error::Procedure(ProcedureError::NotRegistered { .. }) => NotReplayed::Missing,
-            error => NotReplayed::Failed(error),
-        }
-    }
-}
 
 /// Runs commands again.
 #[derive(Default)]
@@ -99,7 +76,7 @@ impl Replayer {
         command: &Command<'_>,
         rows: &mut Vec<RowAhead<'t>>,
     ) {
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         let Some(compiled) = self.compiled.get(&key) else { return };
         let arena = Arena::new(std::mem::take(&mut self.memory), transaction.config().procedure_bytes_max);
         if let Ok(arguments) = checked(compiled, &command.arguments, &arena) {
@@ -122,7 +99,7 @@ impl Replayer {
         let drawn = Drawn { time: command.time, seed: command.seed, sequence_values: command.sequence_values.to_vec() };
         let source = Source::Earlier { drawn: &drawn, taken: 0 };
         let unordered = self.unordered.clone();
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         let source = (source, unordered.get(&key).map_or(&[][..], |of| of));
         let ran = whole(run::<false, _>(transaction, &compiled, &arguments, &arena, source, hook));
         let again = ran.map(|(_, drawn)| drawn);
@@ -135,21 +112,13 @@ impl Replayer {
     }
 
     fn compiled(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> Result<Arc<Compiled>, NotReplayed> {
-        let key = VersionKey { id: command.procedure, version: command.version };
+        let key = VersionKey::of_command(command);
         if let Some(compiled) = self.compiled.get(&key)
             && compiled.is_current(transaction)?
         {
             return Ok(compiled.clone());
         }
-        let definition = transaction.procedure_version(faults::version(key))?.ok_or(NotReplayed::Missing)?;
-        let name = &definition.name;
-        let Some((handle, _)) = transaction.procedure_definition(name)?.filter(|(of, _)| of.version() == key) else {
-            return Err(NotReplayed::Superseded(format!(
-                "it is no longer the current version of procedure `{name}` there"
-            )));
-        };
-        let body = Body::of(transaction, name, &handle, &definition)?;
-        let compiled = Arc::new(Compiled { handle, body });
+        let compiled = Arc::new(compiled_version(transaction, key)?);
         self.compiled.insert(key, compiled.clone());
         Ok(compiled)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::handles::{Handle, RowStamp};
 use crate::ids::{ProcedureId, ProcedureVersion, Stamp};
+use crate::log::format::payload::command::Command;
 use crate::table::{ColumnId, Row, SchemaError, Value};
 
 /// Columns of `osier_procedures`.
@@ -47,6 +48,11 @@ pub(crate) struct VersionKey {
 }
 
 impl VersionKey {
+    /// What a command runs.
+    pub(crate) fn of_command(command: &Command<'_>) -> VersionKey {
+        VersionKey { id: command.procedure, version: command.version }
+    }
+
     /// The row of `osier_procedures` that makes it the current one of `name`.
     pub(crate) fn current_values(self, name: &str) -> [Value<'_>; 3] {
         [Value::Text(name), Value::Int(self.id.0.into()), Value::Int(self.version.0.into())]

@@ -386,23 +386,32 @@ pub(crate) enum Instruction {
     End,
 }
 
+/// The instructions that may go on elsewhere than behind them, with where that is.
+macro_rules! leads_to {
+    ($target:ident) => {
+        Instruction::Jump { to: $target }
+            | Instruction::Unless { to: $target, .. }
+            | Instruction::Get { missing: $target, .. }
+            | Instruction::First { missing: $target, .. }
+            | Instruction::Replace { missing: $target, .. }
+            | Instruction::Update { missing: $target, .. }
+            | Instruction::Delete { missing: $target, .. }
+            | Instruction::BeginFor { end: $target, .. }
+            | Instruction::NextFor { body: $target, .. }
+            | Instruction::NextEach { end: $target, .. }
+            | Instruction::NextRow { end: $target, .. }
+    };
+}
+
 impl Instruction {
     /// Returns where it may go on but behind it.
+    pub(crate) fn target(&self) -> Option<Target> {
+        if let leads_to!(target) = self { Some(*target) } else { None }
+    }
+
+    /// As [`Instruction::target`], to be changed.
     pub(crate) fn target_mut(&mut self) -> Option<&mut Target> {
-        match self {
-            Instruction::Jump { to: target }
-            | Instruction::Unless { to: target, .. }
-            | Instruction::Get { missing: target, .. }
-            | Instruction::First { missing: target, .. }
-            | Instruction::Replace { missing: target, .. }
-            | Instruction::Update { missing: target, .. }
-            | Instruction::Delete { missing: target, .. }
-            | Instruction::BeginFor { end: target, .. }
-            | Instruction::NextFor { body: target, .. }
-            | Instruction::NextEach { end: target, .. }
-            | Instruction::NextRow { end: target, .. } => Some(target),
-            _ => None,
-        }
+        if let leads_to!(target) = self { Some(target) } else { None }
     }
 }
 

@@ -83,23 +83,20 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         record: Held<Record>,
         intent: Intent,
     ) -> Result<Found<'a>, TransactionError> {
-        let found = pin.get(record).read(pin);
-        if intent == Intent::Unordered {
-            return Ok(match found {
-                Observed::Present(version) => Found::Present(version),
-                Observed::Absent(_) => Found::Absent,
-                Observed::Dead => Found::Gone,
-            });
-        }
-        Ok(match found {
+        let is_ordered = intent != Intent::Unordered;
+        Ok(match pin.get(record).read(pin) {
             Observed::Present(version) => {
-                self.reads.row(record, Seen::Stamp(version.stamp()));
-                self.depend_on_row(pin, record, version.stamp());
+                if is_ordered {
+                    self.reads.row(record, Seen::Stamp(version.stamp()));
+                    self.depend_on_row(pin, record, version.stamp());
+                }
                 Found::Present(version)
             }
             Observed::Absent(stamp) => {
-                self.reads.row(record, Seen::Stamp(stamp));
-                self.depend(stamp);
+                if is_ordered {
+                    self.reads.row(record, Seen::Stamp(stamp));
+                    self.depend(stamp);
+                }
                 Found::Absent
             }
             Observed::Dead => Found::Gone,

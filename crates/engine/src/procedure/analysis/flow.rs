@@ -7,15 +7,16 @@
 //! - A dependency that one round of a loop has on an earlier one is a dependency as any other.
 //! - Whatever may fail within a `try` decides whether what follows it, and what catches it, is executed.
 //!
-//! Reaching definitions are those of the classic iteration over sets; a branch decides over what its join does not follow in
-//! every run (J. Ferrante, K. Ottenstein, J. Warren: *The Program Dependence Graph and Its Use in Optimization*, ACM TOPLAS 9(3),
-//! 1987), by immediate post-dominators (K. Cooper, T. Harvey, K. Kennedy: *A Simple, Fast Dominance Algorithm*, 2001).
+//! Definitions are followed by the classic iteration over sets. A branch decides about an instruction that follows on one of its
+//! ways and not on every one: control dependence (J. Ferrante, K. Ottenstein, J. Warren: *The Program Dependence Graph and Its
+//! Use in Optimization*, ACM TOPLAS 9(3), 1987), by immediate post-dominators (K. Cooper, T. Harvey, K. Kennedy: *A Simple, Fast
+//! Dominance Algorithm*, 2001).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::effects::{Effects, Variable};
-use crate::procedure::code::{Code, Instruction, Target};
+use crate::procedure::code::{Code, Instruction};
 
 /// The flow through a procedure.
 #[derive(Debug)]
@@ -124,25 +125,16 @@ impl Tries {
     /// Returns the instructions that may follow one; the end of the procedure is the one behind the last.
     fn successors(&self, code: &Code, at: usize) -> Vec<usize> {
         let exit = code.instructions.len();
-        let to = |target: &Target| target.0 as usize;
-        let mut successors = match &code.instructions[at] {
-            Instruction::Jump { to: target } => vec![to(target)],
-            Instruction::Unless { to: target, .. }
-            | Instruction::Get { missing: target, .. }
-            | Instruction::First { missing: target, .. }
-            | Instruction::Replace { missing: target, .. }
-            | Instruction::Update { missing: target, .. }
-            | Instruction::Delete { missing: target, .. }
-            | Instruction::BeginFor { end: target, .. }
-            | Instruction::NextEach { end: target, .. }
-            | Instruction::NextRow { end: target, .. }
-            | Instruction::NextFor { body: target, .. } => vec![at + 1, to(target)],
-            Instruction::Return { .. } | Instruction::End => vec![exit],
-            Instruction::Abort { .. } => vec![],
-            _ => vec![at + 1],
+        let instruction = &code.instructions[at];
+        let target = instruction.target().map(|target| target.0 as usize);
+        let next = match instruction {
+            Instruction::Jump { .. } | Instruction::Abort { .. } => None,
+            Instruction::Return { .. } | Instruction::End => Some(exit),
+            _ => Some(at + 1),
         };
+        let mut successors: Vec<usize> = next.into_iter().chain(target).collect();
         let fails = !matches!(
-            code.instructions[at],
+            instruction,
             Instruction::Expect(_)
                 | Instruction::Jump { .. }
                 | Instruction::BeginTry { .. }

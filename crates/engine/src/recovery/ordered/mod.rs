@@ -1,6 +1,6 @@
 //! Replays, in the order of their stamps, the transactions of the first generation that logs commands and of all generations
-//! behind it: one after the other, or several at once where their records carry vectors that say which ones may be
-//! ([`at_once`]).
+//! behind it: one after the other, or several at once, as vectors in their records allow ([`at_once`]) or their procedures and
+//! arguments ([`pacman`]).
 //!
 //! A command reads: what it does depends on all transactions before it, and on none behind it. So nothing of these generations is
 //! replayed when it is read ([`first_pass`](super::first_pass)), and here each transaction is run again as a transaction, by the

@@ -306,7 +306,7 @@ pub(super) fn difference(
 
 /// The name of what a command runs, where the catalog knows it.
 pub(super) fn name_of(transaction: &Transaction<'_>, command: &Command<'_>) -> Option<String> {
-    let key = VersionKey { id: command.procedure, version: command.version };
+    let key = VersionKey::of_command(command);
     transaction.procedure_version(key).ok().flatten().map(|of| of.name)
 }
 

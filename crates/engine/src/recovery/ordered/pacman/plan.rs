@@ -127,7 +127,7 @@ impl Plans {
             let record = record(scan, window, place);
             match &record.command {
                 Some(command) if planner.knows(transaction, command) => {
-                    used.insert(VersionKey { id: command.procedure, version: command.version });
+                    used.insert(VersionKey::of_command(command));
                 }
                 Some(_) => break,
                 None => {

@@ -1,7 +1,8 @@
 //! Runs transactions of a window for one thread.
 //!
 //! Transactions that run at the same time do not depend on each other. Still they may meet, as two do that change the same
-//! leaf of an index: then one of them runs once more.
+//! leaf of an index: then one of them runs once more. What differs from before is run once more, too, while nobody else runs one:
+//! only that is believed.
 
 use std::sync::Arc;
 
