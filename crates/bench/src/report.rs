@@ -138,6 +138,12 @@ pub struct RecoveryFigures {
     pub accepted: Vec<String>,
     /// Seconds by stage.
     pub phases: BTreeMap<String, f64>,
+    /// Transactions that several threads ran at once.
+    pub at_once: u64,
+    /// Planning which these are, by procedures, in seconds; others run meanwhile.
+    pub planned_seconds: f64,
+    /// How long the threads that run them had nothing to run, all together, in seconds.
+    pub waited_seconds: f64,
 }
 
 /// One crash.

@@ -107,6 +107,8 @@ pub enum Mutation {
     KeysGuessed,
     /// An access about which a row decides that is read first is taken for one that is not made.
     BranchesGuessed,
+    /// Of the rounds of a loop the first one alone is planned.
+    RoundsForgotten,
     /// Rows that exclude each other by a unique index are told apart by their primary keys.
     UniqueIndexesForgotten,
     /// Nobody waits for what was logged as values among commands, and that waits for nobody.

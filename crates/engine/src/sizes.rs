@@ -76,6 +76,11 @@ sizes! {
     window_records: usize = 16 << 10;
     /// Transactions that are worth more than one thread.
     at_once_min: usize = 32;
+    /// Transactions that one of these threads runs in one step.
+    at_once_per_step: usize = 64;
+    /// Transactions that it takes, where procedures say which may run at once, before it runs the first of them: their memory is
+    /// on its way.
+    at_once_taken: usize = 4;
     /// Tombstones that recovery purges under one pin.
     replay_purges_per_step: usize = 256;
     /// Rows that a range holds at least from which index entries are made, save the last range of a table: work that is far

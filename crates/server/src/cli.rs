@@ -258,6 +258,9 @@ pub struct RecoverArgs {
     /// the result
     #[arg(long, value_name = "STAMP", conflicts_with = "explain")]
     pub accept_divergence: Option<u64>,
+    /// How to run calls again that the log holds: in order, or at once as LSN vectors or procedures allow [default: auto]
+    #[arg(long, value_name = "KIND", value_parser = named("recovery_replay"))]
+    pub replay: Option<String>,
     /// Agree to lose what --until discards
     #[arg(long)]
     pub yes: bool,
@@ -347,6 +350,9 @@ pub struct EngineArgs {
     /// adaptive ones, go with protocol serial, gsn or taurus [default: values]
     #[arg(long, visible_alias = "logged", value_name = "PAYLOAD", value_parser = named("logged"))]
     pub payload: Option<String>,
+    /// How recovery runs calls again that the log holds: in order, or at once as LSN vectors or procedures allow [default: auto]
+    #[arg(long, value_name = "KIND", value_parser = named("recovery_replay"))]
+    pub replay: Option<String>,
     /// Log streams that work in parallel [default: 1]
     #[arg(long, value_parser = named("streams"))]
     pub streams: Option<String>,
@@ -423,6 +429,7 @@ impl EngineArgs {
             ("cc", self.cc.clone()),
             ("locking", self.locking.clone()),
             ("logged", self.payload.clone()),
+            ("recovery_replay", self.replay.clone()),
             ("streams", self.streams.clone()),
             ("group_commit_interval_us", self.group_commit_interval.clone()),
             ("checkpoint_interval_us", microseconds(self.checkpoint_interval)),

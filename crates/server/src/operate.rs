@@ -119,6 +119,9 @@ pub fn recover(args: &RecoverArgs) -> Result<ExitCode, BenchError> {
     let mut config = own_config(&args.dirs.dirs, &args.settings)?;
     config.until = args.until;
     config.accept_divergence = args.accept_divergence.map(Stamp);
+    if let Some(kind) = args.replay.as_ref().filter(|_| !args.settings.has("recovery_replay")) {
+        config = config.set("recovery_replay", kind).map_err(osier::Error::from)?;
+    }
     let out = &mut *args.output.text();
     if args.explain || args.until.is_some() {
         let plan = osier::explain(&config).map_err(osier::Error::from)?;

@@ -16,8 +16,8 @@ use crate::procedure::code::Code;
 use crate::table::{KeyBuf, Table};
 use crate::transaction::Transaction;
 
-/// What a call may access: a table, the beginning of the key, and whether it may be modified.
-type Space = (TableId, Box<[u8]>, bool);
+/// What an instruction of a call may access: a table, the beginning of the key, and whether it may be modified.
+type Space = (usize, TableId, Box<[u8]>, bool);
 
 /// Knows the key spaces of procedures.
 #[derive(Default)]
@@ -34,7 +34,9 @@ impl KnownSpaces {
         compiled: &Arc<Compiled>,
         command: &Command<'_>,
     ) -> Covered {
-        let Body::Declared { code, .. } = &compiled.body else { return Covered { spaces: None } };
+        let Body::Declared { code, .. } = &compiled.body else {
+            return Covered { spaces: None, openers: Box::default() };
+        };
         let key = VersionKey::of_command(command);
         if self.of.get(&key).is_some_and(|(of, ..)| !Arc::ptr_eq(of, compiled)) {
             self.of.remove(&key);
@@ -48,23 +50,29 @@ impl KnownSpaces {
         let mut spaces = Vec::new();
         let found = |space: &KeySpace, key: Option<&KeyBuf>| {
             let prefix = key.map_or_else(Box::default, |key| key.as_bytes().into());
-            spaces.push((space.table.id, prefix, space.modifies()));
+            spaces.push((space.at(), space.table.id, prefix, space.modifies()));
         };
         let is_known = noted(transaction, noting, command, Noting { notes: &known.notes, found }, &mut Bump::new());
-        Covered { spaces: is_known.then_some(spaces) }
+        let openers = (0..code.instructions.len()).map(|at| KeySpaces::opener(code, at)).collect();
+        Covered { spaces: is_known.then_some(spaces), openers }
     }
 }
 
 /// The key spaces of one call.
 pub(super) struct Covered {
     spaces: Option<Vec<Space>>,
+    /// Of each instruction the one with whose access its own is noted.
+    openers: Box<[usize]>,
 }
 
 impl Covered {
-    fn expect(&self, place: &str, table: &Table, key: Option<&[u8]>, modifies: bool) {
+    fn expect(&self, (place, at): (&str, usize), table: &Table, key: Option<&[u8]>, modifies: bool) {
         let Some(spaces) = &self.spaces else { return };
-        let is_it = |(of, prefix, may_modify): &Space| {
-            *of == table.id && key.is_none_or(|key| key.starts_with(prefix)) && (*may_modify || !modifies)
+        let is_it = |(by, of, prefix, may_modify): &Space| {
+            *by == self.openers[at]
+                && *of == table.id
+                && key.is_none_or(|key| key.starts_with(prefix))
+                && (*may_modify || !modifies)
         };
         assert!(spaces.iter().any(is_it), "{place} accesses rows of table {} that were not noted", table.name());
     }
@@ -73,7 +81,7 @@ impl Covered {
 impl Hook for Covered {
     const IS_ON: bool = true;
 
-    fn accessed(&mut self, _: &Transaction<'_>, place: &str, access: &Access<'_>) {
+    fn accessed(&mut self, _: &Transaction<'_>, at: (&str, usize), access: &Access<'_>) {
         match access {
             Access::Read { table, key, row } => {
                 let key = match (key, row) {
@@ -81,15 +89,15 @@ impl Hook for Covered {
                     (Some(key), None) => table.keys.of_key(key).ok(),
                     (None, None) => None,
                 };
-                self.expect(place, table, key.as_ref().map(|key| key.as_bytes()), false);
+                self.expect(at, table, key.as_ref().map(|key| key.as_bytes()), false);
             }
             Access::WriteKey { table, key } => {
                 let key = table.keys.of_key(key).ok();
-                self.expect(place, table, key.as_ref().map(|key| key.as_bytes()), true);
+                self.expect(at, table, key.as_ref().map(|key| key.as_bytes()), true);
             }
             Access::WriteRow { table, row } => {
                 let key = table.keys.of_values(row).ok();
-                self.expect(place, table, key.as_ref().map(|key| key.as_bytes()), true);
+                self.expect(at, table, key.as_ref().map(|key| key.as_bytes()), true);
             }
             Access::WriteMany | Access::Note { .. } => {}
         }

@@ -197,7 +197,7 @@ impl<'a, 's> Machine<'a, 's> {
             }
             _ => return,
         };
-        hook.accessed(self.transaction, self.place(), &access);
+        hook.accessed(self.transaction, (self.place(), self.at as usize), &access);
     }
 
     /// The table of a scan: that of the instruction that opens it.

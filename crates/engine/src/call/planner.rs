@@ -143,7 +143,7 @@ pub(super) struct Noting<'p, F> {
 impl<F: FnMut(&KeySpace, Option<&KeyBuf>)> Hook for Noting<'_, F> {
     const IS_ON: bool = true;
 
-    fn accessed(&mut self, _: &Transaction<'_>, _: &str, access: &Access<'_>) {
+    fn accessed(&mut self, _: &Transaction<'_>, _: (&str, usize), access: &Access<'_>) {
         let Access::Note { number, table, prefix } = access else { unreachable!("nothing is accessed") };
         // Values that make no key are those of no row; where it is not known whether the access is made they may be others.
         let key = if prefix.is_empty() { None } else { table.keys.prefix(prefix).ok() };

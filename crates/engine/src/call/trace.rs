@@ -18,8 +18,8 @@ pub(super) trait Hook {
     /// Whether anything is.
     const IS_ON: bool;
 
-    /// A statement has made an access.
-    fn accessed(&mut self, transaction: &Transaction<'_>, place: &str, access: &Access<'_>);
+    /// A statement has made an access, by the instruction with this number.
+    fn accessed(&mut self, transaction: &Transaction<'_>, at: (&str, usize), access: &Access<'_>);
 
     /// An error of a statement was caught, and what its block had written is undone.
     fn caught(&mut self, transaction: &Transaction<'_>, place: &str);
@@ -28,8 +28,8 @@ pub(super) trait Hook {
 impl<H: Hook> Hook for &mut H {
     const IS_ON: bool = H::IS_ON;
 
-    fn accessed(&mut self, transaction: &Transaction<'_>, place: &str, access: &Access<'_>) {
-        (**self).accessed(transaction, place, access);
+    fn accessed(&mut self, transaction: &Transaction<'_>, at: (&str, usize), access: &Access<'_>) {
+        (**self).accessed(transaction, at, access);
     }
 
     fn caught(&mut self, transaction: &Transaction<'_>, place: &str) {
@@ -43,7 +43,7 @@ pub(super) struct Untraced;
 impl Hook for Untraced {
     const IS_ON: bool = false;
 
-    fn accessed(&mut self, _: &Transaction<'_>, _: &str, _: &Access<'_>) {}
+    fn accessed(&mut self, _: &Transaction<'_>, _: (&str, usize), _: &Access<'_>) {}
 
     fn caught(&mut self, _: &Transaction<'_>, _: &str) {}
 }
@@ -124,7 +124,7 @@ impl Trace {
 impl Hook for Trace {
     const IS_ON: bool = true;
 
-    fn accessed(&mut self, transaction: &Transaction<'_>, place: &str, access: &Access<'_>) {
+    fn accessed(&mut self, transaction: &Transaction<'_>, (place, _): (&str, usize), access: &Access<'_>) {
         let lines = match access {
             Access::Read { table, key, row } => {
                 let bytes = match (key, row) {

@@ -290,7 +290,7 @@ settings! {
 
     /// Sets how recovery runs the transactions of a log of commands again: one after the other (`serial`), or several at once, as
     /// their LSN vectors allow (`vectors`, protocol `taurus`) or their procedures and arguments (`pacman`). `auto` takes the
-    /// vectors where there are some, and one after the other where not.
+    /// vectors where there are some, and the procedures where not.
     recovery_replay: ReplayKind, "recovery_replay",
         choice("auto" => ReplayKind::Auto, "serial" => ReplayKind::Serial, "vectors" => ReplayKind::Vectors,
             "pacman" => ReplayKind::Pacman), default (ReplayKind::Auto);

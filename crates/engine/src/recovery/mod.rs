@@ -178,6 +178,8 @@ pub(crate) fn open_tables(
             assert_eq!(replayed.commands, report.commands, "every command that lives is run again");
             (report.ordered, report.ordered_seconds) = (replayed.transactions, watch.lap());
             report.at_once = replayed.at_once;
+            report.planned_seconds = replayed.planned.as_secs_f64();
+            report.waited_seconds = replayed.waited.as_secs_f64();
             report.accepted = acceptance.into_accepted();
             catalog
         }

@@ -53,6 +53,10 @@ pub struct RecoveryReport {
     pub index_seconds: f64,
     /// Running transactions again in their order, in seconds.
     pub ordered_seconds: f64,
+    /// Of these, planning which may run at once, by procedures; others run meanwhile. In seconds.
+    pub planned_seconds: f64,
+    /// How long the threads that ran transactions at once had nothing to run, all together, in seconds.
+    pub waited_seconds: f64,
     /// Rows that secondary indexes were built from.
     pub indexed: u64,
     /// The number of the checkpoint that was loaded; 0: there was none.
@@ -201,6 +205,13 @@ impl fmt::Display for RecoveryReport {
                 self.ordered_per_second(),
                 self.commands,
                 self.at_once,
+            )?;
+        }
+        if self.at_once > 0 {
+            writeln!(
+                f,
+                "  at once  planned in {:.3} s, while others ran; threads had nothing to run for {:.3} s in all",
+                self.planned_seconds, self.waited_seconds,
             )?;
         }
         self.accepted.iter().try_for_each(|accepted| writeln!(f, "  accepted {accepted}"))?;

@@ -297,7 +297,8 @@ impl Transaction<'_> {
         Ok(Some(Made { record, old, new }))
     }
 
-    /// Opens or forgets the sequence whose row was made again. Nobody else is at work: it need not wait for the commit.
+    /// Opens or forgets the sequence whose row was made again. Where there is one more or one less then, nobody else
+    /// is at work: it need not wait for the commit.
     fn follow_sequence(&self, state: &TransactionState, table: &Table, record: Held<Record>, old: Option<&[u8]>) {
         let open = |bytes: &[u8]| {
             let row = table.rows.row(bytes);

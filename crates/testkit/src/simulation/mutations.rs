@@ -329,6 +329,7 @@ pub const CASES: &[Case] = &[
     // Procedures and arguments.
     case(Mutation::KeysGuessed, "accesses whose keys are read are not planned", "O4").calls().refused(),
     case(Mutation::BranchesGuessed, "accesses that a row decides about are not planned", "O4").calls().refused(),
+    case(Mutation::RoundsForgotten, "of loops only the first round is planned", "O4").calls().refused(),
     case(Mutation::UniqueIndexesForgotten, "unique indexes are no accesses", "O8").calls().refused(),
     case(Mutation::AdHocUnordered, "rows among commands have no place", "O5").calls().refused(),
     case(Mutation::ReadersUnawaited, "writers do not wait for readers", "O7").calls().refused(),

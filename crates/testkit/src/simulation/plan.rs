@@ -208,6 +208,8 @@ pub struct Plan {
     procedure_share: f64,
     /// How many statements a procedure has at most, about.
     statements_max: usize,
+    /// Whether procedures write no row of `indexed`.
+    indexed_is_read: bool,
     weights: [u32; KINDS],
 }
 
@@ -294,6 +296,7 @@ impl Plan {
             changes: Changes::draw(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(61)), choices),
             procedure_share: 0.0,
             statements_max: 0,
+            indexed_is_read: false,
             segment_bytes: ring_bytes as u64 + 4096 * rng.u64(2..8),
             transaction_log_bytes_max: ring_bytes / 4,
             log_writes: if rng.bool() { LogWrites::Synchronous } else { LogWrites::Buffered },

@@ -20,7 +20,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use osier::call::Procedures;
 use osier::checkpoint::CheckpointState;
-use osier::config::{CheckpointKind, ReplayKind};
+use osier::config::CheckpointKind;
 use osier::inspect::verify;
 use osier::io::{Clock, Disk, Environment, Spawn};
 use osier::{Config, Database, Error, Metrics, Protocol, RecoveryError, RestoreReport, restore_with};
@@ -343,10 +343,7 @@ impl<'s> Simulation<'s> {
         let mut config = Config::new("/").dirs(self.directories()).protocol(protocol).streams(streams).logged(logged);
         (config.concurrency_control, config.locking) = control;
         config.command_hash_interval = plan.command_hash_interval;
-        config.recovery_replay = match plan.recovery_replay {
-            ReplayKind::Auto if protocol != Protocol::Taurus => ReplayKind::Pacman,
-            drawn => drawn,
-        };
+        config.recovery_replay = plan.recovery_replay;
         config.physiological_images = plan.images.after;
         config.physiological_before_images = plan.images.before;
         config.ring_bytes = plan.ring_bytes;

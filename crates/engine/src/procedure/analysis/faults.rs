@@ -14,3 +14,9 @@ pub(super) fn is_noted(columns: usize, is_certain: bool) -> bool {
 pub(super) fn is_enough(is_enough: bool) -> bool {
     is_enough || has(Mutation::UniqueIndexesForgotten)
 }
+
+/// Whether a jump is kept, back or not ([`Mutation::RoundsForgotten`]).
+#[inline(always)]
+pub(super) fn goes_back(is_back: bool) -> bool {
+    !is_back || !has(Mutation::RoundsForgotten)
+}

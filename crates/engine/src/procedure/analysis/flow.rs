@@ -27,8 +27,9 @@ pub(super) struct Flow {
     /// Where each instruction may go on, and where it may come from; the end is behind the last one.
     successors: Vec<Vec<usize>>,
     predecessors: Vec<Vec<usize>>,
-    /// For each instruction the last one that every run comes to before it.
+    /// For each instruction the last one that every run comes to before it, and the first one behind it.
     dominators: Vec<Option<usize>>,
+    post_dominators: Vec<Option<usize>>,
     /// Whether an instruction is executed in any run that commits.
     pub(super) is_live: Vec<bool>,
     /// The instructions of each `try` statement, with those that catch.
@@ -48,9 +49,11 @@ impl Flow {
         let predecessors = predecessors(&successors, exit);
         let definitions = Reaching::new(effects, &successors, &predecessors);
         successors.push(Vec::new());
-        let branches = deciding(&successors, &predecessors, exit);
+        let post_dominators = dominators(&successors, &predecessors, exit);
+        let branches = deciding(&successors, &post_dominators, exit);
         let dominators = dominators(&predecessors, &successors, 0);
-        Flow { definitions, branches, successors, predecessors, dominators, is_live, tries: tries.ranges }
+        let tries = tries.ranges;
+        Flow { definitions, branches, successors, predecessors, dominators, post_dominators, is_live, tries }
     }
 
     /// Returns the last instruction that every run comes to before another one; `None` of the first.
@@ -58,20 +61,23 @@ impl Flow {
         self.dominators[at]
     }
 
+    /// Returns the first instruction that every run comes to behind another one, if that may go on elsewhere than at the one that
+    /// follows; the end is behind the last one.
+    pub(super) fn goes_on(&self, at: usize) -> Option<usize> {
+        let is_straight = !self.is_live[at] || self.successors[at] == [at + 1];
+        self.post_dominators[at].filter(|_| !is_straight)
+    }
+
+    /// Returns the instructions that may be executed after one: itself among them where it is in a loop.
+    pub(super) fn behind(&self, from: usize) -> BTreeSet<usize> {
+        reached(&self.successors[from], &self.successors, None)
+    }
+
     /// Returns the instructions that may be executed after one, itself included, and before another one, with no second
     /// execution of the first in between.
     pub(super) fn between(&self, from: usize, to: usize) -> Vec<usize> {
-        let reached = |begin: &[usize], edges: &[Vec<usize>]| {
-            let (mut seen, mut open) = (BTreeSet::new(), begin.to_vec());
-            while let Some(at) = open.pop() {
-                if at != from && seen.insert(at) {
-                    open.extend(&edges[at]);
-                }
-            }
-            seen
-        };
-        let behind = reached(&self.successors[from], &self.successors);
-        let before = reached(&self.predecessors[to], &self.predecessors);
+        let behind = reached(&self.successors[from], &self.successors, Some(from));
+        let before = reached(&self.predecessors[to], &self.predecessors, Some(from));
         std::iter::once(from).chain(behind.intersection(&before).copied()).collect()
     }
 
@@ -247,9 +253,8 @@ impl Reaching {
     }
 }
 
-/// Returns, for each instruction, the branches that decide whether it is executed.
-fn deciding(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize) -> Vec<BTreeSet<usize>> {
-    let next = dominators(successors, predecessors, exit);
+/// Returns, for each instruction, the branches that decide whether it is executed; `next` are the post-dominators.
+fn deciding(successors: &[Vec<usize>], next: &[Option<usize>], exit: usize) -> Vec<BTreeSet<usize>> {
     let mut deciding = vec![BTreeSet::new(); exit];
     for (branch, ways) in successors.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
         for way in ways {
@@ -261,6 +266,17 @@ fn deciding(successors: &[Vec<usize>], predecessors: &[Vec<usize>], exit: usize)
         }
     }
     deciding
+}
+
+/// What is reached from some over edges, not through one of them.
+fn reached(begin: &[usize], edges: &[Vec<usize>], not_through: Option<usize>) -> BTreeSet<usize> {
+    let (mut seen, mut open) = (BTreeSet::new(), begin.to_vec());
+    while let Some(at) = open.pop() {
+        if Some(at) != not_through && seen.insert(at) {
+            open.extend(&edges[at]);
+        }
+    }
+    seen
 }
 
 /// Returns the immediate dominator of each instruction in the graph that begins at `root`, with these edges into and out of each

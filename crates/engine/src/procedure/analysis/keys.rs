@@ -2,7 +2,8 @@
 //!
 //! A *key space* is a table with a prefix of its primary key: all rows whose keys begin with it. Of each access the longest
 //! prefix is taken that the arguments give. What gives it is again a procedure, which reads and writes no row: those
-//! instructions that the prefixes need, with a note in place of each access.
+//! instructions that the prefixes need, with a note in place of each access. Where one is left out that may go on at several
+//! places, nothing is needed until all of these ways meet: there it goes on.
 //!
 //! Invariants:
 //! - Whatever a call accesses, if it commits, lies in a key space that was noted. Where arguments say nothing of a key, the key
@@ -13,7 +14,7 @@
 //!   as needed for equal entries to lie in equal key spaces.
 //!
 //! A note stands where its access does, or, where a branch decides that the arguments do not, at the last place before it that
-//! every run comes to. The values of the prefix have to be the same there.
+//! every run comes to. The values of the prefix have to be the same there. If they are the same before a loop, it stands there.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ use super::effects::{self, Access, Accessed, Dependencies, Effects, Variable};
 use super::faults;
 use super::flow::Flow;
 use super::operations::ANALYSED_MAX;
-use crate::procedure::code::{Code, Instruction, RowRange, Scalar, TableSlot};
+use crate::procedure::code::{Code, Instruction, RowRange, Scalar, TableSlot, Target};
 use crate::table::{ColumnId, Schema, Table};
 
 /// The key spaces of a procedure.
@@ -58,6 +59,12 @@ impl KeySpace {
             place: 0,
             prefix: Vec::new(),
         }
+    }
+
+    /// The instruction that accesses.
+    #[cfg(feature = "mutations")]
+    pub(crate) fn at(&self) -> usize {
+        self.at
     }
 
     /// How many columns of the primary key are known.
@@ -103,12 +110,18 @@ impl KeySpaces {
                     Some(note) => note.access.reads.extend(access.reads),
                     None => {
                         let note = known.note(code, at, access);
-                        notes.extend(faults::is_noted(note.columns(), note.place == at).then_some(note));
+                        notes.extend(faults::is_noted(note.columns(), known.is_certain(at)).then_some(note));
                     }
                 }
             }
         }
         KeySpaces { notes, effects, known: Some(known) }
+    }
+
+    /// Returns the instruction with whose access that of an instruction is noted.
+    #[cfg(feature = "mutations")]
+    pub(crate) fn opener(code: &Code, at: usize) -> usize {
+        effects::opener(code, at).unwrap_or(at)
     }
 
     /// Returns for each instruction whether it reads what is not among these: what nobody changes who matters.
@@ -127,8 +140,13 @@ impl KeySpaces {
                 let KeySpace { place, prefix, .. } = &self.notes[*note];
                 (*place, &prefix[..*columns])
             });
-            known.needed(of, &self.effects, prefixes)
+            known.needed(&self.effects, prefixes)
         });
+        let goes_on = |at: usize| {
+            let to = self.known.as_ref().and_then(|known| known.flow.goes_on(at));
+            let to = to.filter(|to| faults::goes_back(*to <= at));
+            to.map(|to| Instruction::Jump { to: Target(to as u32) })
+        };
         let (mut instructions, mut moved_to) = (Vec::new(), Vec::new());
         for (at, instruction) in of.instructions.iter().enumerate() {
             moved_to.push(instructions.len() as u32);
@@ -137,11 +155,9 @@ impl KeySpaces {
                 let KeySpace { slot, prefix, .. } = &self.notes[*note];
                 Instruction::Note { number: *note as u16, table: *slot, prefix: prefix[..*columns].into() }
             }));
-            instructions.extend(needed.contains(&at).then(|| match instruction {
-                Instruction::Return { .. } => Instruction::End,
-                other => other.clone(),
-            }));
+            instructions.extend(if needed.contains(&at) { Some(instruction.clone()) } else { goes_on(at) });
         }
+        moved_to.push(instructions.len() as u32);
         instructions.push(Instruction::End);
         for instruction in &mut instructions {
             instruction.target_mut().into_iter().for_each(|target| target.0 = moved_to[target.0 as usize]);
@@ -175,7 +191,6 @@ struct Known {
 impl Known {
     fn of(code: &Code, effects: &[Effects]) -> Known {
         let flow = Flow::of(code, effects);
-        let leads = |at: usize| matches!(code.instructions[at], Instruction::Jump { .. } | Instruction::Return { .. });
         let computes = |at: usize| {
             flow.is_live[at]
                 && !effects[at].draws
@@ -192,8 +207,7 @@ impl Known {
                         | Instruction::NextEach { .. }
                 )
         };
-        let is_candidate = |at: usize| computes(at) || flow.is_live[at] && leads(at);
-        let mut is_known: Vec<bool> = (0..effects.len()).map(is_candidate).collect();
+        let mut is_known: Vec<bool> = (0..effects.len()).map(computes).collect();
         let needs: Vec<Vec<usize>> = (0..effects.len()).map(|at| flow.needs(at, &effects[at])).collect();
         let mut has_changed = true;
         while std::mem::take(&mut has_changed) {
@@ -210,20 +224,40 @@ impl Known {
     /// Returns the key space of an access, with the place where it is noted.
     fn note(&self, code: &Code, at: usize, access: Access) -> KeySpace {
         let whole = KeySpace { at, ..KeySpace::new(code, access) };
-        let place = self.place(at);
         let schema = whole.table.schema();
         let key = key(code, at);
         let of_column = |column: &ColumnId| key.iter().find(|(of, _)| of == column).map(|(_, value)| *value);
         let columns = schema.primary_key().iter().take_while(|column| is_enough(schema, **column, &whole.access));
-        let known = columns.map_while(of_column).take_while(|value| self.is_at_hand(value, at, place));
-        KeySpace { place, prefix: known.cloned().collect(), ..whole }
+        let values: Vec<&Scalar> = columns.map_while(of_column).collect();
+        let known = |place| values.iter().take_while(|value| self.is_at_hand(value, at, place)).count();
+        let place = self.place(at);
+        let columns = known(place);
+        let before = self.before_loops(place).filter(|before| known(*before) == columns);
+        let prefix = values[..columns].iter().copied().cloned().collect();
+        KeySpace { place: before.unwrap_or(place), prefix, ..whole }
     }
 
     /// Where the access of an instruction is noted: there, or at the last instruction before it that every run comes to and about
     /// which nothing decides that is not known.
     fn place(&self, at: usize) -> usize {
-        let is_certain = |at: &usize| self.flow.branches(*at).all(|branch| self.is_known[branch]);
-        std::iter::successors(Some(at), |at| self.flow.dominator(*at)).find(is_certain).unwrap_or(0)
+        self.dominators(at).find(|at| self.is_certain(*at)).unwrap_or(0)
+    }
+
+    /// The last place before all loops that a place is in; `None` where it is in none.
+    fn before_loops(&self, place: usize) -> Option<usize> {
+        let behind = self.flow.behind(place);
+        let before = self.dominators(place).find(|before| !behind.contains(before))?;
+        (before != place && self.is_certain(before)).then_some(before)
+    }
+
+    /// Whether nothing that is not known decides about an instruction.
+    fn is_certain(&self, at: usize) -> bool {
+        self.flow.branches(at).all(|branch| self.is_known[branch])
+    }
+
+    /// An instruction, and those before it that every run comes to, the last one first.
+    fn dominators(&self, at: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(at), |at| self.flow.dominator(*at))
     }
 
     /// Whether a value at an instruction is known, and is the same at the place before it.
@@ -241,7 +275,6 @@ impl Known {
     /// Returns the instructions that these prefixes need, each at its place.
     fn needed<'p>(
         &self,
-        code: &Code,
         effects: &[Effects],
         prefixes: impl Iterator<Item = (usize, &'p [Scalar])>,
     ) -> BTreeSet<usize> {
@@ -259,14 +292,6 @@ impl Known {
                 open.extend(self.flow.needs(at, &effects[at]));
             }
         }
-        // Jumps lead around and back to what is needed, and the end past it.
-        let leads = |at: &usize| {
-            self.is_known[*at]
-                && matches!(code.instructions[*at], Instruction::Jump { .. } | Instruction::Return { .. })
-                && self.flow.branches(*at).all(|branch| needed.contains(&branch))
-        };
-        let jumps: Vec<usize> = (0..effects.len()).filter(leads).collect();
-        needed.extend(jumps);
         needed
     }
 }

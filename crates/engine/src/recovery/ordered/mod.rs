@@ -34,6 +34,7 @@ mod up_to;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) use acceptance::Acceptance;
 pub(crate) use replayer::{CommandError, CommandReplayer};
@@ -53,6 +54,7 @@ use crate::directory::manifest::{self, Layout};
 use crate::error::{Error, RecoveryError};
 use crate::log::CommitLog;
 use crate::log::protocol::replayed::ReplayedStamp;
+use crate::sizes::window_records;
 use crate::table::store::Store;
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
@@ -66,6 +68,9 @@ use threads::Stopped;
 
 /// After so many transactions the memory of what they replaced is freed.
 const TRANSACTIONS_PER_EPOCH: u64 = 1024;
+
+/// No further batch is added to a window that has so many bytes.
+const WINDOW_BYTES: usize = 16 << 20;
 
 /// The generations that are replayed in order: what was read of them, and what lives.
 pub(crate) struct OrderedLog {
@@ -86,7 +91,7 @@ impl OrderedLog {
     fn way(&self, config: &Config) -> ReplayKind {
         match (config.recovery_replay, self.has_vectors()) {
             (ReplayKind::Auto | ReplayKind::Vectors, true) => ReplayKind::Vectors,
-            (ReplayKind::Pacman, _) => ReplayKind::Pacman,
+            (ReplayKind::Auto | ReplayKind::Pacman, _) => ReplayKind::Pacman,
             _ => ReplayKind::Serial,
         }
     }
@@ -123,6 +128,10 @@ pub(super) struct Replayed {
     pub(super) transactions: u64,
     pub(super) commands: u64,
     pub(super) at_once: u64,
+    /// How long planning by procedures took.
+    pub(super) planned: Duration,
+    /// How long the threads that ran some at once had nothing to run, all together.
+    pub(super) waited: Duration,
 }
 
 /// Replays `log` upon the tables of `catalog`, which it returns; `replayer` runs the procedures. `acceptance` says what becomes
@@ -144,7 +153,8 @@ pub(super) fn replay(
     let mut replay =
         Replay { config, store, log, stamp, session, scout, way, feeder, replayer, acceptance, replayed, progress };
     replay.run()?;
-    let Replay { mut session, scout, way, replayed, .. } = replay;
+    let Replay { mut session, scout, way, mut replayed, .. } = replay;
+    (replayed.planned, replayed.waited) = way.spent();
     // With the stamps of their rows, which nobody needed until now.
     shared.catalog.follow_replay(store)?;
     // What is to be purged by sessions that end before is taken over.
@@ -183,14 +193,30 @@ impl Way {
         })
     }
 
-    /// Whether the records of a batch may be run at once.
-    fn takes(&self, batch: &Batch) -> bool {
+    /// How long planning took, and how long threads had nothing to run, all together.
+    fn spent(&self) -> (Duration, Duration) {
         match self {
-            Way::InOrder => false,
-            Way::Vectors(at_once) => at_once.takes(batch),
-            Way::Pacman(_) => true,
+            Way::InOrder => Default::default(),
+            Way::Vectors(at_once) => (Duration::ZERO, at_once.waited()),
+            Way::Pacman(pacman) => pacman.spent(),
         }
     }
+
+    /// Returns how many records the window that begins with a batch has, about.
+    fn window(&mut self, first: &Batch) -> usize {
+        match self {
+            Way::Vectors(at_once) if at_once.takes(first) => window_records(),
+            Way::Pacman(pacman) => pacman.next_window(),
+            _ => 0,
+        }
+    }
+}
+
+/// Whether a window of so many records that has these batches takes another one.
+fn has_room(batches: &[Batch], records_max: usize) -> bool {
+    let (records, bytes) =
+        batches.iter().fold((0, 0), |(records, bytes), batch| (records + batch.len(), bytes + batch.bytes()));
+    records < records_max && bytes < WINDOW_BYTES
 }
 
 /// A replay in progress.
@@ -220,7 +246,8 @@ impl Replay<'_> {
                 break;
             };
             let mut window = vec![first];
-            while self.way.takes(&window[0]) && AtOnce::has_room(&window) {
+            let records_max = self.way.window(&window[0]);
+            while has_room(&window, records_max) {
                 match self.feeder.next(done.pop())? {
                     Some(batch) if batch.generation() == window[0].generation() => window.push(batch),
                     other => {
@@ -421,7 +448,7 @@ pub(super) fn foresee(config: &Config, log: &OrderedLog) -> Result<Foreseen, Rec
         let mut batch = Batch::default();
         let is_end = !merge.gather(&mut batch)?;
         let goes_on = |last: &Batch| last.generation() == batch.generation();
-        if is_end || !AtOnce::has_room(&window) || !window.last().is_none_or(goes_on) {
+        if is_end || !has_room(&window, window_records()) || !window.last().is_none_or(goes_on) {
             end(std::mem::take(&mut window));
         }
         if is_end {

@@ -21,6 +21,7 @@ impl Plan {
         let commands = if is_adaptive { Logged::Adaptive } else { Logged::Commands };
         let drawn = if is_chosen || kind < 2 { commands } else { Logged::Values };
         let wanted = choices.logged.map_or(drawn, |_| calls_log.unwrap_or_default());
+        let indexed_is_read = Rng::with_seed(rng.clone().u64(..).rotate_left(41)).u8(0..4) == 0;
         let is_on_streams = rng.bool();
         let is_taurus = choices.mutations.is_empty() && Rng::with_seed(rng.clone().u64(..).rotate_left(31)).bool();
         let total = match (is_on_streams, is_taurus) {
@@ -58,6 +59,7 @@ impl Plan {
             changes: Changes { log: self.changes.log || changes, ..self.changes },
             procedure_share: [0.05, 0.15, 0.3][shares.1],
             statements_max: [2, 6, 14][shares.2],
+            indexed_is_read,
             ..self
         }
     }
@@ -95,6 +97,7 @@ impl Plan {
             draws_mostly: lags,
             statements_max: self.statements_max,
             has_function: !lags,
+            indexed_is_read: self.indexed_is_read,
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         one(&mut Rng::with_seed(rng.clone().u64(..).rotate_left(23)), &[0, 1, SHIPPED.checks_per_read]);
     let of_windows = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(3));
     let (window_records, at_once_min) = (one(of_windows, &[1, 4, 300, 16 << 10]), one(of_windows, &[1, 2, 8]));
+    let (at_once_per_step, at_once_taken) =
+        (one(of_windows, &[1, 1, 3, SHIPPED.at_once_per_step]), one(of_windows, &[1, 4]));
     let indexed_sampled_one_in = one(rng, &[1, 2, 4]);
     Sizes {
         deltas_kept_bytes: 0,
@@ -46,6 +48,8 @@ pub(super) fn sizes(rng: &mut Rng) -> Sizes {
         checks_per_read,
         window_records,
         at_once_min,
+        at_once_per_step,
+        at_once_taken,
         linear_writes_max: one(rng, &[1, 2, 4, SHIPPED.linear_writes_max]),
         purges_per_begin: one(rng, &[1, 2, SHIPPED.purges_per_begin]),
         checkpoint_leaves_per_step: one(rng, &[1, 2, 4, SHIPPED.checkpoint_leaves_per_step]),

@@ -43,6 +43,8 @@ pub struct Generator {
     pub statements_max: usize,
     /// Whether the program's function is called, too.
     pub has_function: bool,
+    /// Whether procedures write no row of `indexed`, which others do.
+    pub indexed_is_read: bool,
 }
 
 /// What is known where a statement stands.
@@ -201,7 +203,18 @@ impl Draft<'_> {
     }
 
     fn otherwise(&mut self, known: &Known, depth: usize) -> Option<Block> {
-        (depth < 3 && self.one_in(3)).then(|| self.block(known, depth))
+        (depth < 3 && self.one_in(3)).then(|| {
+            let mut block = self.block(known, depth);
+            self.leave_round(&mut block);
+            block
+        })
+    }
+
+    /// Ends a block of a loop, now and then, with its round.
+    fn leave_round(&mut self, block: &mut Block) {
+        if self.in_loop && self.one_in(3) {
+            block.push(statement(if self.one_in(4) { StatementKind::Break } else { StatementKind::Continue }));
+        }
     }
 
     fn statement(&mut self, block: &mut Block, known: &mut Known, depth: usize) {
@@ -346,7 +359,8 @@ impl Draft<'_> {
         let error = self.rng.bool().then(|| self.name("e"));
         let mut inner = known.clone();
         inner.errors.extend(error.clone());
-        let caught = self.block(&inner, depth);
+        let mut caught = self.block(&inner, depth);
+        self.leave_round(&mut caught);
         let mut catches = vec![Catch { sqlstate: sqlstate.map(str::to_owned), error, body: caught }];
         if sqlstate.is_some() && self.one_in(3) {
             let body = self.block(known, depth);
@@ -404,8 +418,11 @@ impl Draft<'_> {
     }
 
     fn write(&mut self, block: &mut Block, known: &mut Known, depth: usize) {
-        let table = self.table();
-        let kind = self.rng.u8(0..10);
+        let (table, kind) = match (self.table(), self.rng.u8(0..10)) {
+            (Table::Indexed, kind) if self.of.indexed_is_read => (Table::Plain, kind.min(8)),
+            (table, kind) if self.of.indexed_is_read => (table, kind.min(8)),
+            drawn => drawn,
+        };
         let written = match kind {
             0 | 1 => StatementKind::Insert { table: table.name(), values: self.row(known, table) },
             2 | 3 => StatementKind::Upsert { table: table.name(), values: self.row(known, table) },

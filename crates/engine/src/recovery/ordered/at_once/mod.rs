@@ -11,6 +11,7 @@
 mod schedule;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::merge::Batch;
 use super::replayer::CommandReplayer;
@@ -20,7 +21,7 @@ use crate::error::Error;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
-use crate::sizes::{at_once_min, window_records};
+use crate::sizes::at_once_min;
 use crate::transaction::shared::Shared;
 use schedule::Vectors;
 
@@ -33,9 +34,6 @@ const THREADS_PERCENT: usize = 150;
 
 /// How many windows go by until the parallelism is looked at again.
 const WINDOWS_PER_LOOK: u64 = 8;
-
-/// No further batch is added to a window that has so many bytes.
-const WINDOW_BYTES: usize = 16 << 20;
 
 /// Several threads that run transactions of windows.
 pub(super) struct AtOnce {
@@ -56,16 +54,14 @@ impl AtOnce {
         Ok(AtOnce { threads: Threads::new(threads, shared, stamp, replayer)?, windows: 0, active: 0 })
     }
 
+    /// How long the threads have had nothing to run so far, all together.
+    pub(super) fn waited(&self) -> Duration {
+        self.threads.waited()
+    }
+
     /// Whether the records of a batch may be run at once.
     pub(super) fn takes(&self, batch: &Batch) -> bool {
         batch.order().all(|(_, found)| found.vector.is_some())
-    }
-
-    /// Whether a window that has these batches takes another one.
-    pub(super) fn has_room(batches: &[Batch]) -> bool {
-        let (records, bytes) =
-            batches.iter().fold((0, 0), |(records, bytes), batch| (records + batch.len(), bytes + batch.bytes()));
-        records < window_records() && bytes < WINDOW_BYTES
     }
 
     /// Runs the records of these batches; `false`: they are to be run one after the other.

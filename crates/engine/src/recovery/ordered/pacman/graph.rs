@@ -22,9 +22,7 @@ use super::plan::{Place, Segment};
 use crate::call::Unordered;
 use crate::ids::Stamp;
 use crate::recovery::log_scan::LogScan;
-
-/// So many transactions are taken before they run: their memory is on its way.
-const AHEAD: usize = 4;
+use crate::sizes::at_once_taken;
 
 /// The transactions of a segment, and who waits for whom.
 pub(super) struct Graph {
@@ -111,11 +109,11 @@ impl Schedule for Graph {
     type Taken = Taken;
 
     fn begin(&self, (index, _): (usize, usize)) -> Taken {
-        Taken { index, ready: VecDeque::with_capacity(AHEAD) }
+        Taken { index, ready: VecDeque::with_capacity(at_once_taken()) }
     }
 
     fn take(&self, taken: &mut Taken) -> Option<u32> {
-        if taken.ready.len() >= AHEAD {
+        if taken.ready.len() >= at_once_taken() {
             return None;
         }
         let own = || lock(&self.queues[taken.index]).pop_front();

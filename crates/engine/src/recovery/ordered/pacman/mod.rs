@@ -12,6 +12,7 @@ mod graph;
 mod plan;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::merge::Batch;
 use super::replayer::CommandReplayer;
@@ -21,7 +22,7 @@ use crate::error::Error;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
-use crate::sizes::at_once_min;
+use crate::sizes::{at_once_min, window_records};
 use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 use graph::Graph;
@@ -31,11 +32,26 @@ use plan::{Plans, Segment};
 /// A segment is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
 
+/// So many windows are run in order, and not planned, behind one of which hardly any transactions could run at once.
+const WINDOWS_UNPLANNED: u32 = 7;
+
+/// The first window has so many times fewer transactions than later ones, because nothing runs until it is planned. Each of the
+/// next ones has twice as many.
+const FIRST_WINDOW_SHARE: usize = 16;
+
 /// Several threads that run transactions of segments. One segment is run while the next one is planned.
 pub(super) struct Pacman {
     threads: Threads<Graph>,
     plans: Plans,
     running: Option<Running<Graph>>,
+    /// How many transactions the next window has.
+    window_records: usize,
+    /// Whether any of the present window were run at once; `None`: nothing shows whether they could be.
+    is_parallel: Option<bool>,
+    /// How many windows are not planned.
+    unplanned: u32,
+    /// How long planning took so far.
+    planned: Duration,
 }
 
 /// What becomes of the transactions of a window from a place on.
@@ -62,7 +78,21 @@ impl Pacman {
         replayer: &dyn CommandReplayer,
     ) -> Result<Pacman, Error> {
         let threads = Threads::new(threads, shared, stamp, replayer)?;
-        Ok(Pacman { threads, plans: Plans::new(shared.clone()), running: None })
+        let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
+        let plans = Plans::new(shared.clone());
+        let (running, planned) = (None, Duration::ZERO);
+        Ok(Pacman { threads, plans, running, window_records, is_parallel: None, unplanned: 0, planned })
+    }
+
+    /// How long planning took so far, and how long the threads have had nothing to run, all together.
+    pub(super) fn spent(&self) -> (Duration, Duration) {
+        (self.planned, self.threads.waited())
+    }
+
+    /// Returns how many transactions the next window has.
+    pub(super) fn next_window(&mut self) -> usize {
+        let next = window_records().min(2 * self.window_records);
+        std::mem::replace(&mut self.window_records, next)
     }
 
     /// Plans those transactions of a window, from a place on, in front of which nothing is defined any more. When those before
@@ -76,22 +106,46 @@ impl Pacman {
         from: Place,
         ran: &mut impl FnMut(Ran),
     ) -> Result<Stretch, Stopped> {
+        if from == (0, 0) && !self.is_worth_a_plan() {
+            self.end(ran)?;
+            self.plans.forget();
+            let places = plan::places_from(window, from).collect();
+            return Ok(Stretch::InOrder { places, end: (window.len() as u32, 0) });
+        }
+        let clock = &config.environment.clock;
+        let begun = clock.now();
         let segment = self.plans.segment(&session.begin(), scan, window, from)?;
+        self.planned += clock.now().saturating_sub(begun);
         self.end(ran)?;
         let Segment { places, chained, .. } = &segment;
         if places.is_empty() {
-            // Whatever it defines, nothing is known behind it.
-            self.plans.forget();
+            if record(scan, window, from).command.is_none() {
+                // Whatever it defines, nothing is known behind it.
+                self.plans.forget();
+            }
             return Ok(Stretch::InOrder { places: vec![from], end: plan::behind(window, from) });
         }
         let end = plan::behind(window, places[places.len() - 1]);
-        let is_parallel = faults::is_parallel(100 * places.len() >= PARALLELISM_MIN_PERCENT * *chained as usize);
-        if places.len() < at_once_min() || !is_parallel {
+        if places.len() < at_once_min() {
             return Ok(Stretch::InOrder { places: segment.places, end });
         }
+        if !faults::is_parallel(100 * places.len() >= PARALLELISM_MIN_PERCENT * *chained as usize) {
+            self.is_parallel.get_or_insert(false);
+            return Ok(Stretch::InOrder { places: segment.places, end });
+        }
+        self.is_parallel = Some(true);
         let active = self.threads.len();
         self.running = Some(self.threads.begin(config, Graph::new(scan, window, segment, active), active));
         Ok(Stretch::AtOnce { end })
+    }
+
+    /// Whether a window that begins is planned.
+    fn is_worth_a_plan(&mut self) -> bool {
+        if self.unplanned == 0 && self.is_parallel.take() == Some(false) {
+            self.unplanned = WINDOWS_UNPLANNED + 1;
+        }
+        self.unplanned = self.unplanned.saturating_sub(1);
+        self.unplanned == 0
     }
 
     /// Waits until everything that has begun has run.

@@ -1,13 +1,14 @@
 //! Who of a segment waits for whom: those that access the same key space, if one of them modifies it (PACMAN, section 4.3.1).
 //!
-//! A *segment* is a stretch of the order in which no definition changes: it ends before whatever defines something, and before a
-//! command of which nobody knows what it accesses.
+//! A *segment* is a stretch of the order in which no definition changes: it ends before whatever defines something, before a
+//! command of which nobody knows what it accesses, and where its graph is large.
 //!
 //! Invariants:
 //! - All accesses count that may conflict with another one of the segment: those of commands, and the rows that were logged as
 //!   values, whatever tables procedures write (O5).
 //! - The key spaces of a table have the same number of columns, the fewest of any access to it, or are the whole table. So two of
 //!   them are equal, or disjoint, or one is everything.
+//! - A transaction that was logged as very many rows accesses their tables as a whole.
 //! - Key spaces are told apart by a hash. Two that have the same one are taken for one: a transaction waits in vain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,15 +21,25 @@ use smallvec::SmallVec;
 use super::super::merge::{Batch, LiveRecord};
 use super::super::run::for_each_write;
 use crate::call::{Planner, Unordered};
+use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
+use crate::catalog::sequence::SequenceRow;
 use crate::error::RecoveryError;
 use crate::ids::TableId;
+use crate::log::format::payload::PayloadReader;
+use crate::log::format::payload::values::{Change, LoggedWrite};
 use crate::procedure::analysis::{KeySpace, columns_enough};
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
 use crate::table::Table;
 use crate::transaction::Transaction;
 use crate::transaction::shared::Shared;
+
+/// A segment with so many accesses, or as many that wait, ends: so is its memory bounded.
+const ACCESSES_MAX: usize = 1 << 20;
+
+/// A transaction that was logged as more rows accesses tables.
+const ROWS_MAX: u32 = 4096;
 
 /// A transaction of a window: a batch, and a record in it.
 pub(in super::super) type Place = (u32, u32);
@@ -100,11 +111,19 @@ struct Links {
     segment: Segment,
     /// By table and the hash of the key space.
     accessed: HashMap<(TableId, u64), Accessed, RandomState>,
+    /// How many accesses there are so far.
+    accesses: usize,
     tables: BTreeMap<TableId, OfTable>,
-    /// Of each transaction the longest chain that ends with it.
-    chains: Vec<u32>,
-    /// Whom the present one waits for.
-    waits_for: SmallVec<[u32; 32]>,
+    waits: Vec<Waits>,
+}
+
+/// A transaction of a segment in the making.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    /// The longest chain that ends with it.
+    chained: u32,
+    /// The last transaction that is known to wait for it; itself, where there is none.
+    last: u32,
 }
 
 impl Plans {
@@ -121,7 +140,7 @@ impl Plans {
         from: Place,
     ) -> Result<Segment, RecoveryError> {
         let Plans { planner, shared, links } = self;
-        let (mut used, mut ad_hoc) = (BTreeSet::new(), BTreeMap::new());
+        let (mut used, mut ad_hoc, mut large) = (BTreeSet::new(), BTreeMap::new(), HashMap::new());
         let mut places = Vec::new();
         for place in places_from(window, from) {
             let record = record(scan, window, place);
@@ -131,13 +150,15 @@ impl Plans {
                 }
                 Some(_) => break,
                 None => {
-                    let tables = tables(scan, &record)?;
-                    if faults::runs_alone(tables.iter().any(|table| *table < TableId::FIRST_USER)) {
+                    let Written { tables, defines } = Written::of(shared, scan, &record)?;
+                    if faults::runs_alone(defines) {
                         break;
                     }
-                    let known = |id| shared.catalog.table(id).map(AdHoc::new);
-                    for id in tables {
-                        ad_hoc.entry(id).or_insert_with(|| known(id));
+                    for id in &tables {
+                        ad_hoc.entry(*id).or_insert_with(|| shared.catalog.table(*id).map(AdHoc::new));
+                    }
+                    if record.writes > ROWS_MAX || matches!(record.payload, PayloadReader::InParts(_)) {
+                        large.insert(place, tables);
                     }
                 }
             }
@@ -146,9 +167,10 @@ impl Plans {
         let (levels, unordered) = levels(planner, &used, &ad_hoc);
 
         links.begin();
-        for (number, place) in (0..).zip(&places) {
+        for number in 0..places.len() as u32 {
+            let place = &places[number as usize];
             let record = record(scan, window, *place);
-            links.next();
+            links.begin_transaction(number);
             let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
             let mut touch = |touch| links.touch(number, touch);
             match &record.command {
@@ -161,6 +183,9 @@ impl Plans {
                     let all = planner.notes(command).filter(|_| !is_noted);
                     all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
                 }
+                None if let Some(tables) = large.get(place) => {
+                    tables.iter().for_each(|table| touch(Touch { table: *table, key: None, modifies: true }));
+                }
                 None => for_each_write(scan, &record, &mut |write| {
                     // Rows of a table that was dropped are let go.
                     let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
@@ -170,7 +195,10 @@ impl Plans {
                     touch(Touch { table: table.id, key: faults::place_of_values(key), modifies: true });
                 })?,
             }
-            links.end();
+            if links.accesses.max(links.segment.edges.len()) > ACCESSES_MAX {
+                places.truncate(number as usize + 1);
+                break;
+            }
         }
         Ok(Segment { places, unordered: Arc::new(unordered), ..std::mem::take(&mut links.segment) })
     }
@@ -223,23 +251,29 @@ fn levels(
 
 impl Links {
     fn begin(&mut self) {
-        self.segment = Segment::default();
+        self.segment = Segment { chained: 1, ..Segment::default() };
         self.accessed.clear();
+        self.accesses = 0;
         self.tables.clear();
-        self.chains.clear();
+        self.waits.clear();
     }
 
     /// Begins with the next transaction.
-    fn next(&mut self) {
-        self.waits_for.clear();
+    fn begin_transaction(&mut self, number: u32) {
+        self.waits.push(Waits { chained: 1, last: number });
     }
 
     /// The transaction with this number accesses something.
     fn touch(&mut self, number: u32, touch: Touch) {
-        let Links { segment, accessed, tables, waits_for, .. } = self;
+        let Links { segment, accessed, accesses, tables, waits } = self;
+        *accesses += 1;
         let mut wait = |other: u32| {
-            if other != number && !waits_for.contains(&other) {
-                waits_for.push(other);
+            let Waits { chained, last } = &mut waits[other as usize];
+            if std::mem::replace(last, number) != number {
+                let chained = *chained + 1;
+                let own = &mut waits[number as usize].chained;
+                *own = chained.max(*own);
+                segment.chained = chained.max(segment.chained);
                 segment.edges.push((other, number));
             }
         };
@@ -265,13 +299,6 @@ impl Links {
             of_key.readers.push(number);
         }
     }
-
-    /// The accesses of the transaction are known.
-    fn end(&mut self) {
-        let before = self.waits_for.iter().map(|other| self.chains[*other as usize]).max().unwrap_or(0);
-        self.chains.push(before + 1);
-        self.segment.chained = self.segment.chained.max(before + 1);
-    }
 }
 
 /// The first records of transactions from a place on.
@@ -295,17 +322,100 @@ pub(in super::super) fn record<'w>(scan: &LogScan, window: &'w [Batch], (batch, 
     window[batch as usize].record(scan, at as usize)
 }
 
-/// The tables of which a transaction that was logged as values writes rows.
-fn tables(scan: &LogScan, record: &LiveRecord<'_>) -> Result<SmallVec<[TableId; 8]>, RecoveryError> {
-    let mut tables = SmallVec::new();
-    for_each_write(scan, record, &mut |write| {
-        if !tables.contains(&write.table) {
-            tables.push(write.table);
+/// What a transaction writes that was logged as values.
+#[derive(Default)]
+struct Written {
+    tables: SmallVec<[TableId; 8]>,
+    /// Whether it changes definitions.
+    defines: bool,
+}
+
+impl Written {
+    fn of(shared: &Shared, scan: &LogScan, record: &LiveRecord<'_>) -> Result<Written, RecoveryError> {
+        let mut written = Written::default();
+        for_each_write(scan, record, &mut |write| {
+            if !written.tables.contains(&write.table) {
+                written.tables.push(write.table);
+            }
+            written.defines |= write.table < TableId::FIRST_USER && !is_reservation(shared, &write);
+        })?;
+        Ok(written)
+    }
+}
+
+/// Whether a write reserves values of a sequence that there is. Commands that draw from it have their values in the log.
+fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
+    let catalog = &shared.catalog;
+    let is_there = |bytes: &[u8]| {
+        let row = catalog.system.sequences.rows.row(bytes);
+        let id = SequenceRow::of(&row).id;
+        catalog.open_sequences.find(SequenceRow::name(&row), |known| known.id() == id).is_some()
+    };
+    write.table == SEQUENCES
+        && match write.change {
+            Change::Put(row) => is_there(row),
+            Change::Delta(_) => true,
+            Change::Delete => false,
         }
-    })?;
-    Ok(tables)
 }
 
 fn hash(table: TableId, key: &[u8]) -> u64 {
     FixedState::with_seed(u64::from(table.0)).hash_one(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+
+    use super::*;
+
+    fn touch(rng: &mut Rng) -> Touch {
+        let key = (rng.u8(0..8) > 0).then(|| rng.u64(0..4));
+        Touch { table: TableId(rng.u32(0..2)), key, modifies: rng.u8(0..3) == 0 }
+    }
+
+    /// Whether the order of two accesses counts, and whether they are kept in order.
+    fn conflict(one: &Touch, other: &Touch) -> (bool, bool) {
+        let is_whole = one.key.is_none() || other.key.is_none();
+        let meets = one.table == other.table && (is_whole || one.key == other.key);
+        let counts = meets && (one.modifies || other.modifies);
+        (counts, counts || meets && is_whole)
+    }
+
+    /// Who conflicts with another one waits for it, if only by way of others, and nobody waits for one that it does not meet.
+    #[test]
+    fn who_conflicts_waits() {
+        for seed in 0..2000 {
+            let rng = &mut Rng::with_seed(seed);
+            let touches = |rng: &mut Rng| (0..rng.usize(0..5)).map(|_| touch(rng)).collect::<Vec<_>>();
+            let all: Vec<_> = (0..rng.usize(1..30)).map(|_| touches(rng)).collect();
+            let mut links = Links::default();
+            links.begin();
+            for (number, touches) in (0..).zip(&all) {
+                links.begin_transaction(number);
+                touches.iter().for_each(|touch| links.touch(number, *touch));
+            }
+            let Segment { edges, chained, .. } = links.segment;
+            assert!(edges.iter().collect::<BTreeSet<_>>().len() == edges.len(), "seed {seed}: an edge is there twice");
+            let conflict = |one: usize, other: usize| {
+                let pairs = all[one].iter().flat_map(|one| all[other].iter().map(move |other| conflict(one, other)));
+                pairs.fold((false, false), |all, pair| (all.0 || pair.0, all.1 || pair.1))
+            };
+            let (mut before, mut longest) = (Vec::<BTreeSet<usize>>::new(), Vec::<u32>::new());
+            for later in 0..all.len() {
+                let direct = edges.iter().filter(|(_, to)| *to as usize == later).map(|(from, _)| *from as usize);
+                let direct: BTreeSet<usize> = direct.collect();
+                assert!(direct.iter().all(|earlier| conflict(*earlier, later).1), "seed {seed}: {later} waits in vain");
+                longest.push(1 + direct.iter().map(|earlier| longest[*earlier]).max().unwrap_or(0));
+                let indirect = direct.iter().flat_map(|earlier| before[*earlier].clone()).collect();
+                before.push(&direct | &indirect);
+                let mut conflicting = (0..later).filter(|earlier| conflict(*earlier, later).0);
+                assert!(
+                    conflicting.all(|earlier| before[later].contains(&earlier)),
+                    "seed {seed}: {later} runs too early"
+                );
+            }
+            assert_eq!(Some(chained), longest.into_iter().max(), "seed {seed}");
+        }
+    }
 }

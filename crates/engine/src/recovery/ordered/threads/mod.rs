@@ -10,6 +10,7 @@ mod executor;
 mod runner;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_memory::sync::lock;
 
@@ -103,6 +104,11 @@ impl<S: Schedule> Threads<S> {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.runners.len()
+    }
+
+    /// How long they have had nothing to run so far, all together.
+    pub(super) fn waited(&self) -> Duration {
+        self.runners.iter().map(|runner| runner.waited).sum()
     }
 
     /// Runs a window by so many of them, and gives its schedule back.

@@ -1,20 +1,20 @@
 //! One thread that runs transactions of a window. It takes a few more than it runs, whose memory it asks for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use osier_memory::sync::Backoff;
 
 use super::Schedule;
 use super::executor::{Ended, Executor, Turns};
 use crate::error::RecoveryError;
+use crate::io::Clock;
 use crate::log::protocol::replayed::ReplayedStamp;
 use crate::recovery::ordered::replayer::CommandReplayer;
 use crate::recovery::workers::Work;
+use crate::sizes::at_once_per_step;
 use crate::transaction::shared::Shared;
 use crate::transaction::{RowAhead, Session};
-
-/// So many transactions are run in one step.
-const RUN_PER_STEP: usize = 64;
 
 /// So often a thread yields that finds nothing to run, before it sleeps: others may wait for what it has taken.
 const YIELDS: u32 = 2000;
@@ -27,6 +27,11 @@ pub(super) struct Runner<S: Schedule> {
     /// Asks for memory ahead.
     scout: Session,
     backoff: Backoff,
+    clock: Arc<dyn Clock>,
+    /// Since when there is nothing to run.
+    idle_since: Option<Duration>,
+    /// How long there was nothing to run.
+    pub(super) waited: Duration,
 }
 
 impl<S: Schedule> Runner<S> {
@@ -41,7 +46,8 @@ impl<S: Schedule> Runner<S> {
         let (acceptance, ended) = Default::default();
         let epochs = shared.store.epochs().clone();
         let executor = Executor { index, session, replayer, stamp, turns, acceptance, ended, epochs, transactions: 0 };
-        Runner { window: None, executor, scout, backoff: Backoff::yielding(YIELDS) }
+        let (backoff, clock) = (Backoff::yielding(YIELDS), shared.config.environment.clock.clone());
+        Runner { window: None, executor, scout, backoff, clock, idle_since: None, waited: Duration::ZERO }
     }
 
     /// Begins a window, as one of so many threads.
@@ -62,22 +68,29 @@ impl<S: Schedule> Work for Runner<S> {
     type Error = RecoveryError;
 
     fn advance(&mut self) -> Result<bool, RecoveryError> {
-        let Runner { window, executor, scout, backoff } = self;
+        let Runner { window, executor, scout, backoff, clock, idle_since, waited } = self;
         let (schedule, taken) = window.as_mut().expect("a window has begun");
         let (transaction, mut rows) = (scout.begin(), Vec::new());
-        for _ in 0..RUN_PER_STEP {
+        for _ in 0..at_once_per_step() {
             while let Some(record) = schedule.take(taken) {
                 if let Some(command) = &schedule.record(record).command {
                     executor.replayer.ask_ahead(&transaction, command, &mut rows);
                 }
             }
             rows.retain_mut(RowAhead::advance);
-            let Some(record) = schedule.ready(taken) else {
-                if schedule.is_over_for(taken) {
-                    return Ok(false);
+            let next = schedule.ready(taken);
+            let is_over = next.is_none() && schedule.is_over_for(taken);
+            if (next.is_some() || is_over)
+                && let Some(since) = idle_since.take()
+            {
+                *waited += clock.now().saturating_sub(since);
+            }
+            let Some(record) = next else {
+                if !is_over {
+                    idle_since.get_or_insert_with(|| clock.now());
+                    backoff.wait();
                 }
-                backoff.wait();
-                return Ok(true);
+                return Ok(!is_over);
             };
             executor.run(schedule.scan(), &schedule.record(record))?;
             schedule.ran(taken, record);

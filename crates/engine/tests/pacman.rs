@@ -1,0 +1,193 @@
+//! Replay of calls at once, as their procedures and arguments allow: it makes what replay in order makes.
+//!
+//! The calls have no hashes: nothing but the rows tells whether one of them ran too early.
+
+use std::path::Path;
+
+use osier::config::{Logged, ReplayKind};
+use osier::procedure::program::Program;
+use osier::table::{KeyRange, Schema, Type};
+use osier::{Config, Database, Error, Protocol, SequenceOptions, Session, Transaction, Value};
+
+mod support;
+
+/// The threads that run calls.
+const THREADS: [usize; 2] = [2, 4];
+
+fn config(home: &Path) -> Config {
+    support::config(home, Protocol::Serial, 1).logged(Logged::Commands).command_hash_interval(0)
+}
+
+fn define(db: &Database, text: &str) {
+    db.create_procedure(&Program::parse(text).expect("a program")).expect("a procedure");
+}
+
+/// A database with the tables `a` and `b`, of pairs of numbers, and these procedures.
+fn database(home: &Path, procedures: &[&str]) -> Database {
+    let db = Database::open(config(home)).expect("a database");
+    for name in ["a", "b"] {
+        let schema = Schema::builder(name).column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
+        db.create_table(schema.build().expect("a schema")).expect("a table");
+    }
+    db.create_sequence(&SequenceOptions::new("ids")).expect("a sequence");
+    procedures.iter().for_each(|text| define(&db, text));
+    db
+}
+
+fn rows(db: &Database, table: &str) -> Vec<(i64, i64)> {
+    let read = |tx: &Transaction<'_>| {
+        let table = tx.table(table)?;
+        let (id, n) = (table.column("id")?, table.column("n")?);
+        tx.scan(&table, KeyRange::all())?
+            .map(|row| row.map(|row| (row.int(id), row.int(n))))
+            .collect::<Result<_, Error>>()
+    };
+    db.run(read).expect("rows").0
+}
+
+/// Closes the database, and opens it again with several threads; returns how many transactions each of them ran at once.
+fn replay(db: Database, home: &Path) -> Vec<u64> {
+    let expected = ["a", "b"].map(|table| rows(&db, table));
+    db.close().expect("it closes");
+    let open = |(kind, threads)| {
+        let config = config(home).recovery_replay(kind).recovery_threads(threads);
+        let db = Database::open(config).unwrap_or_else(|error| panic!("{kind:?}, {threads} threads: {error}"));
+        let at_once = db.recovery().expect("it was recovered").at_once;
+        let found = ["a", "b"].map(|table| rows(&db, table));
+        assert!(found == expected, "{kind:?}, {threads} threads: other rows");
+        db.close().expect("it closes");
+        at_once
+    };
+    assert_eq!(open((ReplayKind::Serial, 1)), 0);
+    THREADS.map(|threads| open((ReplayKind::Pacman, threads))).to_vec()
+}
+
+fn call(session: &mut Session, name: &str, ids: [i64; 2], n: i64) {
+    let ids = ids.map(Value::Int).to_vec();
+    session.call(name, &[ids.into(), n.into()]).expect("a call");
+}
+
+/// Adds to rows of `a`, and then puts what each of them holds into `b`, by this procedure.
+fn sums(name: &str, sum: &str) {
+    let home = support::directory("pacman", name);
+    let put = "procedure put(id bigint) {
+        update a (id) as of set n = of.n + 1 else { insert into a (id, n) values (id, 1); } }";
+    let db = database(&home, &[put, sum]);
+    let mut session = db.session().expect("a session");
+    session.call("put", &[999.into()]).expect("a call");
+    for id in (0..100).flat_map(|_| 0..20_i64) {
+        session.call("put", &[id.into()]).expect("a call");
+    }
+    (0..20).for_each(|id| call(&mut session, "sum", [999, id], id + 1));
+    drop(session);
+    assert!(replay(db, &home).iter().all(|at_once| *at_once > 1000), "they are run at once");
+}
+
+/// The loop goes on at several places, of which the keys do not know.
+#[test]
+fn every_round_of_a_loop_is_known() {
+    let of_loop = |name, body: &str| {
+        let rest = "insert into b (id, n) values (t, total);";
+        let sum =
+            format!("procedure sum(ids bigint[], t bigint) {{ let total = 0; foreach id in ids {{ {body} }} {rest} }}");
+        sums(name, &sum);
+    };
+    of_loop("plain", "get a (id) as r; set total = total + r.n;");
+    of_loop("absent", "get a (id) as r else { continue; } set total = total + r.n;");
+    of_loop("read", "get a (id) as r; if r.n < 0 { continue; } set total = total + r.n;");
+    of_loop("argument", "get a (id) as r; set total = total + r.n; if t < 0 { continue; } set total = total + 0;");
+    of_loop("break", "get a (id) as r; set total = total + r.n; if r.n < 0 { break; } set total = total + 0;");
+    of_loop(
+        "caught",
+        "try { get a (id) as r; set total = total + r.n; set total = total + 0 / (id - 999); } catch any { continue; }",
+    );
+}
+
+#[test]
+fn what_catches_an_error_is_known() {
+    let caught = "get a (ids[2]) as r; insert into b (id, n) values (t, r.n); return 0;";
+    for (name, body) in [("return", "return 1 / (t - t);"), ("let", "let y = 1 / (t - t); return y;")] {
+        let sum = format!(
+            "procedure sum(ids bigint[], t bigint) returns (x bigint) {{ try {{ {body} }} catch any {{ {caught} }} }}"
+        );
+        sums(name, &sum);
+    }
+}
+
+#[test]
+fn reserved_values_of_a_sequence_hinder_nobody() {
+    let home = support::directory("pacman", "sequence");
+    let db = database(&home, &["procedure add(id bigint) { insert into a (id, n) values (id, nextval('ids')); }"]);
+    let mut session = db.session().expect("a session");
+    for id in 0..3000_i64 {
+        session.call("add", &[id.into()]).expect("a call");
+    }
+    drop(session);
+    assert!(replay(db, &home).iter().all(|at_once| *at_once > 2500), "reservations are among them");
+}
+
+/// Keys come and go while sessions purge those that are gone.
+#[test]
+fn keys_are_purged_beside_those_that_insert_them() {
+    let home = support::directory("pacman", "purge");
+    let put = "procedure put(id bigint, n bigint) { insert into a (id, n) values (id, n); }";
+    let db = database(&home, &[put, "procedure remove(id bigint) { delete from a (id); }"]);
+    let mut session = db.session().expect("a session");
+    for n in 0..4000_i64 {
+        let id = n % 7;
+        if n >= 7 {
+            session.call("remove", &[id.into()]).expect("a call");
+        }
+        session.call("put", &[id.into(), n.into()]).expect("a call");
+    }
+    drop(session);
+    assert!(replay(db, &home).iter().all(|at_once| *at_once > 4000), "they are run at once");
+}
+
+/// Between calls stand transactions that were logged as rows, some of them as so many that they have the table for themselves.
+#[test]
+fn rows_keep_their_place_among_calls() {
+    let home = support::directory("pacman", "rows");
+    let put = "procedure put(id bigint) {
+        update a (id) as of set n = of.n + 1 else { insert into a (id, n) values (id, 1); } }";
+    let copy = "procedure copy(id bigint) { get a (id) as r; upsert into b (id, n) values (id, r.n); }";
+    let db = database(&home, &[put, copy]);
+    let mut session = db.session().expect("a session");
+    for round in 0..20_i64 {
+        for id in (0..10).flat_map(|_| 0..20_i64) {
+            session.call("put", &[id.into()]).expect("a call");
+        }
+        let rows = if round % 5 == 4 { 5000 } else { 20 };
+        let double = |tx: &Transaction<'_>| {
+            let table = tx.table("a")?;
+            (0..rows).try_for_each(|id| tx.upsert(&table, &[id.into(), (id * round).into()]))
+        };
+        session.run(double).expect("a transaction");
+        for id in 0..20_i64 {
+            session.call("copy", &[id.into()]).expect("a call");
+        }
+    }
+    drop(session);
+    assert!(replay(db, &home).iter().all(|at_once| *at_once > 3000), "they are run at once");
+}
+
+/// Calls read a table that none of them changes, and transactions that were logged as rows do.
+#[test]
+fn calls_see_the_rows_that_were_there() {
+    let home = support::directory("pacman", "seen");
+    let copy = "procedure copy(id bigint, at bigint) { get a (id) as r; insert into b (id, n) values (at, r.n); }";
+    let db = database(&home, &[copy]);
+    let mut session = db.session().expect("a session");
+    for round in 0..100_i64 {
+        let put = |tx: &Transaction<'_>| {
+            let table = tx.table("a")?;
+            (0..50_i64).try_for_each(|id| tx.upsert(&table, &[id.into(), round.into()]))
+        };
+        session.run(put).expect("a transaction");
+        for id in 0..50_i64 {
+            session.call("copy", &[id.into(), (round * 100 + id).into()]).expect("a call");
+        }
+    }
+    drop(session);
+    assert!(replay(db, &home).iter().all(|at_once| *at_once > 4000), "they are run at once");
+}
