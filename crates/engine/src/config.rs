@@ -89,7 +89,7 @@ impl fmt::Display for Protocol {
 /// How recovery runs the transactions of a log of commands again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplayKind {
-    /// By the vectors of the log where it has some, else one after the other.
+    /// By the vectors of the log where it has some, else by the procedures.
     #[default]
     Auto,
     /// One after the other.
@@ -127,7 +127,7 @@ impl fmt::Display for Logged {
 }
 
 impl Logged {
-    /// Whether there are commands among the records: a recovery replays them one after the other, in the order of their stamps.
+    /// Whether there are commands among the records: a recovery runs them again, as if in the order of their stamps.
     pub fn has_commands(self) -> bool {
         match self {
             Logged::Values | Logged::Physiological => false,

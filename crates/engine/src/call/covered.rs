@@ -1,4 +1,7 @@
 //! In the simulation: whether every access of a call that is run again lies in a key space that was noted before (O4).
+//!
+//! What notes is another program for each choice of notes and of columns. So of every other version of a procedure some notes are
+//! left out, which nothing is said of then, and others are of fewer columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +25,34 @@ type Space = (usize, TableId, Box<[u8]>, bool);
 /// Knows the key spaces of procedures.
 #[derive(Default)]
 pub(super) struct KnownSpaces {
-    /// With the code that they are of: tables may be others by now.
-    of: HashMap<VersionKey, (Arc<Compiled>, KeySpaces, Code)>,
+    of: HashMap<VersionKey, OfProcedure>,
+}
+
+/// Knows those of one procedure.
+struct OfProcedure {
+    /// The code that they are of: tables may be others by now.
+    compiled: Arc<Compiled>,
+    known: KeySpaces,
+    noting: Code,
+    /// Of each instruction the one with whose access its own is noted; `None`: it is left out.
+    noted_at: Arc<[Option<usize>]>,
+}
+
+impl OfProcedure {
+    fn new(key: VersionKey, compiled: &Arc<Compiled>, code: &Code) -> OfProcedure {
+        let known = KeySpaces::of(code);
+        let is_choice = key.version.0.is_multiple_of(2);
+        let is_left_out = |at: usize| is_choice && at % 3 == 1;
+        let columns = |number: usize, space: &KeySpace| match is_choice {
+            true => space.columns().saturating_sub(number % 2),
+            false => space.columns(),
+        };
+        let wanted = known.notes.iter().enumerate().filter(|(_, space)| !is_left_out(space.at()));
+        let wanted: Vec<_> = wanted.map(|(number, space)| (number, columns(number, space))).collect();
+        let noted_at = (0..code.instructions.len()).map(|at| KeySpaces::opener(code, at));
+        let noted_at = noted_at.map(|at| (!is_left_out(at)).then_some(at)).collect();
+        OfProcedure { compiled: compiled.clone(), noting: known.code(code, &wanted), known, noted_at }
+    }
 }
 
 impl KnownSpaces {
@@ -35,44 +64,36 @@ impl KnownSpaces {
         command: &Command<'_>,
     ) -> Covered {
         let Body::Declared { code, .. } = &compiled.body else {
-            return Covered { spaces: None, openers: Box::default() };
+            return Covered { spaces: None, noted_at: Arc::default() };
         };
         let key = VersionKey::of_command(command);
-        if self.of.get(&key).is_some_and(|(of, ..)| !Arc::ptr_eq(of, compiled)) {
+        if self.of.get(&key).is_some_and(|of| !Arc::ptr_eq(&of.compiled, compiled)) {
             self.of.remove(&key);
         }
-        let (_, known, noting) = self.of.entry(key).or_insert_with(|| {
-            let known = KeySpaces::of(code);
-            let all: Vec<_> = known.notes.iter().enumerate().map(|(at, space)| (at, space.columns())).collect();
-            let noting = known.code(code, &all);
-            (compiled.clone(), known, noting)
-        });
+        let of = self.of.entry(key).or_insert_with(|| OfProcedure::new(key, compiled, code));
+        let OfProcedure { known, noting, noted_at, .. } = of;
         let mut spaces = Vec::new();
         let found = |space: &KeySpace, key: Option<&KeyBuf>| {
             let prefix = key.map_or_else(Box::default, |key| key.as_bytes().into());
             spaces.push((space.at(), space.table.id, prefix, space.modifies()));
         };
         let is_known = noted(transaction, noting, command, Noting { notes: &known.notes, found }, &mut Bump::new());
-        let openers = (0..code.instructions.len()).map(|at| KeySpaces::opener(code, at)).collect();
-        Covered { spaces: is_known.then_some(spaces), openers }
+        Covered { spaces: is_known.then_some(spaces), noted_at: noted_at.clone() }
     }
 }
 
 /// The key spaces of one call.
 pub(super) struct Covered {
     spaces: Option<Vec<Space>>,
-    /// Of each instruction the one with whose access its own is noted.
-    openers: Box<[usize]>,
+    /// Of each instruction the one with whose access its own is noted; `None`: it is left out.
+    noted_at: Arc<[Option<usize>]>,
 }
 
 impl Covered {
     fn expect(&self, (place, at): (&str, usize), table: &Table, key: Option<&[u8]>, modifies: bool) {
-        let Some(spaces) = &self.spaces else { return };
+        let (Some(spaces), Some(at)) = (&self.spaces, self.noted_at[at]) else { return };
         let is_it = |(by, of, prefix, may_modify): &Space| {
-            *by == self.openers[at]
-                && *of == table.id
-                && key.is_none_or(|key| key.starts_with(prefix))
-                && (*may_modify || !modifies)
+            *by == at && *of == table.id && key.is_none_or(|key| key.starts_with(prefix)) && (*may_modify || !modifies)
         };
         assert!(spaces.iter().any(is_it), "{place} accesses rows of table {} that were not noted", table.name());
     }

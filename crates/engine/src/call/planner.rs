@@ -7,6 +7,7 @@
 //! Absent: functions of the program. What they access nobody knows.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use bumpalo::Bump;
 use foldhash::fast::RandomState;
@@ -18,13 +19,13 @@ use super::memory::Arena;
 use super::run::{conformed, variables};
 use super::trace::{Access, Hook};
 use super::turns::whole;
-use super::version::compiled_version;
+use super::version::{NotReplayed, compiled_version};
 use crate::catalog::procedure::VersionKey;
 use crate::log::format::payload::command::Command;
 use crate::procedure::analysis::{KeySpace, KeySpaces};
 use crate::procedure::code::Code;
 use crate::table::KeyBuf;
-use crate::transaction::Transaction;
+use crate::transaction::{Session, Transaction};
 
 /// A call of which more steps are needed to say what it accesses may access its tables as a whole.
 const NOTING_STEPS_MAX: u64 = 1_000_000;
@@ -72,10 +73,12 @@ impl Planner {
     }
 
     /// Makes the procedure of a command known; `false` where what it accesses is not known, for whatever reason.
-    pub(crate) fn knows(&mut self, transaction: &Transaction<'_>, command: &Command<'_>) -> bool {
+    pub(crate) fn knows(&mut self, session: &mut Session, command: &Command<'_>) -> bool {
         let key = VersionKey::of_command(command);
-        let planned = self.procedures.entry(key).or_insert_with(|| planned(transaction, key));
-        planned.is_some()
+        match self.procedures.entry(key) {
+            Entry::Occupied(known) => known.get().is_some(),
+            Entry::Vacant(new) => planned(&session.begin(), key).is_some_and(|planned| new.insert(planned).is_some()),
+        }
     }
 
     /// Returns the procedures that are known.
@@ -127,11 +130,17 @@ pub(super) fn noted<F: FnMut(&KeySpace, Option<&KeyBuf>)>(
     is_noted
 }
 
-/// Compiles and analyses a version of a procedure; `None` of a function, and where a replay would refuse it.
-fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Option<Planned> {
-    let Body::Declared { code, .. } = compiled_version(transaction, key).ok()?.body else { return None };
+/// Compiles and analyses a version of a procedure; `Some(None)` of a function, and where a replay would refuse it. `None`: nobody
+/// can tell now.
+fn planned(transaction: &Transaction<'_>, key: VersionKey) -> Option<Option<Planned>> {
+    let body = match compiled_version(transaction, key) {
+        Ok(compiled) => compiled.body,
+        Err(NotReplayed::Missing | NotReplayed::Superseded(_)) => return Some(None),
+        Err(_) => return None,
+    };
+    let Body::Declared { code, .. } = body else { return Some(None) };
     let spaces = KeySpaces::of(&code);
-    Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() })
+    Some(Some(Planned { code: spaces.code(&code, &[]), whole: code, spaces, wanted: Vec::new() }))
 }
 
 /// Tells of notes.

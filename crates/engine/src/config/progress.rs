@@ -24,7 +24,7 @@ pub enum RecoveryPhase {
     Check,
     /// Building secondary indexes.
     Index,
-    /// Running transactions again, one after the other, where commands are logged.
+    /// Running transactions again, as if one after the other, where commands are logged.
     Order,
 }
 

@@ -59,7 +59,8 @@ pub struct RecoveryPlan {
     /// Of those to replay, how many are run again in their order: those of the first generation that logs commands and of all
     /// that follow it.
     pub ordered: u64,
-    /// Of these the longest chain of which each waits for the one before it: what no number of threads goes below.
+    /// Of these the longest chain of which each waits for the one before it: what no number of threads goes below. All of
+    /// them where that is not known.
     pub chained: u64,
     /// Whether several are run at once as their procedures and arguments allow, so that the chain is not known beforehand.
     pub by_procedures: bool,

@@ -20,7 +20,7 @@
 //!
 //! 7. **Open** the catalog, and build secondary indexes from the rows ([`indexes`]).
 //! 8. **Order**: from the first generation on that logs commands nothing was replayed so far. Its transactions are run again
-//!    now, one after the other ([`ordered`]).
+//!    now, as if one after the other ([`ordered`]).
 //!
 //! Invariants:
 //! - Nothing that is durable is changed or removed before step 4 is durable; a crash at any moment leaves files from

@@ -154,7 +154,7 @@ impl Case {
 /// What fits a cell of a table.
 fn shortened(verdict: &str) -> String {
     const LENGTH_MAX: usize = 110;
-    let plain = verdict.replace('|', "/");
+    let plain = verdict.replace('|', "/").replace(char::is_control, " ");
     let mut short: String = plain.chars().take(LENGTH_MAX).collect();
     if short.len() < plain.len() {
         short.push_str(" ...");

@@ -32,8 +32,8 @@ use plan::{Plans, Segment};
 /// A segment is run by several threads where on average so many hundredths of its transactions can run at once.
 const PARALLELISM_MIN_PERCENT: usize = 130;
 
-/// So many windows are run in order, and not planned, behind one of which hardly any transactions could run at once.
-const WINDOWS_UNPLANNED: u32 = 7;
+/// At most so many windows are run in order, and not planned, behind one of which hardly any transactions could run at once.
+const UNPLANNED_MAX: u32 = 8;
 
 /// The first window has so many times fewer transactions than later ones, because nothing runs until it is planned. Each of the
 /// next ones has twice as many.
@@ -48,8 +48,9 @@ pub(super) struct Pacman {
     window_records: usize,
     /// Whether any of the present window were run at once; `None`: nothing shows whether they could be.
     is_parallel: Option<bool>,
-    /// How many windows are not planned.
+    /// How many windows are not planned, and how many were not the last time: twice as many each time.
     unplanned: u32,
+    last_unplanned: u32,
     /// How long planning took so far.
     planned: Duration,
 }
@@ -81,7 +82,16 @@ impl Pacman {
         let window_records = window_records().div_ceil(FIRST_WINDOW_SHARE);
         let plans = Plans::new(shared.clone());
         let (running, planned) = (None, Duration::ZERO);
-        Ok(Pacman { threads, plans, running, window_records, is_parallel: None, unplanned: 0, planned })
+        Ok(Pacman {
+            threads,
+            plans,
+            running,
+            window_records,
+            is_parallel: None,
+            unplanned: 0,
+            last_unplanned: 0,
+            planned,
+        })
     }
 
     /// How long planning took so far, and how long the threads have had nothing to run, all together.
@@ -114,10 +124,13 @@ impl Pacman {
         }
         let clock = &config.environment.clock;
         let begun = clock.now();
-        let segment = self.plans.segment(&session.begin(), scan, window, from)?;
+        let segment = self.plans.segment(session, scan, window, from)?;
         self.planned += clock.now().saturating_sub(begun);
         self.end(ran)?;
         let Segment { places, chained, .. } = &segment;
+        if places.len() < at_once_min() && !faults::is_parallel(false) {
+            self.is_parallel.get_or_insert(false);
+        }
         if places.is_empty() {
             if record(scan, window, from).command.is_none() {
                 // Whatever it defines, nothing is known behind it.
@@ -141,11 +154,22 @@ impl Pacman {
 
     /// Whether a window that begins is planned.
     fn is_worth_a_plan(&mut self) -> bool {
-        if self.unplanned == 0 && self.is_parallel.take() == Some(false) {
-            self.unplanned = WINDOWS_UNPLANNED + 1;
+        if self.unplanned > 0 {
+            self.unplanned -= 1;
+            return self.unplanned == 0;
         }
-        self.unplanned = self.unplanned.saturating_sub(1);
-        self.unplanned == 0
+        match self.is_parallel.take() {
+            Some(false) => {
+                self.last_unplanned = UNPLANNED_MAX.min(2 * self.last_unplanned.max(1));
+                self.unplanned = self.last_unplanned;
+                false
+            }
+            Some(true) => {
+                self.last_unplanned = 0;
+                true
+            }
+            None => true,
+        }
     }
 
     /// Waits until everything that has begun has run.

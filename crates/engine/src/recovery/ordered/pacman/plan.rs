@@ -32,17 +32,22 @@ use crate::procedure::analysis::{KeySpace, columns_enough};
 use crate::recovery::faults;
 use crate::recovery::log_scan::LogScan;
 use crate::table::Table;
-use crate::transaction::Transaction;
+use crate::transaction::Session;
 use crate::transaction::shared::Shared;
 
 /// A segment with so many accesses, or as many that wait, ends: so is its memory bounded.
 const ACCESSES_MAX: usize = 1 << 20;
+
+/// So many transactions are planned under one pin: longer ones would hold up what others free and purge.
+const NOTED_PER_PIN: usize = 64;
 
 /// A transaction that was logged as more rows accesses tables.
 const ROWS_MAX: u32 = 4096;
 
 /// A transaction of a window: a batch, and a record in it.
 pub(in super::super) type Place = (u32, u32);
+
+type Tables = SmallVec<[TableId; 8]>;
 
 /// What a transaction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +103,18 @@ pub(super) struct Segment {
     pub(super) unordered: Arc<Unordered>,
 }
 
+/// What a segment may consist of.
+#[derive(Default)]
+struct Gathered<'w> {
+    records: Vec<(Place, LiveRecord<'w>)>,
+    /// The procedures that are called.
+    used: BTreeSet<VersionKey>,
+    /// The tables of rows that were logged as values; `None`: one that was dropped.
+    ad_hoc: BTreeMap<TableId, Option<AdHoc>>,
+    /// The tables of transactions that access them as a whole.
+    large: HashMap<Place, Tables, RandomState>,
+}
+
 /// Plans segments.
 pub(super) struct Plans {
     planner: Planner,
@@ -131,22 +148,73 @@ impl Plans {
         Plans { planner: Planner::default(), shared, links: Links::default() }
     }
 
-    /// Plans the segment that begins at a place of a window. It may be empty. `transaction` reads definitions.
+    /// Plans the segment that begins at a place of a window. It may be empty. `session` reads definitions.
     pub(super) fn segment(
         &mut self,
-        transaction: &Transaction<'_>,
+        session: &mut Session,
         scan: &LogScan,
         window: &[Batch],
         from: Place,
     ) -> Result<Segment, RecoveryError> {
-        let Plans { planner, shared, links } = self;
-        let (mut used, mut ad_hoc, mut large) = (BTreeSet::new(), BTreeMap::new(), HashMap::new());
-        let mut places = Vec::new();
+        let Gathered { records, used, ad_hoc, large } = self.gather(session, scan, window, from)?;
+        let Plans { planner, links, .. } = self;
+        let (levels, unordered) = levels(planner, &used, &ad_hoc);
+
+        links.begin();
+        let mut places = Vec::with_capacity(records.len());
+        for records in records.chunks(NOTED_PER_PIN) {
+            let transaction = session.begin();
+            for (place, record) in records {
+                if links.is_full() {
+                    break;
+                }
+                let number = places.len() as u32;
+                links.begin_transaction(number);
+                let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
+                let mut touch = |touch| links.touch(number, touch);
+                match &record.command {
+                    Some(command) => {
+                        let is_noted = planner.note(&transaction, command, |space, prefix| {
+                            let KeySpace { table, .. } = space;
+                            let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
+                            touch(Touch { table: table.id, key, modifies: space.modifies() });
+                        });
+                        let all = planner.notes(command).filter(|_| !is_noted);
+                        all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
+                    }
+                    None if let Some(tables) = large.get(place) => {
+                        tables.iter().for_each(|table| touch(Touch { table: *table, key: None, modifies: true }));
+                    }
+                    None => for_each_write(scan, record, &mut |write| {
+                        // Rows of a table that was dropped are let go.
+                        let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
+                        let columns = (*columns).min(levels.get(&table.id).copied().unwrap_or(0));
+                        let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
+                        let key = length.and_then(|length| key(table, &write.key[..length]));
+                        touch(Touch { table: table.id, key: faults::place_of_values(key), modifies: true });
+                    })?,
+                }
+                places.push(*place);
+            }
+        }
+        Ok(Segment { places, unordered: Arc::new(unordered), ..std::mem::take(&mut links.segment) })
+    }
+
+    /// Gathers the transactions from a place on of which it is known what they access, and which define nothing.
+    fn gather<'w>(
+        &mut self,
+        session: &mut Session,
+        scan: &LogScan,
+        window: &'w [Batch],
+        from: Place,
+    ) -> Result<Gathered<'w>, RecoveryError> {
+        let Plans { planner, shared, .. } = self;
+        let mut gathered = Gathered::default();
         for place in places_from(window, from) {
             let record = record(scan, window, place);
             match &record.command {
-                Some(command) if planner.knows(transaction, command) => {
-                    used.insert(VersionKey::of_command(command));
+                Some(command) if planner.knows(session, command) => {
+                    gathered.used.insert(VersionKey::of_command(command));
                 }
                 Some(_) => break,
                 None => {
@@ -155,52 +223,16 @@ impl Plans {
                         break;
                     }
                     for id in &tables {
-                        ad_hoc.entry(*id).or_insert_with(|| shared.catalog.table(*id).map(AdHoc::new));
+                        gathered.ad_hoc.entry(*id).or_insert_with(|| shared.catalog.table(*id).map(AdHoc::new));
                     }
                     if record.writes > ROWS_MAX || matches!(record.payload, PayloadReader::InParts(_)) {
-                        large.insert(place, tables);
+                        gathered.large.insert(place, tables);
                     }
                 }
             }
-            places.push(place);
+            gathered.records.push((place, record));
         }
-        let (levels, unordered) = levels(planner, &used, &ad_hoc);
-
-        links.begin();
-        for number in 0..places.len() as u32 {
-            let place = &places[number as usize];
-            let record = record(scan, window, *place);
-            links.begin_transaction(number);
-            let key = |table: &Table, key: &[u8]| Some(hash(table.id, key));
-            let mut touch = |touch| links.touch(number, touch);
-            match &record.command {
-                Some(command) => {
-                    let is_noted = planner.note(transaction, command, |space, prefix| {
-                        let KeySpace { table, .. } = space;
-                        let key = prefix.and_then(|prefix| key(table, prefix.as_bytes()));
-                        touch(Touch { table: table.id, key, modifies: space.modifies() });
-                    });
-                    let all = planner.notes(command).filter(|_| !is_noted);
-                    all.for_each(|space| touch(Touch { table: space.table.id, key: None, modifies: true }));
-                }
-                None if let Some(tables) = large.get(place) => {
-                    tables.iter().for_each(|table| touch(Touch { table: *table, key: None, modifies: true }));
-                }
-                None => for_each_write(scan, &record, &mut |write| {
-                    // Rows of a table that was dropped are let go.
-                    let Some(AdHoc { table, columns }) = &ad_hoc[&write.table] else { return };
-                    let columns = (*columns).min(levels.get(&table.id).copied().unwrap_or(0));
-                    let length = table.keys.prefix_len(write.key, columns).ok().filter(|_| columns > 0);
-                    let key = length.and_then(|length| key(table, &write.key[..length]));
-                    touch(Touch { table: table.id, key: faults::place_of_values(key), modifies: true });
-                })?,
-            }
-            if links.accesses.max(links.segment.edges.len()) > ACCESSES_MAX {
-                places.truncate(number as usize + 1);
-                break;
-            }
-        }
-        Ok(Segment { places, unordered: Arc::new(unordered), ..std::mem::take(&mut links.segment) })
+        Ok(gathered)
     }
 
     /// Definitions have changed.
@@ -256,6 +288,11 @@ impl Links {
         self.accesses = 0;
         self.tables.clear();
         self.waits.clear();
+    }
+
+    /// Whether the segment is to end.
+    fn is_full(&self) -> bool {
+        self.accesses.max(self.segment.edges.len()) > ACCESSES_MAX
     }
 
     /// Begins with the next transaction.
@@ -325,7 +362,7 @@ pub(in super::super) fn record<'w>(scan: &LogScan, window: &'w [Batch], (batch, 
 /// What a transaction writes that was logged as values.
 #[derive(Default)]
 struct Written {
-    tables: SmallVec<[TableId; 8]>,
+    tables: Tables,
     /// Whether it changes definitions.
     defines: bool,
 }

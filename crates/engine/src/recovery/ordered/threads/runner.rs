@@ -1,5 +1,6 @@
 //! One thread that runs transactions of a window. It takes a few more than it runs, whose memory it asks for.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,11 +72,15 @@ impl<S: Schedule> Work for Runner<S> {
         let Runner { window, executor, scout, backoff, clock, idle_since, waited } = self;
         let (schedule, taken) = window.as_mut().expect("a window has begun");
         let (transaction, mut rows) = (scout.begin(), Vec::new());
+        // Those that were asked for in this step, read already.
+        let mut asked = VecDeque::new();
         for _ in 0..at_once_per_step() {
-            while let Some(record) = schedule.take(taken) {
-                if let Some(command) = &schedule.record(record).command {
+            while let Some(at) = schedule.take(taken) {
+                let record = schedule.record(at);
+                if let Some(command) = &record.command {
                     executor.replayer.ask_ahead(&transaction, command, &mut rows);
                 }
+                asked.push_back((at, record));
             }
             rows.retain_mut(RowAhead::advance);
             let next = schedule.ready(taken);
@@ -85,15 +90,17 @@ impl<S: Schedule> Work for Runner<S> {
             {
                 *waited += clock.now().saturating_sub(since);
             }
-            let Some(record) = next else {
+            let Some(at) = next else {
                 if !is_over {
                     idle_since.get_or_insert_with(|| clock.now());
                     backoff.wait();
                 }
                 return Ok(!is_over);
             };
-            executor.run(schedule.scan(), &schedule.record(record))?;
-            schedule.ran(taken, record);
+            let asked = asked.iter().position(|(of, _)| *of == at).and_then(|place| asked.remove(place));
+            let record = asked.map_or_else(|| schedule.record(at), |(_, record)| record);
+            executor.run(schedule.scan(), &record)?;
+            schedule.ran(taken, at);
             *backoff = Backoff::yielding(YIELDS);
         }
         Ok(true)
