@@ -211,9 +211,11 @@ impl Draft<'_> {
     }
 
     /// Ends a block of a loop, now and then, with its round.
-    fn leave_round(&mut self, block: &mut Block) {
-        if self.in_loop && self.one_in(3) {
-            block.push(statement(if self.one_in(4) { StatementKind::Break } else { StatementKind::Continue }));
+    fn leave_round(&self, block: &mut Block) {
+        // From numbers of its own, as a plan's.
+        let drawn = Rng::with_seed(self.rng.clone().u64(..)).u8(0..12);
+        if self.in_loop && drawn < 4 {
+            block.push(statement(if drawn == 0 { StatementKind::Break } else { StatementKind::Continue }));
         }
     }
 
