@@ -41,7 +41,7 @@ const ACCESSES_MAX: usize = 1 << 20;
 /// So many transactions are planned under one pin: longer ones would hold up what others free and purge.
 const NOTED_PER_PIN: usize = 64;
 
-/// A transaction that was logged as more rows accesses tables.
+/// A transaction that was logged as more rows than these accesses their tables as a whole.
 const ROWS_MAX: u32 = 4096;
 
 /// A transaction of a window: a batch, and a record in it.
@@ -380,7 +380,8 @@ impl Written {
     }
 }
 
-/// Whether a write reserves values of a sequence that there is. Commands that draw from it have their values in the log.
+/// Whether a write reserves values of a sequence that there is. Commands that draw from it have their values in the log. What
+/// drops a sequence and creates another one of its name is logged as a change of its row, too, and taken for a reservation.
 fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
     let catalog = &shared.catalog;
     let is_there = |bytes: &[u8]| {
