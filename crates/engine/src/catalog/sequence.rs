@@ -13,6 +13,9 @@ use super::handles::{Handle, RowStamp};
 use crate::ids::Stamp;
 use crate::table::{ColumnId, Row, Value};
 
+/// The column of `osier_sequences` that tells sequences of one name apart.
+pub(crate) const ID: ColumnId = ColumnId(1);
+
 /// The column of `osier_sequences` that a reservation changes.
 pub(crate) const NEXT: ColumnId = ColumnId(8);
 

@@ -310,9 +310,9 @@ impl RowCodec {
         if is_null(bytes, slot) { None } else { Some(slot.ty) }
     }
 
-    /// Returns where a column lies in `bytes`, without its end offset.
+    /// Returns where a column lies in `bytes`, without its end offset; a fixed column lies there in every row.
     #[inline]
-    pub(super) fn range(&self, bytes: &[u8], column: ColumnId) -> Range<usize> {
+    pub(crate) fn range(&self, bytes: &[u8], column: ColumnId) -> Range<usize> {
         let slot = self.slot(column);
         match slot.ty.width() {
             Some(width) => slot.offset as usize..slot.offset as usize + width,

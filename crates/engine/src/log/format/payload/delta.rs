@@ -13,6 +13,8 @@
 //!
 //! Absent: which row it fits (recovery/replay/values.rs), when a transaction may log one (transaction/payload.rs).
 
+use std::ops::Range;
+
 use super::PayloadError;
 use crate::ids::Stamp;
 use crate::log::format::varint::{push_varint, split_varint, varint_len};
@@ -182,6 +184,18 @@ impl<'a> Delta<'a> {
             known = known.max(ranges.at);
         }
         (ranges.at <= room && room <= known).then_some(new)
+    }
+
+    /// Returns whether a byte of `range` may be another one in the new row.
+    pub(crate) fn touches(&self, range: &Range<usize>) -> bool {
+        let Some(mut ranges) = Ranges::begin(self.body).filter(|ranges| ranges.new_len.is_none()) else { return true };
+        while ranges.left > 0 {
+            let Some(bytes) = ranges.next_range() else { return true };
+            if range.start < ranges.at && ranges.at - bytes.len() < range.end {
+                return true;
+            }
+        }
+        false
     }
 
     /// Makes the new row in `new`, which has [`Delta::new_len`] bytes.

@@ -35,6 +35,10 @@ fn what_is_made_of_the_old_row_is_the_new_one() {
         if let Some(body) = body(&old, &new) {
             assert!(body.len() <= new.len() * 3 / 4 + 1);
             assert_eq!(applied(&old, &body), new, "{old:?} {body:?}");
+            let delta = Delta { base: Stamp(1), body: &body };
+            for at in (0..old.len()).filter(|at| old.get(*at) != new.get(*at)) {
+                assert!(delta.touches(&(at..at + 1)), "{old:?} {body:?}: byte {at}");
+            }
             pushed += 1;
             resized += u32::from(old.len() != new.len());
         }
@@ -49,7 +53,11 @@ fn what_did_not_change_is_left_out() {
     let mut new = old;
     new[16] = 10;
     new[90] = 1;
-    assert_eq!(body(&old, &new), Some(vec![2 << 1, 16, 1, 10, 73, 1, 1]));
+    let changed = vec![2 << 1, 16, 1, 10, 73, 1, 1];
+    let delta = Delta { base: Stamp(1), body: &changed };
+    assert!(delta.touches(&(12..17)) && delta.touches(&(90..98)));
+    assert!(!delta.touches(&(8..16)) && !delta.touches(&(17..90)));
+    assert_eq!(body(&old, &new), Some(changed));
     new[93] = 1;
     assert_eq!(
         body(&old, &new),

@@ -23,7 +23,7 @@ use super::super::run::for_each_write;
 use crate::call::{Planner, Unordered};
 use crate::catalog::SEQUENCES;
 use crate::catalog::procedure::VersionKey;
-use crate::catalog::sequence::SequenceRow;
+use crate::catalog::sequence::{ID as SEQUENCE_ID, SequenceRow};
 use crate::error::RecoveryError;
 use crate::ids::TableId;
 use crate::log::format::payload::PayloadReader;
@@ -380,19 +380,20 @@ impl Written {
     }
 }
 
-/// Whether a write reserves values of a sequence that there is. Commands that draw from it have their values in the log. What
-/// drops a sequence and creates another one of its name is logged as a change of its row, too, and taken for a reservation.
+/// Whether a write reserves values of a sequence that there is. Commands that draw from it have their values in the log.
 fn is_reservation(shared: &Shared, write: &LoggedWrite<'_>) -> bool {
     let catalog = &shared.catalog;
+    let rows = &catalog.system.sequences.rows;
     let is_there = |bytes: &[u8]| {
-        let row = catalog.system.sequences.rows.row(bytes);
+        let row = rows.row(bytes);
         let id = SequenceRow::of(&row).id;
         catalog.open_sequences.find(SequenceRow::name(&row), |known| known.id() == id).is_some()
     };
     write.table == SEQUENCES
         && match write.change {
             Change::Put(row) => is_there(row),
-            Change::Delta(_) => true,
+            // What drops a sequence and creates another one of its name is logged as a change of its row, too.
+            Change::Delta(delta) => !delta.touches(&rows.range(&[], SEQUENCE_ID)),
             Change::Delete => false,
         }
 }
