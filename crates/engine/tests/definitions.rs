@@ -84,3 +84,35 @@ fn an_index_on_a_table_that_is_dropped_meanwhile_is_a_conflict() {
     drop(session);
     db.close().expect("closed");
 }
+
+/// Notes are a part of the definition: who relied on the table before conflicts, and a restart has them.
+#[test]
+fn notes_are_kept_with_their_table() {
+    let config = config("notes");
+    let home = config.dirs[0].clone();
+    let db = Database::open(config).expect("a new database");
+    let table = db.create_table(schema("table")).expect("a table");
+    let mut session = db.session().expect("a session");
+    session.run(|tx| tx.insert(&table, &[Value::Int(1)])).expect("a row");
+    let tx = session.begin();
+    tx.insert(&table, &[Value::Int(2)]).expect("a row");
+    let (annotated, _) = db.run(|tx| tx.annotate_table(&table, "{\"owner\": \"é\"}")).expect("notes");
+    assert!(tx.commit().expect_err("the definition has changed").is_conflict());
+    assert_eq!(count(&db, &annotated), 1, "the rows stay");
+    let rolled_back: Result<_, Error> = db.run(|tx| {
+        tx.annotate_table(&annotated, "other")?;
+        Err::<(), Error>(tx.table("nosuch").map(|_| ()).expect_err("there is none"))
+    });
+    rolled_back.expect_err("it gives up");
+    drop(session);
+    db.close().expect("closed");
+    drop(db);
+    let db = Database::open(reopened(&home)).expect("it opens again");
+    let table = db.table("table").expect("the table");
+    assert_eq!(table.schema().notes(), "{\"owner\": \"é\"}");
+    assert_eq!(count(&db, &table), 1);
+    let long = "x".repeat(osier::table::NOTES_BYTES_MAX + 1);
+    let error = db.run(|tx| tx.annotate_table(&table, long.as_str())).map(|_| ()).expect_err("too long");
+    assert_eq!(error.sqlstate(), "54000", "{error}");
+    db.close().expect("closed");
+}

@@ -59,6 +59,8 @@ fn definitions_are_bounded() {
     let (builder, columns) = wide(COLUMNS_MAX);
     let schema = builder.clone().build().unwrap();
     assert_eq!(Schema::decode(&schema.encode()), Ok(schema.clone()));
+    let annotated = schema.clone().with_notes("{\"a\": \"é\"}").unwrap();
+    assert_eq!(Schema::decode(&annotated.encode()), Ok(annotated.clone()));
     let values = vec![Value::Text("x"); COLUMNS_MAX];
     let codec = RowCodec::new(Arc::new(schema));
     let bytes = codec.encode(&values).unwrap();

@@ -6,5 +6,7 @@ pub const COLUMNS_MAX: usize = 1600;
 pub const KEY_COLUMNS_MAX: usize = 32;
 /// The most secondary indexes of a table.
 pub const INDEXES_MAX: usize = 64;
+/// The most bytes of the notes of a table.
+pub const NOTES_BYTES_MAX: usize = 1 << 20;
 /// The most bytes of a name, as in PostgreSQL.
 pub const NAME_BYTES_MAX: usize = 63;

@@ -4,7 +4,7 @@
 //! - Every message names the table (or the object being defined) and, where there is one, the column or index.
 //! - Refusals of values say what the column takes; corruption says where the bytes stop making sense.
 
-use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX};
 use super::value::Type;
 
 /// A schema or a value that was refused, or encoded bytes that do not decode.
@@ -70,6 +70,14 @@ pub enum SchemaError {
         table: String,
         /// How many were declared.
         count: usize,
+    },
+    /// Notes of more than [`NOTES_BYTES_MAX`] bytes.
+    #[error("the notes of table {table} have {bytes} bytes; {max} are possible", max = NOTES_BYTES_MAX)]
+    NotesTooLong {
+        /// The table.
+        table: String,
+        /// How long they are.
+        bytes: usize,
     },
     /// More columns in one key than [`KEY_COLUMNS_MAX`].
     #[error("{key} of table {table} has {count} columns; {max} are possible", max = KEY_COLUMNS_MAX)]
@@ -233,6 +241,7 @@ impl SchemaError {
             SchemaError::UnknownColumn { .. } => "42703",
             SchemaError::UnknownIndex { .. } => "42704",
             SchemaError::TooManyColumns { .. } | SchemaError::TooManyKeyColumns { .. } => "54011",
+            SchemaError::NotesTooLong { .. } => "54000",
             SchemaError::TooManyIndexes { .. } | SchemaError::RowTooLong { .. } => "54000",
             SchemaError::EmptyKey { .. } | SchemaError::NullableKey { .. } => "42P16",
             SchemaError::InvalidNumeric { .. } => "22023",

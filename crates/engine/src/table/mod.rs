@@ -20,7 +20,7 @@ pub(crate) mod store;
 mod value;
 
 pub use argument::{Argument, Arguments};
-pub use bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+pub use bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX};
 pub use datum::Datum;
 pub use error::SchemaError;
 pub use handle::Table;

@@ -7,7 +7,7 @@
 //!
 //! Deliberately absent: defaults, checks and foreign keys (statements of SQL), and the table's id (the catalog's).
 
-use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX};
+use super::bounds::{COLUMNS_MAX, INDEXES_MAX, KEY_COLUMNS_MAX, NAME_BYTES_MAX, NOTES_BYTES_MAX};
 use super::error::SchemaError;
 use super::value::{Refusal, Type, Value};
 pub use crate::ids::{ColumnId, IndexId};
@@ -80,6 +80,8 @@ pub struct Schema {
     pub(super) indexes: Vec<Index>,
     /// The id of the next index.
     pub(super) next_index: u16,
+    /// Empty where there are none.
+    pub(super) notes: String,
 }
 
 impl Schema {
@@ -106,6 +108,28 @@ impl Schema {
     /// Returns the secondary indexes.
     pub fn indexes(&self) -> &[Index] {
         &self.indexes
+    }
+
+    /// Returns what a program keeps with the table, as declarations that the engine does not know; empty by itself.
+    pub fn notes(&self) -> &str {
+        &self.notes
+    }
+
+    /// Returns the schema with other notes.
+    ///
+    /// # Errors
+    /// [`SchemaError::NotesTooLong`] beyond [`NOTES_BYTES_MAX`].
+    pub fn with_notes(self, notes: impl Into<String>) -> Result<Schema, SchemaError> {
+        let schema = Schema { notes: notes.into(), ..self };
+        schema.check_notes()?;
+        Ok(schema)
+    }
+
+    fn check_notes(&self) -> Result<(), SchemaError> {
+        match self.notes.len() > NOTES_BYTES_MAX {
+            true => Err(SchemaError::NotesTooLong { table: self.name.clone(), bytes: self.notes.len() }),
+            false => Ok(()),
+        }
     }
 
     /// Returns the column with that number.
@@ -212,6 +236,7 @@ impl Schema {
         if count > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns { table: self.name.clone(), count });
         }
+        self.check_notes()?;
         self.check_columns()?;
         self.check_key(PRIMARY_KEY, &self.primary_key)?;
         for column in &self.primary_key {
@@ -355,7 +380,8 @@ impl SchemaBuilder {
     /// Checks the definition.
     pub fn build(self) -> Result<Schema, SchemaError> {
         let SchemaBuilder { name, columns, primary_key, indexes } = self;
-        let mut schema = Schema { name, columns, primary_key: Vec::new(), indexes: Vec::new(), next_index: 0 };
+        let (notes, next_index) = (String::new(), 0);
+        let mut schema = Schema { name, columns, primary_key: Vec::new(), indexes: Vec::new(), next_index, notes };
         if schema.columns.len() > COLUMNS_MAX {
             return Err(SchemaError::TooManyColumns { table: schema.name, count: schema.columns.len() });
         }

@@ -11,8 +11,10 @@ use super::error::SchemaError;
 use super::schema::{Column, ColumnId, Index, IndexId, Schema};
 use super::value::Type;
 
-/// The format that is written.
-const FORMAT: u16 = 1;
+/// The latest format: schemas with notes are written in it.
+const FORMAT: u16 = 2;
+/// The format without notes: other schemas are written in it, so that an earlier program reads them.
+const FORMAT_WITHOUT_NOTES: u16 = 1;
 
 /// The flag of a column that takes NULL.
 const NULLABLE: u8 = 1;
@@ -23,7 +25,7 @@ impl Schema {
     /// Returns the schema as bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + 32 * self.columns.len());
-        put_u16(&mut out, FORMAT);
+        put_u16(&mut out, if self.notes.is_empty() { FORMAT_WITHOUT_NOTES } else { FORMAT });
         put_name(&mut out, &self.name);
         put_count(&mut out, self.columns.len());
         for column in &self.columns {
@@ -39,6 +41,11 @@ impl Schema {
             put_name(&mut out, &index.name);
             out.push(if index.is_unique { UNIQUE } else { 0 });
             put_columns(&mut out, &index.columns);
+        }
+        if !self.notes.is_empty() {
+            let Ok(bytes) = u32::try_from(self.notes.len()) else { panic!("notes beyond their limit") };
+            out.extend(bytes.to_le_bytes());
+            out.extend(self.notes.as_bytes());
         }
         out
     }
@@ -58,10 +65,11 @@ impl Schema {
         let primary_key = reader.list(Reader::column_id)?;
         let next_index = reader.u16()?;
         let indexes = reader.list(Reader::index)?;
+        let notes = if found == FORMAT_WITHOUT_NOTES { String::new() } else { reader.notes()? };
         if reader.position != bytes.len() {
             return Err(reader.corrupt("bytes follow its end"));
         }
-        let schema = Schema { name, columns, primary_key, indexes, next_index };
+        let schema = Schema { name, columns, primary_key, indexes, next_index, notes };
         schema.check()?;
         let ids = || schema.indexes.iter().map(|index| index.id.0);
         if !ids().is_sorted_by(|a, b| a < b) || ids().any(|id| id >= next_index) {
@@ -145,6 +153,15 @@ impl<'a> Reader<'a> {
 
     fn u16(&mut self) -> Result<u16, SchemaError> {
         Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    fn notes(&mut self) -> Result<String, SchemaError> {
+        let count = u32::from_le_bytes(self.array()?) as usize;
+        let notes = self.take(count)?.to_vec();
+        match String::from_utf8(notes) {
+            Ok(notes) if !notes.is_empty() => Ok(notes),
+            _ => Err(self.corrupt("notes that are empty or no UTF-8")),
+        }
     }
 
     fn flag(&mut self, known: u8) -> Result<bool, SchemaError> {

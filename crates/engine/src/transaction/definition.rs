@@ -187,6 +187,19 @@ impl Transaction<'_> {
         Ok(altered)
     }
 
+    /// Changes the [notes](Schema::notes) of a table. The handle given is out of date afterwards; use the one that is returned.
+    ///
+    /// # Errors
+    /// [`SchemaError::NotesTooLong`](crate::SchemaError::NotesTooLong).
+    pub fn annotate_table(&self, table: &Table, notes: impl Into<String>) -> Result<Table, Error> {
+        self.refuse_read_only(table)?;
+        self.touch(&mut self.state(), table)?;
+        self.refuse_catalog(table)?;
+        let altered = self.alter(table, Schema::clone(&table.schema).with_notes(notes)?)?;
+        self.define_alter(&altered)?;
+        Ok(altered)
+    }
+
     /// A handle with another schema that keeps the trees of the indexes that both have.
     pub(super) fn alter(&self, table: &Table, schema: Schema) -> Result<Table, Error> {
         let kept = |id| table.indexes.iter().find(|index| index.id == id && schema.index(&index.name).is_ok());

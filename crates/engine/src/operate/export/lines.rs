@@ -20,6 +20,8 @@ pub(super) struct TableLine {
     columns: Vec<ColumnLine>,
     primary_key: Vec<String>,
     indexes: Vec<IndexLine>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    notes: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +59,7 @@ impl TableLine {
             columns: columns.collect(),
             primary_key: names(schema.primary_key()),
             indexes: indexes.collect(),
+            notes: schema.notes().to_owned(),
         }
     }
 
@@ -70,7 +73,8 @@ impl TableLine {
         for IndexLine { name, columns, unique } in &self.indexes {
             schema = if *unique { schema.unique_index(name, columns) } else { schema.index(name, columns) };
         }
-        let schema = schema.build().map_err(|error| error.to_string())?;
+        let schema =
+            schema.build().and_then(|schema| schema.with_notes(&self.notes)).map_err(|error| error.to_string())?;
         assert_eq!(TableLine::of(&schema), *self, "a schema is what its line says");
         Ok(schema)
     }
@@ -160,6 +164,7 @@ mod tests {
         let schema = schema.index("by_a", ["a", "id"]).unique_index("by_id", ["id"]).build().unwrap();
         // A gap in the numbers of indexes is of this database only.
         let schema = schema.without_index("by_a").unwrap().with_index("by_n", ["n"], false).unwrap().0;
+        let schema = schema.with_notes("{\"a\": \"é\"}").unwrap();
         let line = serde_json::to_string(&TableLine::of(&schema)).unwrap();
         let back = serde_json::from_str::<TableLine>(&line).unwrap().schema().unwrap();
         assert_eq!(TableLine::of(&back), TableLine::of(&schema));
