@@ -1,0 +1,432 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{self, BinaryOperator, CaseWhen, UnaryOperator, Value};
+
+use super::Binder;
+use super::scope::{Level, Typed};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
+use crate::function;
+use crate::parse;
+use crate::types::Type;
+use crate::value::Conversion;
+use crate::value::numeric::Numeric;
+
+/// A `boolean` expression.
+fn truth(expr: Expr) -> Typed {
+    Typed::new(expr, Type::Bool)
+}
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(crate) fn expr(&self, expr: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
+        match expr {
+            ast::Expr::Identifier(ident) => self.column(std::slice::from_ref(ident), level),
+            ast::Expr::CompoundIdentifier(idents) => self.column(idents, level),
+            ast::Expr::Value(value) => self.literal(&value.value),
+            ast::Expr::Nested(inner) => self.expr(inner, level),
+            ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right, level),
+            ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr, level),
+            ast::Expr::Cast { expr, data_type, kind, .. } => match kind {
+                ast::CastKind::Cast | ast::CastKind::DoubleColon => {
+                    let to = parse::data_type(data_type)?;
+                    let input = self.expr_for(expr, to.ty, level)?;
+                    Ok(Typed::new(self.convert(input, to, Conversion::Explicit)?, to))
+                }
+                _ => Err(SqlError::unsupported("TRY_CAST")),
+            },
+            ast::Expr::IsNull(inner) => Ok(truth(Expr::IsNull(Box::new(self.expr(inner, level)?.expr)))),
+            ast::Expr::IsNotNull(inner) => {
+                let is_null = Expr::IsNull(Box::new(self.expr(inner, level)?.expr));
+                Ok(truth(Expr::Not(Box::new(is_null))))
+            }
+            ast::Expr::IsTrue(inner) => self.is(inner, Some(true), false, level),
+            ast::Expr::IsNotTrue(inner) => self.is(inner, Some(true), true, level),
+            ast::Expr::IsFalse(inner) => self.is(inner, Some(false), false, level),
+            ast::Expr::IsNotFalse(inner) => self.is(inner, Some(false), true, level),
+            ast::Expr::IsUnknown(inner) => self.is(inner, None, false, level),
+            ast::Expr::IsNotUnknown(inner) => self.is(inner, None, true, level),
+            ast::Expr::IsDistinctFrom(left, right) => self.is_distinct(left, right, false, level),
+            ast::Expr::IsNotDistinctFrom(left, right) => self.is_distinct(left, right, true, level),
+            ast::Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated, level),
+            ast::Expr::InSubquery { expr, subquery, negated } => {
+                let found = self.compare_subquery(Comparison::Equal, expr, subquery, false, level)?;
+                Ok(if *negated { truth(Expr::Not(Box::new(found.expr))) } else { found })
+            }
+            ast::Expr::Between { expr, negated, low, high } => self.between(expr, *negated, (low, high), level),
+            ast::Expr::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), level)
+            }
+            ast::Expr::Exists { subquery, negated } => {
+                let exists = self.subquery(subquery, Asks::Exists, level)?.0;
+                Ok(truth(if *negated { Expr::Not(Box::new(exists)) } else { exists }))
+            }
+            ast::Expr::Subquery(query) => {
+                let (expr, columns) = self.subquery(query, Asks::Value, level)?;
+                match &columns[..] {
+                    [column] => Ok(Typed::new(expr, column.declared)),
+                    _ => Err(SqlError::new(SqlState::SyntaxError, "subquery must return only one column")),
+                }
+            }
+            ast::Expr::Tuple(parts) => {
+                let parts = parts.iter().map(|part| self.expr(part, level)).collect::<Result<Vec<_>>>()?;
+                Ok(Typed::new(Expr::Row(parts.into_iter().map(|part| part.expr).collect()), Type::Record))
+            }
+            ast::Expr::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false, level),
+            ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true, level),
+            ast::Expr::Array(array) => self.array(&array.elem, level),
+            ast::Expr::Function(function) => self.call(function, level),
+            other => self.special(other, level),
+        }
+    }
+
+    /// Binds an expression which is then made one of type `ty`: an array without elements has its type from there.
+    fn expr_for(&self, expr: &ast::Expr, ty: Type, level: &Level<'_>) -> Result<Typed> {
+        match (expr, ty) {
+            (ast::Expr::Array(array), Type::Array(_)) if array.elem.is_empty() => {
+                Ok(Typed::new(Expr::Array(Vec::new()), ty))
+            }
+            _ => self.expr(expr, level),
+        }
+    }
+
+    /// Binds a condition.
+    pub(crate) fn condition(&self, expr: &ast::Expr, what: &str, level: &Level<'_>) -> Result<Expr> {
+        let bound = self.expr(expr, level)?;
+        let ty = bound.declared.ty;
+        self.convert(bound, Type::Bool, Conversion::Implicit).map_err(|error| match error.state {
+            SqlState::DatatypeMismatch => {
+                let message = format!("argument of {what} must be type boolean, not type {ty}");
+                SqlError::new(SqlState::DatatypeMismatch, message)
+            }
+            _ => error,
+        })
+    }
+
+    fn column(&self, idents: &[ast::Ident], level: &Level<'_>) -> Result<Typed> {
+        let names: Vec<String> = idents.iter().map(parse::name).collect();
+        let (table, name) = match &names[..] {
+            [name] => (None, name),
+            [table, name] => (Some(table.as_str()), name),
+            [_, table, name] => (Some(table.as_str()), name),
+            _ => return Err(SqlError::unsupported(format!("the name {}", names.join(".")))),
+        };
+        if let Some(found) = level.resolve(table, name)? {
+            return Ok(found);
+        }
+        if let Some(row) = level.whole_row(name).filter(|_| table.is_none()) {
+            return Ok(row);
+        }
+        // Functions that are written without parentheses.
+        let is_call = table.is_none() && idents[0].quote_style.is_none() && super::special::is_bare_function(name);
+        if is_call {
+            return self.apply(name, Vec::new());
+        }
+        let error = match table {
+            Some(table) if !level.has_table(table) => {
+                let message = format!("missing FROM-clause entry for table \"{table}\"");
+                SqlError::new(SqlState::UndefinedTable, message)
+            }
+            Some(table) => SqlError::new(SqlState::UndefinedColumn, format!("column {table}.{name} does not exist")),
+            None => SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")),
+        };
+        Err(error)
+    }
+
+    /// Binds a literal.
+    pub(crate) fn literal(&self, value: &Value) -> Result<Typed> {
+        Ok(match value {
+            Value::Null => Typed::new(Expr::NULL, Type::Unknown),
+            Value::Boolean(value) => truth(Expr::Constant(Datum::Bool(*value))),
+            Value::Number(text, _) => return number(text),
+            Value::SingleQuotedString(text)
+            | Value::EscapedStringLiteral(text)
+            | Value::UnicodeStringLiteral(text)
+            | Value::NationalStringLiteral(text) => {
+                Typed::new(Expr::Constant(Datum::text(text.as_str())), Type::Unknown)
+            }
+            Value::DollarQuotedString(text) => {
+                Typed::new(Expr::Constant(Datum::text(text.value.as_str())), Type::Unknown)
+            }
+            Value::HexStringLiteral(_) | Value::SingleQuotedByteStringLiteral(_) => {
+                return Err(SqlError::unsupported("a bit string"));
+            }
+            Value::Placeholder(name) => return self.parameter(name),
+            other => return Err(SqlError::unsupported(format!("the literal {other}"))),
+        })
+    }
+
+    fn parameter(&self, name: &str) -> Result<Typed> {
+        let number = name.strip_prefix('$').and_then(|number| number.parse::<u16>().ok()).filter(|number| *number > 0);
+        let Some(number) = number else {
+            return Err(SqlError::new(SqlState::UndefinedParameter, format!("there is no parameter {name}")));
+        };
+        let at = usize::from(number) - 1;
+        let mut parameters = self.parameters.borrow_mut();
+        if parameters.len() <= at {
+            parameters.resize(at + 1, Type::Unknown);
+        }
+        Ok(Typed::new(Expr::Parameter(at), parameters[at]))
+    }
+
+    fn is(&self, inner: &ast::Expr, wanted: Option<bool>, is_negated: bool, level: &Level<'_>) -> Result<Typed> {
+        let inner = Box::new(self.condition(inner, "IS", level)?);
+        let found = wanted.map_or_else(|| Expr::IsNull(inner.clone()), |wanted| Expr::Is(inner.clone(), wanted));
+        Ok(truth(if is_negated { Expr::Not(Box::new(found)) } else { found }))
+    }
+
+    fn is_distinct(&self, left: &ast::Expr, right: &ast::Expr, is_negated: bool, level: &Level<'_>) -> Result<Typed> {
+        let (left, right) = (self.expr(left, level)?, self.expr(right, level)?);
+        let (left, right) = self.comparable("=", left, right)?;
+        let is_distinct = Expr::IsDistinct(Box::new((left, right)));
+        Ok(truth(if is_negated { Expr::Not(Box::new(is_distinct)) } else { is_distinct }))
+    }
+
+    fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
+        if let BinaryOperator::And | BinaryOperator::Or = op {
+            let what = op.to_string();
+            let parts = vec![self.condition(left, &what, level)?, self.condition(right, &what, level)?];
+            return Ok(truth(match op {
+                BinaryOperator::And => {
+                    let mut flat = Vec::new();
+                    parts.into_iter().for_each(|part| part.split(&mut flat));
+                    Expr::And(flat)
+                }
+                _ => Expr::Or(parts),
+            }));
+        }
+        let symbol = match op {
+            BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+            BinaryOperator::NotEq => "<>".to_owned(),
+            other => other.to_string(),
+        };
+        let (left, right) = (self.expr(left, level)?, self.expr(right, level)?);
+        self.operate(&symbol, left, right)
+    }
+
+    /// Applies a binary operator.
+    pub(crate) fn operate(&self, symbol: &str, left: Typed, right: Typed) -> Result<Typed> {
+        if let Some(comparison) = Comparison::of(symbol) {
+            let (left, right) = self.comparable(symbol, left, right)?;
+            return Ok(truth(Expr::Compare(Box::new((comparison, left, right)))));
+        }
+        let resolved = function::resolve_operator(symbol, Some(left.declared.ty), right.declared.ty)?;
+        self.finish_call(resolved, vec![left, right])
+    }
+
+    /// Two values as they can be compared.
+    pub(crate) fn comparable(&self, symbol: &str, left: Typed, right: Typed) -> Result<(Expr, Expr)> {
+        if let (Expr::Row(left), Expr::Row(right)) = (&left.expr, &right.expr)
+            && left.len() != right.len()
+        {
+            return Err(SqlError::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
+        }
+        if left.declared.ty == Type::Record && right.declared.ty == Type::Record {
+            return Ok((left.expr, right.expr));
+        }
+        if left.declared.ty == Type::Unknown && right.declared.ty == Type::Unknown {
+            let left = self.convert(left, Type::Text, Conversion::Implicit)?;
+            return Ok((left, self.convert(right, Type::Text, Conversion::Implicit)?));
+        }
+        let resolved = function::resolve_operator(symbol, Some(left.declared.ty), right.declared.ty)?;
+        let (to_left, to_right) = (resolved.arguments[0], resolved.arguments[1]);
+        let left = self.convert(left, to_left, Conversion::Implicit)?;
+        Ok((left, self.convert(right, to_right, Conversion::Implicit)?))
+    }
+
+    fn unary(&self, op: UnaryOperator, expr: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
+        if op == UnaryOperator::Not {
+            return Ok(truth(Expr::Not(Box::new(self.condition(expr, "NOT", level)?))));
+        }
+        // The least integer of a type has no positive counterpart.
+        if let (UnaryOperator::Minus, ast::Expr::Value(value)) = (op, expr)
+            && let Value::Number(text, _) = &value.value
+        {
+            return number(&format!("-{text}"));
+        }
+        let operand = self.expr(expr, level)?;
+        let resolved = function::resolve_operator(&op.to_string(), None, operand.declared.ty)?;
+        self.finish_call(resolved, vec![operand])
+    }
+
+    /// A call of what a name and its arguments were found to mean.
+    pub(crate) fn finish_call(&self, resolved: function::Resolved, arguments: Vec<Typed>) -> Result<Typed> {
+        let function::Resolved { function, arguments: types, returns, .. } = resolved;
+        let places = arguments.into_iter().zip(&types);
+        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        Ok(Typed::new(Expr::Call(Box::new(Call { function, arguments, types, returns })), returns))
+    }
+
+    /// Calls a function by its name.
+    pub(crate) fn apply(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+        let types: Vec<Type> = arguments.iter().map(|argument| argument.declared.ty).collect();
+        self.finish_call(function::resolve(name, &types)?, arguments)
+    }
+
+    fn in_list(&self, expr: &ast::Expr, list: &[ast::Expr], is_negated: bool, level: &Level<'_>) -> Result<Typed> {
+        let input = self.expr(expr, level)?;
+        let elements = list.iter().map(|element| self.expr(element, level)).collect::<Result<Vec<_>>>()?;
+        if input.declared.ty == Type::Record {
+            let pairs = elements.into_iter().map(|element| self.comparable("=", input.clone(), element));
+            let pairs = pairs.collect::<Result<Vec<_>>>()?;
+            let equal = |(left, right)| Expr::Compare(Box::new((Comparison::Equal, left, right)));
+            let any = Expr::Or(pairs.into_iter().map(equal).collect());
+            return Ok(truth(if is_negated { Expr::Not(Box::new(any)) } else { any }));
+        }
+        let mut parts = vec![input];
+        parts.extend(elements);
+        let (mut parts, declared) = self.unify("IN", parts)?;
+        function::resolve_operator("=", Some(declared.ty), declared.ty)?;
+        let input = parts.remove(0);
+        Ok(truth(Expr::InList(Box::new((input, parts)), is_negated)))
+    }
+
+    fn between(
+        &self,
+        expr: &ast::Expr,
+        is_negated: bool,
+        (low, high): (&ast::Expr, &ast::Expr),
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let input = self.expr(expr, level)?;
+        let low = self.operate(">=", input.clone(), self.expr(low, level)?)?.expr;
+        let high = self.operate("<=", input, self.expr(high, level)?)?.expr;
+        let both = Expr::And(vec![low, high]);
+        Ok(truth(if is_negated { Expr::Not(Box::new(both)) } else { both }))
+    }
+
+    fn case(
+        &self,
+        operand: Option<&ast::Expr>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&ast::Expr>,
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let operand = operand.map(|operand| self.expr(operand, level)).transpose()?;
+        let mut tests = Vec::new();
+        let mut results = Vec::new();
+        for CaseWhen { condition, result } in conditions {
+            tests.push(match &operand {
+                Some(operand) => self.operate("=", operand.clone(), self.expr(condition, level)?)?.expr,
+                None => self.condition(condition, "CASE/WHEN", level)?,
+            });
+            results.push(self.expr(result, level)?);
+        }
+        let nothing = || Ok(Typed::new(Expr::NULL, Type::Unknown));
+        results.push(otherwise.map_or_else(nothing, |otherwise| self.expr(otherwise, level))?);
+        let (mut results, declared) = self.unify("CASE", results)?;
+        let otherwise = results.pop().expect("there is one more result than conditions");
+        let branches = tests.into_iter().zip(results).collect();
+        Ok(Typed::new(Expr::Case(Box::new(Case { branches, otherwise })), declared))
+    }
+
+    fn quantified(
+        &self,
+        left: &ast::Expr,
+        op: &BinaryOperator,
+        right: &ast::Expr,
+        is_all: bool,
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let symbol = op.to_string();
+        let Some(comparison) = Comparison::of(&symbol) else {
+            return Err(SqlError::unsupported(format!("{symbol} with ANY or ALL")));
+        };
+        if let ast::Expr::Subquery(query) = right {
+            return self.compare_subquery(comparison, left, query, is_all, level);
+        }
+        let (left, array) = (self.expr(left, level)?, self.expr(right, level)?);
+        if left.declared.ty == Type::Unknown && array.declared.ty == Type::Unknown {
+            return Err(SqlError::new(SqlState::IndeterminateDatatype, "could not determine the type of the array"));
+        }
+        let element = match array.declared.ty {
+            Type::Unknown => left.declared.ty,
+            ty => ty.element().ok_or_else(|| {
+                let message = "op ANY/ALL (array) requires array on right side";
+                SqlError::new(SqlState::WrongObjectType, message)
+            })?,
+        };
+        let common = self.common_type("ANY", [left.declared.ty, element].into_iter())?;
+        let of_common = common.array().ok_or_else(|| SqlError::unsupported(format!("an array of {common}")))?;
+        let left = self.convert(left, common, Conversion::Implicit)?;
+        let array = self.convert(array, of_common, Conversion::Implicit)?;
+        Ok(truth(Expr::Quantified(Box::new((comparison, left, array)), is_all)))
+    }
+
+    /// `ARRAY[...]`.
+    fn array(&self, elements: &[ast::Expr], level: &Level<'_>) -> Result<Typed> {
+        if elements.is_empty() {
+            return Err(SqlError::new(SqlState::IndeterminateDatatype, "cannot determine type of empty array")
+                .with_hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+        }
+        let elements = elements.iter().map(|element| self.expr(element, level)).collect::<Result<Vec<_>>>()?;
+        let (elements, declared) = self.unify("ARRAY", elements)?;
+        let ty = declared.ty.array().ok_or_else(|| SqlError::unsupported(format!("an array of {}", declared.ty)))?;
+        Ok(Typed::new(Expr::Array(elements), ty))
+    }
+
+    fn compare_subquery(
+        &self,
+        comparison: Comparison,
+        left: &ast::Expr,
+        query: &ast::Query,
+        is_all: bool,
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let left = match left {
+            ast::Expr::Tuple(parts) => parts.iter().map(|part| self.expr(part, level)).collect::<Result<Vec<_>>>()?,
+            one => vec![self.expr(one, level)?],
+        };
+        let inner = self.inner_query(query, level)?;
+        if inner.columns.len() != left.len() {
+            let many = if inner.columns.len() > left.len() { "many" } else { "few" };
+            return Err(SqlError::new(SqlState::SyntaxError, format!("subquery has too {many} columns")));
+        }
+        let mut exprs = Vec::with_capacity(left.len());
+        let mut given = Vec::with_capacity(left.len());
+        for (at, (part, column)) in left.into_iter().zip(&inner.columns).enumerate() {
+            let (left, right) = self.comparable("=", part, Typed::new(Expr::Column(at), column.declared))?;
+            exprs.push(left);
+            given.push(right);
+        }
+        let is_plain = given.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
+        let plan = if is_plain { inner.plan } else { crate::plan::Plan::Project(Box::new(inner.plan), given) };
+        let asks = Asks::Compares(comparison, exprs, is_all);
+        let subquery = Subquery { plan: Arc::new(plan), captures: inner.captures, asks, slot: self.new_slot() };
+        Ok(truth(Expr::Subquery(Box::new(subquery))))
+    }
+
+    /// Binds a subquery of which something is asked, and returns its columns.
+    pub(crate) fn subquery(
+        &self,
+        query: &ast::Query,
+        asks: Asks,
+        level: &Level<'_>,
+    ) -> Result<(Expr, Vec<super::OutColumn>)> {
+        let inner = self.inner_query(query, level)?;
+        let slot = self.new_slot();
+        let subquery = Subquery { plan: Arc::new(inner.plan), captures: inner.captures, asks, slot };
+        Ok((Expr::Subquery(Box::new(subquery)), inner.columns))
+    }
+}
+
+/// A number: the smallest of `integer`, `bigint` and `numeric` that holds it.
+fn number(text: &str) -> Result<Typed> {
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_whole && let Ok(value) = text.parse::<i64>() {
+        let ty = if i32::try_from(value).is_ok() { Type::Int4 } else { Type::Int8 };
+        return Ok(Typed::new(Expr::Constant(Datum::Int(value)), ty));
+    }
+    let hex = text.trim_start_matches('-').strip_prefix("0x");
+    if let Some(value) = hex.and_then(|hex| i64::from_str_radix(hex, 16).ok()) {
+        return Ok(Typed::new(Expr::Constant(Datum::Int(value)), Type::Int8));
+    }
+    let value = Numeric::parse(text).ok_or_else(|| {
+        SqlError::new(SqlState::SyntaxError, format!("trailing junk after numeric literal at or near \"{text}\""))
+    })?;
+    Ok(Typed::new(Expr::Constant(Datum::Numeric(Arc::new(value))), Type::Numeric))
+}

@@ -1,0 +1,394 @@
+//! `FROM`: tables, subqueries, functions, and how they are joined.
+
+use std::cell::Cell;
+
+use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
+
+use super::query::{renamed, scope_of};
+use super::scope::{Level, ScopeColumn};
+use super::{Binder, OutColumn, undefined_table};
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::{Comparison, Expr};
+use crate::parse;
+use crate::plan::join::{Leaf, Planner, Source, Tree};
+use crate::plan::{JoinKind, Plan, Series};
+use crate::types::Type;
+
+/// What `FROM` and `WHERE` say.
+#[derive(Default)]
+pub(crate) struct From {
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) tree: Option<Tree>,
+    /// The columns of all leaves, one after the other.
+    pub(crate) columns: Vec<ScopeColumn>,
+    pub(crate) conditions: Vec<Expr>,
+}
+
+impl From {
+    /// The names that expressions over the rows can use.
+    pub(crate) fn level<'p>(&self, outer: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
+        let mut level = Level::new(outer, registers);
+        level.columns.clone_from(&self.columns);
+        level
+    }
+
+    /// Adds a leaf with its columns, and returns its tree.
+    fn add(&mut self, source: Source, captures: Vec<(usize, Expr)>, columns: Vec<ScopeColumn>) -> Tree {
+        let start = self.columns.len();
+        let count = columns.len();
+        for mut column in columns {
+            column.expr.move_columns(&|at| at + start);
+            self.columns.push(column);
+        }
+        self.leaves.push(Leaf { source, captures, columns: start..start + count });
+        Tree::Leaf(self.leaves.len() - 1)
+    }
+}
+
+impl Binder<'_> {
+    /// Binds `FROM`.
+    pub(crate) fn tables_of(
+        &self,
+        tables: &[TableWithJoins],
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<From> {
+        let mut from = From::default();
+        for table in tables {
+            self.add_tables(&mut from, table, for_update, outer)?;
+        }
+        Ok(from)
+    }
+
+    /// Binds one more table of `FROM`, with what is joined to it.
+    pub(crate) fn add_tables(
+        &self,
+        from: &mut From,
+        table: &TableWithJoins,
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<()> {
+        let before = from.tree.take();
+        let tree = self.joined(from, table, for_update, outer)?;
+        from.tree = Some(match before {
+            None => tree,
+            Some(before) => Tree::inner(before, tree, Vec::new()),
+        });
+        Ok(())
+    }
+
+    fn joined(
+        &self,
+        from: &mut From,
+        table: &TableWithJoins,
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Tree> {
+        let start = from.columns.len();
+        let mut tree = self.factor(from, &table.relation, for_update, outer)?;
+        for join in &table.joins {
+            let (kind, constraint) = join_kind(&join.join_operator)?;
+            let middle = from.columns.len();
+            let right = self.factor(from, &join.relation, for_update, outer)?;
+            let on = self.join_condition(from, (start, middle), kind, constraint, outer)?;
+            tree = match kind {
+                JoinKind::Inner => Tree::inner(tree, right, on),
+                kind => Tree::Join { kind, left: Box::new(tree), right: Box::new(right), on },
+            };
+        }
+        Ok(tree)
+    }
+
+    fn factor(
+        &self,
+        from: &mut From,
+        factor: &TableFactor,
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Tree> {
+        match factor {
+            TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
+                let list = ast::FunctionArgumentList {
+                    duplicate_treatment: None,
+                    args: args.args.clone(),
+                    clauses: Vec::new(),
+                };
+                self.function(from, name, list, alias.as_ref(), *with_ordinality, outer)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                let list =
+                    ast::FunctionArgumentList { duplicate_treatment: None, args: args.clone(), clauses: Vec::new() };
+                self.function(from, name, list, alias.as_ref(), *with_ordinality, outer)
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+                let argument = |expr: &ast::Expr| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr.clone()));
+                let args = array_exprs.iter().map(argument).collect();
+                let list = ast::FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+                let name = vec![ast::Ident::new("unnest")].into();
+                self.function(from, &name, list, alias.as_ref(), *with_ordinality, outer)
+            }
+            TableFactor::Table { name, alias, sample: None, version: None, .. } => {
+                self.table(from, name, alias.as_ref(), for_update)
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+                let so_far = from.level(outer, &self.registers);
+                let around = if *lateral { Some(&so_far) } else { outer };
+                let between = Level::between(around, &self.registers);
+                let bound = self.query(subquery, Some(&between))?;
+                let captures = between.captures.into_inner();
+                if *lateral {
+                    so_far.end(outer);
+                    return self.derived(from, bound.plan, bound.columns, captures, alias.as_ref());
+                }
+                if let Some(outer) = outer {
+                    outer.captures.borrow_mut().extend(captures);
+                }
+                self.derived(from, bound.plan, bound.columns, Vec::new(), alias.as_ref())
+            }
+            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                self.joined(from, table_with_joins, for_update, outer)
+            }
+            other => Err(SqlError::unsupported(format!("{other} in FROM"))),
+        }
+    }
+
+    /// A table, a view, or a common table expression.
+    fn table(
+        &self,
+        from: &mut From,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+        for_update: bool,
+    ) -> Result<Tree> {
+        let parts = parse::parts(name)?;
+        if let [name] = &parts[..]
+            && let Some((plan, columns)) = self.common(name)
+        {
+            return self.derived_as(from, plan, columns, Vec::new(), alias, name);
+        }
+        let last = parts.last().cloned().unwrap_or_default();
+        if let Some(relation) = self.find_relation(name)? {
+            let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
+            let mut columns = relation_columns(&relation, &table);
+            rename_columns(&mut columns, alias, &last)?;
+            return Ok(from.add(Source::Table { relation, for_update }, Vec::new(), columns));
+        }
+        for candidate in self.candidates(name)? {
+            let Some(view) = self.names.view(&candidate)? else { continue };
+            let bound = self.within_view(&candidate, || {
+                let statements = parse::statements(&view.query)?;
+                match &statements[..] {
+                    [ast::Statement::Query(query)] => self.query(query, None),
+                    _ => Err(SqlError::new(SqlState::DataCorrupted, format!("view \"{candidate}\" is no query"))),
+                }
+            })?;
+            let columns = renamed(bound.columns, &view.columns, &last)?;
+            return self.derived_as(from, bound.plan, columns, Vec::new(), alias, &last);
+        }
+        Err(undefined_table(name))
+    }
+
+    fn derived(
+        &self,
+        from: &mut From,
+        plan: Plan,
+        columns: Vec<OutColumn>,
+        captures: Vec<(usize, Expr)>,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Tree> {
+        self.derived_as(from, plan, columns, captures, alias, "unnamed_subquery")
+    }
+
+    /// Rows of a plan, under an alias or else `name`.
+    fn derived_as(
+        &self,
+        from: &mut From,
+        plan: Plan,
+        columns: Vec<OutColumn>,
+        captures: Vec<(usize, Expr)>,
+        alias: Option<&ast::TableAlias>,
+        name: &str,
+    ) -> Result<Tree> {
+        let table = alias.map_or_else(|| name.to_owned(), |alias| parse::name(&alias.name));
+        let mut columns = scope_of(Some(&table), &columns);
+        rename_columns(&mut columns, alias, &table)?;
+        Ok(from.add(Source::Plan(plan), captures, columns))
+    }
+
+    /// A function in `FROM`: a set, or one value.
+    fn function(
+        &self,
+        from: &mut From,
+        name: &ast::ObjectName,
+        list: ast::FunctionArgumentList,
+        alias: Option<&ast::TableAlias>,
+        with_ordinality: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Tree> {
+        let so_far = from.level(outer, &self.registers);
+        let inner = Level::new(Some(&so_far), &self.registers);
+        inner.refuse_aggregates("functions in FROM");
+        let call = ast::Function {
+            name: name.clone(),
+            uses_odbc_syntax: false,
+            parameters: ast::FunctionArguments::None,
+            args: ast::FunctionArguments::List(list),
+            filter: None,
+            null_treatment: None,
+            over: None,
+            within_group: Vec::new(),
+        };
+        let last = parse::parts(name)?.pop().unwrap_or_default();
+        let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
+        let column = |name: &str, ty: Type| OutColumn { name: name.to_owned(), declared: ty.into(), origin: (0, 0) };
+        let (plan, mut columns) = match self.set_call(&call, &inner)? {
+            Some((function, arguments)) => {
+                let columns: Vec<OutColumn> = match &function.columns[..] {
+                    [(_, ty)] => vec![column(&table, *ty)],
+                    several => several.iter().map(|(name, ty)| column(name, *ty)).collect(),
+                };
+                (Plan::Series(Box::new(Series { function, arguments, with_ordinality })), columns)
+            }
+            None if with_ordinality => return Err(SqlError::unsupported("WITH ORDINALITY of a single value")),
+            None => {
+                let value = self.call(&call, &inner)?;
+                let columns = vec![OutColumn { name: table.clone(), declared: value.declared, origin: (0, 0) }];
+                (Plan::Project(Box::new(Plan::One), vec![value.expr]), columns)
+            }
+        };
+        if with_ordinality {
+            columns.push(column("ordinality", Type::Int8));
+        }
+        let captures = inner.captures.into_inner();
+        so_far.end(outer);
+        self.derived_as(from, plan, columns, captures, alias, &last)
+    }
+
+    /// What `ON`, `USING` or `NATURAL` asks for.
+    fn join_condition(
+        &self,
+        from: &mut From,
+        (start, middle): (usize, usize),
+        kind: JoinKind,
+        constraint: &JoinConstraint,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Vec<Expr>> {
+        let names = match constraint {
+            JoinConstraint::None => return Ok(Vec::new()),
+            JoinConstraint::On(condition) => {
+                let mut level = Level::new(outer, &self.registers);
+                level.columns = from.columns[start..].to_vec();
+                level.refuse_aggregates("JOIN conditions");
+                let mut conditions = Vec::new();
+                self.condition(condition, "JOIN/ON", &level)?.split(&mut conditions);
+                level.end(outer);
+                return Ok(conditions);
+            }
+            JoinConstraint::Using(names) => {
+                let name = |name: &ast::ObjectName| Ok(parse::parts(name)?.pop().unwrap_or_default());
+                names.iter().map(name).collect::<Result<Vec<_>>>()?
+            }
+            JoinConstraint::Natural => {
+                let is_left = |name: &str| {
+                    from.columns[start..middle].iter().any(|column| !column.is_merged && column.name == name)
+                };
+                let right = from.columns[middle..].iter().filter(|column| !column.is_hidden && !column.is_merged);
+                right.map(|column| column.name.clone()).filter(|name| is_left(name)).collect()
+            }
+        };
+        names.iter().map(|name| self.merge_columns(from, (start, middle), kind, name)).collect()
+    }
+
+    /// Makes one column of two with a name, and returns the condition that they are equal.
+    fn merge_columns(
+        &self,
+        from: &mut From,
+        (start, middle): (usize, usize),
+        kind: JoinKind,
+        name: &str,
+    ) -> Result<Expr> {
+        let find = |range: std::ops::Range<usize>, side: &str| {
+            let mut found = range.filter(|at| from.columns[*at].name == name && !from.columns[*at].is_merged);
+            match (found.next(), found.next()) {
+                (Some(at), None) => Ok(at),
+                (None, _) => {
+                    let message = format!("column \"{name}\" specified in USING clause does not exist in {side} table");
+                    Err(SqlError::new(SqlState::UndefinedColumn, message))
+                }
+                _ => {
+                    let message = format!("common column name \"{name}\" appears more than once in {side} table");
+                    Err(SqlError::new(SqlState::AmbiguousColumn, message))
+                }
+            }
+        };
+        let (left, right) = (find(start..middle, "left")?, find(middle..from.columns.len(), "right")?);
+        let typed = |at: usize| {
+            let column = &from.columns[at];
+            super::scope::Typed { expr: column.expr.clone(), declared: column.declared }
+        };
+        let (a, b) = self.comparable("=", typed(left), typed(right))?;
+        match kind {
+            JoinKind::Right => from.columns[left].is_merged = true,
+            JoinKind::Full => {
+                from.columns[left].expr = Expr::Coalesce(vec![a.clone(), b.clone()]);
+                from.columns[right].is_merged = true;
+            }
+            _ => from.columns[right].is_merged = true,
+        }
+        Ok(Expr::Compare(Box::new((Comparison::Equal, a, b))))
+    }
+
+    /// The plan of `FROM` with its conditions; it gives the columns in their order.
+    pub(crate) fn plan_from(&self, from: From) -> Result<Plan> {
+        let From { leaves, tree, columns, conditions } = from;
+        let count = leaves.last().map_or(0, |leaf| leaf.columns.end);
+        debug_assert!(columns.len() == count, "every column is one of a leaf");
+        let Some(tree) = tree else {
+            let plan = Plan::One;
+            return Ok(match Expr::all(conditions) {
+                Some(condition) => Plan::Filter(Box::new(plan), condition),
+                None => plan,
+            });
+        };
+        Planner::new(leaves, &self.registers).plan(tree, conditions, count)
+    }
+}
+
+fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
+    Ok(match operator {
+        JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (JoinKind::Inner, constraint),
+        JoinOperator::CrossJoin(constraint) => (JoinKind::Inner, constraint),
+        JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (JoinKind::Left, constraint),
+        JoinOperator::Right(constraint) | JoinOperator::RightOuter(constraint) => (JoinKind::Right, constraint),
+        JoinOperator::FullOuter(constraint) => (JoinKind::Full, constraint),
+        _ => return Err(SqlError::unsupported("this kind of join")),
+    })
+}
+
+/// The columns of a table, as names for expressions over its rows.
+pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, table: &str) -> Vec<ScopeColumn> {
+    let name = |(at, column): (usize, &crate::catalog::relation::Column)| ScopeColumn {
+        table: Some(table.to_owned()),
+        name: column.name.clone(),
+        expr: Expr::Column(at),
+        declared: column.declared,
+        origin: (relation.oid(), i16::try_from(at + 1).unwrap_or(0)),
+        is_merged: at >= relation.visible(),
+        is_hidden: at >= relation.visible(),
+    };
+    relation.columns.iter().enumerate().map(name).collect()
+}
+
+fn rename_columns(columns: &mut [ScopeColumn], alias: Option<&ast::TableAlias>, table: &str) -> Result<()> {
+    let names = alias.map_or(&[][..], |alias| &alias.columns);
+    let visible = columns.iter().filter(|column| !column.is_hidden).count();
+    if names.len() > visible {
+        let message =
+            format!("table \"{table}\" has {visible} columns available but {} columns specified", names.len());
+        return Err(SqlError::new(SqlState::InvalidColumnReference, message));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = parse::name(&name.name);
+    }
+    Ok(())
+}

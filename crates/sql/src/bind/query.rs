@@ -1,0 +1,349 @@
+//! Queries: common table expressions, set operations, `ORDER BY` and `LIMIT`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlparser::ast::{self, LimitClause, OrderByKind, OrderByOptions, SetExpr, SetOperator, SetQuantifier};
+
+use super::scope::{Level, ScopeColumn, Typed};
+use super::{Binder, Common, OutColumn};
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::parse;
+use crate::plan::{CommonTable, Limit, Plan, SetOperation, SortKey};
+use crate::types::{Declared, Type};
+use crate::value::Conversion;
+
+/// A query that was bound.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) plan: Plan,
+    pub(crate) columns: Vec<OutColumn>,
+}
+
+/// A query within another one.
+pub(crate) struct Inner {
+    pub(crate) plan: Plan,
+    pub(crate) columns: Vec<OutColumn>,
+    pub(crate) captures: Vec<(usize, Expr)>,
+}
+
+/// A key of `ORDER BY`, with its options.
+pub(crate) fn sort_key(expr: Expr, options: &OrderByOptions) -> SortKey {
+    let is_descending = options.asc == Some(false);
+    SortKey { expr, is_descending, nulls_first: options.nulls_first.unwrap_or(is_descending) }
+}
+
+/// What `ORDER BY` says.
+pub(crate) fn order_of(query: &ast::Query) -> Result<&[ast::OrderByExpr]> {
+    match query.order_by.as_ref().map(|order| &order.kind) {
+        None => Ok(&[]),
+        Some(OrderByKind::Expressions(keys)) => Ok(keys),
+        Some(OrderByKind::All(_)) => Err(SqlError::unsupported("ORDER BY ALL")),
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a query within the expressions of another one.
+    pub(crate) fn inner_query(&self, query: &ast::Query, outer: &Level<'_>) -> Result<Inner> {
+        let between = Level::between(Some(outer), &self.registers);
+        let Bound { plan, columns } = self.query(query, Some(&between))?;
+        Ok(Inner { plan, columns, captures: between.captures.into_inner() })
+    }
+
+    /// Binds a query. `outer` has the names around it.
+    pub(crate) fn query(&self, query: &ast::Query, outer: Option<&Level<'_>>) -> Result<Bound> {
+        if let Some(what) = unsupported_part(query) {
+            return Err(SqlError::unsupported(what));
+        }
+        let depth = self.tables.borrow().len();
+        if let Some(with) = &query.with {
+            self.tables.borrow_mut().push(HashMap::new());
+            for table in &with.cte_tables {
+                self.common_table(table, with.recursive, outer)?;
+            }
+        }
+        let bound = self.body(query, outer);
+        self.tables.borrow_mut().truncate(depth);
+        bound
+    }
+
+    fn body(&self, query: &ast::Query, outer: Option<&Level<'_>>) -> Result<Bound> {
+        let order = order_of(query)?;
+        let Bound { plan, columns } = match &*query.body {
+            SetExpr::Select(select) => self.select(select, order, !query.locks.is_empty(), outer)?,
+            other => {
+                let Bound { plan, columns } = self.set_expr(other, outer)?;
+                let plan = self.order_output(plan, &columns, order)?;
+                Bound { plan, columns }
+            }
+        };
+        Ok(Bound { plan: self.limited(plan, query, outer)?, columns })
+    }
+
+    fn limited(&self, plan: Plan, query: &ast::Query, outer: Option<&Level<'_>>) -> Result<Plan> {
+        let level = Level::new(outer, &self.registers);
+        level.refuse_aggregates("LIMIT");
+        let count = |expr: &ast::Expr| {
+            let bound = self.expr(expr, &level)?;
+            self.convert(bound, Type::Int8, Conversion::Assignment)
+        };
+        let (mut limit, mut offset) = (None, None);
+        match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit: rows, offset: skipped, .. }) => {
+                limit = rows.as_ref().map(count).transpose()?;
+                offset = skipped.as_ref().map(|offset| count(&offset.value)).transpose()?;
+            }
+            Some(LimitClause::OffsetCommaLimit { .. }) => return Err(SqlError::unsupported("LIMIT #,#")),
+            None => {}
+        }
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent {
+                return Err(SqlError::unsupported("FETCH with ties or percent"));
+            }
+            let one = || Ok(Expr::Constant(crate::datum::Datum::Int(1)));
+            limit = Some(fetch.quantity.as_ref().map_or_else(one, count)?);
+        }
+        if !level.captures.borrow().is_empty() {
+            return Err(SqlError::new(
+                SqlState::InvalidColumnReference,
+                "argument of LIMIT must not contain variables",
+            ));
+        }
+        Ok(match (&limit, &offset) {
+            (None, None) => plan,
+            _ => Plan::Limit(Box::new(Limit { input: plan, limit, offset })),
+        })
+    }
+
+    fn set_expr(&self, body: &SetExpr, outer: Option<&Level<'_>>) -> Result<Bound> {
+        match body {
+            SetExpr::Select(select) => self.select(select, &[], false, outer),
+            SetExpr::Query(query) => self.query(query, outer),
+            SetExpr::Values(values) => self.values(values, outer),
+            SetExpr::SetOperation { left, op, set_quantifier, right } => {
+                let (left, right) = (self.set_expr(left, outer)?, self.set_expr(right, outer)?);
+                self.set_operation(left, *op, *set_quantifier, right)
+            }
+            SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
+                self.write_query(statement)
+            }
+            SetExpr::Table(table) => {
+                let name = table.table_name.clone().unwrap_or_default();
+                let query = crate::parse::statements(&format!("SELECT * FROM {name}"))?;
+                match query.first() {
+                    Some(ast::Statement::Query(query)) => self.query(query, outer),
+                    _ => Err(SqlError::unsupported("TABLE")),
+                }
+            }
+            SetExpr::Merge(_) => Err(SqlError::unsupported("MERGE")),
+        }
+    }
+
+    /// `VALUES`: as many columns as the first row has.
+    pub(crate) fn values(&self, values: &ast::Values, outer: Option<&Level<'_>>) -> Result<Bound> {
+        let level = Level::new(outer, &self.registers);
+        level.refuse_aggregates("VALUES");
+        let count = values.rows.first().map_or(0, |row| row.content.len());
+        let mut columns: Vec<Vec<Typed>> = vec![Vec::new(); count];
+        for row in &values.rows {
+            if row.content.len() != count {
+                return Err(SqlError::new(SqlState::SyntaxError, "VALUES lists must all be the same length"));
+            }
+            for (column, expr) in columns.iter_mut().zip(&row.content) {
+                column.push(self.expr(expr, &level)?);
+            }
+        }
+        let mut rows = vec![Vec::with_capacity(count); values.rows.len()];
+        let mut out = Vec::with_capacity(count);
+        for (at, column) in columns.into_iter().enumerate() {
+            let (exprs, declared) = self.unify("VALUES", column)?;
+            rows.iter_mut().zip(exprs).for_each(|(row, expr)| row.push(expr));
+            out.push(OutColumn { name: format!("column{}", at + 1), declared, origin: (0, 0) });
+        }
+        level.end(outer);
+        Ok(Bound { plan: Plan::Values(rows), columns: out })
+    }
+
+    fn set_operation(&self, left: Bound, op: SetOperator, quantifier: SetQuantifier, right: Bound) -> Result<Bound> {
+        let name = op.to_string();
+        if left.columns.len() != right.columns.len() {
+            let message = format!("each {name} query must have the same number of columns");
+            return Err(SqlError::new(SqlState::SyntaxError, message));
+        }
+        let is_all = match quantifier {
+            SetQuantifier::All => true,
+            SetQuantifier::None | SetQuantifier::Distinct => false,
+            _ => return Err(SqlError::unsupported(format!("{name} {quantifier}"))),
+        };
+        let mut columns = Vec::with_capacity(left.columns.len());
+        for (a, b) in left.columns.iter().zip(&right.columns) {
+            let common = self.common_type(&name, [a.declared.ty, b.declared.ty].into_iter())?;
+            let declared = if a.declared == b.declared { a.declared } else { common.into() };
+            columns.push(OutColumn { name: a.name.clone(), declared, origin: (0, 0) });
+        }
+        let (left, right) = (self.converted(left, &columns)?, self.converted(right, &columns)?);
+        let plan = match op {
+            SetOperator::Union => {
+                let both = Plan::Append(vec![left, right]);
+                if is_all { both } else { Plan::Distinct(Box::new(both), None) }
+            }
+            SetOperator::Intersect | SetOperator::Except | SetOperator::Minus => {
+                let is_except = op != SetOperator::Intersect;
+                Plan::Intersect(Box::new(SetOperation { left, right, is_except, is_all }))
+            }
+        };
+        Ok(Bound { plan, columns })
+    }
+
+    /// The rows of a query with the types of other columns.
+    pub(crate) fn converted(&self, bound: Bound, columns: &[OutColumn]) -> Result<Plan> {
+        let convert = |(at, (from, to)): (usize, (&OutColumn, &OutColumn))| {
+            let input = Typed::new(Expr::Column(at), from.declared);
+            self.convert(input, to.declared.ty, Conversion::Implicit)
+        };
+        let exprs: Vec<Expr> = bound.columns.iter().zip(columns).enumerate().map(convert).collect::<Result<_>>()?;
+        let is_plain = exprs.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
+        Ok(if is_plain { bound.plan } else { Plan::Project(Box::new(bound.plan), exprs) })
+    }
+
+    /// Sorts rows by names and numbers of their columns: all that `ORDER BY` behind a set operation may say.
+    fn order_output(&self, plan: Plan, columns: &[OutColumn], order: &[ast::OrderByExpr]) -> Result<Plan> {
+        if order.is_empty() {
+            return Ok(plan);
+        }
+        let mut level = Level::new(None, &self.registers);
+        level.refuse_aggregates("ORDER BY");
+        level.columns = scope_of(None, columns);
+        let mut keys = Vec::with_capacity(order.len());
+        for key in order {
+            let expr = match number_of(&key.expr, columns.len())? {
+                Some(at) => Typed::new(Expr::Column(at), columns[at].declared),
+                None => self.expr(&key.expr, &level)?,
+            };
+            keys.push(sort_key(self.sortable(expr)?, &key.options));
+        }
+        Ok(Plan::Sort(Box::new(plan), keys))
+    }
+
+    /// Binds one common table expression, which can be named from here on.
+    fn common_table(&self, table: &ast::Cte, may_recur: bool, outer: Option<&Level<'_>>) -> Result<()> {
+        let name = parse::name(&table.alias.name);
+        let aliases: Vec<String> = table.alias.columns.iter().map(|column| parse::name(&column.name)).collect();
+        let number = self.commons.replace(self.commons.get() + 1);
+        let recursion = may_recur.then(|| recursive_parts(&table.query)).flatten();
+        let level = Level::between(outer, &self.registers);
+        let (columns, common) = match recursion.filter(|_| mentions(&table.query, &name)) {
+            None => {
+                let bound = self.query(&table.query, Some(&level))?;
+                let columns = renamed(bound.columns, &aliases, &name)?;
+                (columns, CommonTable { plan: bound.plan, recursion: None })
+            }
+            Some((first, step, keeps_duplicates)) => {
+                let first = self.set_expr(first, Some(&level))?;
+                let columns = renamed(first.columns, &aliases, &name)?;
+                let working = Common { number, columns: columns.clone(), table: None };
+                self.name_common(&name, working);
+                let step = self.set_expr(step, Some(&level))?;
+                if step.columns.len() != columns.len() {
+                    let message = "each UNION query must have the same number of columns";
+                    return Err(SqlError::new(SqlState::SyntaxError, message));
+                }
+                let step = self.converted(step, &columns)?;
+                (columns, CommonTable { plan: first.plan, recursion: Some((step, keeps_duplicates)) })
+            }
+        };
+        if !level.captures.borrow().is_empty() {
+            return Err(SqlError::unsupported("a common table expression that names columns of the query around it"));
+        }
+        self.name_common(&name, Common { number, columns, table: Some(Arc::new(common)) });
+        Ok(())
+    }
+
+    fn name_common(&self, name: &str, common: Common) {
+        let mut tables = self.tables.borrow_mut();
+        let here = tables.last_mut().expect("WITH has opened a list");
+        here.insert(name.to_owned(), common);
+    }
+
+    /// The rows of a common table expression, if a name means one.
+    pub(crate) fn common(&self, name: &str) -> Option<(Plan, Vec<OutColumn>)> {
+        let tables = self.tables.borrow();
+        let common = tables.iter().rev().find_map(|tables| tables.get(name))?;
+        let plan = match &common.table {
+            Some(table) => Plan::Common(common.number, table.clone()),
+            None => Plan::Working(common.number),
+        };
+        Some((plan, common.columns.clone()))
+    }
+}
+
+/// The columns that a query gives, as names for expressions over its rows.
+pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeColumn> {
+    let name = |(at, column): (usize, &OutColumn)| ScopeColumn {
+        table: table.map(str::to_owned),
+        name: column.name.clone(),
+        expr: Expr::Column(at),
+        declared: column.declared,
+        origin: column.origin,
+        is_merged: false,
+        is_hidden: false,
+    };
+    columns.iter().enumerate().map(name).collect()
+}
+
+/// The column that a number in `ORDER BY` or `GROUP BY` means.
+pub(crate) fn number_of(expr: &ast::Expr, count: usize) -> Result<Option<usize>> {
+    let ast::Expr::Value(value) = expr else { return Ok(None) };
+    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
+    match text.parse::<usize>() {
+        Ok(number) if (1..=count).contains(&number) => Ok(Some(number - 1)),
+        _ => {
+            let message = format!("ORDER BY position {text} is not in select list");
+            Err(SqlError::new(SqlState::InvalidColumnReference, message))
+        }
+    }
+}
+
+/// Gives columns other names: the first ones, if there are fewer.
+pub(crate) fn renamed(mut columns: Vec<OutColumn>, names: &[String], table: &str) -> Result<Vec<OutColumn>> {
+    if names.len() > columns.len() {
+        let (has, given) = (columns.len(), names.len());
+        let message = format!("table \"{table}\" has {has} columns available but {given} columns specified");
+        return Err(SqlError::new(SqlState::InvalidColumnReference, message));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name.clone_from(name);
+    }
+    for column in &mut columns {
+        if column.declared.ty == Type::Unknown {
+            column.declared = Declared::from(Type::Text);
+        }
+    }
+    Ok(columns)
+}
+
+/// The two parts of a recursive query, and whether duplicates stay.
+fn recursive_parts(query: &ast::Query) -> Option<(&SetExpr, &SetExpr, bool)> {
+    match &*query.body {
+        SetExpr::SetOperation { left, op: SetOperator::Union, set_quantifier, right } => {
+            Some((left, right, *set_quantifier == SetQuantifier::All))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a query may name a table: its text has the name in it.
+fn mentions(query: &ast::Query, name: &str) -> bool {
+    query.to_string().to_lowercase().contains(&name.to_lowercase())
+}
+
+fn unsupported_part(query: &ast::Query) -> Option<&'static str> {
+    let parts = [
+        (query.for_clause.is_some(), "FOR XML and FOR JSON"),
+        (query.settings.is_some(), "SETTINGS"),
+        (query.format_clause.is_some(), "FORMAT"),
+        (!query.pipe_operators.is_empty(), "|>"),
+    ];
+    parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}

@@ -1,0 +1,160 @@
+//! Which columns a name can mean.
+//!
+//! Invariants:
+//! - A level is one query. Names that it does not have are looked up in the query around it, and what they mean there is
+//!   captured: it lies in a register while the inner query runs.
+//! - A name that two columns of a level have means neither.
+
+use std::cell::{Cell, RefCell};
+
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::plan::AggregateCall;
+use crate::types::Declared;
+
+/// A bound expression with its type.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) expr: Expr,
+    pub(crate) declared: Declared,
+}
+
+impl Typed {
+    pub(crate) fn new(expr: Expr, declared: impl Into<Declared>) -> Typed {
+        Typed { expr, declared: declared.into() }
+    }
+}
+
+/// A column that a query can name.
+#[derive(Clone, Debug)]
+pub(crate) struct ScopeColumn {
+    /// The table, or its alias.
+    pub(crate) table: Option<String>,
+    pub(crate) name: String,
+    pub(crate) expr: Expr,
+    pub(crate) declared: Declared,
+    /// See [`Column::origin`](crate::session::Column::origin).
+    pub(crate) origin: (u32, i16),
+    /// Whether its name without the table's means another column: one that `USING` has joined it with.
+    pub(crate) is_merged: bool,
+    /// Whether `*` leaves it out, and only its own name means it.
+    pub(crate) is_hidden: bool,
+}
+
+/// The names of a query, and of those around it.
+pub(crate) struct Level<'p> {
+    pub(crate) columns: Vec<ScopeColumn>,
+    parent: Option<&'p Level<'p>>,
+    /// Registers, and what of the level around they hold.
+    pub(crate) captures: RefCell<Vec<(usize, Expr)>>,
+    registers: &'p Cell<usize>,
+    /// Whether it stands between a query and the one around it, and has no rows of its own: it captures nothing, but keeps what
+    /// the query within does.
+    is_between: bool,
+    /// Aggregates of the query, where they may stand; else where the expression stands.
+    pub(crate) aggregates: RefCell<Aggregates>,
+}
+
+/// What becomes of an aggregate function in an expression.
+#[derive(Debug)]
+pub(crate) enum Aggregates {
+    /// It is one more of these.
+    Gathered(Vec<AggregateCall>),
+    /// It is refused, because the expression stands here.
+    Refused(&'static str),
+}
+
+impl<'p> Level<'p> {
+    pub(crate) fn new(parent: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
+        Level {
+            columns: Vec::new(),
+            parent,
+            captures: RefCell::default(),
+            registers,
+            is_between: false,
+            aggregates: RefCell::new(Aggregates::Refused("FROM")),
+        }
+    }
+
+    /// The place in which a query within another one is bound.
+    pub(crate) fn between(parent: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
+        Level { is_between: true, ..Level::new(parent, registers) }
+    }
+
+    /// Ends the level; what it has captured is there when the query around is.
+    pub(crate) fn end(self, outer: Option<&Level<'_>>) {
+        if let Some(outer) = outer {
+            outer.captures.borrow_mut().extend(self.captures.into_inner());
+        }
+    }
+
+    /// Says where the expressions stand that are bound next.
+    pub(crate) fn refuse_aggregates(&self, place: &'static str) {
+        *self.aggregates.borrow_mut() = Aggregates::Refused(place);
+    }
+
+    /// The column that a name means, with the alias of its table if that is given.
+    pub(crate) fn resolve(&self, table: Option<&str>, name: &str) -> Result<Option<Typed>> {
+        let fits = |column: &&ScopeColumn| {
+            column.name == name
+                && match table {
+                    Some(table) => column.table.as_deref() == Some(table),
+                    None => !column.is_merged,
+                }
+        };
+        let mut found = self.columns.iter().filter(fits);
+        match (found.next(), found.next()) {
+            (Some(column), None) => Ok(Some(Typed { expr: column.expr.clone(), declared: column.declared })),
+            (Some(_), Some(_)) => {
+                let message = format!("column reference \"{name}\" is ambiguous");
+                Err(SqlError::new(SqlState::AmbiguousColumn, message))
+            }
+            (None, _) => {
+                let Some(outer) = self.parent.map(|parent| parent.resolve(table, name)).transpose()?.flatten() else {
+                    return Ok(None);
+                };
+                let expr = if self.is_between { outer.expr } else { self.capture(outer.expr) };
+                Ok(Some(Typed { expr, declared: outer.declared }))
+            }
+        }
+    }
+
+    /// All columns of a table, as a row: what its alias means as a value.
+    pub(crate) fn whole_row(&self, table: &str) -> Option<Typed> {
+        let columns: Vec<&ScopeColumn> = self.of_table(table).collect();
+        (!columns.is_empty()).then(|| {
+            let exprs = columns.iter().map(|column| column.expr.clone()).collect();
+            Typed::new(Expr::Row(exprs), crate::types::Type::Record)
+        })
+    }
+
+    /// The columns of a table that `*` means.
+    pub(crate) fn of_table<'l>(&'l self, table: &'l str) -> impl Iterator<Item = &'l ScopeColumn> {
+        self.columns.iter().filter(move |column| column.table.as_deref() == Some(table) && !column.is_hidden)
+    }
+
+    /// Whether a table has this alias here or in a query around.
+    pub(crate) fn has_table(&self, table: &str) -> bool {
+        self.columns.iter().any(|column| column.table.as_deref() == Some(table))
+            || self.parent.is_some_and(|parent| parent.has_table(table))
+    }
+
+    /// The register that holds what is `outer` in the level around.
+    fn capture(&self, outer: Expr) -> Expr {
+        if let Expr::Constant(_) | Expr::Parameter(_) = outer {
+            return outer;
+        }
+        let mut captures = self.captures.borrow_mut();
+        if let Some((register, _)) = captures.iter().find(|(_, captured)| *captured == outer) {
+            return Expr::Register(*register);
+        }
+        let register = new_register(self.registers);
+        captures.push((register, outer));
+        Expr::Register(register)
+    }
+}
+
+/// Takes the next register.
+pub(crate) fn new_register(registers: &Cell<usize>) -> usize {
+    registers.replace(registers.get() + 1)
+}

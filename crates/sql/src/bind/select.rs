@@ -1,0 +1,455 @@
+//! `SELECT`: from, where, group by, having, the list, distinct, order by.
+
+use sqlparser::ast::{self, Distinct, GroupByExpr, SelectItem, SelectItemQualifiedWildcardKind};
+
+use super::query::{Bound, number_of, sort_key};
+use super::scope::{Aggregates, Level, ScopeColumn, Typed};
+use super::{Binder, OutColumn};
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::function::{self, ResolvedSet};
+use crate::parse;
+use crate::plan::{Aggregate, Item, Plan, SortKey, access};
+use crate::types::{Declared, Type};
+use crate::value::Conversion;
+
+/// An expression of the list.
+pub(super) struct Listed {
+    pub(super) item: ListItem,
+    pub(super) column: OutColumn,
+}
+
+/// What an expression of the list gives.
+pub(super) enum ListItem {
+    One(Expr),
+    Set(ResolvedSet, Vec<Expr>),
+}
+
+impl Listed {
+    fn expr(&self) -> Option<&Expr> {
+        match &self.item {
+            ListItem::One(expr) => Some(expr),
+            ListItem::Set(..) => None,
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a `SELECT` with the `ORDER BY` behind it.
+    pub(crate) fn select(
+        &self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Bound> {
+        if let Some(what) = unsupported_part(select) {
+            return Err(SqlError::unsupported(what));
+        }
+        let mut from = self.tables_of(&select.from, for_update, outer)?;
+        let level = from.level(outer, &self.registers);
+        level.refuse_aggregates("WHERE");
+        if let Some(condition) = &select.selection {
+            self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
+        }
+        *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
+        let mut list = Vec::new();
+        for item in &select.projection {
+            self.list_item(item, &level, &mut list)?;
+        }
+        let mut having = select.having.as_ref().map(|having| self.condition(having, "HAVING", &level)).transpose()?;
+        let mut keys = self.order_keys(order, &list, &level)?;
+        let mut distinct_on = self.distinct_on(select, &list, &level)?;
+        let calls = match level.aggregates.replace(Aggregates::Refused("GROUP BY")) {
+            Aggregates::Gathered(calls) => calls,
+            Aggregates::Refused(_) => Vec::new(),
+        };
+        let groups = self.groups(&select.group_by, &list, &level)?;
+        let columns = level.columns.clone();
+        let order_wish: Vec<SortKey> = keys.iter().map(|key| key.sort.clone()).collect();
+        level.end(outer);
+        let is_grouped = !groups.is_empty() || !calls.is_empty() || having.is_some();
+        let mut plan = self.plan_from(from)?;
+        let mut is_sorted = false;
+        if is_grouped {
+            let mut grouping = Grouping { groups: &groups, columns: &columns };
+            let listed = list.iter_mut().flat_map(|listed| match &mut listed.item {
+                ListItem::One(expr) => std::slice::from_mut(expr).iter_mut(),
+                ListItem::Set(_, exprs) => exprs.iter_mut(),
+            });
+            let others = keys.iter_mut().map(|key| &mut key.sort.expr).chain(&mut having).chain(&mut distinct_on);
+            listed.chain(others).try_for_each(|expr| grouping.rewrite(expr))?;
+            plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, calls }));
+            if let Some(having) = having {
+                plan = Plan::Filter(Box::new(plan), having);
+            }
+        } else if distinct_on.is_empty() && !matches!(select.distinct, Some(Distinct::Distinct)) {
+            is_sorted = access::sort_by_index(&mut plan, &order_wish);
+        }
+        let columns = list.iter().map(|listed| listed.column.clone()).collect();
+        let plan = project(plan, list, keys, (select.distinct.as_ref(), distinct_on), is_sorted)?;
+        Ok(Bound { plan, columns })
+    }
+
+    /// Binds an expression of the list, or what `*` stands for.
+    pub(super) fn list_item(&self, item: &SelectItem, level: &Level<'_>, list: &mut Vec<Listed>) -> Result<()> {
+        match item {
+            SelectItem::UnnamedExpr(expr) => list.push(self.listed(expr, None, level)?),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                list.push(self.listed(expr, Some(parse::name(alias)), level)?);
+            }
+            SelectItem::Wildcard(_) => {
+                let shown = level.columns.iter().filter(|column| !column.is_merged && !column.is_hidden);
+                let before = list.len();
+                list.extend(shown.map(star));
+                if list.len() == before && level.columns.is_empty() {
+                    let message = "SELECT * with no tables specified is not valid";
+                    return Err(SqlError::new(SqlState::SyntaxError, message));
+                }
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                let table = parse::parts(name)?.pop().unwrap_or_default();
+                if !level.has_table(&table) {
+                    let message = format!("missing FROM-clause entry for table \"{table}\"");
+                    return Err(SqlError::new(SqlState::UndefinedTable, message));
+                }
+                list.extend(level.of_table(&table).map(star));
+            }
+            other => return Err(SqlError::unsupported(format!("{other}"))),
+        }
+        Ok(())
+    }
+
+    fn listed(&self, expr: &ast::Expr, alias: Option<String>, level: &Level<'_>) -> Result<Listed> {
+        let name = alias.unwrap_or_else(|| name_of(expr));
+        if let ast::Expr::Function(call) = expr
+            && let Some((function, arguments)) = self.set_call(call, level)?
+        {
+            let ty = match &function.columns[..] {
+                [(_, ty)] => *ty,
+                _ => Type::Record,
+            };
+            let column = OutColumn { name, declared: ty.into(), origin: (0, 0) };
+            return Ok(Listed { item: ListItem::Set(function, arguments), column });
+        }
+        let mut bound = self.expr(expr, level)?;
+        if bound.declared.ty == Type::Unknown {
+            let expr = self.convert(bound, Type::Text, Conversion::Implicit)?;
+            bound = Typed::new(expr, Type::Text);
+        }
+        let named = match &bound.expr {
+            Expr::Column(_) => level.columns.iter().find(|column| column.expr == bound.expr),
+            _ => None,
+        };
+        let origin = named.map_or((0, 0), |column| column.origin);
+        let column = OutColumn { name, declared: bound.declared, origin };
+        Ok(Listed { item: ListItem::One(bound.expr), column })
+    }
+
+    /// A call of a function that returns a set, if it is one.
+    pub(super) fn set_call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Option<(ResolvedSet, Vec<Expr>)>> {
+        let name = parse::parts(&call.name)?.pop().unwrap_or_default();
+        if !function::is_set(&name) {
+            return Ok(None);
+        }
+        let ast::FunctionArguments::List(list) = &call.args else { return Ok(None) };
+        let arguments = self.arguments(list, level)?;
+        let types: Vec<Type> = arguments.iter().map(|argument| argument.declared.ty).collect();
+        let Some(function) = function::resolve_set(&name, &types)? else { return Ok(None) };
+        let places = arguments.into_iter().zip(&function.arguments);
+        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        Ok(Some((function, arguments)))
+    }
+
+    /// What `ORDER BY` names: a column of the list, by name or number, or any expression.
+    fn order_keys(&self, order: &[ast::OrderByExpr], list: &[Listed], level: &Level<'_>) -> Result<Vec<OrderKey>> {
+        let mut keys = Vec::with_capacity(order.len());
+        for key in order {
+            let listed = match number_of(&key.expr, list.len())? {
+                Some(at) => Some(at),
+                None => match &key.expr {
+                    ast::Expr::Identifier(ident) => {
+                        let name = parse::name(ident);
+                        list.iter().position(|listed| listed.column.name == name)
+                    }
+                    _ => None,
+                },
+            };
+            let typed = match listed.map(|at| (&list[at], at)) {
+                Some((listed, _)) => match listed.expr() {
+                    Some(expr) => Typed { expr: expr.clone(), declared: listed.column.declared },
+                    None => Typed::new(Expr::NULL, listed.column.declared),
+                },
+                None => self.expr(&key.expr, level)?,
+            };
+            keys.push(OrderKey { sort: sort_key(self.sortable(typed)?, &key.options), listed });
+        }
+        Ok(keys)
+    }
+
+    fn distinct_on(&self, select: &ast::Select, list: &[Listed], level: &Level<'_>) -> Result<Vec<Expr>> {
+        let Some(Distinct::On(exprs)) = &select.distinct else { return Ok(Vec::new()) };
+        let bind = |expr: &ast::Expr| match number_of(expr, list.len())? {
+            Some(at) => list[at].expr().cloned().ok_or_else(|| SqlError::unsupported("DISTINCT ON of a set")),
+            None => Ok(self.expr(expr, level)?.expr),
+        };
+        exprs.iter().map(bind).collect()
+    }
+
+    fn groups(&self, group_by: &GroupByExpr, list: &[Listed], level: &Level<'_>) -> Result<Vec<Expr>> {
+        let GroupByExpr::Expressions(exprs, modifiers) = group_by else {
+            return Err(SqlError::unsupported("GROUP BY ALL"));
+        };
+        if !modifiers.is_empty() {
+            return Err(SqlError::unsupported("GROUP BY with modifiers"));
+        }
+        let mut groups = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            if let ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_) = expr {
+                return Err(SqlError::unsupported("GROUPING SETS, CUBE and ROLLUP"));
+            }
+            let listed = match number_of(expr, list.len())? {
+                Some(at) => list[at].expr(),
+                None => None,
+            };
+            let named = || match expr {
+                // A column of the tables comes before one of the list.
+                ast::Expr::Identifier(ident) => {
+                    let name = parse::name(ident);
+                    match level.resolve(None, &name) {
+                        Ok(Some(_)) => None,
+                        _ => list.iter().find(|listed| listed.column.name == name).and_then(Listed::expr),
+                    }
+                }
+                _ => None,
+            };
+            let bound = match listed.or_else(named) {
+                Some(expr) if expr.any(&|part| matches!(part, Expr::Aggregate(_))) => {
+                    let message = "aggregate functions are not allowed in GROUP BY";
+                    return Err(SqlError::new(SqlState::GroupingError, message));
+                }
+                Some(expr) => expr.clone(),
+                None => {
+                    let typed = self.expr(expr, level)?;
+                    self.sortable(typed)?
+                }
+            };
+            if !groups.contains(&bound) {
+                groups.push(bound);
+            }
+        }
+        Ok(groups)
+    }
+}
+
+/// A key of `ORDER BY`, and the column of the list that it is.
+struct OrderKey {
+    sort: SortKey,
+    listed: Option<usize>,
+}
+
+/// A column that `*` stands for.
+fn star(column: &ScopeColumn) -> Listed {
+    let ScopeColumn { name, declared, origin, .. } = column;
+    let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { *declared };
+    Listed {
+        item: ListItem::One(column.expr.clone()),
+        column: OutColumn { name: name.clone(), declared, origin: *origin },
+    }
+}
+
+/// The name of a column of the list without an alias, as PostgreSQL gives it.
+fn name_of(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Identifier(ident) => parse::name(ident),
+        ast::Expr::CompoundIdentifier(idents) => idents.last().map(parse::name).unwrap_or_default(),
+        ast::Expr::Function(call) => {
+            parse::parts(&call.name).ok().and_then(|mut parts| parts.pop()).unwrap_or_default()
+        }
+        // The type, unless there is a better name within.
+        ast::Expr::Cast { expr, data_type, .. } => match (&**expr, name_of(expr)) {
+            (ast::Expr::Cast { .. } | ast::Expr::TypedString(_), _) => type_name(data_type),
+            (_, name) if name == "?column?" => type_name(data_type),
+            (_, name) => name,
+        },
+        ast::Expr::Nested(inner) => name_of(inner),
+        ast::Expr::Case { else_result, .. } => match else_result.as_deref().map(name_of) {
+            Some(name) if name != "?column?" => name,
+            _ => "case".to_owned(),
+        },
+        ast::Expr::Array(_) => "array".to_owned(),
+        ast::Expr::Exists { .. } => "exists".to_owned(),
+        ast::Expr::Extract { .. } => "extract".to_owned(),
+        ast::Expr::Substring { shorthand: true, .. } => "substr".to_owned(),
+        ast::Expr::Substring { .. } => "substring".to_owned(),
+        ast::Expr::Overlay { .. } => "overlay".to_owned(),
+        ast::Expr::Trim { .. } => "btrim".to_owned(),
+        ast::Expr::Position { .. } => "position".to_owned(),
+        ast::Expr::Ceil { .. } => "ceil".to_owned(),
+        ast::Expr::Floor { .. } => "floor".to_owned(),
+        ast::Expr::AtTimeZone { .. } => "timezone".to_owned(),
+        ast::Expr::Interval(_) => "interval".to_owned(),
+        ast::Expr::TypedString(typed) => type_name(&typed.data_type),
+        ast::Expr::Subquery(query) => match &*query.body {
+            ast::SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr)) => name_of(expr),
+                Some(SelectItem::ExprWithAlias { alias, .. }) => parse::name(alias),
+                _ => "?column?".to_owned(),
+            },
+            _ => "?column?".to_owned(),
+        },
+        ast::Expr::CompoundFieldAccess { root, .. } => name_of(root),
+        _ => "?column?".to_owned(),
+    }
+}
+
+/// A type as the name of a column.
+fn type_name(ty: &ast::DataType) -> String {
+    parse::data_type(ty).map_or_else(|_| "?column?".to_owned(), |ty| ty.ty.catalog_name())
+}
+
+/// Rewrites expressions over rows into expressions over groups.
+struct Grouping<'g> {
+    groups: &'g [Expr],
+    columns: &'g [ScopeColumn],
+}
+
+impl Grouping<'_> {
+    fn rewrite(&mut self, expr: &mut Expr) -> Result<()> {
+        if let Some(at) = self.groups.iter().position(|group| group == expr) {
+            *expr = Expr::Column(at);
+            return Ok(());
+        }
+        match expr {
+            Expr::Aggregate(at) => {
+                *expr = Expr::Column(self.groups.len() + *at);
+                return Ok(());
+            }
+            Expr::Column(_) => {
+                let named = self.columns.iter().find(|column| column.expr == *expr);
+                let name = named.map_or_else(String::new, |column| match &column.table {
+                    Some(table) => format!("{table}.{}", column.name),
+                    None => column.name.clone(),
+                });
+                let message =
+                    format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
+                return Err(SqlError::new(SqlState::GroupingError, message));
+            }
+            _ => {}
+        }
+        let mut result = Ok(());
+        expr.for_each_part_mut(&mut |part| {
+            if result.is_ok() {
+                result = self.rewrite(part);
+            }
+        });
+        result
+    }
+}
+
+/// The list, with what it is sorted by beside it as long as that is needed.
+fn project(
+    plan: Plan,
+    list: Vec<Listed>,
+    keys: Vec<OrderKey>,
+    (distinct, distinct_on): (Option<&Distinct>, Vec<Expr>),
+    is_sorted: bool,
+) -> Result<Plan> {
+    let count = list.len();
+    let mut items: Vec<Item> = list
+        .into_iter()
+        .map(|listed| match listed.item {
+            ListItem::One(expr) => Item::One(expr),
+            ListItem::Set(function, arguments) => Item::Set(function, arguments),
+        })
+        .collect();
+    let is_distinct = matches!(distinct, Some(Distinct::Distinct));
+    let mut sort = Vec::new();
+    for key in keys.into_iter().filter(|_| !is_sorted) {
+        let position = match key.listed {
+            Some(at) => at,
+            None => place(&mut items, key.sort.expr),
+        };
+        if is_distinct && position >= count {
+            let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+            return Err(SqlError::new(SqlState::InvalidColumnReference, message));
+        }
+        sort.push(SortKey { expr: Expr::Column(position), ..key.sort });
+    }
+    let on: Vec<usize> = distinct_on.into_iter().map(|expr| place(&mut items, expr)).collect();
+    let width = items.len();
+    let mut plan = list_plan(plan, items);
+    if is_distinct {
+        plan = Plan::Distinct(Box::new(plan), None);
+    }
+    if !on.is_empty() {
+        return distinct_on_plan(plan, &on, sort, (count, width));
+    }
+    if !sort.is_empty() {
+        plan = Plan::Sort(Box::new(plan), sort);
+    }
+    Ok(first_columns(plan, count, width))
+}
+
+/// The position of an expression in the list, where it is added if it is not there.
+fn place(items: &mut Vec<Item>, expr: Expr) -> usize {
+    let known = items.iter().position(|item| matches!(item, Item::One(known) if *known == expr && !expr.is_volatile()));
+    known.unwrap_or_else(|| {
+        items.push(Item::One(expr));
+        items.len() - 1
+    })
+}
+
+fn list_plan(plan: Plan, items: Vec<Item>) -> Plan {
+    if items.iter().any(|item| matches!(item, Item::Set(..))) {
+        return Plan::ProjectSet(Box::new(plan), items);
+    }
+    let exprs = items.into_iter().filter_map(|item| match item {
+        Item::One(expr) => Some(expr),
+        Item::Set(..) => None,
+    });
+    Plan::Project(Box::new(plan), exprs.collect())
+}
+
+fn first_columns(plan: Plan, count: usize, width: usize) -> Plan {
+    if count == width { plan } else { Plan::Project(Box::new(plan), (0..count).map(Expr::Column).collect()) }
+}
+
+/// `DISTINCT ON`: sorted with the keys first, the first row of each.
+fn distinct_on_plan(plan: Plan, on: &[usize], sort: Vec<SortKey>, (count, width): (usize, usize)) -> Result<Plan> {
+    let leads = sort.iter().take(on.len()).all(|key| matches!(key.expr, Expr::Column(at) if on.contains(&at)));
+    if !leads {
+        let message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+        return Err(SqlError::new(SqlState::InvalidColumnReference, message));
+    }
+    let sorted = |at: &usize| sort.iter().any(|key| key.expr == Expr::Column(*at));
+    let unsorted: Vec<usize> = on.iter().copied().filter(|at| !sorted(at)).collect();
+    let mut keys = sort;
+    let lead = on.len() - unsorted.len();
+    for at in unsorted {
+        let key = SortKey { expr: Expr::Column(at), is_descending: false, nulls_first: false };
+        keys.insert(lead.min(keys.len()), key);
+    }
+    let plan = Plan::Sort(Box::new(plan), keys);
+    // The keys first, so that they can be compared.
+    let front: Vec<Expr> = on.iter().copied().chain(0..width).map(Expr::Column).collect();
+    let plan = Plan::Distinct(Box::new(Plan::Project(Box::new(plan), front)), Some(on.len()));
+    Ok(Plan::Project(Box::new(plan), (on.len()..on.len() + count).map(Expr::Column).collect()))
+}
+
+fn unsupported_part(select: &ast::Select) -> Option<&'static str> {
+    let parts = [
+        (select.into.is_some(), "SELECT INTO"),
+        (select.top.is_some(), "TOP"),
+        (!select.lateral_views.is_empty(), "LATERAL VIEW"),
+        (select.prewhere.is_some(), "PREWHERE"),
+        (!select.connect_by.is_empty(), "CONNECT BY"),
+        (!select.cluster_by.is_empty() || !select.distribute_by.is_empty(), "CLUSTER BY"),
+        (!select.sort_by.is_empty(), "SORT BY"),
+        (!select.named_window.is_empty(), "WINDOW"),
+        (select.qualify.is_some(), "QUALIFY"),
+        (select.exclude.is_some(), "EXCLUDE"),
+    ];
+    parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}

@@ -1,0 +1,349 @@
+//! Expressions with a syntax of their own, and calls of functions.
+
+use sqlparser::ast::{
+    self, AccessExpr, CeilFloorKind, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Subscript, TrimWhereField,
+};
+
+use super::Binder;
+use super::scope::{Aggregates, Level, Typed};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::{Asks, Case, Comparison, Expr};
+use crate::function;
+use crate::parse;
+use crate::plan::AggregateCall;
+use crate::types::Type;
+use crate::value::{self, Conversion};
+
+/// Whether a name without parentheses calls a function.
+pub(crate) fn is_bare_function(name: &str) -> bool {
+    matches!(
+        name,
+        "current_date"
+            | "current_time"
+            | "current_timestamp"
+            | "localtime"
+            | "localtimestamp"
+            | "current_user"
+            | "current_role"
+            | "session_user"
+            | "user"
+            | "current_catalog"
+            | "current_schema"
+    )
+}
+
+impl Binder<'_> {
+    /// Binds what is neither a name nor a literal nor an operator between two expressions.
+    pub(crate) fn special(&self, expr: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
+        let bind = |expr: &ast::Expr| self.expr(expr, level);
+        match expr {
+            ast::Expr::Like { negated, any: false, expr, pattern, escape_char } => {
+                self.like(if *negated { "!~~" } else { "~~" }, (expr, pattern), escape_char.as_ref(), level)
+            }
+            ast::Expr::ILike { negated, any: false, expr, pattern, escape_char } => {
+                self.like(if *negated { "!~~*" } else { "~~*" }, (expr, pattern), escape_char.as_ref(), level)
+            }
+            ast::Expr::SimilarTo { negated, expr, pattern, escape_char } => {
+                let mut arguments = vec![bind(pattern)?];
+                arguments.extend(escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?);
+                let pattern = self.apply("similar_to_escape", arguments)?;
+                self.operate(if *negated { "!~" } else { "~" }, bind(expr)?, pattern)
+            }
+            ast::Expr::AtTimeZone { timestamp, time_zone } => {
+                self.apply("timezone", vec![bind(time_zone)?, bind(timestamp)?])
+            }
+            ast::Expr::Extract { field, expr, .. } => {
+                let field = field.to_string().to_lowercase();
+                let field = Typed::new(Expr::Constant(Datum::text(field)), Type::Text);
+                self.apply("extract", vec![field, bind(expr)?])
+            }
+            ast::Expr::Ceil { expr, field } => self.rounded("ceil", expr, field, level),
+            ast::Expr::Floor { expr, field } => self.rounded("floor", expr, field, level),
+            ast::Expr::Position { expr, r#in } => self.apply("strpos", vec![bind(r#in)?, bind(expr)?]),
+            ast::Expr::Substring { expr, substring_from, substring_for, .. } => {
+                let one = || Ok(Typed::new(Expr::Constant(Datum::Int(1)), Type::Int4));
+                let mut arguments = vec![bind(expr)?];
+                arguments.push(substring_from.as_ref().map_or_else(one, |from| bind(from))?);
+                arguments.extend(substring_for.as_ref().map(|count| bind(count)).transpose()?);
+                self.apply("substring", arguments)
+            }
+            ast::Expr::Trim { expr, trim_where, trim_what, trim_characters } => {
+                let name = match trim_where {
+                    Some(TrimWhereField::Leading) => "ltrim",
+                    Some(TrimWhereField::Trailing) => "rtrim",
+                    Some(TrimWhereField::Both) | None => "btrim",
+                };
+                let mut arguments = vec![bind(expr)?];
+                arguments.extend(trim_what.as_ref().map(|what| bind(what)).transpose()?);
+                for characters in trim_characters.iter().flatten() {
+                    arguments.push(bind(characters)?);
+                }
+                self.apply(name, arguments)
+            }
+            ast::Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments = vec![bind(expr)?, bind(overlay_what)?, bind(overlay_from)?];
+                arguments.extend(overlay_for.as_ref().map(|count| bind(count)).transpose()?);
+                self.apply("overlay", arguments)
+            }
+            ast::Expr::TypedString(typed) => {
+                let to = parse::data_type(&typed.data_type)?;
+                let text = self.literal(&typed.value.value)?;
+                Ok(Typed::new(self.convert(text, to, Conversion::Explicit)?, to))
+            }
+            ast::Expr::Interval(interval) => self.interval(interval, level),
+            ast::Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain, level),
+            ast::Expr::Collate { expr, collation } => {
+                let name = parse::parts(collation)?.pop().unwrap_or_default();
+                match name.as_str() {
+                    "C" | "POSIX" | "default" | "c" | "posix" => bind(expr),
+                    _ => Err(SqlError::unsupported(format!("the collation {collation}"))),
+                }
+            }
+            ast::Expr::InUnnest { .. } | ast::Expr::RLike { .. } => Err(SqlError::unsupported(format!("{expr}"))),
+            other => Err(SqlError::unsupported(format!("the expression {other}"))),
+        }
+    }
+
+    fn like(
+        &self,
+        operator: &str,
+        (text, pattern): (&ast::Expr, &ast::Expr),
+        escape: Option<&ast::ValueWithSpan>,
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let (text, mut pattern) = (self.expr(text, level)?, self.expr(pattern, level)?);
+        if let Some(escape) = escape {
+            pattern = self.apply("like_escape", vec![pattern, self.literal(&escape.value)?])?;
+        }
+        self.operate(operator, text, pattern)
+    }
+
+    fn rounded(&self, name: &str, expr: &ast::Expr, field: &CeilFloorKind, level: &Level<'_>) -> Result<Typed> {
+        match field {
+            CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) => {
+                self.apply(name, vec![self.expr(expr, level)?])
+            }
+            _ => Err(SqlError::unsupported(format!("{name} with a field"))),
+        }
+    }
+
+    fn interval(&self, interval: &ast::Interval, level: &Level<'_>) -> Result<Typed> {
+        let value = self.expr(&interval.value, level)?;
+        let unit = interval.leading_field.as_ref().map(|field| field.to_string().to_lowercase());
+        let value = match (value.expr, unit) {
+            (Expr::Constant(Datum::Text(text)), Some(unit)) => {
+                Typed::new(Expr::Constant(Datum::text(format!("{text} {unit}"))), Type::Unknown)
+            }
+            (expr, None) => Typed { expr, ..value },
+            _ => return Err(SqlError::unsupported(format!("{interval}"))),
+        };
+        Ok(Typed::new(self.convert(value, Type::Interval, Conversion::Explicit)?, Type::Interval))
+    }
+
+    /// Subscripts and slices of arrays.
+    fn access(&self, root: &ast::Expr, chain: &[AccessExpr], level: &Level<'_>) -> Result<Typed> {
+        let mut value = self.expr(root, level)?;
+        for access in chain {
+            let index = |expr: &ast::Expr| {
+                let bound = self.expr(expr, level)?;
+                self.convert(bound, Type::Int4, Conversion::Assignment)
+            };
+            let element = value.declared.ty.element();
+            value = match (access, element) {
+                (AccessExpr::Subscript(Subscript::Index { index: at }), Some(element)) => {
+                    Typed::new(Expr::Subscript(Box::new((value.expr, index(at)?))), element)
+                }
+                (AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }), Some(_)) => {
+                    let from = lower_bound.as_ref().map(index).transpose()?;
+                    let to = upper_bound.as_ref().map(index).transpose()?;
+                    Typed { expr: Expr::Slice(Box::new((value.expr, from, to))), declared: value.declared }
+                }
+                (AccessExpr::Subscript(_), None) => {
+                    let message = format!("cannot subscript type {} because it is not an array", value.declared.ty);
+                    return Err(SqlError::new(SqlState::DatatypeMismatch, message));
+                }
+                _ => return Err(SqlError::unsupported("a field of a composite value")),
+            };
+        }
+        Ok(value)
+    }
+
+    /// Binds a call: of an aggregate, of a form that is written as a function, or of a function.
+    pub(crate) fn call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Typed> {
+        if call.over.is_some() {
+            return Err(SqlError::unsupported("a window function"));
+        }
+        if !call.within_group.is_empty() {
+            return Err(SqlError::unsupported("WITHIN GROUP"));
+        }
+        let mut parts = parse::parts(&call.name)?;
+        let name = parts.pop().unwrap_or_default();
+        if parts.last().is_some_and(|schema| schema != "pg_catalog") {
+            return Err(self.undefined_function(call));
+        }
+        let none = ast::FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
+        let list = match &call.args {
+            FunctionArguments::List(list) => list,
+            FunctionArguments::None => &none,
+            FunctionArguments::Subquery(query) => return self.call_of_query(&name, query, level),
+        };
+        if let Some(bound) = self.form(&name, list, level)? {
+            return Ok(bound);
+        }
+        if let Some(bound) = self.aggregate(&name, call, list, level)? {
+            return Ok(bound);
+        }
+        if list.duplicate_treatment.is_some() || !list.clauses.is_empty() || call.filter.is_some() {
+            let message = format!("{name} is not an aggregate function: it takes no DISTINCT, ORDER BY or FILTER");
+            return Err(SqlError::new(SqlState::WrongObjectType, message));
+        }
+        self.apply(&name, self.arguments(list, level)?)
+    }
+
+    fn undefined_function(&self, call: &ast::Function) -> SqlError {
+        SqlError::new(SqlState::UndefinedFunction, format!("function {}() does not exist", call.name))
+    }
+
+    fn call_of_query(&self, name: &str, query: &ast::Query, level: &Level<'_>) -> Result<Typed> {
+        if name != "array" {
+            return Err(SqlError::new(SqlState::SyntaxError, format!("{name} takes no query")));
+        }
+        let (expr, columns) = self.subquery(query, Asks::Array, level)?;
+        let element = columns.first().map_or(Type::Unknown, |column| column.declared.ty);
+        let ty = element.array().ok_or_else(|| SqlError::unsupported(format!("an array of {element}")))?;
+        Ok(Typed::new(expr, ty))
+    }
+
+    pub(crate) fn arguments(&self, list: &ast::FunctionArgumentList, level: &Level<'_>) -> Result<Vec<Typed>> {
+        let bind = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.expr(expr, level),
+            FunctionArg::Unnamed(_) => Err(SqlError::new(SqlState::SyntaxError, "* is an argument of count alone")),
+            _ => Err(SqlError::unsupported("an argument with a name")),
+        };
+        list.args.iter().map(bind).collect()
+    }
+
+    /// What is written as a function, and evaluates only some of its arguments or takes any number.
+    fn form(&self, name: &str, list: &ast::FunctionArgumentList, level: &Level<'_>) -> Result<Option<Typed>> {
+        if !matches!(name, "coalesce" | "nullif" | "greatest" | "least" | "row" | "pg_typeof") {
+            return Ok(None);
+        }
+        let mut arguments = self.arguments(list, level)?;
+        let count = arguments.len();
+        Ok(Some(match (name, count) {
+            ("row", _) => {
+                let exprs = arguments.into_iter().map(|argument| argument.expr).collect();
+                Typed::new(Expr::Row(exprs), Type::Record)
+            }
+            ("coalesce", 1..) => {
+                let (exprs, declared) = self.unify("COALESCE", arguments)?;
+                Typed::new(Expr::Coalesce(exprs), declared)
+            }
+            ("greatest" | "least", 1..) => {
+                let (exprs, declared) = self.unify(&name.to_uppercase(), arguments)?;
+                Typed::new(Expr::Extreme(exprs, name == "greatest"), declared)
+            }
+            ("nullif", 2) => {
+                let (right, left) = (arguments.pop(), arguments.pop());
+                let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+                let declared = left.declared;
+                let (a, b) = self.comparable("=", left.clone(), right)?;
+                let is_equal = Expr::Compare(Box::new((Comparison::Equal, a, b)));
+                let case = Case { branches: vec![(is_equal, Expr::NULL)], otherwise: left.expr };
+                Typed::new(Expr::Case(Box::new(case)), declared)
+            }
+            ("pg_typeof", 1) => {
+                let name = arguments[0].declared.ty.to_string();
+                Typed::new(Expr::Constant(Datum::text(name)), Type::Text)
+            }
+            _ => {
+                let message = format!("function {name} does not take {count} arguments");
+                return Err(SqlError::new(SqlState::UndefinedFunction, message));
+            }
+        }))
+    }
+
+    /// A call of an aggregate function, if the name is one of these.
+    fn aggregate(
+        &self,
+        name: &str,
+        call: &ast::Function,
+        list: &ast::FunctionArgumentList,
+        level: &Level<'_>,
+    ) -> Result<Option<Typed>> {
+        let is_star = matches!(list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
+        let place = match &*level.aggregates.borrow() {
+            Aggregates::Refused(place) => Some(*place),
+            Aggregates::Gathered(_) => None,
+        };
+        // Within the arguments of an aggregate there is no other one.
+        let outside = level.aggregates.replace(Aggregates::Refused("an aggregate function"));
+        let bound = self.aggregate_call(name, call, list, is_star, level);
+        level.aggregates.replace(outside);
+        let Some(bound) = bound? else { return Ok(None) };
+        if let Some(place) = place {
+            let message = match place {
+                "an aggregate function" => "aggregate function calls cannot be nested".to_owned(),
+                place => format!("aggregate functions are not allowed in {place}"),
+            };
+            return Err(SqlError::new(SqlState::GroupingError, message));
+        }
+        let returns = bound.function.returns;
+        let mut aggregates = level.aggregates.borrow_mut();
+        let Aggregates::Gathered(calls) = &mut *aggregates else { unreachable!("it was looked at above") };
+        let at = calls.iter().position(|known| *known == bound).unwrap_or_else(|| {
+            calls.push(bound);
+            calls.len() - 1
+        });
+        Ok(Some(Typed::new(Expr::Aggregate(at), returns)))
+    }
+
+    fn aggregate_call(
+        &self,
+        name: &str,
+        call: &ast::Function,
+        list: &ast::FunctionArgumentList,
+        is_star: bool,
+        level: &Level<'_>,
+    ) -> Result<Option<AggregateCall>> {
+        let arguments = if is_star { Ok(Vec::new()) } else { self.arguments(list, level) };
+        let types = |arguments: &[Typed]| arguments.iter().map(|argument| argument.declared.ty).collect::<Vec<_>>();
+        let arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) if function::is_aggregate(name) => return Err(error),
+            Err(_) => return Ok(None),
+        };
+        let Some(function) = function::resolve_aggregate(name, &types(&arguments))? else { return Ok(None) };
+        let places = arguments.into_iter().zip(&function.arguments);
+        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let mut order = Vec::new();
+        for clause in &list.clauses {
+            let FunctionArgumentClause::OrderBy(keys) = clause else {
+                return Err(SqlError::unsupported(format!("{clause} in a call")));
+            };
+            for key in keys {
+                let expr = self.expr(&key.expr, level)?;
+                order.push(super::query::sort_key(self.sortable(expr)?, &key.options));
+            }
+        }
+        let filter = call.filter.as_ref().map(|filter| self.condition(filter, "FILTER", level)).transpose()?;
+        let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        Ok(Some(AggregateCall { name: name.to_owned(), function, arguments, is_distinct, order, filter }))
+    }
+
+    /// An expression that rows can be sorted by.
+    pub(crate) fn sortable(&self, expr: Typed) -> Result<Expr> {
+        let ty = expr.declared.ty;
+        if ty == Type::Unknown {
+            return self.convert(expr, Type::Text, Conversion::Implicit);
+        }
+        if ty == Type::Json || value::conversion(ty, ty).is_none() {
+            let message = format!("could not identify an ordering operator for type {ty}");
+            return Err(SqlError::new(SqlState::UndefinedFunction, message));
+        }
+        Ok(expr.expr)
+    }
+}

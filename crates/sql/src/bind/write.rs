@@ -1,0 +1,396 @@
+//! `INSERT`, `UPDATE` and `DELETE`.
+
+use std::sync::Arc;
+
+use sqlparser::ast::{
+    self, Assignment, AssignmentTarget, ConflictTarget, FromTable, OnConflictAction, OnInsert, SelectItem, SetExpr,
+    Statement, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
+};
+
+use super::from::{From, relation_columns};
+use super::query::Bound;
+use super::scope::{Level, Typed};
+use super::select::{ListItem, Listed};
+use super::{Binder, OutColumn};
+use crate::catalog::notes::Identity;
+use crate::catalog::relation::{Column, Relation};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::parse;
+use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::types::Type;
+
+/// A statement that writes, with the columns that it returns.
+pub(crate) struct BoundWrite {
+    pub(crate) write: Write,
+    pub(crate) columns: Option<Vec<OutColumn>>,
+}
+
+impl Binder<'_> {
+    /// Binds a statement that writes within a query.
+    pub(crate) fn write_query(&self, statement: &Statement) -> Result<Bound> {
+        let BoundWrite { write, columns } = self.write(statement)?;
+        Ok(Bound { plan: Plan::Write(Box::new(write)), columns: columns.unwrap_or_default() })
+    }
+
+    /// Binds a statement that writes.
+    pub(crate) fn write(&self, statement: &Statement) -> Result<BoundWrite> {
+        match statement {
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            other => Err(SqlError::unsupported(format!("{other}"))),
+        }
+    }
+
+    fn insert(&self, insert: &ast::Insert) -> Result<BoundWrite> {
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(SqlError::unsupported("INSERT into anything but a table"));
+        };
+        let relation = self.relation(name)?;
+        let alias = match &insert.table_alias {
+            Some(alias) => parse::name(&alias.alias),
+            None => relation.name.name.clone(),
+        };
+        let mut targets = Vec::with_capacity(insert.columns.len());
+        for column in &insert.columns {
+            let name = parse::parts(column)?.pop().unwrap_or_default();
+            let at = relation.need(&name)?;
+            if targets.contains(&at) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(SqlError::new(SqlState::DuplicateColumn, message));
+            }
+            targets.push(at);
+        }
+        let input = self.insert_input(&relation, &targets, insert.source.as_deref())?;
+        let conflict = match &insert.on {
+            None => None,
+            Some(OnInsert::OnConflict(conflict)) => Some(self.conflict(&relation, &alias, conflict)?),
+            Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY")),
+        };
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(&relation, &alias);
+        let (returning, columns) = self.returning(insert.returning.as_deref(), &level)?;
+        let rules = self.rules(&relation)?;
+        let change = Change::Insert { input, conflict };
+        Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
+    }
+
+    /// The rows that are inserted, with a value for each column.
+    fn insert_input(&self, relation: &Arc<Relation>, targets: &[usize], source: Option<&ast::Query>) -> Result<Plan> {
+        let Some(source) = source else {
+            return Ok(Plan::Values(vec![self.defaults(relation, &[])?]));
+        };
+        let all: Vec<usize> = (0..relation.visible()).collect();
+        let is_list = source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none();
+        if let SetExpr::Values(values) = &*source.body
+            && is_list
+        {
+            let mut rows = Vec::with_capacity(values.rows.len());
+            for row in &values.rows {
+                let targets = insert_targets(targets, &all, row.content.len())?;
+                rows.push(self.insert_values(relation, targets, &row.content)?);
+            }
+            return Ok(Plan::Values(rows));
+        }
+        let Bound { plan, columns } = self.query(source, None)?;
+        let targets = insert_targets(targets, &all, columns.len())?;
+        let mut row = self.defaults(relation, targets)?;
+        for (at, (target, column)) in targets.iter().zip(&columns).enumerate() {
+            let to = &relation.columns[*target];
+            refuse_identity(to)?;
+            row[*target] = self.assign(Typed::new(Expr::Column(at), column.declared), &to.name, to.declared)?;
+        }
+        Ok(Plan::Project(Box::new(plan), row))
+    }
+
+    fn insert_values(&self, relation: &Arc<Relation>, targets: &[usize], exprs: &[ast::Expr]) -> Result<Vec<Expr>> {
+        let level = Level::new(None, &self.registers);
+        level.refuse_aggregates("VALUES");
+        let named: Vec<usize> =
+            targets.iter().zip(exprs).filter(|(_, expr)| !is_default(expr)).map(|(target, _)| *target).collect();
+        let mut row = self.defaults(relation, &named)?;
+        for (target, expr) in targets.iter().zip(exprs).filter(|(_, expr)| !is_default(expr)) {
+            let to = &relation.columns[*target];
+            refuse_identity(to)?;
+            row[*target] = self.assign_expr(expr, to, &level)?;
+        }
+        Ok(row)
+    }
+
+    /// An expression as a value of a column.
+    fn assign_expr(&self, expr: &ast::Expr, to: &Column, level: &Level<'_>) -> Result<Expr> {
+        let typed = match (expr, to.declared.ty) {
+            (ast::Expr::Array(array), Type::Array(_)) if array.elem.is_empty() => {
+                Typed::new(Expr::Array(Vec::new()), to.declared.ty)
+            }
+            _ => self.expr(expr, level)?,
+        };
+        self.assign(typed, &to.name, to.declared)
+    }
+
+    /// The defaults of all columns but some, for which NULL stands.
+    fn defaults(&self, relation: &Relation, given: &[usize]) -> Result<Vec<Expr>> {
+        let default = |at: usize| {
+            if given.contains(&at) { Ok(Expr::NULL) } else { self.default_of(relation, at) }
+        };
+        (0..relation.visible()).map(default).collect()
+    }
+
+    /// A value for each column, of rows that have those of `targets`.
+    pub(crate) fn copied_row(&self, relation: &Relation, targets: &[usize]) -> Result<Vec<Expr>> {
+        let mut row = self.defaults(relation, targets)?;
+        for (at, target) in targets.iter().enumerate() {
+            row[*target] = Expr::Column(at);
+        }
+        Ok(row)
+    }
+
+    /// The default of a column.
+    pub(crate) fn default_of(&self, relation: &Relation, at: usize) -> Result<Expr> {
+        let column = &relation.columns[at];
+        let sequence = relation.notes.columns.get(at).and_then(|note| note.sequence.as_deref());
+        let typed = match (&column.default, column.identity.and(sequence)) {
+            (Some(text), _) => {
+                let level = Level::new(None, &self.registers);
+                level.refuse_aggregates("DEFAULT expressions");
+                self.expr(&parse::expression(text)?, &level)?
+            }
+            (None, Some(sequence)) => {
+                let name = Typed::new(Expr::Constant(Datum::text(sequence)), Type::Text);
+                self.apply("nextval", vec![name])?
+            }
+            (None, None) => return Ok(Expr::NULL),
+        };
+        self.assign(typed, &column.name, column.declared)
+    }
+
+    fn conflict(&self, relation: &Arc<Relation>, alias: &str, conflict: &ast::OnConflict) -> Result<Conflict> {
+        let key = conflict.conflict_target.as_ref().map(|target| conflict_key(relation, target)).transpose()?;
+        let OnConflictAction::DoUpdate(update) = &conflict.action else {
+            return Ok(Conflict { key, update: None });
+        };
+        if key.is_none() {
+            let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
+            return Err(
+                SqlError::new(SqlState::SyntaxError, message).with_hint("For example, ON CONFLICT (column_name).")
+            );
+        }
+        let mut level = Level::new(None, &self.registers);
+        level.refuse_aggregates("ON CONFLICT");
+        level.columns = relation_columns(relation, alias);
+        let count = relation.columns.len();
+        for mut column in relation_columns(relation, "excluded") {
+            column.expr.move_columns(&|at| at + count);
+            column.is_merged = true;
+            level.columns.push(column);
+        }
+        let assignments = self.assignments(relation, &update.assignments, &level)?;
+        let condition = update.selection.as_ref().map(|expr| self.condition(expr, "WHERE", &level)).transpose()?;
+        Ok(Conflict { key, update: Some(Resolution { assignments, condition }) })
+    }
+
+    fn assignments(
+        &self,
+        relation: &Relation,
+        assignments: &[Assignment],
+        level: &Level<'_>,
+    ) -> Result<Vec<(usize, Expr)>> {
+        let mut bound: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
+        let mut assign = |at: usize, expr: &ast::Expr| {
+            let column = &relation.columns[at];
+            if bound.iter().any(|(known, _)| *known == at) {
+                let message = format!("multiple assignments to same column \"{}\"", column.name);
+                return Err(SqlError::new(SqlState::SyntaxError, message));
+            }
+            let value = match is_default(expr) {
+                true => self.default_of(relation, at)?,
+                false => {
+                    refuse_identity(column)?;
+                    self.assign_expr(expr, column, level)?
+                }
+            };
+            bound.push((at, value));
+            Ok(())
+        };
+        let column = |name: &ast::ObjectName| relation.need(&parse::parts(name)?.pop().unwrap_or_default());
+        for Assignment { target, value } in assignments {
+            match (target, value) {
+                (AssignmentTarget::ColumnName(name), value) => assign(column(name)?, value)?,
+                (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
+                    for (name, value) in names.iter().zip(values) {
+                        assign(column(name)?, value)?;
+                    }
+                }
+                (AssignmentTarget::Tuple(names), value) if names.len() == 1 => assign(column(&names[0])?, value)?,
+                (AssignmentTarget::Tuple(_), ast::Expr::Tuple(_)) => {
+                    let message = "number of columns does not match number of values";
+                    return Err(SqlError::new(SqlState::SyntaxError, message));
+                }
+                (AssignmentTarget::Tuple(_), _) => {
+                    return Err(SqlError::unsupported("an assignment of a query to several columns"));
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    fn update(&self, update: &ast::Update) -> Result<BoundWrite> {
+        if !update.order_by.is_empty() || update.limit.is_some() {
+            return Err(SqlError::unsupported("UPDATE with ORDER BY or LIMIT"));
+        }
+        let others = match &update.from {
+            None => &[][..],
+            Some(UpdateTableFromKind::AfterSet(tables)) => tables,
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(SqlError::unsupported("FROM before SET")),
+        };
+        let (relation, mut from) = self.target(&update.table, others)?;
+        let level = from.level(None, &self.registers);
+        level.refuse_aggregates("UPDATE");
+        if let Some(condition) = &update.selection {
+            self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
+        }
+        let assignments = self.assignments(&relation, &update.assignments, &level)?;
+        let (returning, columns) = self.returning(update.returning.as_deref(), &level)?;
+        let rules = self.rules(&relation)?;
+        let input = self.plan_from(from)?;
+        let change = Change::Update { input, assignments };
+        Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
+    }
+
+    fn delete(&self, delete: &ast::Delete) -> Result<BoundWrite> {
+        let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) = &delete.from;
+        let [table] = &tables[..] else { return Err(SqlError::unsupported("DELETE from several tables")) };
+        if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() {
+            return Err(SqlError::unsupported("DELETE with ORDER BY or LIMIT"));
+        }
+        let (relation, mut from) = self.target(table, delete.using.as_deref().unwrap_or_default())?;
+        let level = from.level(None, &self.registers);
+        level.refuse_aggregates("DELETE");
+        if let Some(condition) = &delete.selection {
+            self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
+        }
+        let (returning, columns) = self.returning(delete.returning.as_deref(), &level)?;
+        let input = self.plan_from(from)?;
+        let change = Change::Delete { input };
+        Ok(BoundWrite { write: Write { relation, change, returning, rules: Rules::default() }, columns })
+    }
+
+    /// The table that is written, and the tables beside it: its columns are the first ones.
+    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins]) -> Result<(Arc<Relation>, From)> {
+        let TableFactor::Table { name, .. } = &table.relation else {
+            return Err(SqlError::new(SqlState::SyntaxError, "only a table can be written"));
+        };
+        if !table.joins.is_empty() {
+            return Err(SqlError::new(SqlState::SyntaxError, "what is written is one table, without joins"));
+        }
+        let relation = self.relation(name)?;
+        let mut from = From::default();
+        self.add_tables(&mut from, table, true, None)?;
+        for other in others {
+            self.add_tables(&mut from, other, false, None)?;
+        }
+        Ok((relation, from))
+    }
+
+    #[expect(clippy::type_complexity, reason = "two halves of one clause")]
+    fn returning(
+        &self,
+        items: Option<&[SelectItem]>,
+        level: &Level<'_>,
+    ) -> Result<(Option<Vec<Expr>>, Option<Vec<OutColumn>>)> {
+        let Some(items) = items else { return Ok((None, None)) };
+        level.refuse_aggregates("RETURNING");
+        let mut list: Vec<Listed> = Vec::new();
+        for item in items {
+            self.list_item(item, level, &mut list)?;
+        }
+        let (mut exprs, mut columns) = (Vec::new(), Vec::new());
+        for Listed { item, column } in list {
+            let ListItem::One(expr) = item else {
+                let message = "set-returning functions are not allowed in RETURNING";
+                return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+            };
+            exprs.push(expr);
+            columns.push(column);
+        }
+        Ok((Some(exprs), Some(columns)))
+    }
+
+    /// What rows of a table must keep.
+    pub(crate) fn rules(&self, relation: &Relation) -> Result<Rules> {
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("check constraints");
+        let check = |note: &crate::catalog::notes::CheckNote| {
+            let condition = self.condition(&parse::expression(&note.expression)?, "CHECK", &level)?;
+            Ok((note.name.clone(), condition))
+        };
+        Ok(Rules { checks: relation.notes.checks.iter().map(check).collect::<Result<_>>()? })
+    }
+}
+
+/// Whether an expression is the word `DEFAULT`.
+fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}
+
+/// The columns that so many values are for.
+fn insert_targets<'t>(named: &'t [usize], all: &'t [usize], count: usize) -> Result<&'t [usize]> {
+    let targets = if named.is_empty() { all } else { named };
+    if count > targets.len() {
+        return Err(SqlError::new(SqlState::SyntaxError, "INSERT has more expressions than target columns"));
+    }
+    if count < targets.len() && !named.is_empty() {
+        return Err(SqlError::new(SqlState::SyntaxError, "INSERT has more target columns than expressions"));
+    }
+    Ok(&targets[..count])
+}
+
+/// Refuses a value for a column that is `GENERATED ALWAYS`.
+fn refuse_identity(column: &Column) -> Result<()> {
+    if column.identity != Some(Identity::Always) {
+        return Ok(());
+    }
+    let name = &column.name;
+    Err(SqlError::new(SqlState::SyntaxError, format!("cannot insert a non-DEFAULT value into column \"{name}\""))
+        .with_code("428C9")
+        .with_detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.")))
+}
+
+/// The key that a conflict is about.
+fn conflict_key(relation: &Relation, target: &ConflictTarget) -> Result<Option<usize>> {
+    match target {
+        ConflictTarget::Columns(idents) => {
+            let mut wanted =
+                idents.iter().map(|ident| relation.need(&parse::name(ident))).collect::<Result<Vec<_>>>()?;
+            wanted.sort_unstable();
+            let is_wanted = |columns: &[usize]| {
+                let mut columns = columns.to_vec();
+                columns.sort_unstable();
+                columns == wanted
+            };
+            if is_wanted(&relation.key) {
+                return Ok(None);
+            }
+            let found = relation.indexes.iter().position(|index| index.is_unique && is_wanted(&index.columns));
+            found.map(Some).ok_or_else(|| {
+                let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                SqlError::new(SqlState::InvalidColumnReference, message)
+            })
+        }
+        ConflictTarget::OnConstraint(name) => {
+            let name = parse::parts(name)?.pop().unwrap_or_default();
+            if !relation.has_hidden_key && name == relation.key_name {
+                return Ok(None);
+            }
+            let found = relation.indexes.iter().position(|index| index.is_unique && index.name == name);
+            found.map(Some).ok_or_else(|| {
+                let table = &relation.name.name;
+                let message = format!("constraint \"{name}\" for table \"{table}\" does not exist");
+                SqlError::new(SqlState::UndefinedObject, message)
+            })
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Names of tables, views and sequences: a schema and a name within it.
+//!
+//! Invariants:
+//! - The engine calls what is in schema `public` by its name alone, and everything else `schema.name`. So a table that was made
+//!   without SQL is in `public`.
+//! - Neither part contains a full stop. A name that was given without SQL may: it is taken for that of another schema.
+
+use std::fmt;
+
+use crate::error::{Result, SqlError, SqlState};
+
+/// The schema in which everything is by itself.
+pub(crate) const PUBLIC: &str = "public";
+
+/// A name with its schema.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+}
+
+impl Name {
+    /// Makes a name.
+    pub(crate) fn new(schema: impl Into<String>, name: impl Into<String>) -> Name {
+        Name { schema: schema.into(), name: name.into() }
+    }
+
+    /// What the engine calls it.
+    pub(crate) fn engine(&self) -> String {
+        match self.schema.as_str() {
+            PUBLIC => self.name.clone(),
+            schema => format!("{schema}.{}", self.name),
+        }
+    }
+
+    /// What the engine calls so.
+    pub(crate) fn of_engine(name: &str) -> Name {
+        match name.split_once('.') {
+            Some((schema, name)) if !schema.is_empty() && !name.is_empty() => Name::new(schema, name),
+            _ => Name::new(PUBLIC, name),
+        }
+    }
+
+    /// Refuses what cannot be a new name.
+    pub(crate) fn check(&self) -> Result<()> {
+        for part in [&self.schema, &self.name] {
+            if part.contains('.') || part.is_empty() {
+                let message = format!("\"{part}\" cannot be a name: it must not be empty or contain a full stop");
+                return Err(SqlError::new(SqlState::InvalidName, message));
+            }
+        }
+        if self.name.starts_with("osier_") && self.schema == PUBLIC {
+            let message = format!("the name \"{}\" is reserved: names do not begin with \"osier_\"", self.name);
+            return Err(SqlError::new(SqlState::ReservedName, message));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.schema.as_str() {
+            PUBLIC => f.write_str(&self.name),
+            schema => write!(f, "{schema}.{}", self.name),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Records that a client sends.
+
+use super::{Format, Options, SIGNATURE};
+use crate::error::{Result, SqlError, SqlState};
+
+/// A field: `None` is NULL.
+pub(crate) type Field = Option<Vec<u8>>;
+
+/// Longer records are refused.
+const RECORD_BYTES_MAX: usize = 1 << 30;
+
+/// Takes data apart.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    options: Options,
+    /// What has come and is not taken yet.
+    pending: Vec<u8>,
+    /// How far `pending` was looked through without the end of a record, and whether that is within quotes.
+    looked: (usize, bool),
+    /// How many records were taken, with the header.
+    records: u64,
+    is_begun: bool,
+    is_ended: bool,
+}
+
+impl Reader {
+    pub(crate) fn new(options: Options) -> Reader {
+        Reader { options, pending: Vec::new(), looked: (0, false), records: 0, is_begun: false, is_ended: false }
+    }
+
+    /// Adds data.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        if !self.is_ended {
+            self.pending.extend_from_slice(bytes);
+        }
+    }
+
+    /// Takes all records that have ended; with `is_last`, what is left is one, too.
+    pub(crate) fn take(&mut self, is_last: bool, take: &mut dyn FnMut(u64, Vec<Field>) -> Result<()>) -> Result<()> {
+        let mut at = 0;
+        let result = loop {
+            if self.is_ended {
+                at = self.pending.len();
+                break Ok(());
+            }
+            let found = match self.options.format {
+                Format::Binary => self.binary(at, is_last),
+                Format::Text | Format::Csv => self.line(at, is_last),
+            };
+            let (fields, next) = match found {
+                Ok(Some(found)) => found,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            };
+            at = next;
+            self.looked = (at, false);
+            let Some(fields) = fields else { continue };
+            self.records += 1;
+            if self.records == 1 && self.options.has_header {
+                continue;
+            }
+            if let Err(error) = take(self.records, fields) {
+                break Err(error);
+            }
+        };
+        self.pending.drain(..at);
+        self.looked.0 = self.looked.0.saturating_sub(at);
+        if self.pending.len() > RECORD_BYTES_MAX {
+            let message = format!("COPY record {} is longer than {RECORD_BYTES_MAX} bytes", self.records + 1);
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
+        }
+        result
+    }
+
+    /// The record that begins at `at`, and where the next one does.
+    fn line(&mut self, at: usize, is_last: bool) -> Result<Option<(Option<Vec<Field>>, usize)>> {
+        let is_csv = self.options.format == Format::Csv;
+        let (mut end, mut is_quoted) = (self.looked.0.max(at), self.looked.1);
+        let mut next = None;
+        while end < self.pending.len() {
+            let byte = self.pending[end];
+            if is_csv && byte == self.options.quote {
+                is_quoted = !is_quoted;
+            } else if is_csv && is_quoted && byte == self.options.escape && end + 1 < self.pending.len() {
+                end += 1;
+            } else if !is_csv && byte == b'\\' {
+                if end + 1 == self.pending.len() && !is_last {
+                    break;
+                }
+                end += 1;
+            } else if byte == b'\n' && !is_quoted {
+                next = Some(end + 1);
+                break;
+            }
+            end += 1;
+        }
+        let next = match next {
+            Some(next) => next,
+            None if is_last && at < self.pending.len() => {
+                if is_quoted {
+                    return Err(self.malformed("unterminated CSV quoted field"));
+                }
+                end = self.pending.len();
+                end
+            }
+            None => {
+                self.looked = (end.min(self.pending.len()), is_quoted);
+                return Ok(None);
+            }
+        };
+        let mut line = &self.pending[at..end.min(self.pending.len())];
+        line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line == b"\\." {
+            self.is_ended = true;
+            return Ok(Some((None, next)));
+        }
+        let fields = if is_csv { self.csv_fields(line)? } else { self.text_fields(line)? };
+        Ok(Some((Some(fields), next)))
+    }
+
+    fn text_fields(&self, line: &[u8]) -> Result<Vec<Field>> {
+        let mut fields = Vec::new();
+        let mut at = 0;
+        loop {
+            let mut end = at;
+            while end < line.len() && line[end] != self.options.delimiter {
+                end += if line[end] == b'\\' { 2 } else { 1 };
+            }
+            let raw = &line[at..end.min(line.len())];
+            fields.push(if raw == self.options.null { None } else { Some(unescaped(raw)) });
+            if end >= line.len() {
+                return Ok(fields);
+            }
+            at = end + 1;
+        }
+    }
+
+    fn csv_fields(&self, line: &[u8]) -> Result<Vec<Field>> {
+        let Options { delimiter, quote, escape, .. } = self.options;
+        let mut fields = Vec::new();
+        let (mut field, mut was_quoted, mut is_quoted, mut at) = (Vec::new(), false, false, 0);
+        while at < line.len() {
+            let byte = line[at];
+            if is_quoted && byte == escape && line.get(at + 1).is_some_and(|next| *next == quote || *next == escape) {
+                field.push(line[at + 1]);
+                at += 1;
+            } else if byte == quote {
+                is_quoted = !is_quoted;
+                was_quoted = true;
+            } else if byte == delimiter && !is_quoted {
+                fields.push(self.csv_field(std::mem::take(&mut field), was_quoted));
+                was_quoted = false;
+            } else {
+                field.push(byte);
+            }
+            at += 1;
+        }
+        if is_quoted {
+            return Err(self.malformed("unterminated CSV quoted field"));
+        }
+        fields.push(self.csv_field(field, was_quoted));
+        Ok(fields)
+    }
+
+    fn csv_field(&self, field: Vec<u8>, was_quoted: bool) -> Field {
+        (was_quoted || field != self.options.null).then_some(field)
+    }
+
+    /// A tuple of the binary format.
+    fn binary(&mut self, mut at: usize, is_last: bool) -> Result<Option<(Option<Vec<Field>>, usize)>> {
+        let bytes = &self.pending;
+        let int = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        if !self.is_begun {
+            if let Some(start) = bytes.get(..SIGNATURE.len())
+                && start != SIGNATURE
+            {
+                return Err(self.malformed("COPY file signature not recognized"));
+            }
+            let Some(extension) = int(SIGNATURE.len() + 4) else { return self.missing(is_last) };
+            let begin = SIGNATURE.len() + 8 + usize::try_from(extension).unwrap_or(0);
+            if bytes.len() < begin {
+                return self.missing(is_last);
+            }
+            self.is_begun = true;
+            return Ok(Some((None, begin)));
+        }
+        let Some(count) = bytes.get(at..at + 2) else { return self.missing(is_last) };
+        let count = i16::from_be_bytes([count[0], count[1]]);
+        if count == -1 {
+            self.is_ended = true;
+            return Ok(Some((None, at + 2)));
+        }
+        at += 2;
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            let Some(length) = int(at) else { return self.missing(is_last) };
+            at += 4;
+            if length == -1 {
+                fields.push(None);
+                continue;
+            }
+            let Ok(length) = usize::try_from(length) else { return Err(self.malformed("invalid field size")) };
+            let Some(field) = bytes.get(at..at + length) else { return self.missing(is_last) };
+            fields.push(Some(field.to_vec()));
+            at += length;
+        }
+        Ok(Some((Some(fields), at)))
+    }
+
+    /// A record has not ended.
+    fn missing<T>(&self, is_last: bool) -> Result<Option<T>> {
+        if is_last { Err(self.malformed("unexpected EOF in COPY data")) } else { Ok(None) }
+    }
+
+    fn malformed(&self, what: &str) -> SqlError {
+        SqlError::new(SqlState::BadCopyFileFormat, what).with_detail(format!("COPY record {}.", self.records + 1))
+    }
+}
+
+/// A field of the text format without its backslashes.
+fn unescaped(raw: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(raw.len());
+    let mut bytes = raw.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        let Some(escaped) = bytes.next() else { break };
+        out.push(match escaped {
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 11,
+            b'x' if bytes.peek().is_some_and(u8::is_ascii_hexdigit) => digits(&mut bytes, 16, 0),
+            b'0'..=b'7' => digits(&mut bytes, 8, u32::from(escaped - b'0')),
+            other => other,
+        });
+    }
+    out
+}
+
+/// A byte that up to two more digits say.
+fn digits(bytes: &mut std::iter::Peekable<impl Iterator<Item = u8>>, base: u32, first: u32) -> u8 {
+    let mut value = first;
+    for _ in 0..2 {
+        let Some(digit) = bytes.peek().and_then(|byte| char::from(*byte).to_digit(base)) else { break };
+        bytes.next();
+        value = value * base + digit;
+    }
+    (value & 0xff) as u8
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Records, cut into pieces at every place.
+
+use super::*;
+
+fn options(format: Format) -> Options {
+    let is_csv = format == Format::Csv;
+    Options {
+        format,
+        delimiter: if is_csv { b',' } else { b'\t' },
+        null: if is_csv { Vec::new() } else { b"\\N".to_vec() },
+        has_header: false,
+        quote: b'"',
+        escape: b'"',
+        force_quote: Vec::new(),
+        force_not_null: Vec::new(),
+        force_null: Vec::new(),
+    }
+}
+
+fn read(options: &Options, pieces: &[&[u8]]) -> Result<Vec<Vec<Field>>> {
+    let mut reader = Reader::new(options.clone());
+    let mut records = Vec::new();
+    let mut keep = |_: u64, fields: Vec<Field>| {
+        records.push(fields);
+        Ok(())
+    };
+    for piece in pieces {
+        reader.add(piece);
+        reader.take(false, &mut keep)?;
+    }
+    reader.take(true, &mut keep)?;
+    Ok(records)
+}
+
+fn field(text: &str) -> Field {
+    Some(text.as_bytes().to_vec())
+}
+
+/// The same records come of the data in one piece and in any two.
+fn assert_read(options: &Options, data: &[u8], expected: &[Vec<Field>]) {
+    for cut in 0..=data.len() {
+        let found = read(options, &[&data[..cut], &data[cut..]]).expect("records");
+        assert_eq!(found, expected, "cut at {cut}");
+    }
+    let bytes: Vec<&[u8]> = data.chunks(1).collect();
+    assert_eq!(read(options, &bytes).expect("records"), expected, "byte by byte");
+}
+
+#[test]
+fn text_is_read() {
+    let data = b"1\ta\\tb\\\\\t\\N\n2\t\\x41\\101\\\nc\t\r\n3\t\t\\.x\n\\.\nignored";
+    let expected = [
+        vec![field("1"), field("a\tb\\"), None],
+        vec![field("2"), field("AA\nc"), field("")],
+        vec![field("3"), field(""), field(".x")],
+    ];
+    assert_read(&options(Format::Text), data, &expected);
+}
+
+#[test]
+fn csv_is_read() {
+    let data = b"1,\"a,\"\"b\"\"\nc\",\n2,x,\"\"\n3,,y";
+    let expected = [
+        vec![field("1"), field("a,\"b\"\nc"), None],
+        vec![field("2"), field("x"), field("")],
+        vec![field("3"), None, field("y")],
+    ];
+    assert_read(&options(Format::Csv), data, &expected);
+    assert_eq!(read(&options(Format::Csv), &[b"1,\"open"]).unwrap_err().code(), "22P04");
+}
+
+#[test]
+fn a_header_is_passed_over() {
+    let options = Options { has_header: true, ..options(Format::Csv) };
+    assert_read(&options, b"a,b\n1,2\n", &[vec![field("1"), field("2")]]);
+}
+
+#[test]
+fn binary_is_read() {
+    let mut data = SIGNATURE.to_vec();
+    data.extend([0; 8]);
+    data.extend([0, 2, 0, 0, 0, 1, b'x', 0xff, 0xff, 0xff, 0xff]);
+    data.extend([0xff, 0xff]);
+    assert_read(&options(Format::Binary), &data, &[vec![field("x"), None]]);
+    assert_eq!(read(&options(Format::Binary), &[b"no signature at all"]).unwrap_err().code(), "22P04");
+    assert_eq!(read(&options(Format::Binary), &[&data[..24]]).unwrap_err().code(), "22P04");
+}

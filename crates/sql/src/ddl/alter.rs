@@ -1,0 +1,335 @@
+//! `ALTER TABLE`.
+//!
+//! What changes only what the notes say is done there. What changes rows, keys or names makes a new table and copies the rows,
+//! within the transaction: as many rows as a transaction can write.
+
+use osier::Value;
+use osier::table::KeyRange;
+use smallvec::SmallVec;
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, RenameTableNameKind, TableConstraint,
+};
+
+use super::blueprint::{Blueprint, ColumnPlan};
+use super::{Defined, Definer, kept};
+use crate::bind::Binder;
+use crate::catalog::relation::Relation;
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::{Cast, Expr};
+use crate::parse;
+use crate::plan::{Plan, Query};
+use crate::value::storage::{self, Stored};
+use crate::value::{self, Conversion};
+
+/// How the rows of the new table come from those of the old one.
+#[derive(Default)]
+struct Rewrite {
+    /// Whether rows, keys or names change.
+    is_needed: bool,
+    /// The value of each column that is there again under the same name, where it is not the old one.
+    values: Vec<(String, Expr)>,
+    /// Old names of columns that have new ones.
+    renamed: Vec<(String, String)>,
+}
+
+impl Definer<'_, '_> {
+    pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<Defined> {
+        let Some(relation) = self.find(&alter.name)? else {
+            if alter.if_exists {
+                let message = format!("relation \"{}\" does not exist, skipping", alter.name);
+                return Ok(Defined::noticed("ALTER TABLE", SqlState::SuccessfulCompletion, message));
+            }
+            return Err(crate::bind::undefined_table(&alter.name));
+        };
+        let mut defined = Defined::tagged("ALTER TABLE");
+        let mut relation = relation;
+        for operation in &alter.operations {
+            let mut blueprint = Blueprint::of(&relation);
+            let mut rewrite = Rewrite::default();
+            if let Some(notice) = self.operation(&relation, &mut blueprint, &mut rewrite, operation)? {
+                defined.notices.push(notice);
+                continue;
+            }
+            let table = match rewrite.is_needed {
+                true => self.rewrite(&relation, &mut blueprint, &rewrite)?,
+                false => {
+                    let notes = blueprint.schema()?.notes().to_owned();
+                    self.transaction.annotate_table(&relation.table, notes)?
+                }
+            };
+            self.check_expressions(&table)?;
+            relation = Relation::of(&table)?;
+        }
+        Ok(defined)
+    }
+
+    /// Makes the change of one operation to the blueprint; returns a notice where there is nothing to change.
+    fn operation(
+        &self,
+        relation: &Relation,
+        blueprint: &mut Blueprint,
+        rewrite: &mut Rewrite,
+        operation: &AlterTableOperation,
+    ) -> Result<Option<SqlError>> {
+        let skipped = |message: String| Ok(Some(SqlError::new(SqlState::SuccessfulCompletion, message)));
+        match operation {
+            AlterTableOperation::AddColumn { column_def, if_not_exists, .. } => {
+                rewrite.is_needed = true;
+                return self.add_column(blueprint, column_def, *if_not_exists);
+            }
+            AlterTableOperation::DropColumn { column_names, if_exists, .. } => {
+                for ident in column_names {
+                    let name = parse::name(ident);
+                    if *if_exists && blueprint.column(&name).is_none() {
+                        let table = &blueprint.name.name;
+                        return skipped(format!("column \"{name}\" of relation \"{table}\" does not exist, skipping"));
+                    }
+                    self.drop_column(blueprint, &name)?;
+                }
+                rewrite.is_needed = true;
+            }
+            AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
+                let (old, new) = (parse::name(old_column_name), parse::name(new_column_name));
+                rename_column(blueprint, &old, &new)?;
+                rewrite.renamed.push((old, new));
+                rewrite.is_needed = true;
+            }
+            AlterTableOperation::RenameTable { table_name } => {
+                let (RenameTableNameKind::To(name) | RenameTableNameKind::As(name)) = table_name;
+                let name = self.new_name(name)?;
+                if self.sql.find(self.transaction, &name)?.is_some() {
+                    let message = format!("relation \"{}\" already exists", name.name);
+                    return Err(SqlError::new(SqlState::DuplicateTable, message));
+                }
+                blueprint.name = name;
+                rewrite.is_needed = true;
+            }
+            AlterTableOperation::AddConstraint { constraint, .. } => {
+                self.constraint(blueprint, constraint)?;
+                match constraint {
+                    TableConstraint::Check(check) => {
+                        let name = blueprint.checks.last().map_or_else(String::new, |check| check.name.clone());
+                        self.check_rows(relation, &name, &check.expr)?;
+                    }
+                    _ => rewrite.is_needed = true,
+                }
+            }
+            AlterTableOperation::DropConstraint { name, if_exists, .. } => {
+                let name = parse::name(name);
+                if !drop_constraint(blueprint, &name, rewrite) {
+                    let table = &blueprint.name.name;
+                    let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
+                    return match if_exists {
+                        true => skipped(format!("{message}, skipping")),
+                        false => Err(SqlError::new(SqlState::UndefinedObject, message)),
+                    };
+                }
+            }
+            AlterTableOperation::AlterColumn { column_name, op } => {
+                self.alter_column(relation, blueprint, rewrite, &parse::name(column_name), op)?;
+            }
+            AlterTableOperation::OwnerTo { .. } => {}
+            other => return Err(SqlError::unsupported(format!("ALTER TABLE ... {other}"))),
+        }
+        Ok(None)
+    }
+
+    fn add_column(
+        &self,
+        blueprint: &mut Blueprint,
+        column: &ColumnDef,
+        if_not_exists: bool,
+    ) -> Result<Option<SqlError>> {
+        let name = parse::name(&column.name);
+        if blueprint.column(&name).is_none() {
+            return self.column(blueprint, column).map(|()| None);
+        }
+        let message = format!("column \"{name}\" of relation \"{}\" already exists", blueprint.name.name);
+        match if_not_exists {
+            true => Ok(Some(SqlError::new(SqlState::SuccessfulCompletion, format!("{message}, skipping")))),
+            false => Err(SqlError::new(SqlState::DuplicateColumn, message)),
+        }
+    }
+
+    fn alter_column(
+        &self,
+        relation: &Relation,
+        blueprint: &mut Blueprint,
+        rewrite: &mut Rewrite,
+        name: &str,
+        operation: &AlterColumnOperation,
+    ) -> Result<()> {
+        let column = blueprint.column_mut(name)?;
+        match operation {
+            AlterColumnOperation::SetDefault { value } => column.default = Some(kept(value)),
+            AlterColumnOperation::DropDefault => column.default = None,
+            AlterColumnOperation::SetNotNull => {
+                rewrite.is_needed = column.is_nullable;
+                column.is_nullable = false;
+            }
+            AlterColumnOperation::DropNotNull => {
+                rewrite.is_needed = !column.is_nullable;
+                column.is_nullable = true;
+                let is_key = blueprint.key.as_ref().is_some_and(|(_, columns)| columns.iter().any(|key| key == name));
+                if is_key {
+                    let message = format!("column \"{name}\" is in a primary key");
+                    return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+                }
+            }
+            AlterColumnOperation::SetDataType { data_type, using, .. } => {
+                if using.is_some() {
+                    return Err(SqlError::unsupported("ALTER COLUMN TYPE with USING"));
+                }
+                let (from, to) = (column.declared, parse::data_type(data_type)?);
+                if value::conversion(from.ty, to.ty).is_none_or(|place| place > Conversion::Assignment) {
+                    let message = format!("column \"{name}\" cannot be cast automatically to type {}", to.ty);
+                    return Err(SqlError::new(SqlState::DatatypeMismatch, message));
+                }
+                column.declared = to;
+                let input = Expr::Column(relation.need(name)?);
+                let cast = Cast { input, from: from.ty, to, is_explicit: false };
+                rewrite.values.push((name.to_owned(), Expr::Cast(Box::new(cast))));
+                rewrite.is_needed = true;
+            }
+            other @ AlterColumnOperation::AddGenerated { .. } => {
+                return Err(SqlError::unsupported(format!("ALTER COLUMN {other}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_column(&self, blueprint: &mut Blueprint, name: &str) -> Result<()> {
+        blueprint.column_mut(name)?;
+        let has = |columns: &[String]| columns.iter().any(|column| column == name);
+        if blueprint.checks.iter().any(|check| mentions(&check.expression, name)) {
+            let message = format!("column \"{name}\" is named by a check constraint; drop that first");
+            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
+        }
+        if blueprint.key.as_ref().is_some_and(|(_, columns)| has(columns)) {
+            blueprint.key = None;
+        }
+        blueprint.indexes.retain(|index| !has(&index.columns));
+        let at = blueprint.columns.iter().position(|column| column.name == name);
+        if let Some(ColumnPlan { sequence: Some(sequence), .. }) = at.map(|at| blueprint.columns.remove(at)) {
+            self.drop_engine_sequence(&sequence)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a check that a row breaks.
+    fn check_rows(&self, relation: &Relation, name: &str, expr: &sqlparser::ast::Expr) -> Result<()> {
+        let condition = self.row_condition(relation, expr)?;
+        for row in self.transaction.scan(&relation.table, KeyRange::all())? {
+            let row = crate::run::scan::loaded(&row?, relation)?;
+            if let Datum::Bool(false) = self.evaluate(&condition, &row)? {
+                let table = &relation.name.name;
+                let message = format!("check constraint \"{name}\" of relation \"{table}\" is violated by some row");
+                return Err(SqlError::new(SqlState::CheckViolation, message).with_constraint(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&self, expr: &Expr, row: &[Datum]) -> Result<Datum> {
+        let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0 };
+        self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
+    }
+
+    /// Makes the new table, and copies the rows.
+    fn rewrite(&self, relation: &Relation, blueprint: &mut Blueprint, rewrite: &Rewrite) -> Result<osier::Table> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let rows = self.transaction.scan(&relation.table, KeyRange::all())?;
+        let old = rows.map(|row| crate::run::scan::loaded(&row?, relation)).collect::<Result<Vec<_>>>()?;
+        self.transaction.drop_table(&relation.table)?;
+        if blueprint.key.is_some()
+            && let Some(sequence) = blueprint.hidden_sequence.take()
+        {
+            self.drop_engine_sequence(&sequence)?;
+        }
+        let table = self.make(blueprint)?;
+        let new = Relation::of(&table)?;
+        let mut exprs = Vec::with_capacity(new.visible());
+        for (at, column) in new.columns[..new.visible()].iter().enumerate() {
+            let before = rewrite.renamed.iter().find(|(_, now)| *now == column.name);
+            let before = before.map_or(column.name.as_str(), |(before, _)| before);
+            let value = rewrite.values.iter().find(|(name, _)| *name == column.name);
+            exprs.push(match (value, relation.position(before)) {
+                (Some((_, value)), _) => value.clone(),
+                (None, Some(at)) => Expr::Column(at),
+                (None, None) => binder.default_of(&new, at)?,
+            });
+        }
+        let query = binder.finish(Plan::Nothing);
+        self.runner.with_context(self.transaction, &query, &mut |context| {
+            for row in &old {
+                let mut values = exprs.iter().map(|expr| expr.evaluate(row, context)).collect::<Result<Vec<_>>>()?;
+                if let Some(sequence) = new.notes.columns.last().filter(|_| new.has_hidden_key) {
+                    let sequence = sequence.sequence.as_deref().unwrap_or_default();
+                    values.push(Datum::Int(context.store.next_value(sequence)?));
+                }
+                self.insert(&new, &values)?;
+            }
+            Ok(Datum::Null)
+        })?;
+        Ok(table)
+    }
+
+    fn insert(&self, relation: &Relation, values: &[Datum]) -> Result<()> {
+        for (column, value) in relation.columns.iter().zip(values) {
+            if value.is_null() && !column.is_nullable {
+                let table = &relation.name.name;
+                let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
+                return Err(SqlError::new(SqlState::NotNullViolation, message));
+            }
+        }
+        let mut scratch = Vec::new();
+        let mut stored: SmallVec<[Stored<'_>; 16]> = SmallVec::new();
+        for (value, column) in values.iter().zip(&relation.columns) {
+            stored.push(storage::store(value, column.declared, &mut scratch)?);
+        }
+        let values: SmallVec<[Value<'_>; 16]> = stored.into_iter().map(|stored| stored.value(&scratch)).collect();
+        self.transaction.insert(&relation.table, &values)?;
+        Ok(())
+    }
+}
+
+/// Whether an expression names a column.
+fn mentions(expression: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    expression.split(|c| !is_word(c)).any(|word| word == name)
+}
+
+fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> {
+    if blueprint.column(new).is_some() {
+        let table = &blueprint.name.name;
+        let message = format!("column \"{new}\" of relation \"{table}\" already exists");
+        return Err(SqlError::new(SqlState::DuplicateColumn, message));
+    }
+    blueprint.column_mut(old)?.name = new.to_owned();
+    if blueprint.checks.iter().any(|check| mentions(&check.expression, old)) {
+        let message = format!("renaming column \"{old}\", which a check constraint names");
+        return Err(SqlError::unsupported(message).with_hint("Drop the constraint, rename, and add it again."));
+    }
+    let lists = blueprint.key.iter_mut().map(|(_, columns)| columns);
+    let lists = lists.chain(blueprint.indexes.iter_mut().map(|index| &mut index.columns));
+    for column in lists.flatten().filter(|column| *column == old) {
+        new.clone_into(column);
+    }
+    Ok(())
+}
+
+/// Removes a constraint, and returns whether it was there.
+fn drop_constraint(blueprint: &mut Blueprint, name: &str, rewrite: &mut Rewrite) -> bool {
+    if blueprint.key.as_ref().is_some_and(|(key, _)| key == name) {
+        blueprint.key = None;
+        rewrite.is_needed = true;
+        return true;
+    }
+    let before = (blueprint.checks.len(), blueprint.indexes.len());
+    blueprint.checks.retain(|check| check.name != name);
+    blueprint.indexes.retain(|index| !index.is_constraint || index.name != name);
+    rewrite.is_needed |= blueprint.indexes.len() != before.1;
+    (blueprint.checks.len(), blueprint.indexes.len()) != before
+}

@@ -1,0 +1,232 @@
+//! What a table is to be: columns, keys, indexes and rules, before it is made.
+
+use osier::Schema;
+
+use crate::catalog::name::Name;
+use crate::catalog::notes::{CheckNote, ColumnNote, HIDDEN_KEY, Identity, Notes};
+use crate::catalog::relation::Relation;
+use crate::error::{Result, SqlError, SqlState};
+use crate::types::{Declared, Type};
+use crate::value::storage;
+
+/// A table that is to be made.
+#[derive(Clone, Debug)]
+pub(super) struct Blueprint {
+    pub(super) name: Name,
+    pub(super) columns: Vec<ColumnPlan>,
+    /// The name of the primary key's constraint, and its columns; `None`: rows get a hidden key.
+    pub(super) key: Option<(String, Vec<String>)>,
+    pub(super) indexes: Vec<IndexPlan>,
+    pub(super) checks: Vec<CheckNote>,
+    pub(super) owner: String,
+    pub(super) comment: Option<String>,
+    /// The sequence of the hidden key, if there is one already.
+    pub(super) hidden_sequence: Option<String>,
+}
+
+/// A column that is to be.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnPlan {
+    pub(super) name: String,
+    pub(super) declared: Declared,
+    pub(super) is_nullable: bool,
+    pub(super) default: Option<String>,
+    pub(super) identity: Option<Identity>,
+    pub(super) sequence: Option<String>,
+    pub(super) comment: Option<String>,
+}
+
+/// An index that is to be.
+#[derive(Clone, Debug)]
+pub(super) struct IndexPlan {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+    pub(super) is_unique: bool,
+    /// Whether it is a constraint of the table.
+    pub(super) is_constraint: bool,
+}
+
+impl Blueprint {
+    pub(super) fn new(name: Name, owner: &str) -> Blueprint {
+        Blueprint {
+            name,
+            columns: Vec::new(),
+            key: None,
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            owner: owner.to_owned(),
+            comment: None,
+            hidden_sequence: None,
+        }
+    }
+
+    /// What a table is.
+    pub(super) fn of(relation: &Relation) -> Blueprint {
+        let notes = &relation.notes;
+        let note = |at: usize| notes.columns.get(at);
+        let visible = relation.columns[..relation.visible()].iter().enumerate();
+        let columns = visible.map(|(at, column)| ColumnPlan {
+            name: column.name.clone(),
+            declared: column.declared,
+            is_nullable: column.is_nullable,
+            default: column.default.clone(),
+            identity: column.identity,
+            sequence: note(at).and_then(|note| note.sequence.clone()),
+            comment: note(at).and_then(|note| note.comment.clone()),
+        });
+        let names = |columns: &[usize]| columns.iter().map(|at| relation.columns[*at].name.clone()).collect::<Vec<_>>();
+        let indexes = relation.indexes.iter().map(|index| IndexPlan {
+            name: index.name.clone(),
+            columns: names(&index.columns),
+            is_unique: index.is_unique,
+            is_constraint: notes.unique.contains(&index.name),
+        });
+        Blueprint {
+            name: relation.name.clone(),
+            columns: columns.collect(),
+            key: (!relation.has_hidden_key).then(|| (relation.key_name.clone(), names(&relation.key))),
+            indexes: indexes.collect(),
+            checks: notes.checks.clone(),
+            owner: notes.owner.clone(),
+            comment: notes.comment.clone(),
+            hidden_sequence: if relation.has_hidden_key {
+                notes.columns.last().and_then(|note| note.sequence.clone())
+            } else {
+                None
+            },
+        }
+    }
+
+    pub(super) fn column(&self, name: &str) -> Option<&ColumnPlan> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    pub(super) fn column_mut(&mut self, name: &str) -> Result<&mut ColumnPlan> {
+        let table = self.name.name.clone();
+        self.columns.iter_mut().find(|column| column.name == name).ok_or_else(|| {
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+            SqlError::new(SqlState::UndefinedColumn, message)
+        })
+    }
+
+    /// Adds a column.
+    pub(super) fn add(&mut self, column: ColumnPlan) -> Result<()> {
+        if self.column(&column.name).is_some() {
+            let message = format!("column \"{}\" specified more than once", column.name);
+            return Err(SqlError::new(SqlState::DuplicateColumn, message));
+        }
+        if column.name == HIDDEN_KEY {
+            let message = format!("the column name \"{HIDDEN_KEY}\" is reserved");
+            return Err(SqlError::new(SqlState::ReservedName, message));
+        }
+        storage::stored_type(column.declared)?;
+        self.columns.push(column);
+        Ok(())
+    }
+
+    /// Makes columns the primary key.
+    pub(super) fn set_key(&mut self, name: Option<String>, columns: Vec<String>) -> Result<()> {
+        if self.key.is_some() {
+            let message = format!("multiple primary keys for table \"{}\" are not allowed", self.name.name);
+            return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+        }
+        self.need_columns(&columns)?;
+        for column in &columns {
+            self.column_mut(column)?.is_nullable = false;
+        }
+        let name = name.unwrap_or_else(|| format!("{}_pkey", self.name.name));
+        self.key = Some((name, columns));
+        Ok(())
+    }
+
+    /// Refuses columns that are not there, or that cannot be a key.
+    pub(super) fn need_columns(&self, columns: &[String]) -> Result<()> {
+        for name in columns {
+            let Some(column) = self.column(name) else {
+                let message = format!("column \"{name}\" named in key does not exist");
+                return Err(SqlError::new(SqlState::UndefinedColumn, message));
+            };
+            if matches!(column.declared.ty, Type::Json | Type::Jsonb | Type::Array(_)) {
+                return Err(SqlError::unsupported(format!("a key with a column of type {}", column.declared)));
+            }
+            let is_inexact = match column.declared.ty {
+                Type::Numeric => !matches!(storage::stored_type(column.declared)?, osier::table::Type::Numeric { .. }),
+                ty => ty == Type::Interval,
+            };
+            if is_inexact {
+                let message = format!("a key with a column of type {}", column.declared);
+                return Err(
+                    SqlError::unsupported(message).with_hint("Declare numeric with up to 18 digits, as numeric(18,2).")
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A name that no index of the table has yet.
+    pub(super) fn index_name(&self, columns: &[String], suffix: &str) -> String {
+        let base = format!("{}_{}_{suffix}", self.name.name, columns.join("_"));
+        let is_free = |name: &String| self.indexes.iter().all(|index| index.name != *name);
+        let numbered = (1..).map(|number| format!("{base}{number}"));
+        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+    }
+
+    /// A name that no check of the table has yet.
+    pub(super) fn check_name(&self, column: Option<&str>) -> String {
+        let base = match column {
+            Some(column) => format!("{}_{column}_check", self.name.name),
+            None => format!("{}_check", self.name.name),
+        };
+        let is_free = |name: &String| self.checks.iter().all(|check| check.name != *name);
+        let numbered = (1..).map(|number| format!("{base}{number}"));
+        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+    }
+
+    /// The schema of the engine. `hidden_sequence` gives the hidden keys, where there are some.
+    pub(super) fn schema(&self) -> Result<Schema> {
+        let mut builder = Schema::builder(self.name.engine());
+        let mut notes = Notes::new(&self.owner);
+        for column in &self.columns {
+            let ty = storage::stored_type(column.declared)?;
+            builder = match column.is_nullable {
+                true => builder.nullable_column(&column.name, ty),
+                false => builder.column(&column.name, ty),
+            };
+            notes.columns.push(ColumnNote {
+                ty: column.declared.to_string(),
+                default: column.default.clone(),
+                identity: column.identity,
+                sequence: column.sequence.clone(),
+                comment: column.comment.clone(),
+            });
+        }
+        builder = match &self.key {
+            Some((name, columns)) => {
+                notes.primary_key = Some(name.clone());
+                builder.primary_key(columns)
+            }
+            None => {
+                notes.columns.push(ColumnNote {
+                    ty: Type::Int8.to_string(),
+                    default: None,
+                    identity: None,
+                    sequence: self.hidden_sequence.clone(),
+                    comment: None,
+                });
+                builder.column(HIDDEN_KEY, osier::table::Type::Int64).primary_key([HIDDEN_KEY])
+            }
+        };
+        for index in &self.indexes {
+            builder = match index.is_unique {
+                true => builder.unique_index(&index.name, &index.columns),
+                false => builder.index(&index.name, &index.columns),
+            };
+            if index.is_constraint {
+                notes.unique.push(index.name.clone());
+            }
+        }
+        notes.checks.clone_from(&self.checks);
+        notes.comment.clone_from(&self.comment);
+        Ok(builder.build()?.with_notes(notes.text())?)
+    }
+}

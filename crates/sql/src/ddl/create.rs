@@ -1,0 +1,261 @@
+//! `CREATE TABLE`, `CREATE TABLE AS` and `CREATE INDEX`.
+
+use osier::{SequenceOptions, Table};
+use sqlparser::ast::{self, ColumnOption, CreateIndex, CreateTable, GeneratedAs, TableConstraint};
+
+use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
+use super::{Defined, Definer, kept};
+use crate::bind::Binder;
+use crate::bind::scope::Level;
+use crate::catalog::notes::{CheckNote, Identity};
+use crate::catalog::relation::Relation;
+use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
+use crate::types::Type;
+
+impl Definer<'_, '_> {
+    pub(super) fn create_table(&self, create: &CreateTable) -> Result<Defined> {
+        if let Some(what) = unsupported_part(create) {
+            return Err(SqlError::unsupported(what));
+        }
+        let name = self.new_name(&create.name)?;
+        if self.sql.find(self.transaction, &name)?.is_some() {
+            let message = format!("relation \"{}\" already exists", name.name);
+            if create.if_not_exists {
+                let message = format!("{message}, skipping");
+                return Ok(Defined::noticed("CREATE TABLE", SqlState::DuplicateTable, message));
+            }
+            return Err(SqlError::new(SqlState::DuplicateTable, message));
+        }
+        let mut blueprint = Blueprint::new(name, self.user);
+        for column in &create.columns {
+            self.column(&mut blueprint, column)?;
+        }
+        for constraint in &create.constraints {
+            self.constraint(&mut blueprint, constraint)?;
+        }
+        match &create.query {
+            None => drop(self.make(&mut blueprint)?),
+            Some(query) => return self.create_as(blueprint, query),
+        }
+        Ok(Defined::tagged("CREATE TABLE"))
+    }
+
+    /// Makes a table, and the sequence of its hidden keys where it has some.
+    pub(super) fn make(&self, blueprint: &mut Blueprint) -> Result<Table> {
+        if blueprint.key.is_none() && blueprint.hidden_sequence.is_none() {
+            let sequence = format!("osier.{}.row", blueprint.name.engine());
+            self.transaction.create_sequence(&SequenceOptions::new(&sequence).cache(1024))?;
+            blueprint.hidden_sequence = Some(sequence);
+        }
+        let table = self.transaction.create_table(blueprint.schema()?)?;
+        self.check_expressions(&table)?;
+        Ok(table)
+    }
+
+    /// Binds defaults and checks once, so that one that makes no sense is refused here.
+    pub(super) fn check_expressions(&self, table: &Table) -> Result<()> {
+        let relation = Relation::of(table)?;
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        for at in 0..relation.visible() {
+            if relation.columns[at].default.is_some() {
+                binder.default_of(&relation, at)?;
+            }
+        }
+        binder.rules(&relation).map(|_| ())
+    }
+
+    /// Adds a column as it is declared.
+    pub(super) fn column(&self, blueprint: &mut Blueprint, column: &ast::ColumnDef) -> Result<()> {
+        let name = parse::name(&column.name);
+        let declared = parse::data_type(&column.data_type)?;
+        let mut plan = ColumnPlan {
+            name: name.clone(),
+            declared,
+            is_nullable: true,
+            default: None,
+            identity: None,
+            sequence: None,
+            comment: None,
+        };
+        if is_serial(&column.data_type) {
+            let sequence = self.own_sequence(blueprint, &name, declared.ty, &[])?;
+            plan.default = Some(format!("nextval('{}')", sequence.replace('\'', "''")));
+            plan.sequence = Some(sequence);
+            plan.is_nullable = false;
+        }
+        blueprint.add(plan)?;
+        for option in &column.options {
+            let constraint = option.name.as_ref().map(parse::name);
+            self.column_option(blueprint, &name, constraint, &option.option)?;
+        }
+        Ok(())
+    }
+
+    fn column_option(
+        &self,
+        blueprint: &mut Blueprint,
+        name: &str,
+        constraint: Option<String>,
+        option: &ColumnOption,
+    ) -> Result<()> {
+        let columns = || vec![name.to_owned()];
+        match option {
+            ColumnOption::Null => {}
+            ColumnOption::NotNull => blueprint.column_mut(name)?.is_nullable = false,
+            ColumnOption::Default(expr) => blueprint.column_mut(name)?.default = Some(kept(expr)),
+            ColumnOption::PrimaryKey(_) => blueprint.set_key(constraint, columns())?,
+            ColumnOption::Unique(_) => self.unique(blueprint, constraint, columns())?,
+            ColumnOption::Check(check) => {
+                let note = CheckNote {
+                    name: constraint.unwrap_or_else(|| blueprint.check_name(Some(name))),
+                    expression: kept(&check.expr),
+                };
+                blueprint.checks.push(note);
+            }
+            ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                let identity = match generated_as {
+                    GeneratedAs::Always => Identity::Always,
+                    GeneratedAs::ByDefault => Identity::ByDefault,
+                    GeneratedAs::ExpStored => return Err(SqlError::unsupported("a generated column")),
+                };
+                let ty = blueprint.column_mut(name)?.declared.ty;
+                let options = sequence_options.as_deref().unwrap_or_default();
+                let sequence = self.own_sequence(blueprint, name, ty, options)?;
+                let column = blueprint.column_mut(name)?;
+                column.identity = Some(identity);
+                column.sequence = Some(sequence);
+                column.is_nullable = false;
+            }
+            ColumnOption::Collation(_) | ColumnOption::CharacterSet(_) => {}
+            ColumnOption::ForeignKey(_) => return Err(SqlError::unsupported("a foreign key")),
+            other => return Err(SqlError::unsupported(format!("the column option {other}"))),
+        }
+        Ok(())
+    }
+
+    /// Adds a constraint of the table.
+    pub(super) fn constraint(&self, blueprint: &mut Blueprint, constraint: &TableConstraint) -> Result<()> {
+        let name = |ident: &Option<ast::Ident>| ident.as_ref().map(parse::name);
+        match constraint {
+            TableConstraint::PrimaryKey(key) => blueprint.set_key(name(&key.name), key_columns(&key.columns)?),
+            TableConstraint::Unique(unique) => {
+                self.unique(blueprint, name(&unique.name), key_columns(&unique.columns)?)
+            }
+            TableConstraint::Check(check) => {
+                let note = CheckNote {
+                    name: name(&check.name).unwrap_or_else(|| blueprint.check_name(None)),
+                    expression: kept(&check.expr),
+                };
+                blueprint.checks.push(note);
+                Ok(())
+            }
+            TableConstraint::ForeignKey(_) => Err(SqlError::unsupported("a foreign key")),
+            other => Err(SqlError::unsupported(format!("the constraint {other}"))),
+        }
+    }
+
+    fn unique(&self, blueprint: &mut Blueprint, name: Option<String>, columns: Vec<String>) -> Result<()> {
+        blueprint.need_columns(&columns)?;
+        let name = name.unwrap_or_else(|| blueprint.index_name(&columns, "key"));
+        blueprint.indexes.push(IndexPlan { name, columns, is_unique: true, is_constraint: true });
+        Ok(())
+    }
+
+    /// Makes a table of the rows of a query.
+    fn create_as(&self, mut blueprint: Blueprint, query: &ast::Query) -> Result<Defined> {
+        if !blueprint.columns.is_empty() {
+            return Err(SqlError::unsupported("CREATE TABLE AS with columns"));
+        }
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        for column in binder.query(query, None)?.columns {
+            let declared = if column.declared.ty == Type::Unknown { Type::Text.into() } else { column.declared };
+            let (is_nullable, comment) = (true, None);
+            let (default, identity, sequence) = (None, None, None);
+            blueprint.add(ColumnPlan {
+                name: column.name,
+                declared,
+                is_nullable,
+                default,
+                identity,
+                sequence,
+                comment,
+            })?;
+        }
+        let name = blueprint.name.clone();
+        self.make(&mut blueprint)?;
+        let quoted = name.name.replace('"', "\"\"");
+        let insert = parse::statements(&format!("INSERT INTO \"{}\".\"{quoted}\" {query}", name.schema))?;
+        Ok(Defined { then: insert.into_iter().next(), ..Defined::tagged("CREATE TABLE AS") })
+    }
+
+    pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Defined> {
+        if create.predicate.is_some() || !create.include.is_empty() {
+            return Err(SqlError::unsupported("an index with WHERE or INCLUDE"));
+        }
+        if create.nulls_distinct == Some(false) {
+            return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
+        }
+        let relation = self.relation(&create.table_name)?;
+        let columns = key_columns(&create.columns)?;
+        let blueprint = Blueprint::of(&relation);
+        blueprint.need_columns(&columns)?;
+        let name = match &create.name {
+            Some(name) => self.new_name(name)?.name,
+            None => blueprint.index_name(&columns, "idx"),
+        };
+        if self.table_of_index(&name)?.is_some() {
+            let message = format!("relation \"{name}\" already exists");
+            if create.if_not_exists {
+                let message = format!("{message}, skipping");
+                return Ok(Defined::noticed("CREATE INDEX", SqlState::DuplicateTable, message));
+            }
+            return Err(SqlError::new(SqlState::DuplicateTable, message));
+        }
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        self.transaction.create_index(&relation.table, &name, &columns, create.unique)?;
+        Ok(Defined::tagged("CREATE INDEX"))
+    }
+
+    /// Binds a condition on the rows of a table that is there, so that it can be asked of each.
+    pub(super) fn row_condition(&self, relation: &Relation, expr: &ast::Expr) -> Result<crate::expr::Expr> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let registers = std::cell::Cell::default();
+        let mut level = Level::new(None, &registers);
+        level.columns = crate::bind::from::relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("check constraints");
+        binder.condition(expr, "CHECK", &level)
+    }
+}
+
+/// The columns of a key or an index, which must be named.
+pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
+    let name = |column: &ast::IndexColumn| match &column.column.expr {
+        ast::Expr::Identifier(ident) => match column.column.options.asc {
+            Some(false) => Err(SqlError::unsupported("an index in descending order")),
+            _ => Ok(parse::name(ident)),
+        },
+        other => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
+    };
+    columns.iter().map(name).collect()
+}
+
+/// Whether a type is an integer with a sequence of its own.
+fn is_serial(ty: &ast::DataType) -> bool {
+    let name = ty.to_string().to_lowercase();
+    matches!(name.as_str(), "serial" | "serial2" | "serial4" | "serial8" | "smallserial" | "bigserial")
+}
+
+fn unsupported_part(create: &CreateTable) -> Option<&'static str> {
+    let parts = [
+        (create.temporary, "a temporary table"),
+        (create.or_replace, "CREATE OR REPLACE TABLE"),
+        (create.like.is_some(), "LIKE in CREATE TABLE"),
+        (create.inherits.is_some(), "INHERITS"),
+        (create.partition_by.is_some() || create.partition_of.is_some(), "a partitioned table"),
+    ];
+    parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}

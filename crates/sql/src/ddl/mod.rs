@@ -1,0 +1,146 @@
+//! Statements that define: tables, indexes, sequences. Each is a part of the transaction that it is in.
+
+mod alter;
+mod blueprint;
+mod create;
+mod drop;
+mod sequence;
+
+use std::sync::Arc;
+
+use osier::{Error, Table, Transaction, TransactionError};
+use sqlparser::ast::{self, ObjectName, Statement};
+
+use crate::bind::Binder;
+use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::relation::Relation;
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
+use crate::plan::Query;
+use crate::run::Context;
+use crate::settings::Settings;
+use crate::sql::{CatalogNames, Sql};
+
+/// What a statement has defined.
+#[derive(Debug)]
+pub(crate) struct Defined {
+    pub(crate) tag: &'static str,
+    pub(crate) notices: Vec<SqlError>,
+    /// What is to be run behind it.
+    pub(crate) then: Option<Statement>,
+}
+
+/// Evaluates expressions for a statement that defines.
+pub(crate) trait Runner {
+    /// Gives `act` what expressions are evaluated with.
+    fn with_context(
+        &self,
+        transaction: &Transaction<'_>,
+        query: &Query,
+        act: &mut dyn FnMut(&Context<'_>) -> Result<Datum>,
+    ) -> Result<Datum>;
+}
+
+impl Defined {
+    fn tagged(tag: &'static str) -> Defined {
+        Defined { tag, notices: Vec::new(), then: None }
+    }
+
+    /// Nothing was to be done, which the client is told.
+    fn noticed(tag: &'static str, state: SqlState, message: String) -> Defined {
+        Defined { tag, notices: vec![SqlError::new(state, message)], then: None }
+    }
+}
+
+/// Runs statements that define.
+pub(crate) struct Definer<'d, 's> {
+    pub(crate) sql: &'d Sql,
+    pub(crate) transaction: &'d Transaction<'s>,
+    pub(crate) settings: &'d Settings,
+    pub(crate) user: &'d str,
+    pub(crate) runner: &'d dyn Runner,
+}
+
+impl<'d, 's> Definer<'d, 's> {
+    /// Runs a statement.
+    pub(crate) fn define(&self, statement: &Statement) -> Result<Defined> {
+        match statement {
+            Statement::CreateTable(create) => self.create_table(create),
+            Statement::CreateIndex(create) => self.create_index(create),
+            Statement::CreateSequence { .. } => self.create_sequence(statement),
+            Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Truncate(truncate) => self.truncate(truncate),
+            Statement::Drop { object_type, if_exists, names, cascade, .. } => {
+                self.drop(*object_type, *if_exists, names, *cascade)
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().take(2).collect();
+                Err(SqlError::unsupported(words.join(" ").to_uppercase()))
+            }
+        }
+    }
+
+    /// What a new object is called.
+    fn new_name(&self, object: &ObjectName) -> Result<Name> {
+        let mut parts = parse::parts(object)?;
+        let name = match parts.len() {
+            1 => {
+                let schema = self.settings.search_path.first().map_or(PUBLIC, String::as_str);
+                Name::new(schema, parts.remove(0))
+            }
+            2 => Name::new(parts.remove(0), parts.remove(0)),
+            _ => return Err(SqlError::unsupported(format!("the name {object} with more than a schema"))),
+        };
+        name.check()?;
+        if name.schema != PUBLIC {
+            let message = format!("schema \"{}\" does not exist", name.schema);
+            return Err(SqlError::new(SqlState::InvalidSchemaName, message));
+        }
+        Ok(name)
+    }
+
+    fn names(&self) -> CatalogNames<'d, 's> {
+        CatalogNames::new(self.sql, self.transaction)
+    }
+
+    /// The table that a name means.
+    fn find(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+        let names = self.names();
+        Binder::new(&names, self.settings, &[]).find_relation(object)
+    }
+
+    /// The table that a name means, which must be there.
+    fn relation(&self, object: &ObjectName) -> Result<Arc<Relation>> {
+        self.find(object)?.ok_or_else(|| crate::bind::undefined_table(object))
+    }
+
+    /// The names of all tables.
+    fn table_names(&self) -> Result<Vec<String>> {
+        let tables = self.transaction.table("osier_tables")?;
+        let column = tables.column("name")?;
+        let rows = self.transaction.scan(&tables, osier::table::KeyRange::all())?;
+        rows.map(|row| Ok(row?.text(column).to_owned())).collect()
+    }
+
+    /// The table that has an index of this name, as the transaction sees it.
+    fn table_of_index(&self, index: &str) -> Result<Option<Table>> {
+        for name in self.table_names()? {
+            let table = match self.transaction.table(&name) {
+                Ok(table) => table,
+                Err(Error::Transaction(TransactionError::UnknownTable { .. })) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if table.schema().index(index).is_ok() {
+                return Ok(Some(table));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// An expression as the catalog keeps it.
+fn kept(expr: &ast::Expr) -> String {
+    expr.to_string()
+}

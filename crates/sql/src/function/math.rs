@@ -1,0 +1,225 @@
+//! Functions of numbers.
+
+use super::argument::*;
+use super::functions;
+use super::operator::{checked, remainder};
+use crate::datum::Datum;
+use crate::datum::Datum::{Float, Int};
+use crate::error::{Result, SqlState};
+use crate::value::numeric::Numeric;
+
+functions! {
+    /// Functions of numbers.
+    FUNCTIONS:
+    "abs" (Int2) -> Int2 = |_, a| int2(int(&a[0]).abs());
+    "abs" (Int4) -> Int4 = |_, a| int4(int(&a[0]).abs());
+    "abs" (Int8) -> Int8 = |_, a| int8(int(&a[0]).checked_abs());
+    "abs" (Float4) -> Float4 = |_, a| Ok(Float(float(&a[0]).abs()));
+    "abs" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).abs()));
+    "abs" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).abs()));
+    "ceil" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).ceil()));
+    "ceil" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).ceil()));
+    "ceiling" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).ceil()));
+    "ceiling" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).ceil()));
+    "floor" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).floor()));
+    "floor" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).floor()));
+    "round" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).round_ties_even()));
+    "round" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).round(0)));
+    "round" (Numeric, Int4) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).round(digits(&a[1]))));
+    "trunc" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).trunc()));
+    "trunc" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).trunc(0)));
+    "trunc" (Numeric, Int4) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).trunc(digits(&a[1]))));
+    "sign" (Float8) -> Float8 = |_, a| Ok(Float(sign(float(&a[0]))));
+    "sign" (Numeric) -> Numeric = |_, a| Ok(make_numeric(Numeric::from_i64(numeric(&a[0]).sign().into())));
+    "scale" (Numeric) -> Int4 = |_, a| Ok(Int(numeric(&a[0]).scale().into()));
+    "sqrt" (Float8) -> Float8 = |_, a| square_root(a);
+    "sqrt" (Numeric) -> Numeric = |_, a| match numeric(&a[0]).sign() {
+        ..0 => Err(root_of_negative()),
+        _ => numeric(&a[0]).sqrt().map(make_numeric),
+    };
+    "cbrt" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).cbrt()));
+    "exp" (Float8) -> Float8 = |_, a| {
+        let value = float(&a[0]);
+        checked(value.exp(), value.is_infinite(), value.is_infinite())
+    };
+    "exp" (Numeric) -> Numeric = |_, a| numeric(&a[0]).exp().map(make_numeric);
+    "ln" (Float8) -> Float8 = |_, a| positive(float(&a[0])).map(|value| Float(value.ln()));
+    "ln" (Numeric) -> Numeric = |_, a| positive_numeric(&a[0])?.ln().map(make_numeric);
+    "log" (Float8) -> Float8 = |_, a| positive(float(&a[0])).map(|value| Float(value.log10()));
+    "log" (Numeric) -> Numeric = |_, a| logarithm(&Numeric::from_i64(10), positive_numeric(&a[0])?);
+    "log" (Numeric, Numeric) -> Numeric = |_, a| logarithm(positive_numeric(&a[0])?, positive_numeric(&a[1])?);
+    "log10" (Float8) -> Float8 = |_, a| positive(float(&a[0])).map(|value| Float(value.log10()));
+    "log10" (Numeric) -> Numeric = |_, a| logarithm(&Numeric::from_i64(10), positive_numeric(&a[0])?);
+    "power" (Float8, Float8) -> Float8 = |_, a| power(a);
+    "power" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).power(numeric(&a[1])).map(make_numeric);
+    "pow" (Float8, Float8) -> Float8 = |_, a| power(a);
+    "pow" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).power(numeric(&a[1])).map(make_numeric);
+    "mod" (Int2, Int2) -> Int2 = |_, a| remainder(a);
+    "mod" (Int4, Int4) -> Int4 = |_, a| remainder(a);
+    "mod" (Int8, Int8) -> Int8 = |_, a| remainder(a);
+    "mod" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).rem(numeric(&a[1])).map(make_numeric);
+    "div" (Numeric, Numeric) -> Numeric = |_, a| quotient(numeric(&a[0]), numeric(&a[1])).map(make_numeric);
+    "gcd" (Int4, Int4) -> Int4 = |_, a| int4(i64::try_from(divisor(a)).unwrap_or(i64::MAX));
+    "gcd" (Int8, Int8) -> Int8 = |_, a| int8(i64::try_from(divisor(a)).ok());
+    "lcm" (Int4, Int4) -> Int4 = |_, a| int4(multiple(a).unwrap_or(i64::MAX));
+    "lcm" (Int8, Int8) -> Int8 = |_, a| int8(multiple(a));
+    "factorial" (Int8) -> Numeric = |_, a| factorial(int(&a[0]));
+    "pi" () -> Float8 = |_, _| Ok(Float(std::f64::consts::PI));
+    "degrees" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]) / (std::f64::consts::PI / 180.0)));
+    "radians" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]) * (std::f64::consts::PI / 180.0)));
+    "sin" (Float8) -> Float8 = |_, a| finite(float(&a[0])).map(|value| Float(value.sin()));
+    "cos" (Float8) -> Float8 = |_, a| finite(float(&a[0])).map(|value| Float(value.cos()));
+    "tan" (Float8) -> Float8 = |_, a| finite(float(&a[0])).map(|value| Float(value.tan()));
+    "cot" (Float8) -> Float8 = |_, a| finite(float(&a[0])).map(|value| Float(1.0 / value.tan()));
+    "asin" (Float8) -> Float8 = |_, a| unit(float(&a[0])).map(|value| Float(value.asin()));
+    "acos" (Float8) -> Float8 = |_, a| unit(float(&a[0])).map(|value| Float(value.acos()));
+    "atan" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).atan()));
+    "atan2" (Float8, Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).atan2(float(&a[1]))));
+    "sinh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).sinh()));
+    "cosh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).cosh()));
+    "tanh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).tanh()));
+    "asinh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).asinh()));
+    "random" () -> Float8 [volatile] = |call, _| Ok(Float(call.environment.random()));
+    "width_bucket" (Float8, Float8, Float8, Int4) -> Int4 = |_, a| {
+        width_bucket(float(&a[0]), float(&a[1]), float(&a[2]), int(&a[3]))
+    };
+    "width_bucket" (Numeric, Numeric, Numeric, Int4) -> Int4 = |_, a| {
+        width_bucket(numeric(&a[0]).to_f64(), numeric(&a[1]).to_f64(), numeric(&a[2]).to_f64(), int(&a[3]))
+    };
+}
+
+/// Digits behind the point; more than a numeric can have are as many as it can.
+fn digits(datum: &Datum) -> i32 {
+    int(datum).clamp(-2_000, 2_000) as i32
+}
+
+fn sign(value: f64) -> f64 {
+    if value > 0.0 {
+        1.0
+    } else if value < 0.0 {
+        -1.0
+    } else {
+        value
+    }
+}
+
+#[cold]
+fn root_of_negative() -> crate::SqlError {
+    error(SqlState::InvalidArgumentForPowerFunction, "cannot take square root of a negative number")
+}
+
+#[cold]
+fn logarithm_of(what: &str) -> crate::SqlError {
+    error(SqlState::InvalidArgumentForLogarithm, format!("cannot take logarithm of {what}"))
+}
+
+#[cold]
+fn input_out_of_range() -> crate::SqlError {
+    error(SqlState::NumericValueOutOfRange, "input is out of range")
+}
+
+pub(super) fn square_root(a: &[Datum]) -> Result<Datum> {
+    let value = float(&a[0]);
+    if value < 0.0 { Err(root_of_negative()) } else { Ok(Float(value.sqrt())) }
+}
+
+fn positive(value: f64) -> Result<f64> {
+    if value == 0.0 {
+        return Err(logarithm_of("zero"));
+    }
+    if value < 0.0 { Err(logarithm_of("a negative number")) } else { Ok(value) }
+}
+
+fn positive_numeric(datum: &Datum) -> Result<&Numeric> {
+    let value = numeric(datum);
+    match value.sign() {
+        0 if !value.is_nan() => Err(logarithm_of("zero")),
+        ..0 => Err(logarithm_of("a negative number")),
+        _ => Ok(value),
+    }
+}
+
+fn logarithm(base: &Numeric, value: &Numeric) -> Result<Datum> {
+    value.ln()?.div(&base.ln()?).map(|result| make_numeric(result.round(16)))
+}
+
+fn finite(value: f64) -> Result<f64> {
+    if value.is_infinite() { Err(input_out_of_range()) } else { Ok(value) }
+}
+
+/// Passes what is a sine.
+fn unit(value: f64) -> Result<f64> {
+    if value.abs() > 1.0 { Err(input_out_of_range()) } else { Ok(value) }
+}
+
+pub(super) fn power(a: &[Datum]) -> Result<Datum> {
+    let (base, exponent) = (float(&a[0]), float(&a[1]));
+    let fault = |message| Err(error(SqlState::InvalidArgumentForPowerFunction, message));
+    if base == 0.0 && exponent < 0.0 {
+        return fault("zero raised to a negative power is undefined");
+    }
+    if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.fract() != 0.0 {
+        return fault("a negative number raised to a non-integer power yields a complex result");
+    }
+    let is_infinite = base.is_infinite() || exponent.is_infinite();
+    checked(base.powf(exponent), is_infinite, is_infinite || base == 0.0)
+}
+
+fn quotient(dividend: &Numeric, divisor: &Numeric) -> Result<Numeric> {
+    let rest = dividend.rem(divisor)?;
+    Ok(dividend.sub(&rest).div(divisor)?.round(0))
+}
+
+/// The greatest common divisor of two whole numbers.
+fn divisor(a: &[Datum]) -> u64 {
+    let (mut first, mut second) = (int(&a[0]).unsigned_abs(), int(&a[1]).unsigned_abs());
+    while second != 0 {
+        (first, second) = (second, first % second);
+    }
+    first
+}
+
+/// The least common multiple of two whole numbers, if it is held.
+fn multiple(a: &[Datum]) -> Option<i64> {
+    let divisor = divisor(a);
+    if divisor == 0 {
+        return Some(0);
+    }
+    let product = (int(&a[0]).unsigned_abs() / divisor).checked_mul(int(&a[1]).unsigned_abs())?;
+    i64::try_from(product).ok()
+}
+
+fn factorial(value: i64) -> Result<Datum> {
+    if value < 0 {
+        return Err(error(SqlState::NumericValueOutOfRange, "factorial of a negative number is undefined"));
+    }
+    if value > 32_177 {
+        return Err(error(SqlState::NumericValueOutOfRange, "value overflows numeric format"));
+    }
+    Ok(make_numeric((2..=value).fold(Numeric::from_i64(1), |product, factor| product.mul(&Numeric::from_i64(factor)))))
+}
+
+/// Which of `count` equal parts between two bounds holds a value.
+fn width_bucket(value: f64, low: f64, high: f64, count: i64) -> Result<Datum> {
+    let fault = |message| Err(error(SqlState::InvalidParameterValue, message));
+    if count <= 0 {
+        return fault("count must be greater than zero");
+    }
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return fault("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if low.is_infinite() || high.is_infinite() {
+        return fault("lower and upper bounds must be finite");
+    }
+    if low == high {
+        return fault("lower bound cannot equal upper bound");
+    }
+    let position = (value - low) / (high - low);
+    Ok(Int(if position < 0.0 {
+        0
+    } else if position >= 1.0 {
+        count + 1
+    } else {
+        (position * count as f64).floor() as i64 + 1
+    }))
+}

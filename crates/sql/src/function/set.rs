@@ -1,0 +1,222 @@
+//! Functions that return sets of rows.
+//!
+//! Invariant: rows are made one at a time, as the executor asks for them.
+//!
+//! Absent: `unnest` of several arrays side by side, which the executor does with one call for each.
+
+use super::argument::*;
+use super::resolve::{Overload, choose, function_error, signature};
+use super::{Call, Environment, Parameter, Returns};
+use crate::datum::Datum;
+use crate::datum::Datum::{Int, Null};
+use crate::error::Result;
+use crate::types::Type;
+use crate::value::numeric::Numeric;
+
+/// The rows of a call. A row of several columns is a [`Datum::Record`].
+pub type Rows = Box<dyn Iterator<Item = Result<Datum>>>;
+
+type Evaluate = fn(&Call<'_>, &[Datum]) -> Result<Rows>;
+
+#[derive(Debug)]
+struct SetFunction {
+    name: &'static str,
+    parameters: &'static [Parameter],
+    returns: Returns,
+    /// The columns, where there are several.
+    columns: &'static [(&'static str, Type)],
+    is_strict: bool,
+    evaluate: Evaluate,
+}
+
+impl Overload for SetFunction {
+    fn parameters(&self) -> &'static [Parameter] {
+        self.parameters
+    }
+
+    fn returns(&self) -> Returns {
+        self.returns
+    }
+}
+
+/// A function that returns rows and that a call means.
+#[derive(Clone, Debug)]
+pub struct ResolvedSet {
+    /// What each argument must be cast to.
+    pub arguments: Vec<Type>,
+    /// The type of a row: `Record` where there are several columns.
+    pub returns: Type,
+    /// Names and types of the columns.
+    pub columns: Vec<(&'static str, Type)>,
+    function: &'static SetFunction,
+}
+
+impl ResolvedSet {
+    /// Starts a call with arguments of its types. Where one is NULL, most functions return no row.
+    ///
+    /// # Errors
+    /// What the function fails with before its first row.
+    pub fn evaluate(&self, environment: &dyn Environment, arguments: &[Datum]) -> Result<Rows> {
+        if self.function.is_strict && arguments.iter().any(Datum::is_null) {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let call = Call { environment, types: &self.arguments, returns: self.returns };
+        (self.function.evaluate)(&call, arguments)
+    }
+}
+
+macro_rules! sets {
+    ($($name:literal ($($p:ident),*) -> $r:ident $([$($column:literal $ty:ident),*])? $($lax:literal)? = $evaluate:expr;)*) => {
+        static SETS: &[SetFunction] = &[$(SetFunction {
+            name: $name,
+            parameters: &[$(super::parameter!($p)),*],
+            returns: super::returns!($r),
+            columns: &[$($(($column, Type::$ty)),*)?],
+            is_strict: is_strict(&[$($lax)?]),
+            evaluate: $evaluate,
+        }),*];
+    };
+}
+
+sets! {
+    "generate_series" (Int4, Int4) -> Int4 = |_, a| whole_series(int(&a[0]), int(&a[1]), 1);
+    "generate_series" (Int4, Int4, Int4) -> Int4 = |_, a| whole_series(int(&a[0]), int(&a[1]), int(&a[2]));
+    "generate_series" (Int8, Int8) -> Int8 = |_, a| whole_series(int(&a[0]), int(&a[1]), 1);
+    "generate_series" (Int8, Int8, Int8) -> Int8 = |_, a| whole_series(int(&a[0]), int(&a[1]), int(&a[2]));
+    "generate_series" (Numeric, Numeric) -> Numeric = |_, a| {
+        numeric_series(numeric(&a[0]).clone(), numeric(&a[1]).clone(), Numeric::from_i64(1))
+    };
+    "generate_series" (Numeric, Numeric, Numeric) -> Numeric = |_, a| {
+        numeric_series(numeric(&a[0]).clone(), numeric(&a[1]).clone(), numeric(&a[2]).clone())
+    };
+    "generate_series" (Timestamp, Timestamp, Interval) -> Timestamp = time_series;
+    "generate_series" (Timestamptz, Timestamptz, Interval) -> Timestamptz = time_series;
+    "generate_subscripts" (AnyArray, Int4) -> Int4 = |_, a| {
+        let length = if int(&a[1]) == 1 { elements(&a[0]).len() as i64 } else { 0 };
+        whole_series(1, length, 1)
+    };
+    "unnest" (AnyArray) -> AnyElement = |_, a| {
+        let elements = elements(&a[0]).clone();
+        Ok(Box::new((0..elements.len()).map(move |place| Ok(elements[place].clone()))))
+    };
+    "regexp_matches" (Text, Text) -> TextArray = |_, a| matches(text(&a[0]), text(&a[1]), "");
+    "regexp_matches" (Text, Text, Text) -> TextArray = |_, a| matches(text(&a[0]), text(&a[1]), text(&a[2]));
+    "regexp_split_to_table" (Text, Text) -> Text = |_, a| {
+        super::pattern::split(text(&a[0]), text(&a[1]), "").map(list)
+    };
+    "regexp_split_to_table" (Text, Text, Text) -> Text = |_, a| {
+        super::pattern::split(text(&a[0]), text(&a[1]), text(&a[2])).map(list)
+    };
+    "string_to_table" (Text, Text) -> Text "lax" = |_, a| Ok(pieces(&a[0], &a[1], &Null));
+    "string_to_table" (Text, Text, Text) -> Text "lax" = |_, a| Ok(pieces(&a[0], &a[1], &a[2]));
+    "json_array_elements" (Json) -> Json = |_, a| super::json::text_elements(text(&a[0]), false).map(list);
+    "json_array_elements_text" (Json) -> Text = |_, a| super::json::text_elements(text(&a[0]), true).map(list);
+    "jsonb_array_elements" (Jsonb) -> Jsonb = |call, a| super::json::elements_of(call, &a[0], false).map(list);
+    "jsonb_array_elements_text" (Jsonb) -> Text = |call, a| super::json::elements_of(call, &a[0], true).map(list);
+    "json_each" (Json) -> Record ["key" Text, "value" Json] = |_, a| super::json::text_pairs(text(&a[0]), false).map(list);
+    "json_each_text" (Json) -> Record ["key" Text, "value" Text] = |_, a| {
+        super::json::text_pairs(text(&a[0]), true).map(list)
+    };
+    "jsonb_each" (Jsonb) -> Record ["key" Text, "value" Jsonb] = |call, a| {
+        super::json::pairs_of(call, &a[0], false).map(list)
+    };
+    "jsonb_each_text" (Jsonb) -> Record ["key" Text, "value" Text] = |call, a| {
+        super::json::pairs_of(call, &a[0], true).map(list)
+    };
+    "json_object_keys" (Json) -> Text = |_, a| super::json::text_keys(text(&a[0])).map(list);
+    "jsonb_object_keys" (Jsonb) -> Text = |_, a| super::json::keys_of(&a[0]).map(list);
+}
+
+/// Whether nothing in a table says that a function sees NULL.
+const fn is_strict(flags: &[&str]) -> bool {
+    flags.is_empty()
+}
+
+/// Whether a function that returns rows has the name.
+pub(super) fn exists(name: &str) -> bool {
+    SETS.iter().any(|function| function.name == name)
+}
+
+/// Finds the function that a call means; `None` where none that returns rows has the name.
+///
+/// # Errors
+/// 42883 where the arguments do not fit, 42725 where several functions fit equally well.
+pub fn resolve_set(name: &str, arguments: &[Type]) -> Result<Option<ResolvedSet>> {
+    let candidates: Vec<_> = SETS.iter().filter(|function| function.name == name).collect();
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let chosen = choose(&candidates, arguments, arguments).and_then(|function| {
+        let (arguments, returns) = signature(function, arguments)?;
+        let columns = match function.columns {
+            [] => vec![(function.name, returns)],
+            columns => columns.to_vec(),
+        };
+        Ok(ResolvedSet { arguments, returns, columns, function })
+    });
+    chosen.map(Some).map_err(|failure| function_error(&failure, name, arguments))
+}
+
+fn list(values: Vec<Datum>) -> Rows {
+    Box::new(values.into_iter().map(Ok))
+}
+
+#[cold]
+fn zero_step() -> crate::SqlError {
+    invalid("step size cannot equal zero")
+}
+
+fn whole_series(from: i64, to: i64, step: i64) -> Result<Rows> {
+    if step == 0 {
+        return Err(zero_step());
+    }
+    let is_inside = move |value: &i64| if step > 0 { *value <= to } else { *value >= to };
+    let series = std::iter::successors(Some(from), move |value| value.checked_add(step));
+    Ok(Box::new(series.take_while(is_inside).map(|value| Ok(Int(value)))))
+}
+
+fn numeric_series(from: Numeric, to: Numeric, step: Numeric) -> Result<Rows> {
+    for (value, what) in [(&from, "start"), (&to, "stop"), (&step, "step size")] {
+        if value.is_nan() {
+            let what = if what == "step size" { what.to_owned() } else { format!("{what} value") };
+            return Err(invalid(format!("{what} cannot be NaN")));
+        }
+    }
+    if step.sign() == 0 {
+        return Err(zero_step());
+    }
+    let is_up = step.sign() > 0;
+    let series = std::iter::successors(Some(from), move |value| Some(value.add(&step)));
+    let inside = series.take_while(move |value| if is_up { *value <= to } else { *value >= to });
+    Ok(Box::new(inside.map(|value| Ok(make_numeric(value)))))
+}
+
+/// Moments from one to another, with the steps that clocks of the session's zone make.
+fn time_series(call: &Call<'_>, a: &[Datum]) -> Result<Rows> {
+    let (from, to, step) = (moment(&a[0]), moment(&a[1]), interval(&a[2]));
+    let zero = crate::value::interval::Interval::default();
+    if step == zero {
+        return Err(zero_step());
+    }
+    let zone = (call.types[0] == Type::Timestamptz).then(|| call.environment.settings().time_zone.clone());
+    let mut next = Some(from);
+    Ok(Box::new(std::iter::from_fn(move || {
+        let current = next.take().filter(|at| if step > zero { *at <= to } else { *at >= to })?;
+        match super::datetime::shifted(current, step, zone.as_ref()) {
+            Ok(at) => next = Some(at),
+            Err(fault) => return Some(Err(fault)),
+        }
+        Some(Ok(Datum::Timestamp(current)))
+    })))
+}
+
+fn matches(value: &str, pattern: &str, flags: &str) -> Result<Rows> {
+    let count = if flags.contains('g') { usize::MAX } else { 1 };
+    super::pattern::with_regex(pattern, flags, |regex| {
+        Ok(list(regex.captures_iter(value).take(count).map(|found| super::pattern::groups(&found)).collect()))
+    })
+}
+
+fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Rows {
+    if value.is_null() { list(Vec::new()) } else { list(super::string::pieces(value, separator, null)) }
+}

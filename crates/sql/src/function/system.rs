@@ -1,0 +1,167 @@
+//! Functions about the server, the session and the catalog.
+//!
+//! Absent: functions that administer a server; what only the catalog knows is asked of [`Environment::ask`](super::Environment).
+
+use super::argument::*;
+use super::functions;
+use crate::datum::Datum;
+use crate::datum::Datum::{Bool, Int, Null, Timestamp};
+use crate::types::Type;
+
+/// A table of functions that the catalog answers.
+macro_rules! asked {
+    ($($name:literal ($($p:ident),*) -> $r:ident;)*) => {
+        functions! {
+            /// Functions that the catalog answers.
+            ASKED: $($name ($($p),*) -> $r [volatile] = |call, a| call.environment.ask($name, a);)*
+        }
+    };
+}
+
+asked! {
+    "nextval" (RegClass) -> Int8;
+    "currval" (RegClass) -> Int8;
+    "setval" (RegClass, Int8) -> Int8;
+    "setval" (RegClass, Int8, Bool) -> Int8;
+    "lastval" () -> Int8;
+    "current_setting" (Text) -> Text;
+    "current_setting" (Text, Bool) -> Text;
+    "set_config" (Text, Text, Bool) -> Text;
+    "pg_get_userbyid" (Oid) -> Name;
+    "pg_table_is_visible" (Oid) -> Bool;
+    "pg_type_is_visible" (Oid) -> Bool;
+    "pg_function_is_visible" (Oid) -> Bool;
+    "pg_get_expr" (Text, Oid) -> Text;
+    "pg_get_expr" (Text, Oid, Bool) -> Text;
+    "pg_get_constraintdef" (Oid) -> Text;
+    "pg_get_constraintdef" (Oid, Bool) -> Text;
+    "pg_get_indexdef" (Oid) -> Text;
+    "pg_get_indexdef" (Oid, Int4, Bool) -> Text;
+    "pg_get_viewdef" (Oid) -> Text;
+    "pg_get_viewdef" (Oid, Bool) -> Text;
+    "pg_get_serial_sequence" (Text, Text) -> Text;
+    "obj_description" (Oid) -> Text;
+    "obj_description" (Oid, Name) -> Text;
+    "col_description" (Oid, Int4) -> Text;
+    "shobj_description" (Oid, Name) -> Text;
+    "has_table_privilege" (Text, Text) -> Bool;
+    "has_table_privilege" (Oid, Text) -> Bool;
+    "has_table_privilege" (Name, Text, Text) -> Bool;
+    "has_table_privilege" (Name, Oid, Text) -> Bool;
+    "has_schema_privilege" (Text, Text) -> Bool;
+    "has_schema_privilege" (Oid, Text) -> Bool;
+    "has_schema_privilege" (Name, Text, Text) -> Bool;
+    "has_database_privilege" (Text, Text) -> Bool;
+    "has_database_privilege" (Oid, Text) -> Bool;
+    "has_database_privilege" (Name, Text, Text) -> Bool;
+    "pg_relation_size" (RegClass) -> Int8;
+    "pg_relation_size" (RegClass, Text) -> Int8;
+    "pg_total_relation_size" (RegClass) -> Int8;
+    "pg_table_size" (RegClass) -> Int8;
+    "pg_indexes_size" (RegClass) -> Int8;
+    "pg_database_size" (Name) -> Int8;
+    "to_regclass" (Text) -> RegClass;
+    "pg_postmaster_start_time" () -> Timestamptz;
+    "txid_current" () -> Int8;
+    "pg_advisory_lock" (Int8) -> Void;
+    "pg_advisory_unlock" (Int8) -> Bool;
+    "pg_advisory_unlock_all" () -> Void;
+    "pg_try_advisory_lock" (Int8) -> Bool;
+    "pg_advisory_xact_lock" (Int8) -> Void;
+    "pg_sleep" (Float8) -> Void;
+    "pg_cancel_backend" (Int4) -> Bool;
+    "pg_terminate_backend" (Int4) -> Bool;
+}
+
+functions! {
+    /// Functions about the server and the session.
+    FUNCTIONS:
+    "version" () -> Text [stable] = |_, _| Ok(Datum::text(version()));
+    "current_user" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.user()));
+    "user" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.user()));
+    "current_role" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.user()));
+    "session_user" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.session_user()));
+    "current_database" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.database()));
+    "current_catalog" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.database()));
+    "current_schema" () -> Name [stable] = |call, _| Ok(call.environment.schema().map_or(Null, Datum::text));
+    "current_schemas" (Bool) -> TextArray [stable] = |call, a| {
+        let implicit = boolean(&a[0]).then_some("pg_catalog");
+        Ok(texts(implicit.into_iter().chain(call.environment.schema()).map(Some)))
+    };
+    "pg_backend_pid" () -> Int4 [stable] = |call, _| Ok(Int(call.environment.backend_pid().into()));
+    "pg_typeof" (Any) -> RegType [lax stable] = |call, _| Ok(Int(call.types[0].oid().into()));
+    "format_type" (Oid, Int4) -> Text [lax stable] = |_, a| Ok(match &a[0] {
+        Null => Null,
+        oid => Datum::text(format_type(int(oid), if a[1].is_null() { -1 } else { int(&a[1]) })),
+    });
+    "to_regtype" (Text) -> RegType [stable] = |_, a| {
+        Ok(Type::of_name(text(&a[0]).trim()).map_or(Null, |ty| Int(ty.oid().into())))
+    };
+    "gen_random_uuid" () -> Uuid [volatile] = |call, _| {
+        let mut bytes = call.environment.random_uuid();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        Ok(Datum::Uuid(bytes))
+    };
+    "pg_encoding_to_char" (Int4) -> Name [stable] = |_, a| Ok(Datum::text(match int(&a[0]) {
+        0 => "SQL_ASCII",
+        6 => "UTF8",
+        _ => "",
+    }));
+    "pg_client_encoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
+    "getdatabaseencoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
+    "pg_is_in_recovery" () -> Bool [volatile] = |_, _| Ok(Bool(false));
+    "pg_is_other_temp_schema" (Oid) -> Bool [stable] = |_, _| Ok(Bool(false));
+    "pg_my_temp_schema" () -> Oid [stable] = |_, _| Ok(Int(0));
+    "pg_tablespace_location" (Oid) -> Text [stable] = |_, _| Ok(Datum::text(""));
+    "pg_conf_load_time" () -> Timestamptz [stable] = |call, _| Ok(Timestamp(call.environment.transaction_start_us()));
+    "inet_server_addr" () -> Text [stable] = |_, _| Ok(Null);
+    "inet_server_port" () -> Int4 [stable] = |_, _| Ok(Null);
+    "inet_client_addr" () -> Text [stable] = |_, _| Ok(Null);
+    "inet_client_port" () -> Int4 [stable] = |_, _| Ok(Null);
+    "pg_size_pretty" (Int8) -> Text = |_, a| Ok(Datum::text(size_pretty(int(&a[0]))));
+}
+
+/// Returns what clients read to know which server they talk to.
+fn version() -> String {
+    format!("PostgreSQL 15.8 (Osier {}) on {}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH)
+}
+
+/// Shows a type with what its declaration adds.
+fn format_type(oid: i64, modifier: i64) -> String {
+    let Some(ty) = u32::try_from(oid).ok().and_then(Type::of_oid) else {
+        return if oid == 0 { "-".to_owned() } else { "???".to_owned() };
+    };
+    let element = ty.element().unwrap_or(ty);
+    let declared = match (element, modifier) {
+        (_, ..0) => element.to_string(),
+        (Type::Varchar | Type::Char, 4..) => format!("{element}({})", modifier - 4),
+        (Type::Numeric, 4..) => {
+            let (precision, scale) = ((modifier - 4) >> 16 & 0xffff, ((modifier - 4) & 0x7ff ^ 1_024) - 1_024);
+            format!("numeric({precision},{scale})")
+        }
+        (Type::Time | Type::Timestamp, _) => format!("{}({modifier}) without time zone", element.catalog_name()),
+        (Type::Timestamptz, _) => format!("timestamp({modifier}) with time zone"),
+        _ => element.to_string(),
+    };
+    if ty.element().is_some() { format!("{declared}[]") } else { declared }
+}
+
+/// Shows a size in the unit that keeps it below 10240.
+fn size_pretty(size: i64) -> String {
+    const LIMIT: i64 = 10 * 1_024;
+    if size.checked_abs().is_some_and(|size| size < LIMIT) {
+        return format!("{size} bytes");
+    }
+    // Half units decide how the last step is rounded, as PostgreSQL does it.
+    let units = ["kB", "MB", "GB", "TB", "PB"];
+    let mut halves = size >> 9;
+    for (place, unit) in units.iter().enumerate() {
+        let rounded = (halves + if halves < 0 { -1 } else { 1 }) / 2;
+        if halves.abs() < LIMIT * 2 - 1 || place + 1 == units.len() {
+            return format!("{rounded} {unit}");
+        }
+        halves >>= 10;
+    }
+    format!("{size} bytes")
+}

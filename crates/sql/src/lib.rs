@@ -1,0 +1,26 @@
+//! SQL on Osier: statements are parsed, bound to what the catalog knows, planned, and run as transactions of the engine.
+//!
+//! The server knows [`session::Session`] and [`sql::Sql`] and what these give, and nothing below them.
+
+mod bind;
+mod catalog;
+mod copy;
+pub mod datum;
+mod ddl;
+pub mod error;
+mod expr;
+pub mod function;
+mod parse;
+mod plan;
+mod run;
+pub mod session;
+pub mod settings;
+pub mod sql;
+pub mod types;
+pub mod value;
+
+pub use datum::Datum;
+pub use error::{Result, SqlError, SqlState};
+pub use session::Session;
+pub use sql::Sql;
+pub use types::{Declared, Modifier, Type};

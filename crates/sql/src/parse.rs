@@ -1,0 +1,275 @@
+//! Text becomes statements, by `sqlparser`.
+//!
+//! Invariants:
+//! - Names without quotes are lower case from here on, and no longer than PostgreSQL's.
+//! - What the parser does not know is a syntax error with its place in the text.
+
+use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Statement};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{Result, SqlError, SqlState};
+use crate::types::{Declared, Modifier, Type};
+
+/// The most bytes of a name; longer ones are cut off, as PostgreSQL does.
+const NAME_BYTES_MAX: usize = 63;
+
+/// Splits a text into its statements.
+pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
+    let dialect = PostgreSqlDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+    let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
+    adapt(&mut tokens);
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    let mut statements = Vec::new();
+    loop {
+        while parser.consume_token(&Token::SemiColon) {}
+        if matches!(parser.peek_token().token, Token::EOF) {
+            return Ok(statements);
+        }
+        statements.push(parser.parse_statement().map_err(|error| syntax_error(text, error))?);
+        let next = parser.peek_token();
+        if !matches!(next.token, Token::SemiColon | Token::EOF) {
+            return Err(near(text, &next.token.to_string(), next.span.start));
+        }
+    }
+}
+
+/// Writes what PostgreSQL understands and the parser does not in words that it does.
+fn adapt(tokens: &mut Vec<TokenWithSpan>) {
+    let is_word = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word));
+    // `VACUUM` takes options and tables here, which mean nothing.
+    let (mut is_first, mut is_vacuum) = (true, false);
+    tokens.retain(|token| {
+        let is_end = token.token == Token::SemiColon;
+        let is_kept = !is_vacuum || is_end || is_first;
+        if is_end {
+            (is_first, is_vacuum) = (true, false);
+        } else if is_first && !matches!(token.token, Token::Whitespace(_)) {
+            (is_first, is_vacuum) = (false, is_word(token, "vacuum"));
+        }
+        is_kept
+    });
+    let words: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let mut gone = Vec::new();
+    for pair in words.windows(2) {
+        let (first, second) = (pair[0], pair[1]);
+        let is_option = ["freeze", "header"].iter().any(|word| is_word(&tokens[first], word));
+        // The switches of COPY.
+        for (switch, value) in [("on", "TRUE"), ("off", "FALSE")] {
+            if is_option && is_word(&tokens[second], switch) {
+                tokens[second].token = Token::make_keyword(value);
+            }
+        }
+        // One kind of lock stands for all: `FOR NO KEY UPDATE`, `FOR KEY SHARE`.
+        if is_word(&tokens[first], "no") && is_word(&tokens[second], "key") {
+            gone.extend([first, second]);
+        }
+        if is_word(&tokens[first], "for") && is_word(&tokens[second], "key") {
+            gone.push(second);
+        }
+    }
+    let mut at = 0;
+    tokens.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+}
+
+/// Parses an expression that the catalog keeps.
+pub(crate) fn expression(text: &str) -> Result<sqlparser::ast::Expr> {
+    let dialect = PostgreSqlDialect {};
+    let parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| syntax_error(text, error))?;
+    let mut parser = parser;
+    parser.parse_expr().map_err(|error| syntax_error(text, error))
+}
+
+fn near(text: &str, token: &str, at: Location) -> SqlError {
+    let message = match token {
+        "EOF" => "syntax error at end of input".to_owned(),
+        token => format!("syntax error at or near \"{token}\""),
+    };
+    let error = SqlError::new(SqlState::SyntaxError, message);
+    match position(text, at) {
+        Some(position) => error.at(position),
+        None => error,
+    }
+}
+
+/// The error of the parser, in the words of PostgreSQL where it says which token it met.
+fn syntax_error(text: &str, error: ParserError) -> SqlError {
+    let said = match error {
+        ParserError::RecursionLimitExceeded => {
+            let message = "the statement is nested too deeply";
+            return SqlError::new(SqlState::StatementTooComplex, message).with_hint("Write it with fewer levels.");
+        }
+        ParserError::ParserError(said) | ParserError::TokenizerError(said) => said,
+    };
+    let (what, place) = said.rsplit_once(" at Line: ").unwrap_or((&said, ""));
+    let location = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+    });
+    match (what.split_once(", found: "), location) {
+        (Some((_, token)), Some(location)) => near(text, token, location),
+        (Some((_, "EOF")), None) => SqlError::new(SqlState::SyntaxError, "syntax error at end of input"),
+        (_, Some(location)) => {
+            let error = SqlError::new(SqlState::SyntaxError, format!("syntax error: {what}"));
+            position(text, location).map_or(error.clone(), |at| error.at(at))
+        }
+        _ => SqlError::new(SqlState::SyntaxError, format!("syntax error: {said}")),
+    }
+}
+
+/// Which character of the text a location is, from 1 on.
+pub(crate) fn position(text: &str, at: Location) -> Option<usize> {
+    let line = usize::try_from(at.line).ok()?.checked_sub(1)?;
+    let before: usize = text.split('\n').take(line).map(|line| line.chars().count() + 1).sum();
+    Some(before + usize::try_from(at.column).ok()?)
+}
+
+/// A name as the catalog has it.
+pub(crate) fn name(ident: &Ident) -> String {
+    let mut name = match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    };
+    let mut end = NAME_BYTES_MAX.min(name.len());
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name
+}
+
+/// The parts of a name with full stops.
+pub(crate) fn parts(object: &ObjectName) -> Result<Vec<String>> {
+    let part = |part: &ObjectNamePart| match part {
+        ObjectNamePart::Identifier(ident) => Ok(name(ident)),
+        ObjectNamePart::Function(_) => Err(SqlError::new(SqlState::SyntaxError, format!("{object} is no name"))),
+    };
+    object.0.iter().map(part).collect()
+}
+
+/// The parts of a name that is written within a text, as the argument of `nextval` is.
+pub(crate) fn object_name(text: &str) -> Result<Vec<String>> {
+    let dialect = PostgreSqlDialect {};
+    let invalid = |_| SqlError::new(SqlState::InvalidName, format!("invalid name syntax: \"{text}\""));
+    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(invalid)?;
+    parts(&parser.parse_object_name(false).map_err(invalid)?)
+}
+
+/// The type that a statement declares.
+pub(crate) fn data_type(ty: &DataType) -> Result<Declared> {
+    declared(&ty.to_string())
+}
+
+/// Reads a type, as `numeric(12,2)` or `timestamp with time zone`.
+pub(crate) fn declared(text: &str) -> Result<Declared> {
+    let unknown =
+        || SqlError::new(SqlState::UndefinedObject, format!("type \"{}\" does not exist", text.to_lowercase()));
+    let lower = text.trim().to_lowercase();
+    if let Some(open) = lower.strip_suffix(']').and_then(|text| text.rfind('[')) {
+        let element = declared(&lower[..open])?;
+        return Ok(Declared { ty: element.ty.array().ok_or_else(unknown)?, modifier: element.modifier });
+    }
+    let (head, rest) = lower.split_once('(').unwrap_or((&lower, ""));
+    let (arguments, tail) = rest.split_once(')').unwrap_or(("", ""));
+    let name = format!("{}{tail}", head.trim_end());
+    let name = name.trim().trim_start_matches("pg_catalog.").trim_matches('"');
+    let numbers: Option<Vec<i64>> =
+        arguments.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().parse().ok()).collect();
+    let numbers = numbers.ok_or_else(unknown)?;
+    let ty = match name {
+        "int" | "int4" | "serial" | "serial4" => Type::Int4,
+        "bigserial" | "serial8" => Type::Int8,
+        "smallserial" | "serial2" => Type::Int2,
+        "decimal" | "dec" => Type::Numeric,
+        "float" => match numbers.first() {
+            Some(1..=24) => return Ok(Type::Float4.into()),
+            Some(25..=53) | None => return Ok(Type::Float8.into()),
+            Some(_) => {
+                return Err(SqlError::new(
+                    SqlState::InvalidParameterValue,
+                    "precision for type float must be from 1 to 53",
+                ));
+            }
+        },
+        "char varying" | "nvarchar" => Type::Varchar,
+        "char" | "character" | "bpchar" => Type::Char,
+        "timestamp" => Type::Timestamp,
+        "timestamp with time zone" => Type::Timestamptz,
+        "time" => Type::Time,
+        "bool" => Type::Bool,
+        "double" => Type::Float8,
+        other => Type::of_name(other).ok_or_else(unknown)?,
+    };
+    Ok(Declared { ty, modifier: modifier(ty, name, &numbers)? })
+}
+
+/// What the numbers behind a type's name mean.
+fn modifier(ty: Type, name: &str, numbers: &[i64]) -> Result<Modifier> {
+    let refused = |message: String| Err(SqlError::new(SqlState::InvalidParameterValue, message));
+    match (ty, numbers) {
+        (Type::Char, []) if name != "bpchar" => Ok(Modifier::Length(1)),
+        (_, []) => Ok(Modifier::None),
+        (Type::Varchar | Type::Char, [length]) => match u32::try_from(*length) {
+            Ok(length @ 1..=10_485_760) => Ok(Modifier::Length(length)),
+            Ok(0) | Err(_) => refused(format!("length for type {ty} must be at least 1")),
+            Ok(_) => refused(format!("length for type {ty} cannot exceed 10485760")),
+        },
+        (Type::Numeric, [precision, scale @ ..]) if scale.len() <= 1 => {
+            let scale = scale.first().copied().unwrap_or(0);
+            let (Ok(digits @ 1..=1000), Ok(places @ -1000..=1000)) = (u16::try_from(*precision), i16::try_from(scale))
+            else {
+                return refused(format!("NUMERIC precision {precision} must be between 1 and 1000"));
+            };
+            Ok(Modifier::Digits { precision: digits, scale: places })
+        }
+        (Type::Time | Type::Timestamp | Type::Timestamptz | Type::Interval, [digits]) => match u8::try_from(*digits) {
+            Ok(digits @ 0..=6) => Ok(Modifier::Fraction(digits)),
+            _ => refused(format!("{ty} precision {digits} must be between 0 and 6")),
+        },
+        _ => Err(SqlError::new(SqlState::SyntaxError, format!("type modifier is not allowed for type \"{ty}\""))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read() {
+        let read = |text| declared(text).expect(text).to_string();
+        assert_eq!(read("VARCHAR(10)"), "character varying(10)");
+        assert_eq!(read("numeric(12, 2)"), "numeric(12,2)");
+        assert_eq!(read("CHAR"), "character(1)");
+        assert_eq!(read("INT[]"), "integer[]");
+        assert_eq!(read("timestamp(3) with time zone"), "timestamp(3) with time zone");
+        assert_eq!(read("DOUBLE PRECISION"), "double precision");
+        assert_eq!(read("character varying(3)[]"), "character varying(3)[]");
+        assert_eq!(declared("nosuch").unwrap_err().code(), "42704");
+    }
+
+    #[test]
+    fn syntax_errors_have_a_place() {
+        let error = statements("select 1;\nselect 1 +, 2").unwrap_err();
+        assert_eq!((error.code(), error.position()), ("42601", Some(21)), "{error}");
+        assert_eq!(statements("select 1 2").unwrap_err().message, "syntax error at or near \"2\"");
+        assert_eq!(statements(" ; ;").expect("no statement").len(), 0);
+        assert_eq!(statements("select 1; select 2").expect("two").len(), 2);
+    }
+
+    #[test]
+    fn what_the_parser_does_not_know_is_adapted() {
+        for text in [
+            "copy t from stdin with (freeze on, format csv, header off)",
+            "vacuum analyze t",
+            "VACUUM (VERBOSE) t, u; select 1",
+            "select * from t for no key update",
+            "select * from t for key share",
+        ] {
+            statements(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Plans: what is done to answer a query, operator by operator.
+//!
+//! Invariants:
+//! - An operator gives rows of a fixed number of values; expressions name the values of the rows that the operator below gives.
+//! - A plan holds no values of parameters: it is made once and run by many.
+
+pub(crate) mod access;
+pub(crate) mod join;
+
+use std::sync::Arc;
+
+use crate::catalog::relation::Relation;
+use crate::expr::Expr;
+use crate::function::{ResolvedAggregate, ResolvedSet};
+
+/// An operator with those below it.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// One row without columns.
+    One,
+    /// No row.
+    Nothing,
+    /// Rows of expressions.
+    Values(Vec<Vec<Expr>>),
+    Scan(Scan),
+    Filter(Box<Plan>, Expr),
+    Project(Box<Plan>, Vec<Expr>),
+    /// Set-returning functions beside expressions: as many rows as the longest of them gives.
+    ProjectSet(Box<Plan>, Vec<Item>),
+    Join(Box<Join>),
+    Aggregate(Box<Aggregate>),
+    /// Rows without duplicates; of the first columns, if a number is given.
+    Distinct(Box<Plan>, Option<usize>),
+    Sort(Box<Plan>, Vec<SortKey>),
+    Limit(Box<Limit>),
+    /// The rows of all, one after the other.
+    Append(Vec<Plan>),
+    /// Rows of the first that are (`EXCEPT` with `false`: are not) in the second.
+    Intersect(Box<SetOperation>),
+    /// The rows of a set-returning function.
+    Series(Box<Series>),
+    /// What the common table expression with this number has given.
+    Common(usize, Arc<CommonTable>),
+    /// What the last round of a recursive one has given.
+    Working(usize),
+    /// A statement that writes, and the rows that it returns.
+    Write(Box<Write>),
+}
+
+/// Rows of a table.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) access: Access,
+    /// Which rows of those are meant.
+    pub(crate) filter: Option<Expr>,
+    /// From the end to the beginning.
+    pub(crate) is_reversed: bool,
+    /// Whether rows are locked for what follows.
+    pub(crate) for_update: bool,
+}
+
+/// Which rows of a table are looked at. Expressions read no column.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// All.
+    All,
+    /// The row with this primary key.
+    Key(Vec<Expr>),
+    /// Those with one of several primary keys of one column.
+    Keys(Vec<Expr>),
+    /// Those with any of the elements of an array as primary key of one column.
+    KeysOf(Expr),
+    /// A range of the primary key, or of the index with this position.
+    Range { index: Option<usize>, prefix: Vec<Expr>, low: Option<(Expr, bool)>, high: Option<(Expr, bool)> },
+}
+
+/// A column of [`Plan::ProjectSet`].
+#[derive(Debug)]
+pub(crate) enum Item {
+    One(Expr),
+    Set(ResolvedSet, Vec<Expr>),
+}
+
+/// What a join keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKind {
+    Inner,
+    /// Rows of the left without a partner, too.
+    Left,
+    /// Rows of the right without a partner, too.
+    Right,
+    Full,
+}
+
+/// A join.
+#[derive(Debug)]
+pub(crate) struct Join {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Plan,
+    pub(crate) right: Plan,
+    pub(crate) left_columns: usize,
+    pub(crate) right_columns: usize,
+    pub(crate) method: Method,
+    /// What else holds of a pair: a condition on the columns of the left, followed by those of the right.
+    pub(crate) condition: Option<Expr>,
+}
+
+/// How partners are found.
+#[derive(Debug)]
+pub(crate) enum Method {
+    /// The right is opened for each row of the left, which it finds in registers.
+    Nested(Vec<(usize, Expr)>),
+    /// The right is read once and looked up by equal keys.
+    Hash { left: Vec<Expr>, right: Vec<Expr> },
+    /// The right is read once and looked through.
+    Loop,
+}
+
+/// Groups of rows.
+#[derive(Debug)]
+pub(crate) struct Aggregate {
+    pub(crate) input: Plan,
+    pub(crate) groups: Vec<Expr>,
+    pub(crate) calls: Vec<AggregateCall>,
+}
+
+/// A call of an aggregate function.
+#[derive(Debug)]
+pub(crate) struct AggregateCall {
+    pub(crate) name: String,
+    pub(crate) function: ResolvedAggregate,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) is_distinct: bool,
+    pub(crate) order: Vec<SortKey>,
+    pub(crate) filter: Option<Expr>,
+}
+
+impl PartialEq for AggregateCall {
+    fn eq(&self, other: &AggregateCall) -> bool {
+        self.name == other.name
+            && self.function.arguments == other.function.arguments
+            && self.arguments == other.arguments
+            && self.is_distinct == other.is_distinct
+            && self.order == other.order
+            && self.filter == other.filter
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SortKey {
+    pub(crate) expr: Expr,
+    pub(crate) is_descending: bool,
+    pub(crate) nulls_first: bool,
+}
+
+/// The first rows, behind those that are passed over.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) input: Plan,
+    pub(crate) limit: Option<Expr>,
+    pub(crate) offset: Option<Expr>,
+}
+
+/// `INTERSECT` and `EXCEPT`.
+#[derive(Debug)]
+pub(crate) struct SetOperation {
+    pub(crate) left: Plan,
+    pub(crate) right: Plan,
+    /// `EXCEPT`.
+    pub(crate) is_except: bool,
+    pub(crate) is_all: bool,
+}
+
+/// The rows of a set-returning function.
+#[derive(Debug)]
+pub(crate) struct Series {
+    pub(crate) function: ResolvedSet,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) with_ordinality: bool,
+}
+
+/// A common table expression.
+#[derive(Debug)]
+pub(crate) struct CommonTable {
+    pub(crate) plan: Plan,
+    /// The round that is repeated on what the last one gave, and whether duplicates stay.
+    pub(crate) recursion: Option<(Plan, bool)>,
+}
+
+/// A statement that writes.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) change: Change,
+    /// What is returned of each row that was written; empty: nothing is.
+    pub(crate) returning: Option<Vec<Expr>>,
+    pub(crate) rules: Rules,
+}
+
+/// What is written.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// Rows of the input, which have a value for each column.
+    Insert { input: Plan, conflict: Option<Conflict> },
+    /// The input gives the old row, and whatever stands beside it.
+    Update { input: Plan, assignments: Vec<(usize, Expr)> },
+    /// The input begins with the row.
+    Delete { input: Plan },
+}
+
+/// What happens to a row whose key is there.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    /// The key that is meant: the primary key, or the index with this position; `None`: any.
+    pub(crate) key: Option<Option<usize>>,
+    /// What becomes of the row that is there: its columns are followed by those of the new one. `None`: nothing.
+    pub(crate) update: Option<Resolution>,
+}
+
+/// What becomes of a row whose key a new one has.
+#[derive(Debug)]
+pub(crate) struct Resolution {
+    pub(crate) assignments: Vec<(usize, Expr)>,
+    pub(crate) condition: Option<Expr>,
+}
+
+/// What the rows of a table must keep.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) checks: Vec<(String, Expr)>,
+}
+
+/// A query that can be run.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) plan: Plan,
+    pub(crate) registers: usize,
+    pub(crate) slots: usize,
+    pub(crate) commons: usize,
+}

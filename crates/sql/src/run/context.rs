@@ -1,0 +1,134 @@
+//! What a statement has at hand while it runs.
+//!
+//! Invariants:
+//! - Registers are written by the operator or the subquery that owns them, before what reads them is opened.
+//! - Memory that operators have counted is given back with the statement.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::Row;
+use super::store::Store;
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::function::Environment;
+use crate::plan::Query;
+use crate::session::Canceller;
+use crate::settings::Settings;
+
+/// So many rows are read between two looks at the clock.
+const ROWS_PER_LOOK: u32 = 1024;
+
+/// The state of a running statement.
+pub(crate) struct Context<'c> {
+    pub(crate) store: &'c dyn Store,
+    pub(crate) environment: &'c dyn Environment,
+    pub(crate) parameters: &'c [Datum],
+    limits: Limits<'c>,
+    registers: RefCell<Vec<Datum>>,
+    /// Results of subqueries that capture nothing.
+    slots: RefCell<Vec<Option<Datum>>>,
+    commons: RefCell<Vec<Option<Rc<Vec<Row>>>>>,
+    working: RefCell<Vec<Rc<Vec<Row>>>>,
+    rows_read: Cell<u32>,
+    bytes: Cell<usize>,
+}
+
+/// When a statement ends early.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<'c> {
+    pub(crate) canceller: &'c Canceller,
+    pub(crate) deadline: Option<Instant>,
+    /// How much memory its operators may keep rows in.
+    pub(crate) bytes_max: usize,
+}
+
+impl<'c> Context<'c> {
+    pub(crate) fn new(
+        store: &'c dyn Store,
+        environment: &'c dyn Environment,
+        query: &Query,
+        parameters: &'c [Datum],
+        limits: Limits<'c>,
+    ) -> Context<'c> {
+        Context {
+            store,
+            environment,
+            parameters,
+            limits,
+            registers: RefCell::new(vec![Datum::Null; query.registers]),
+            slots: RefCell::new(vec![None; query.slots]),
+            commons: RefCell::new(vec![None; query.commons]),
+            working: RefCell::new(vec![Rc::default(); query.commons]),
+            rows_read: Cell::new(0),
+            bytes: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        self.environment.settings()
+    }
+
+    /// Ends the statement where it was cancelled or has run too long. Whoever reads many rows calls it for each.
+    pub(crate) fn tick(&self) -> Result<()> {
+        let rows = self.rows_read.get().wrapping_add(1);
+        self.rows_read.set(rows);
+        if rows.is_multiple_of(ROWS_PER_LOOK) { self.look() } else { Ok(()) }
+    }
+
+    /// As [`Context::tick`], at once.
+    pub(crate) fn look(&self) -> Result<()> {
+        if self.limits.canceller.is_cancelled() {
+            return Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request"));
+        }
+        if self.limits.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout"));
+        }
+        Ok(())
+    }
+
+    /// Counts memory that an operator keeps.
+    pub(crate) fn keep(&self, bytes: usize) -> Result<()> {
+        let sum = self.bytes.get() + bytes;
+        self.bytes.set(sum);
+        if sum <= self.limits.bytes_max {
+            return Ok(());
+        }
+        let message = format!("the statement keeps more rows than {} bytes hold", self.limits.bytes_max);
+        let hint = "Read fewer rows at a time, or raise work_mem with SET.";
+        Err(SqlError::new(SqlState::OutOfMemory, message).with_hint(hint))
+    }
+
+    pub(crate) fn register(&self, at: usize) -> Datum {
+        self.registers.borrow()[at].clone()
+    }
+
+    pub(crate) fn set_register(&self, at: usize, value: Datum) {
+        self.registers.borrow_mut()[at] = value;
+    }
+
+    pub(crate) fn slot(&self, at: usize) -> Option<Datum> {
+        self.slots.borrow()[at].clone()
+    }
+
+    pub(crate) fn set_slot(&self, at: usize, value: Datum) {
+        self.slots.borrow_mut()[at] = Some(value);
+    }
+
+    pub(crate) fn common(&self, at: usize) -> Option<Rc<Vec<Row>>> {
+        self.commons.borrow()[at].clone()
+    }
+
+    pub(crate) fn set_common(&self, at: usize, rows: Rc<Vec<Row>>) {
+        self.commons.borrow_mut()[at] = Some(rows);
+    }
+
+    pub(crate) fn working(&self, at: usize) -> Rc<Vec<Row>> {
+        self.working.borrow()[at].clone()
+    }
+
+    pub(crate) fn set_working(&self, at: usize, rows: Rc<Vec<Row>>) {
+        self.working.borrow_mut()[at] = rows;
+    }
+}

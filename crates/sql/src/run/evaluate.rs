@@ -1,0 +1,261 @@
+//! Expressions become values.
+
+use std::sync::Arc;
+
+use super::{Context, Row, open, row_bytes};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
+use crate::function;
+use crate::value;
+
+/// Arguments of most calls fit here.
+const ARGUMENTS_INLINE: usize = 4;
+
+impl Expr {
+    /// The value for a row.
+    pub(crate) fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        Ok(match self {
+            Expr::Constant(value) => value.clone(),
+            Expr::Parameter(at) => context.parameters[*at].clone(),
+            Expr::Column(at) => row[*at].clone(),
+            Expr::Register(at) => context.register(*at),
+            Expr::Aggregate(_) => unreachable!("it is a column when a query runs"),
+            Expr::Call(call) => return call.evaluate(row, context),
+            Expr::Cast(cast) => {
+                let input = cast.input.evaluate(row, context)?;
+                return value::cast(input, cast.from, cast.to, cast.is_explicit, context.settings());
+            }
+            Expr::Compare(parts) => {
+                let (left, right) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
+                compared(parts.0, &left, &right)
+            }
+            Expr::And(parts) => return connect(parts, false, row, context),
+            Expr::Or(parts) => return connect(parts, true, row, context),
+            Expr::Not(part) => match part.evaluate(row, context)? {
+                Datum::Bool(value) => Datum::Bool(!value),
+                _ => Datum::Null,
+            },
+            Expr::IsNull(part) => Datum::Bool(part.evaluate(row, context)?.is_null()),
+            Expr::Is(part, wanted) => {
+                Datum::Bool(matches!(part.evaluate(row, context)?, Datum::Bool(value) if value == *wanted))
+            }
+            Expr::IsDistinct(parts) => Datum::Bool(parts.0.evaluate(row, context)? != parts.1.evaluate(row, context)?),
+            Expr::Case(case) => return case.evaluate(row, context),
+            Expr::Coalesce(parts) => {
+                for part in parts {
+                    let value = part.evaluate(row, context)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Datum::Null
+            }
+            Expr::Extreme(parts, is_greatest) => return extreme(parts, *is_greatest, row, context),
+            Expr::InList(parts, is_negated) => return in_list(&parts.0, &parts.1, *is_negated, row, context),
+            Expr::Array(parts) => Datum::Array(values(parts, row, context)?.into()),
+            Expr::Row(parts) => Datum::Record(values(parts, row, context)?.into()),
+            Expr::Quantified(parts, is_all) => {
+                let (left, array) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
+                match array {
+                    Datum::Array(elements) => quantify(parts.0, &left, elements.iter().cloned().map(Ok), *is_all)?,
+                    _ => Datum::Null,
+                }
+            }
+            Expr::Subscript(parts) => subscript(&parts.0.evaluate(row, context)?, &parts.1.evaluate(row, context)?),
+            Expr::Slice(parts) => {
+                let bound = |part: &Option<Expr>| part.as_ref().map(|part| part.evaluate(row, context)).transpose();
+                slice(&parts.0.evaluate(row, context)?, bound(&parts.1)?, bound(&parts.2)?)
+            }
+            Expr::Subquery(subquery) => return subquery.evaluate(row, context),
+        })
+    }
+
+    /// Whether a condition is true of a row.
+    pub(crate) fn holds(condition: Option<&Expr>, row: &[Datum], context: &Context<'_>) -> Result<bool> {
+        condition.map_or(Ok(true), |condition| Ok(condition.evaluate(row, context)?.is_true()))
+    }
+}
+
+fn values(parts: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Vec<Datum>> {
+    parts.iter().map(|part| part.evaluate(row, context)).collect()
+}
+
+impl Call {
+    fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        const NULLS: [Datum; ARGUMENTS_INLINE] = [const { Datum::Null }; ARGUMENTS_INLINE];
+        let (mut inline, mut longer) = (NULLS, Vec::new());
+        let arguments = if self.arguments.len() <= ARGUMENTS_INLINE {
+            for (place, argument) in inline.iter_mut().zip(&self.arguments) {
+                *place = argument.evaluate(row, context)?;
+            }
+            &inline[..self.arguments.len()]
+        } else {
+            longer.extend(values(&self.arguments, row, context)?);
+            &longer[..]
+        };
+        if self.function.is_strict && arguments.iter().any(Datum::is_null) {
+            return Ok(Datum::Null);
+        }
+        let call = function::Call { environment: context.environment, types: &self.types, returns: self.returns };
+        (self.function.evaluate)(&call, arguments)
+    }
+}
+
+impl Case {
+    fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        for (condition, result) in &self.branches {
+            if condition.evaluate(row, context)?.is_true() {
+                return result.evaluate(row, context);
+            }
+        }
+        self.otherwise.evaluate(row, context)
+    }
+}
+
+/// What a comparison gives.
+fn compared(comparison: Comparison, left: &Datum, right: &Datum) -> Datum {
+    if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
+        return compared_rows(comparison, left, right);
+    }
+    left.compare(right).map_or(Datum::Null, |order| Datum::Bool(comparison.holds(order)))
+}
+
+/// Compares rows: the first values that differ decide, and NULL before them leaves it open.
+fn compared_rows(comparison: Comparison, left: &[Datum], right: &[Datum]) -> Datum {
+    let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+    let mut is_open = false;
+    for (left, right) in left.iter().zip(right) {
+        match left.compare(right) {
+            Some(order) if order.is_ne() => return Datum::Bool(comparison.holds(order)),
+            Some(_) => {}
+            None if is_equality => is_open = true,
+            None => return Datum::Null,
+        }
+    }
+    if is_open { Datum::Null } else { Datum::Bool(comparison.holds(std::cmp::Ordering::Equal)) }
+}
+
+/// `AND` (or, with `true`, `OR`): the first value that decides, else NULL where there is one.
+fn connect(parts: &[Expr], decides: bool, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+    let mut is_open = false;
+    for part in parts {
+        match part.evaluate(row, context)? {
+            Datum::Bool(value) if value == decides => return Ok(Datum::Bool(decides)),
+            Datum::Bool(_) => {}
+            _ => is_open = true,
+        }
+    }
+    Ok(if is_open { Datum::Null } else { Datum::Bool(!decides) })
+}
+
+fn extreme(parts: &[Expr], is_greatest: bool, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+    let values = values(parts, row, context)?.into_iter().filter(|value| !value.is_null());
+    let found = if is_greatest { values.max() } else { values.min() };
+    Ok(found.unwrap_or(Datum::Null))
+}
+
+fn in_list(input: &Expr, list: &[Expr], is_negated: bool, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+    let input = input.evaluate(row, context)?;
+    let elements = list.iter().map(|element| element.evaluate(row, context));
+    let found = quantify(Comparison::Equal, &input, elements, false)?;
+    Ok(match found {
+        Datum::Bool(found) => Datum::Bool(found != is_negated),
+        _ => Datum::Null,
+    })
+}
+
+/// Whether a comparison holds with some element, or with all.
+fn quantify(
+    comparison: Comparison,
+    left: &Datum,
+    elements: impl Iterator<Item = Result<Datum>>,
+    is_all: bool,
+) -> Result<Datum> {
+    let mut is_open = false;
+    for element in elements {
+        match compared(comparison, left, &element?) {
+            Datum::Bool(holds) if holds != is_all => return Ok(Datum::Bool(!is_all)),
+            Datum::Bool(_) => {}
+            _ => is_open = true,
+        }
+    }
+    Ok(if is_open { Datum::Null } else { Datum::Bool(is_all) })
+}
+
+/// The element with a number, from 1 on; NULL where there is none.
+fn subscript(array: &Datum, at: &Datum) -> Datum {
+    match (array, at) {
+        (Datum::Array(elements), Datum::Int(at)) => {
+            let at = usize::try_from(*at).ok().and_then(|at| at.checked_sub(1));
+            at.and_then(|at| elements.get(at)).cloned().unwrap_or(Datum::Null)
+        }
+        _ => Datum::Null,
+    }
+}
+
+fn slice(array: &Datum, from: Option<Datum>, to: Option<Datum>) -> Datum {
+    let Datum::Array(elements) = array else { return Datum::Null };
+    let bound = |bound: Option<Datum>, otherwise: i64| match bound {
+        None => Some(otherwise),
+        Some(Datum::Int(at)) => Some(at),
+        Some(_) => None,
+    };
+    let count = elements.len() as i64;
+    let (Some(from), Some(to)) = (bound(from, 1), bound(to, count)) else { return Datum::Null };
+    let (from, to) = (from.clamp(1, count + 1), to.clamp(0, count));
+    Datum::Array(if from <= to { elements[from as usize - 1..to as usize].into() } else { Arc::from([]) })
+}
+
+impl Subquery {
+    fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        let is_kept = self.captures.is_empty();
+        let result = match context.slot(self.slot).filter(|_| is_kept) {
+            Some(known) => known,
+            None => {
+                for (register, expr) in &self.captures {
+                    let value = expr.evaluate(row, context)?;
+                    context.set_register(*register, value);
+                }
+                let result = self.result(context)?;
+                if is_kept {
+                    context.set_slot(self.slot, result.clone());
+                }
+                result
+            }
+        };
+        let (Asks::Compares(comparison, left, is_all), Datum::Array(rows)) = (&self.asks, &result) else {
+            return Ok(result);
+        };
+        let mut left = values(left, row, context)?;
+        let left = if left.len() > 1 { Datum::Record(left.into()) } else { left.pop().unwrap_or(Datum::Null) };
+        quantify(*comparison, &left, rows.iter().cloned().map(Ok), *is_all)
+    }
+
+    /// What the subquery gives; of one that rows are compared with, all rows.
+    fn result(&self, context: &Context<'_>) -> Result<Datum> {
+        let mut cursor = open(&self.plan, context)?;
+        let first = |row: Row| row.into_iter().next().unwrap_or(Datum::Null);
+        match &self.asks {
+            Asks::Exists => Ok(Datum::Bool(cursor.next()?.is_some())),
+            Asks::Value => {
+                let Some(row) = cursor.next()? else { return Ok(Datum::Null) };
+                if cursor.next()?.is_some() {
+                    let message = "more than one row returned by a subquery used as an expression";
+                    return Err(SqlError::new(SqlState::CardinalityViolation, message));
+                }
+                Ok(first(row))
+            }
+            Asks::Array | Asks::Compares(..) => {
+                let is_row = matches!(&self.asks, Asks::Compares(_, left, _) if left.len() > 1);
+                let mut elements = Vec::new();
+                while let Some(row) = cursor.next()? {
+                    context.tick()?;
+                    context.keep(row_bytes(&row))?;
+                    elements.push(if is_row { Datum::Record(row.into()) } else { first(row) });
+                }
+                Ok(Datum::Array(elements.into()))
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Rows of tables: by key, by ranges of keys, and all.
+
+use osier::Value;
+use osier::table::KeyRange;
+
+use smallvec::SmallVec;
+
+use super::store::Scanned;
+use super::{AnyCursor, Context, Cursor, Row, Rows};
+use crate::catalog::relation::Relation;
+use crate::datum::Datum;
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::plan::{Access, Scan};
+use crate::types::{Declared, Modifier, Type};
+use crate::value::numeric::Numeric;
+use crate::value::storage::{self, Stored};
+
+/// Rows of more values are encoded with an allocation.
+const VALUES_INLINE: usize = 16;
+
+/// Begins to read a table.
+pub(crate) fn open<'c>(scan: &'c Scan, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
+    match &scan.access {
+        Access::Key(exprs) => keyed(scan, vec![fixed(exprs, context)?], context),
+        Access::Keys(exprs) => {
+            let keys = fixed(exprs, context)?.into_iter().map(|key| vec![key]);
+            keyed(scan, keys.collect(), context)
+        }
+        Access::KeysOf(array) => match array.evaluate(&[], context)? {
+            Datum::Array(elements) => keyed(scan, elements.iter().map(|key| vec![key.clone()]).collect(), context),
+            _ => Ok(no_rows()),
+        },
+        Access::All => ranged(scan, None, KeyRange::all(), context),
+        Access::Range { index, prefix, low, high } => {
+            let relation = &scan.relation;
+            let own = index.map_or(&relation.key, |at| &relation.indexes[at].columns);
+            let prefix_values = fixed(prefix, context)?;
+            let prefix_columns = &own[..prefix_values.len()];
+            let next = own.get(prefix_values.len()).copied();
+            let bound = |bound: &Option<(Expr, bool)>| -> Result<Option<(Datum, bool)>> {
+                let Some((expr, is_included)) = bound else { return Ok(None) };
+                Ok(Some((expr.evaluate(&[], context)?, *is_included)))
+            };
+            let (low, high) = (bound(low)?, bound(high)?);
+            let is_null = |bound: &Option<(Datum, bool)>| bound.as_ref().is_some_and(|(value, _)| value.is_null());
+            let is_absent = !all_fit(relation, prefix_columns, &prefix_values);
+            if is_absent || is_null(&low) || is_null(&high) {
+                return Ok(no_rows());
+            }
+            // A bound that the column cannot hold leaves the range open: the condition stays with the scan.
+            let kept = |bound: Option<(Datum, bool)>| {
+                bound.filter(|(value, _)| next.is_some_and(|next| fits(value, relation.columns[next].declared)))
+            };
+            let is_nullable = next.is_some_and(|next| relation.columns[next].is_nullable);
+            let excludes_null = is_nullable && (low.is_some() || high.is_some());
+            let bounds = Bounds { prefix: prefix_values, next, low: kept(low), high: kept(high), excludes_null };
+            bounds.open(scan, *index, context)
+        }
+    }
+}
+
+/// A range of a key.
+struct Bounds {
+    prefix: Row,
+    /// The column behind those of the prefix.
+    next: Option<usize>,
+    low: Option<(Datum, bool)>,
+    high: Option<(Datum, bool)>,
+    /// Whether the range begins behind NULL, of which no condition holds.
+    excludes_null: bool,
+}
+
+impl Bounds {
+    fn open<'c>(self, scan: &'c Scan, index: Option<usize>, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
+        let relation = &scan.relation;
+        let own = index.map_or(&relation.key, |at| &relation.indexes[at].columns);
+        let mut columns = own[..self.prefix.len()].to_vec();
+        let (is_low_in, is_high_in) = (self.low.as_ref().map(|low| low.1), self.high.as_ref().map(|high| high.1));
+        let prefix_count = self.prefix.len();
+        let mut values = self.prefix;
+        values.extend(self.low.into_iter().chain(self.high).map(|(value, _)| value));
+        columns.extend(std::iter::repeat_n(self.next.unwrap_or(0), values.len() - prefix_count));
+        with_encoded(relation, &columns, &values, |values| {
+            let (prefix, bounds) = values.split_at(prefix_count);
+            let (low, high) = bounds.split_at(usize::from(is_low_in.is_some()));
+            let range = KeyRange::prefix(prefix);
+            let range = match is_low_in {
+                Some(true) => range.from_included(low),
+                Some(false) => range.from_excluded(low),
+                None if self.excludes_null => range.from_excluded(&[Value::Null]),
+                None => range,
+            };
+            let range = match is_high_in {
+                Some(true) => range.to_included(high),
+                Some(false) => range.to_excluded(high),
+                None => range,
+            };
+            ranged(scan, index, range, context)
+        })?
+    }
+}
+
+fn no_rows<'c>() -> AnyCursor<'c> {
+    Box::new(Rows(std::iter::empty()))
+}
+
+/// Values of expressions that read no column.
+fn fixed<'e>(exprs: impl IntoIterator<Item = &'e Expr>, context: &Context<'_>) -> Result<Vec<Datum>> {
+    exprs.into_iter().map(|expr| expr.evaluate(&[], context)).collect()
+}
+
+/// Gives `act` values of these columns as the engine takes them.
+pub(crate) fn with_encoded<T>(
+    relation: &Relation,
+    columns: &[usize],
+    values: &[Datum],
+    act: impl FnOnce(&[Value<'_>]) -> T,
+) -> Result<T> {
+    let mut scratch = Vec::new();
+    let mut stored: SmallVec<[Stored<'_>; VALUES_INLINE]> = SmallVec::with_capacity(values.len());
+    for (value, at) in values.iter().zip(columns) {
+        stored.push(storage::store(value, relation.columns[*at].declared, &mut scratch)?);
+    }
+    let values: SmallVec<[Value<'_>; VALUES_INLINE]> =
+        stored.into_iter().map(|stored| stored.value(&scratch)).collect();
+    Ok(act(&values))
+}
+
+/// Whether a column that is declared so can hold exactly this value.
+fn fits(value: &Datum, declared: Declared) -> bool {
+    match (value, declared.ty) {
+        (Datum::Int(value), Type::Int2) => i16::try_from(*value).is_ok(),
+        (Datum::Int(value), Type::Int4) => i32::try_from(*value).is_ok(),
+        (Datum::Float(value), Type::Float4) => f64::from(*value as f32) == *value,
+        (Datum::Numeric(value), Type::Numeric) => match declared.modifier {
+            Modifier::Digits { precision, scale } => {
+                Numeric::clone(value).constrain(precision, scale).is_ok_and(|same| same == **value)
+            }
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// Whether there can be a row with these values: none is NULL, and all fit.
+fn all_fit(relation: &Relation, columns: &[usize], values: &[Datum]) -> bool {
+    let fits = |(value, at): (&Datum, &usize)| !value.is_null() && fits(value, relation.columns[*at].declared);
+    values.iter().zip(columns).all(fits)
+}
+
+/// A row of the engine as one of SQL.
+pub(crate) fn loaded(row: &osier::Row<'_>, relation: &Relation) -> Result<Row> {
+    let load = |(value, column): (Value<'_>, &crate::catalog::relation::Column)| storage::load(value, column.declared);
+    row.values().zip(&relation.columns).map(load).collect()
+}
+
+/// The row with a primary key.
+pub(crate) fn by_key(
+    relation: &Relation,
+    key: &[Datum],
+    for_update: bool,
+    context: &Context<'_>,
+) -> Result<Option<Row>> {
+    if !all_fit(relation, &relation.key, key) {
+        return Ok(None);
+    }
+    let row = with_encoded(relation, &relation.key, key, |key| context.store.get(&relation.table, key, for_update))?;
+    row?.map(|row| loaded(&row, relation)).transpose()
+}
+
+/// The rows with these primary keys, each once.
+fn keyed<'c>(scan: &'c Scan, mut keys: Vec<Vec<Datum>>, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
+    if keys.len() > 1 {
+        keys.sort();
+        keys.dedup();
+    }
+    if scan.is_reversed {
+        keys.reverse();
+    }
+    Ok(Box::new(Keyed { scan, keys: keys.into_iter(), context }))
+}
+
+struct Keyed<'c> {
+    scan: &'c Scan,
+    keys: std::vec::IntoIter<Vec<Datum>>,
+    context: &'c Context<'c>,
+}
+
+impl Cursor for Keyed<'_> {
+    fn next(&mut self) -> Result<Option<Row>> {
+        for key in self.keys.by_ref() {
+            let row = by_key(&self.scan.relation, &key, self.scan.for_update, self.context)?;
+            if let Some(row) = row
+                && Expr::holds(self.scan.filter.as_ref(), &row, self.context)?
+            {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn ranged<'c>(
+    scan: &'c Scan,
+    index: Option<usize>,
+    range: KeyRange<'_>,
+    context: &'c Context<'c>,
+) -> Result<AnyCursor<'c>> {
+    let range = if scan.is_reversed { range.reverse() } else { range };
+    let index = index.map(|at| scan.relation.indexes[at].name.as_str());
+    let rows = context.store.scan(&scan.relation.table, index, range, scan.for_update)?;
+    Ok(Box::new(Ranged { scan, rows, context }))
+}
+
+struct Ranged<'c> {
+    scan: &'c Scan,
+    rows: Scanned<'c>,
+    context: &'c Context<'c>,
+}
+
+impl Cursor for Ranged<'_> {
+    fn next(&mut self) -> Result<Option<Row>> {
+        for row in self.rows.by_ref() {
+            self.context.tick()?;
+            let row = loaded(&row?, &self.scan.relation)?;
+            if Expr::holds(self.scan.filter.as_ref(), &row, self.context)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,82 @@
+//! What operators ask of a transaction.
+//!
+//! The one implementation is [`Transaction`]. Behind the trait its lifetime is out of the way of everything that runs.
+
+use osier::table::KeyRange;
+use osier::{Error, Row, Table, Transaction, Value};
+
+/// Rows that are read one after the other.
+pub(crate) type Scanned<'t> = Box<dyn Iterator<Item = Result<Row<'t>, Error>> + 't>;
+
+/// Reads and writes rows.
+pub(crate) trait Store {
+    fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>], for_update: bool) -> Result<Option<Row<'t>>, Error>;
+
+    /// The rows in a range of the primary key, or of an index.
+    fn scan<'t>(
+        &'t self,
+        table: &'t Table,
+        index: Option<&str>,
+        range: KeyRange<'_>,
+        for_update: bool,
+    ) -> Result<Scanned<'t>, Error>;
+
+    fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error>;
+
+    /// Writes the row of a key that is there.
+    fn replace(&self, table: &Table, row: &[Value<'_>]) -> Result<bool, Error>;
+
+    fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error>;
+
+    fn next_value(&self, sequence: &str) -> Result<i64, Error>;
+
+    /// Sets which value a sequence has given last, or gives next.
+    fn set_sequence(&self, sequence: &str, value: i64, is_given: bool) -> Result<(), Error>;
+}
+
+impl Store for Transaction<'_> {
+    fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>], for_update: bool) -> Result<Option<Row<'t>>, Error> {
+        if for_update { self.get_for_update(table, key) } else { Transaction::get(self, table, key) }
+    }
+
+    fn scan<'t>(
+        &'t self,
+        table: &'t Table,
+        index: Option<&str>,
+        range: KeyRange<'_>,
+        for_update: bool,
+    ) -> Result<Scanned<'t>, Error> {
+        Ok(match (index, for_update) {
+            (None, false) => Box::new(Transaction::scan(self, table, range)?),
+            (None, true) => Box::new(self.scan_for_update(table, range)?),
+            (Some(index), false) => Box::new(self.scan_index(table, index, range)?),
+            (Some(index), true) => Box::new(self.scan_index_for_update(table, index, range)?),
+        })
+    }
+
+    fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {
+        Transaction::insert(self, table, row)
+    }
+
+    fn replace(&self, table: &Table, row: &[Value<'_>]) -> Result<bool, Error> {
+        Transaction::replace(self, table, row)
+    }
+
+    fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
+        Transaction::delete(self, table, key)
+    }
+
+    fn next_value(&self, sequence: &str) -> Result<i64, Error> {
+        let sequence = self.sequence(sequence)?;
+        Transaction::next_value(self, &sequence)
+    }
+
+    fn set_sequence(&self, sequence: &str, value: i64, is_given: bool) -> Result<(), Error> {
+        let sequence = self.sequence(sequence)?;
+        self.restart_sequence(&sequence, Some(value))?;
+        if is_given {
+            Transaction::next_value(self, &sequence)?;
+        }
+        Ok(())
+    }
+}

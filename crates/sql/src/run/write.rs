@@ -1,0 +1,288 @@
+//! Statements that write rows.
+//!
+//! Invariants:
+//! - What is read is read before anything is written: a statement does not see its own rows.
+//! - A row is written at most once by `UPDATE` and `DELETE`, whatever it is joined with.
+//! - Rows keep the rules of their table, or the statement fails.
+
+use std::collections::HashSet;
+
+use osier::Value;
+use osier::table::KeyRange;
+
+use super::scan::{by_key, loaded, with_encoded};
+use super::set::all;
+use super::{Context, Row};
+use crate::catalog::relation::Relation;
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::value;
+
+/// What a statement has written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) count: u64,
+    /// What it returns.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// Runs the statement.
+pub(crate) fn run(write: &Write, context: &Context<'_>) -> Result<Written> {
+    let mut writer = Writer { write, context, written: Written::default() };
+    match &write.change {
+        Change::Insert { input, conflict } => writer.insert(input, conflict.as_ref())?,
+        Change::Update { input, assignments } => writer.update(input, assignments)?,
+        Change::Delete { input } => writer.delete(input)?,
+    }
+    Ok(writer.written)
+}
+
+/// Writes one row of a statement that inserts.
+pub(crate) fn insert_one(write: &Write, row: Row, context: &Context<'_>) -> Result<()> {
+    Writer { write, context, written: Written::default() }.insert_row(row, None)
+}
+
+struct Writer<'c> {
+    write: &'c Write,
+    context: &'c Context<'c>,
+    written: Written,
+}
+
+impl Writer<'_> {
+    fn insert(&mut self, input: &Plan, conflict: Option<&Conflict>) -> Result<()> {
+        // Rows that stand in the statement cannot depend on what it writes.
+        if let Plan::Values(_) = input {
+            let mut cursor = super::open(input, self.context)?;
+            while let Some(row) = cursor.next()? {
+                self.insert_row(row, conflict)?;
+            }
+            return Ok(());
+        }
+        for row in all(input, self.context)? {
+            self.context.tick()?;
+            self.insert_row(row, conflict)?;
+        }
+        Ok(())
+    }
+
+    fn insert_row(&mut self, mut row: Row, conflict: Option<&Conflict>) -> Result<()> {
+        let Write { relation, rules, .. } = self.write;
+        if let Some(sequence) = hidden_sequence(relation) {
+            row.push(Datum::Int(self.context.store.next_value(sequence)?));
+        }
+        check_row(relation, rules, &row, self.context)?;
+        if let Some(conflict) = conflict
+            && let Some(old) = conflicting(relation, conflict, &row, self.context)?
+        {
+            return self.resolve(conflict, old, row);
+        }
+        insert_row(relation, &row, self.context)?;
+        self.wrote(&row)
+    }
+
+    /// What `ON CONFLICT` asks for.
+    fn resolve(&mut self, conflict: &Conflict, old: Row, excluded: Row) -> Result<()> {
+        let Some(Resolution { assignments, condition }) = &conflict.update else { return Ok(()) };
+        let both: Row = old.iter().chain(&excluded).cloned().collect();
+        if !Expr::holds(condition.as_ref(), &both, self.context)? {
+            return Ok(());
+        }
+        let new = assigned(&old, &both, assignments, self.context)?;
+        let Write { relation, rules, .. } = self.write;
+        check_row(relation, rules, &new, self.context)?;
+        replace_row(relation, &old, &new, self.context)?;
+        self.wrote(&new)
+    }
+
+    fn update(&mut self, input: &Plan, assignments: &[(usize, Expr)]) -> Result<()> {
+        let Write { relation, rules, .. } = self.write;
+        let mut seen = HashSet::new();
+        let mut moved = Vec::new();
+        for row in all(input, self.context)? {
+            self.context.tick()?;
+            let (old, beside) = row.split_at(relation.columns.len());
+            if !seen.insert(key_of(relation, old)) {
+                continue;
+            }
+            let mut new = assigned(old, &row, assignments, self.context)?;
+            check_row(relation, rules, &new, self.context)?;
+            if key_of(relation, old) != key_of(relation, &new) {
+                delete_row(relation, old, self.context)?;
+                moved.push((new, beside.to_vec()));
+                continue;
+            }
+            replace_row(relation, old, &new, self.context)?;
+            new.extend_from_slice(beside);
+            self.wrote(&new)?;
+        }
+        for (mut new, beside) in moved {
+            insert_row(relation, &new, self.context)?;
+            new.extend(beside);
+            self.wrote(&new)?;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, input: &Plan) -> Result<()> {
+        let Write { relation, .. } = self.write;
+        let mut seen = HashSet::new();
+        for row in all(input, self.context)? {
+            self.context.tick()?;
+            let old = &row[..relation.columns.len()];
+            if seen.insert(key_of(relation, old)) {
+                delete_row(relation, old, self.context)?;
+                self.wrote(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a row that was written, and keeps what is returned of it.
+    fn wrote(&mut self, row: &[Datum]) -> Result<()> {
+        self.written.count += 1;
+        if let Some(exprs) = &self.write.returning {
+            let returned = exprs.iter().map(|expr| expr.evaluate(row, self.context)).collect::<Result<Row>>()?;
+            self.context.keep(super::row_bytes(&returned))?;
+            self.written.rows.push(returned);
+        }
+        Ok(())
+    }
+}
+
+/// The sequence that gives the hidden keys of a table, if it has some.
+fn hidden_sequence(relation: &Relation) -> Option<&str> {
+    relation.has_hidden_key.then(|| relation.notes.columns.last()?.sequence.as_deref()).flatten()
+}
+
+fn key_of(relation: &Relation, row: &[Datum]) -> Row {
+    relation.key.iter().map(|at| row[*at].clone()).collect()
+}
+
+fn assigned(old: &[Datum], row: &[Datum], assignments: &[(usize, Expr)], context: &Context<'_>) -> Result<Row> {
+    let mut new = old.to_vec();
+    for (at, expr) in assignments {
+        new[*at] = expr.evaluate(row, context)?;
+    }
+    Ok(new)
+}
+
+/// Refuses a row that breaks a rule of its table.
+fn check_row(relation: &Relation, rules: &Rules, row: &[Datum], context: &Context<'_>) -> Result<()> {
+    for (column, value) in relation.columns.iter().zip(row) {
+        if value.is_null() && !column.is_nullable {
+            let table = &relation.name.name;
+            let message = format!(
+                "null value in column \"{}\" of relation \"{table}\" violates not-null constraint",
+                column.name
+            );
+            let error = SqlError::new(SqlState::NotNullViolation, message).with_column(&column.name);
+            return Err(failing(error, relation, row, context));
+        }
+    }
+    for (name, check) in &rules.checks {
+        if let Datum::Bool(false) = check.evaluate(row, context)? {
+            let table = &relation.name.name;
+            let message = format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
+            let error = SqlError::new(SqlState::CheckViolation, message).with_constraint(name);
+            return Err(failing(error, relation, row, context));
+        }
+    }
+    Ok(())
+}
+
+/// An error of a row, with the row.
+fn failing(error: SqlError, relation: &Relation, row: &[Datum], context: &Context<'_>) -> SqlError {
+    let mut shown = Vec::new();
+    for (column, value) in relation.columns[..relation.visible()].iter().zip(row) {
+        if !shown.is_empty() {
+            shown.extend(b", ");
+        }
+        match value {
+            Datum::Null => shown.extend(b"null"),
+            value => value::push_text(value, column.declared, context.settings(), &mut shown),
+        }
+    }
+    let detail = format!("Failing row contains ({}).", String::from_utf8_lossy(&shown));
+    error.with_detail(detail).with_schema(&relation.name.schema).with_table(&relation.name.name)
+}
+
+fn every_column(relation: &Relation) -> Vec<usize> {
+    (0..relation.columns.len()).collect()
+}
+
+fn insert_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
+    let insert = |values: &[Value<'_>]| context.store.insert(&relation.table, values);
+    let inserted = with_encoded(relation, &every_column(relation), row, insert)?;
+    inserted.map_err(|error| duplicate(relation, row, error.into(), context))
+}
+
+/// Writes another row in place of one with the same key.
+fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Context<'_>) -> Result<()> {
+    if key_of(relation, old) != key_of(relation, new) {
+        delete_row(relation, old, context)?;
+        return insert_row(relation, new, context);
+    }
+    let replace = |values: &[Value<'_>]| context.store.replace(&relation.table, values);
+    let replaced = with_encoded(relation, &every_column(relation), new, replace)?;
+    replaced.map_err(|error| duplicate(relation, new, error.into(), context)).map(|_| ())
+}
+
+fn delete_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
+    let key = key_of(relation, row);
+    with_encoded(relation, &relation.key, &key, |key| context.store.delete(&relation.table, key))??;
+    Ok(())
+}
+
+/// Says of a duplicate key which columns it has, as PostgreSQL does.
+fn duplicate(relation: &Relation, row: &[Datum], error: SqlError, context: &Context<'_>) -> SqlError {
+    if error.state != SqlState::UniqueViolation {
+        return error;
+    }
+    let index = relation.indexes.iter().find(|index| Some(index.name.as_str()) == error.constraint());
+    let (name, columns) = match index {
+        Some(index) => (&index.name, &index.columns),
+        None => (&relation.key_name, &relation.key),
+    };
+    let names: Vec<&str> = columns.iter().map(|at| relation.columns[*at].name.as_str()).collect();
+    let shown = columns.iter().map(|at| {
+        let mut out = Vec::new();
+        value::push_text(&row[*at], relation.columns[*at].declared, context.settings(), &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    });
+    let shown: Vec<String> = shown.collect();
+    let message = format!("duplicate key value violates unique constraint \"{name}\"");
+    SqlError::new(SqlState::UniqueViolation, message)
+        .with_detail(format!("Key ({})=({}) already exists.", names.join(", "), shown.join(", ")))
+        .with_schema(&relation.name.schema)
+        .with_table(&relation.name.name)
+        .with_constraint(name)
+}
+
+/// The row that has a key of a new one already.
+fn conflicting(relation: &Relation, conflict: &Conflict, row: &[Datum], context: &Context<'_>) -> Result<Option<Row>> {
+    let means = |key: Option<usize>| conflict.key.is_none_or(|wanted| wanted == key);
+    if means(None)
+        && let Some(old) = by_key(relation, &key_of(relation, row), true, context)?
+    {
+        return Ok(Some(old));
+    }
+    for (at, index) in relation.indexes.iter().enumerate() {
+        if !index.is_unique || !means(Some(at)) {
+            continue;
+        }
+        let key: Row = index.columns.iter().map(|at| row[*at].clone()).collect();
+        if key.iter().any(Datum::is_null) {
+            continue;
+        }
+        let first = |key: &[Value<'_>]| {
+            let mut rows = context.store.scan(&relation.table, Some(&index.name), KeyRange::prefix(key), true)?;
+            rows.next().transpose()
+        };
+        if let Some(old) = with_encoded(relation, &index.columns, &key, first)?? {
+            return loaded(&old, relation).map(Some);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,260 @@
+//! `COPY`: rows that the client sends, and rows that it is sent.
+//!
+//! Invariant: data that comes after the statement has failed changes nothing.
+
+use std::sync::Arc;
+
+use osier::Transaction;
+use sqlparser::ast::{self, CopySource, CopyTarget};
+
+use super::{CopyShape, Core, Done, Output, Prepared, Session, State};
+use crate::bind::Binder;
+use crate::catalog::relation::Relation;
+use crate::copy::read::{Field, Reader};
+use crate::copy::write::Writer;
+use crate::copy::{Format, Options};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
+use crate::parse;
+use crate::plan::{Change, Plan, Query, Write};
+use crate::run::{Row, open, write};
+use crate::sql::CatalogNames;
+use crate::types::Declared;
+use crate::value;
+
+/// The data of a copy is sent in pieces of about this size.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A `COPY ... FROM STDIN` that runs.
+pub(super) struct CopyIn {
+    relation: Arc<Relation>,
+    /// The columns that the data has.
+    targets: Vec<usize>,
+    options: Options,
+    reader: Reader,
+    /// A value for each column, made of those that the data has.
+    row: Vec<Expr>,
+    query: Query,
+    count: u64,
+    /// Whether it is a transaction by itself.
+    pub(super) ends_transaction: bool,
+}
+
+impl CopyIn {
+    pub(super) fn shape(&self) -> CopyShape {
+        shape(self.targets.len(), &self.options)
+    }
+}
+
+fn shape(columns: usize, options: &Options) -> CopyShape {
+    CopyShape { columns: u16::try_from(columns).unwrap_or(u16::MAX), is_binary: options.format == Format::Binary }
+}
+
+/// Whether a statement waits for data.
+pub(super) fn is_copy_in(prepared: &Prepared) -> bool {
+    matches!(prepared.parsed.0.as_deref(), Some(ast::Statement::Copy { to: false, .. }))
+}
+
+impl Core {
+    pub(super) fn copy(
+        &mut self,
+        transaction: &Transaction<'_>,
+        statement: &ast::Statement,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let ast::Statement::Copy { source, to, target, options, legacy_options, .. } = statement else {
+            unreachable!("the statement is a COPY");
+        };
+        let options = Options::of(options, legacy_options)?;
+        match (target, to) {
+            (CopyTarget::Stdin, false) => self.copy_in(transaction, source, options),
+            (CopyTarget::Stdout, true) => self.copy_out(transaction, source, &options, output),
+            _ => Err(SqlError::unsupported("COPY with a file or a program of the server")
+                .with_hint("Use STDIN or STDOUT; psql's \\copy does, for files of the client.")),
+        }
+    }
+
+    fn copy_in(&mut self, transaction: &Transaction<'_>, source: &CopySource, options: Options) -> Result<Done> {
+        let CopySource::Table { table_name, columns } = source else {
+            return Err(SqlError::new(SqlState::SyntaxError, "COPY FROM needs a table"));
+        };
+        let names = CatalogNames::new(&self.sql, transaction);
+        let binder = Binder::new(&names, &self.settings, &[]);
+        let relation = binder.relation(table_name)?;
+        let targets = copied(&relation, columns)?;
+        let row = binder.copied_row(&relation, &targets)?;
+        let write = Write {
+            relation: relation.clone(),
+            change: Change::Insert { input: Plan::Nothing, conflict: None },
+            returning: None,
+            rules: binder.rules(&relation)?,
+        };
+        let query = binder.finish(Plan::Write(Box::new(write)));
+        let reader = Reader::new(options.clone());
+        let copy = CopyIn { relation, targets, options, reader, row, query, count: 0, ends_transaction: false };
+        let done = Done { copy_in: Some(copy.shape()), ..Done::tagged("") };
+        self.copy = Some(copy);
+        Ok(done)
+    }
+
+    fn copy_out(
+        &self,
+        transaction: &Transaction<'_>,
+        source: &CopySource,
+        options: &Options,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let names = CatalogNames::new(&self.sql, transaction);
+        let binder = Binder::new(&names, &self.settings, &[]);
+        let text = match source {
+            CopySource::Query(query) => query.to_string(),
+            CopySource::Table { table_name, columns } => {
+                let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+                let list = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+                format!("SELECT {list} FROM {table_name}")
+            }
+        };
+        let statements = parse::statements(&text)?;
+        let Some(ast::Statement::Query(query)) = statements.first() else {
+            return Err(SqlError::unsupported("COPY of anything but a table or a query"));
+        };
+        let bound = binder.query(query, None)?;
+        let columns: Vec<(String, Declared)> =
+            bound.columns.iter().map(|column| (column.name.clone(), column.declared)).collect();
+        let shape = shape(columns.len(), options);
+        let query = binder.finish(bound.plan);
+        let writer = Writer::new(options, columns, &self.settings);
+        output.copy_begin(shape)?;
+        self.with_context(transaction, &query, &[], |context| {
+            let (mut count, mut piece) = (0_u64, Vec::with_capacity(PIECE_BYTES));
+            writer.begin(&mut piece);
+            let mut cursor = open(&query.plan, context)?;
+            while let Some(row) = cursor.next()? {
+                writer.record(&row, &mut piece);
+                count += 1;
+                if piece.len() >= PIECE_BYTES {
+                    output.copy_data(&piece)?;
+                    piece.clear();
+                }
+            }
+            writer.end(&mut piece);
+            if !piece.is_empty() {
+                output.copy_data(&piece)?;
+            }
+            Ok(Done { copy_out: Some(shape), ..Done::tagged(format!("COPY {count}")) })
+        })
+    }
+
+    /// Writes the rows of the data that has come.
+    fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, is_last: bool) -> Result<()> {
+        let CopyIn { relation, targets, options, reader, row, query, count, .. } = copy;
+        let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
+        self.with_context(transaction, query, &[], |context| {
+            reader.take(is_last, &mut |record, fields| {
+                context.tick()?;
+                let place = |error: SqlError| {
+                    let detail = error.detail().map_or_else(String::new, |detail| format!("{detail} "));
+                    let table = &relation.name.name;
+                    error.with_detail(format!("{detail}COPY {table}, line {record}."))
+                };
+                let values = self.values(relation, targets, options, fields).map_err(place)?;
+                let whole: Row =
+                    row.iter().map(|expr| expr.evaluate(&values, context)).collect::<Result<_>>().map_err(place)?;
+                write::insert_one(insert, whole, context).map_err(place)?;
+                *count += 1;
+                Ok(())
+            })
+        })
+    }
+
+    /// The values of a record.
+    fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Vec<Field>) -> Result<Row> {
+        if fields.len() > targets.len() {
+            return Err(SqlError::new(SqlState::BadCopyFileFormat, "extra data after last expected column"));
+        }
+        if let Some(missing) = targets.get(fields.len()) {
+            let message = format!("missing data for column \"{}\"", relation.columns[*missing].name);
+            return Err(SqlError::new(SqlState::BadCopyFileFormat, message));
+        }
+        let mut values = Row::with_capacity(fields.len());
+        for (field, target) in fields.into_iter().zip(targets) {
+            let column = &relation.columns[*target];
+            let is_named = |names: &[String]| names.iter().any(|name| *name == column.name || name == "*");
+            let field = match field {
+                None if is_named(&options.force_not_null) => Some(options.null.clone()),
+                Some(bytes) if bytes == options.null && is_named(&options.force_null) => None,
+                field => field,
+            };
+            values.push(match field {
+                None => Datum::Null,
+                Some(bytes) if options.format == Format::Binary => {
+                    let datum = value::parse_binary(&bytes, column.declared.ty)?;
+                    value::cast(datum, column.declared.ty, column.declared, false, &self.settings)?
+                }
+                Some(bytes) => {
+                    let text = std::str::from_utf8(&bytes).map_err(|_| {
+                        let message = "invalid byte sequence for encoding \"UTF8\"";
+                        SqlError::new(SqlState::CharacterNotInRepertoire, message)
+                    })?;
+                    value::parse(text, column.declared, &self.settings)?
+                }
+            });
+        }
+        Ok(values)
+    }
+}
+
+/// The columns that a copy names; all, if it names none.
+fn copied(relation: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>> {
+    match columns {
+        [] => Ok((0..relation.visible()).collect()),
+        columns => columns.iter().map(|column| relation.need(&parse::name(column))).collect(),
+    }
+}
+
+impl Session {
+    /// Takes a piece of the data of a `COPY ... FROM STDIN` that runs.
+    ///
+    /// # Errors
+    /// What it makes the statement fail with, which has ended.
+    pub fn copy_data(&mut self, bytes: &[u8]) -> Result<()> {
+        self.copy_some(bytes, false).map(|_| ())
+    }
+
+    /// Ends the data of a `COPY ... FROM STDIN` that runs.
+    ///
+    /// # Errors
+    /// As those of [`Session::run`].
+    pub fn copy_done(&mut self) -> Result<Done> {
+        let (count, ends_transaction) = self.copy_some(&[], true)?;
+        self.core.copy = None;
+        let receipt = if ends_transaction { self.commit()? } else { None };
+        Ok(Done { receipt, ..Done::tagged(format!("COPY {count}")) })
+    }
+
+    /// Ends a `COPY ... FROM STDIN` that runs, as the client wishes, and returns what it fails with.
+    pub fn copy_fail(&mut self, reason: &str) -> SqlError {
+        self.fail();
+        SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"))
+    }
+
+    fn copy_some(&mut self, bytes: &[u8], is_last: bool) -> Result<(u64, bool)> {
+        let missing = || SqlError::new(SqlState::ProtocolViolation, "no COPY from stdin is in progress");
+        let mut copy = self.core.copy.take().ok_or_else(missing)?;
+        copy.reader.add(bytes);
+        let result = match &self.state {
+            State::Open(block) => {
+                block.transaction.with(|transaction| self.core.copy_more(transaction, &mut copy, is_last))
+            }
+            _ => Err(missing()),
+        };
+        if let Err(error) = result {
+            self.fail();
+            return Err(error);
+        }
+        let state = (copy.count, copy.ends_transaction);
+        self.core.copy = Some(copy);
+        Ok(state)
+    }
+}

@@ -1,0 +1,361 @@
+//! What a client does: it prepares statements, runs them in transactions, and ends these.
+//!
+//! This is all that the server knows of SQL.
+
+mod copy;
+mod environment;
+mod open;
+mod run;
+mod setting;
+mod statement;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use osier::{Receipt, Savepoint};
+use sqlparser::ast;
+
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+use crate::settings::Settings;
+use crate::sql::Sql;
+use crate::types::{Declared, Type};
+use environment::Values;
+use open::OpenTransaction;
+use statement::Planned;
+
+/// What a client's connection is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// No transaction is open.
+    Idle,
+    /// A transaction block is open.
+    Open,
+    /// A transaction block is open in which a statement failed: it can only be rolled back.
+    Failed,
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub declared: Declared,
+    /// The number of the table that it is a column of, as `pg_class` has it, and its number there; zeros where it is none.
+    pub origin: (u32, i16),
+}
+
+/// What a statement is to its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No statement at all.
+    Empty,
+    /// It may begin, end or change a transaction block.
+    Transaction,
+    /// Anything else.
+    Other,
+}
+
+/// A statement that was parsed, bound and planned.
+#[derive(Debug)]
+pub struct Prepared {
+    kind: Kind,
+    parameters: Vec<Type>,
+    columns: Option<Vec<Column>>,
+    parsed: Parsed,
+    /// The types of parameters that the client said.
+    types: Vec<Option<Type>>,
+    planned: Mutex<Arc<Planned>>,
+}
+
+impl Prepared {
+    /// Returns what the statement is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the types of its parameters, the first one being `$1`.
+    pub fn parameters(&self) -> &[Type] {
+        &self.parameters
+    }
+
+    /// Returns the columns of its result; `None` where it returns no rows.
+    pub fn columns(&self) -> Option<&[Column]> {
+        self.columns.as_deref()
+    }
+}
+
+/// Where the result of a statement goes.
+pub trait Output {
+    /// Takes a row.
+    ///
+    /// # Errors
+    /// Where it cannot be taken: the statement ends.
+    fn row(&mut self, row: &[Datum]) -> Result<()>;
+
+    /// Says that `COPY ... TO STDOUT` begins: once before the first piece, and again after a restart.
+    ///
+    /// # Errors
+    /// As those of [`Output::row`].
+    fn copy_begin(&mut self, shape: CopyShape) -> Result<()>;
+
+    /// Takes a piece of what `COPY ... TO STDOUT` writes.
+    ///
+    /// # Errors
+    /// As those of [`Output::row`].
+    fn copy_data(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Begins anew, because the transaction ran into a conflict and is run again. Returns whether it can: what was shown to the
+    /// client cannot be taken back.
+    fn restart(&mut self) -> bool;
+}
+
+/// How a statement takes part in transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Outside of a block it is a transaction by itself, run again after conflicts.
+    Alone,
+    /// Outside of a block it is a part of the implicit transaction, which it begins if it is not there.
+    /// [`Session::end_implicit`] ends it.
+    Implicit,
+}
+
+/// How the columns of `COPY` look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyShape {
+    /// How many there are.
+    pub columns: u16,
+    /// Whether they are in the binary format.
+    pub is_binary: bool,
+}
+
+/// What a statement has done.
+#[derive(Debug)]
+pub struct Done {
+    /// The command tag, as `INSERT 0 1`.
+    pub tag: String,
+    /// Of the transaction that it ended. The client is told of the end when the receipt is acknowledged.
+    pub receipt: Option<Receipt>,
+    /// It waits for the data of the client: [`Session::copy_data`].
+    pub copy_in: Option<CopyShape>,
+    /// It has written data through [`Output::copy_data`].
+    pub copy_out: Option<CopyShape>,
+}
+
+/// Ends the running statement of a session, from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Canceller(Arc<AtomicBool>);
+
+impl Canceller {
+    /// Asks the session to end the statement that it runs.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was asked since the statement began.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Forgets what was asked before.
+    fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A statement that was parsed and not yet bound; `None` where the text had none.
+#[derive(Clone, Debug)]
+pub struct Parsed(Option<Arc<ast::Statement>>);
+
+/// A client's connection to a database.
+pub struct Session {
+    core: Core,
+    state: State,
+}
+
+/// All of a session but the transaction that it has open.
+struct Core {
+    sql: Arc<Sql>,
+    user: String,
+    backend_pid: i32,
+    settings: Settings,
+    /// The settings without those of `SET LOCAL`.
+    lasting: Settings,
+    /// The settings when the transaction began, which are back when it is rolled back.
+    before: Settings,
+    canceller: Canceller,
+    notices: Vec<SqlError>,
+    /// Settings that the client was told of, with the values it knows.
+    told: HashMap<&'static str, String>,
+    /// What `PREPARE` has prepared.
+    prepared: HashMap<String, Arc<Prepared>>,
+    /// What sequences gave to this session.
+    values: Values,
+    /// Of what a statement has seen that failed: the error may be told when that is durable.
+    observed: Option<Receipt>,
+    transaction_start_us: i64,
+    copy: Option<copy::CopyIn>,
+}
+
+/// What is open.
+enum State {
+    Idle(Box<osier::Session>),
+    Open(Block),
+    /// While one state becomes another one.
+    Between,
+}
+
+/// An open transaction.
+struct Block {
+    transaction: OpenTransaction,
+    /// Whether a client has begun it, and not a statement.
+    is_explicit: bool,
+    has_failed: bool,
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+impl Session {
+    /// Begins a session of the role `user`.
+    ///
+    /// # Errors
+    /// Where there is no such role, or it may not log in; too many sessions.
+    pub fn new(sql: &Arc<Sql>, user: &str) -> Result<Session> {
+        let unknown = || SqlError::new(SqlState::InvalidAuthorization, format!("role \"{user}\" does not exist"));
+        let role = sql.role(user)?.ok_or_else(unknown)?;
+        if !role.can_login {
+            let message = format!("role \"{user}\" is not permitted to log in");
+            return Err(SqlError::new(SqlState::InvalidAuthorization, message));
+        }
+        let session = sql.database().session()?;
+        let mut settings = Settings::default();
+        settings.set_user(user, role.is_superuser);
+        let core = Core {
+            sql: sql.clone(),
+            user: user.to_owned(),
+            backend_pid: 0,
+            lasting: settings.clone(),
+            before: settings.clone(),
+            told: settings.reported().collect(),
+            settings,
+            canceller: Canceller::default(),
+            notices: Vec::new(),
+            prepared: HashMap::new(),
+            values: Values::default(),
+            observed: None,
+            transaction_start_us: 0,
+            copy: None,
+        };
+        Ok(Session { core, state: State::Idle(Box::new(session)) })
+    }
+
+    /// Says by which number the client knows the session.
+    pub fn set_backend_pid(&mut self, pid: i32) {
+        self.core.backend_pid = pid;
+    }
+
+    /// Returns what ends its statements.
+    pub fn canceller(&self) -> Canceller {
+        self.core.canceller.clone()
+    }
+
+    /// Returns what it is in the middle of.
+    pub fn status(&self) -> Status {
+        match &self.state {
+            State::Open(block) if block.has_failed => Status::Failed,
+            State::Open(block) if block.is_explicit => Status::Open,
+            _ => Status::Idle,
+        }
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.core.settings
+    }
+
+    /// Changes a setting, as `SET` does and the options with which a client connects.
+    ///
+    /// # Errors
+    /// An unknown setting, or a value that it does not take.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        self.core.settings.set(name, Some(value))?;
+        self.core.lasting = self.core.settings.clone();
+        Ok(())
+    }
+
+    /// Returns the settings that clients are told of and that have changed since it was asked, with their values.
+    pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
+        let Core { settings, told, .. } = &mut self.core;
+        let mut changed = Vec::new();
+        for (name, value) in settings.reported() {
+            if told.get(name) != Some(&value) {
+                told.insert(name, value.clone());
+                changed.push((name, value));
+            }
+        }
+        changed
+    }
+
+    /// Returns the notices and warnings of the statements that were run since it was asked.
+    pub fn take_notices(&mut self) -> Vec<SqlError> {
+        std::mem::take(&mut self.core.notices)
+    }
+
+    /// Returns the receipt of what a statement had seen that failed. The client is told of the failure when it is acknowledged:
+    /// else an error could tell of what a crash undoes.
+    pub fn take_observed(&mut self) -> Option<Receipt> {
+        self.core.observed.take()
+    }
+
+    /// Splits a text into its statements and prepares none of them.
+    ///
+    /// # Errors
+    /// Of syntax.
+    pub fn split(&self, text: &str) -> Result<Vec<Parsed>> {
+        let statements = crate::parse::statements(text)?;
+        Ok(statements.into_iter().map(|statement| Parsed(Some(Arc::new(statement)))).collect())
+    }
+
+    /// Prepares the only statement of `text`; types that are `None` are inferred.
+    ///
+    /// # Errors
+    /// Of syntax, of names and types.
+    pub fn prepare(&mut self, text: &str, parameters: &[Option<Type>]) -> Result<Arc<Prepared>> {
+        let mut parsed = self.split(text)?;
+        if parsed.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new(SqlState::SyntaxError, message));
+        }
+        self.prepare_as(&parsed.pop().unwrap_or(Parsed(None)), parameters)
+    }
+
+    /// Prepares a statement of [`Session::split`].
+    ///
+    /// # Errors
+    /// Of names and types.
+    pub fn prepare_parsed(&mut self, parsed: &Parsed) -> Result<Arc<Prepared>> {
+        self.prepare_as(parsed, &[])
+    }
+
+    fn prepare_as(&mut self, parsed: &Parsed, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
+        let Core { sql, settings, .. } = &self.core;
+        let prepared = match &mut self.state {
+            State::Idle(session) => {
+                let options = osier::TransactionOptions { read_only: true, ..Default::default() };
+                let transaction = session.begin_with(options);
+                Prepared::new(sql, &transaction, parsed, types, settings)?
+            }
+            State::Open(block) => {
+                block.transaction.with(|transaction| Prepared::new(sql, transaction, parsed, types, settings))?
+            }
+            State::Between => return Err(gone()),
+        };
+        Ok(Arc::new(prepared))
+    }
+}
+
+/// What a session says that lost its transaction in a panic.
+fn gone() -> SqlError {
+    SqlError::new(SqlState::InternalError, "the session ended in the middle of a statement").with_hint("Connect again.")
+}

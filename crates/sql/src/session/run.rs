@@ -1,0 +1,464 @@
+//! Running statements: alone, in an implicit transaction, or in a block.
+//!
+//! Invariants:
+//! - A statement alone is run again after a conflict, as long as nothing of its result was shown.
+//! - A statement that fails in a block makes it fail: nothing of it is committed.
+//! - An error that tells of rows is told when what was seen is durable: `observed` holds the receipt.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use osier::{Durability, Error, Receipt, Transaction, TransactionOptions};
+use sqlparser::ast;
+
+use super::environment::{Environment, now_us};
+use super::open::OpenTransaction;
+use super::statement::Task;
+use super::{Block, Core, Done, Mode, Output, Parsed, Prepared, Session, State, gone};
+use crate::datum::Datum;
+use crate::ddl;
+use crate::error::{Result, SqlError, SqlState};
+use crate::plan::{Change, Plan, Query};
+use crate::run::context::Limits;
+use crate::run::{Context, open, write};
+
+/// How often a statement alone is run again after conflicts.
+const ATTEMPTS_MAX: u32 = 100;
+
+impl Done {
+    pub(super) fn tagged(tag: impl Into<String>) -> Done {
+        Done { tag: tag.into(), receipt: None, copy_in: None, copy_out: None }
+    }
+}
+
+impl Session {
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// What the statement fails with. An open block has failed then.
+    pub fn run(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Datum],
+        mode: Mode,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        self.core.canceller.clear();
+        if parameters.len() != prepared.parameters.len() {
+            let (given, needed) = (parameters.len(), prepared.parameters.len());
+            let message = format!("bind message supplies {given} parameters, but the statement requires {needed}");
+            return Err(SqlError::new(SqlState::ProtocolViolation, message));
+        }
+        let result = match self.control(prepared) {
+            Some(controlled) => controlled,
+            None => self.run_statement(prepared, parameters, mode, output),
+        };
+        if result.is_err() {
+            self.fail();
+        }
+        result
+    }
+
+    fn run_statement(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Datum],
+        mode: Mode,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        if let State::Open(Block { has_failed: true, .. }) = self.state {
+            let message = "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(SqlError::new(SqlState::InFailedSqlTransaction, message));
+        }
+        let is_copy_in = super::copy::is_copy_in(prepared);
+        if let State::Idle(_) = self.state
+            && (mode == Mode::Implicit || is_copy_in)
+        {
+            self.begin(false, TransactionOptions::default())?;
+        }
+        let Session { core, state } = self;
+        match state {
+            State::Idle(session) => core.run_alone(session, prepared, parameters, output),
+            State::Open(block) => {
+                let mut done = block.transaction.with(|tx| core.execute(tx, prepared, parameters, output))?;
+                if let Some(copy) = &mut core.copy {
+                    copy.ends_transaction = !block.is_explicit && mode == Mode::Alone;
+                    done.copy_in = Some(copy.shape());
+                }
+                Ok(done)
+            }
+            State::Between => Err(gone()),
+        }
+    }
+
+    /// Begins a transaction that stays open.
+    pub(super) fn begin(&mut self, is_explicit: bool, options: TransactionOptions) -> Result<()> {
+        match std::mem::replace(&mut self.state, State::Between) {
+            State::Idle(session) => {
+                self.core.begin();
+                let transaction = OpenTransaction::begin(session, self.core.options(options));
+                let savepoints = Vec::new();
+                self.state = State::Open(Block { transaction, is_explicit, has_failed: false, savepoints });
+                Ok(())
+            }
+            State::Open(block) => {
+                self.state = State::Open(block);
+                Ok(())
+            }
+            State::Between => Err(gone()),
+        }
+    }
+
+    /// Commits what is open.
+    pub(super) fn commit(&mut self) -> Result<Option<Receipt>> {
+        match std::mem::replace(&mut self.state, State::Between) {
+            State::Open(block) => {
+                let (session, receipt) = block.transaction.commit();
+                self.state = State::Idle(session);
+                match receipt {
+                    Ok(receipt) => {
+                        self.core.settings = self.core.lasting.clone();
+                        Ok(Some(receipt))
+                    }
+                    Err(error) => {
+                        self.core.undo_settings();
+                        Err(error.into())
+                    }
+                }
+            }
+            other => {
+                self.state = other;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Rolls back what is open.
+    pub(super) fn roll_back(&mut self) {
+        match std::mem::replace(&mut self.state, State::Between) {
+            State::Open(block) => {
+                self.state = State::Idle(block.transaction.roll_back());
+                self.core.undo_settings();
+            }
+            other => self.state = other,
+        }
+        self.core.copy = None;
+    }
+
+    /// Commits the implicit transaction, if there is one.
+    ///
+    /// # Errors
+    /// A conflict, or a failure of the log; the transaction is over.
+    pub fn end_implicit(&mut self) -> Result<Option<Receipt>> {
+        match &self.state {
+            State::Open(Block { is_explicit: false, .. }) => self.commit(),
+            _ => Ok(None),
+        }
+    }
+
+    /// Says that the client's request failed outside of a statement: an implicit transaction is rolled back, a block has failed.
+    pub fn fail(&mut self) {
+        self.core.copy = None;
+        match &mut self.state {
+            State::Open(block) if block.is_explicit => {
+                block.has_failed = true;
+                // Where there is no savepoint to go back to, nothing of it is of use any more.
+                if block.savepoints.is_empty() {
+                    self.core.undo_settings();
+                }
+            }
+            State::Open(_) => self.roll_back(),
+            _ => {}
+        }
+    }
+
+    /// Runs what begins, ends or divides a transaction; `None` where the statement is no such.
+    fn control(&mut self, prepared: &Prepared) -> Option<Result<Done>> {
+        let statement = prepared.parsed.0.clone()?;
+        Some(match &*statement {
+            ast::Statement::StartTransaction { modes, begin, .. } => {
+                self.start(modes, if *begin { "BEGIN" } else { "START TRANSACTION" })
+            }
+            ast::Statement::Commit { chain: false, .. } => self.end_block(true),
+            ast::Statement::Rollback { chain: false, savepoint: None } => self.end_block(false),
+            ast::Statement::Commit { .. } | ast::Statement::Rollback { savepoint: None, .. } => {
+                Err(SqlError::unsupported("AND CHAIN"))
+            }
+            ast::Statement::Savepoint { name } => self.savepoint(&crate::parse::name(name)),
+            ast::Statement::ReleaseSavepoint { name } => self.release(&crate::parse::name(name)),
+            ast::Statement::Rollback { savepoint: Some(name), .. } => self.roll_back_to(&crate::parse::name(name)),
+            _ => return None,
+        })
+    }
+
+    fn start(&mut self, modes: &[ast::TransactionMode], tag: &str) -> Result<Done> {
+        let mut options = TransactionOptions::default();
+        for mode in modes {
+            if let ast::TransactionMode::AccessMode(access) = mode {
+                options.read_only = *access == ast::TransactionAccessMode::ReadOnly;
+            }
+        }
+        if let State::Open(block) = &mut self.state {
+            if block.is_explicit {
+                let warning = "there is already a transaction in progress";
+                self.core.notices.push(SqlError::new(SqlState::ActiveSqlTransaction, warning));
+            }
+            block.is_explicit = true;
+            return Ok(Done::tagged(tag));
+        }
+        self.begin(true, options)?;
+        Ok(Done::tagged(tag))
+    }
+
+    fn end_block(&mut self, commits: bool) -> Result<Done> {
+        let (is_explicit, has_failed) = match &self.state {
+            State::Open(block) => (block.is_explicit, block.has_failed),
+            _ => (false, false),
+        };
+        if !is_explicit {
+            let warning = "there is no transaction in progress";
+            self.core.notices.push(SqlError::new(SqlState::NoActiveSqlTransaction, warning));
+        }
+        if !commits || has_failed {
+            self.roll_back();
+            return Ok(Done::tagged("ROLLBACK"));
+        }
+        let receipt = self.commit()?;
+        Ok(Done { receipt, ..Done::tagged("COMMIT") })
+    }
+
+    fn block(&mut self, what: &str) -> Result<&mut Block> {
+        match &mut self.state {
+            State::Open(block) if block.is_explicit => Ok(block),
+            _ => {
+                let message = format!("{what} can only be used in transaction blocks");
+                Err(SqlError::new(SqlState::NoActiveSqlTransaction, message))
+            }
+        }
+    }
+
+    fn savepoint(&mut self, name: &str) -> Result<Done> {
+        let block = self.block("SAVEPOINT")?;
+        if block.has_failed {
+            let message = "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(SqlError::new(SqlState::InFailedSqlTransaction, message));
+        }
+        let savepoint = block.transaction.with(|transaction| transaction.savepoint());
+        block.savepoints.push((name.to_owned(), savepoint));
+        Ok(Done::tagged("SAVEPOINT"))
+    }
+
+    fn release(&mut self, name: &str) -> Result<Done> {
+        let block = self.block("RELEASE SAVEPOINT")?;
+        let at = find_savepoint(block, name)?;
+        block.savepoints.truncate(at);
+        Ok(Done::tagged("RELEASE"))
+    }
+
+    fn roll_back_to(&mut self, name: &str) -> Result<Done> {
+        let block = self.block("ROLLBACK TO SAVEPOINT")?;
+        let at = find_savepoint(block, name)?;
+        let savepoint = block.savepoints[at].1;
+        block.transaction.with(|transaction| transaction.rollback_to(savepoint))?;
+        // What is rolled back to can be rolled back to again.
+        let again = block.transaction.with(|transaction| transaction.savepoint());
+        block.savepoints.truncate(at + 1);
+        block.savepoints[at].1 = again;
+        block.has_failed = false;
+        Ok(Done::tagged("ROLLBACK"))
+    }
+}
+
+fn find_savepoint(block: &Block, name: &str) -> Result<usize> {
+    block.savepoints.iter().rposition(|(known, _)| known == name).ok_or_else(|| {
+        let message = format!("savepoint \"{name}\" does not exist");
+        SqlError::new(SqlState::InvalidSavepointSpecification, message)
+    })
+}
+
+impl Core {
+    /// A transaction begins.
+    fn begin(&mut self) {
+        self.transaction_start_us = now_us();
+        self.before = self.lasting.clone();
+    }
+
+    fn undo_settings(&mut self) {
+        self.settings = self.before.clone();
+        self.lasting = self.before.clone();
+    }
+
+    fn options(&self, options: TransactionOptions) -> TransactionOptions {
+        let durability = match self.settings.awaits_durability {
+            true => Durability::Durable,
+            false => Durability::Relaxed,
+        };
+        TransactionOptions { durability, read_only: options.read_only || self.settings.is_read_only, ..options }
+    }
+
+    /// Runs a statement as a transaction by itself.
+    fn run_alone(
+        &mut self,
+        session: &mut osier::Session,
+        prepared: &Prepared,
+        parameters: &[Datum],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let mut attempt = 0;
+        loop {
+            session.pause_after(attempt)?;
+            attempt += 1;
+            self.begin();
+            let transaction = session.begin_with(self.options(TransactionOptions::default()));
+            let conflict = match self.execute(&transaction, prepared, parameters, output) {
+                Ok(done) => match transaction.commit() {
+                    Ok(receipt) => {
+                        self.settings = self.lasting.clone();
+                        return Ok(Done { receipt: Some(receipt), ..done });
+                    }
+                    Err(error) if error.is_conflict() => SqlError::from(error),
+                    Err(error) => return Err(error.into()),
+                },
+                Err(error) if error.is_conflict() => error,
+                Err(error) => match transaction.abort() {
+                    Ok(receipt) => {
+                        self.observed = Some(receipt);
+                        return Err(error);
+                    }
+                    Err(void) if void.is_conflict() => SqlError::from(void),
+                    // The log has failed: that counts more than what the statement saw.
+                    Err(failed) => return Err(failed.into()),
+                },
+            };
+            self.undo_settings();
+            if attempt == ATTEMPTS_MAX || !output.restart() {
+                return Err(conflict);
+            }
+        }
+    }
+
+    /// Runs a statement in a transaction.
+    pub(super) fn execute(
+        &mut self,
+        transaction: &Transaction<'_>,
+        prepared: &Prepared,
+        parameters: &[Datum],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let planned = prepared.planned(&self.sql, transaction, &self.settings)?;
+        match &planned.task {
+            Task::Empty => Ok(Done::tagged("")),
+            Task::Query(query) => self.execute_query(transaction, query, parameters, output),
+            Task::Utility(statement) => self.execute_utility(transaction, statement, output),
+        }
+    }
+
+    /// Runs a plan with all that it needs at hand.
+    pub(super) fn with_context<T>(
+        &self,
+        transaction: &Transaction<'_>,
+        query: &Query,
+        parameters: &[Datum],
+        act: impl FnOnce(&Context<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let environment = Environment { core: self, store: transaction, statement_start_us: now_us() };
+        let limits = Limits {
+            canceller: &self.canceller,
+            deadline: self.settings.statement_timeout.map(|timeout| Instant::now() + timeout),
+            bytes_max: self.settings.work_bytes_max,
+        };
+        act(&Context::new(transaction, &environment, query, parameters, limits))
+    }
+
+    fn execute_query(
+        &mut self,
+        transaction: &Transaction<'_>,
+        query: &Query,
+        parameters: &[Datum],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        self.with_context(transaction, query, parameters, |context| {
+            if let Plan::Write(write) = &query.plan {
+                let written = write::run(write, context)?;
+                for row in &written.rows {
+                    output.row(row)?;
+                }
+                return Ok(Done::tagged(match write.change {
+                    Change::Insert { .. } => format!("INSERT 0 {}", written.count),
+                    Change::Update { .. } => format!("UPDATE {}", written.count),
+                    Change::Delete { .. } => format!("DELETE {}", written.count),
+                }));
+            }
+            let mut cursor = open(&query.plan, context)?;
+            let mut count = 0_u64;
+            while let Some(row) = cursor.next()? {
+                output.row(&row)?;
+                count += 1;
+            }
+            Ok(Done::tagged(format!("SELECT {count}")))
+        })
+    }
+
+    fn execute_utility(
+        &mut self,
+        transaction: &Transaction<'_>,
+        statement: &ast::Statement,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        match statement {
+            ast::Statement::Copy { .. } => self.copy(transaction, statement, output),
+            ast::Statement::Set(set) => self.set_statement(set),
+            ast::Statement::Reset(reset) => self.reset(reset),
+            ast::Statement::ShowVariable { variable } => self.show(variable, output),
+            ast::Statement::Explain { .. } => Err(SqlError::unsupported("EXPLAIN")),
+            ast::Statement::Discard { object_type } => {
+                if *object_type == ast::DiscardObject::ALL {
+                    self.prepared.clear();
+                    self.settings = Default::default();
+                    self.lasting = self.settings.clone();
+                }
+                Ok(Done::tagged(format!("DISCARD {object_type}")))
+            }
+            ast::Statement::Vacuum(_) => Ok(Done::tagged("VACUUM")),
+            ast::Statement::Analyze(_) => Ok(Done::tagged("ANALYZE")),
+            other => self.define(transaction, other, output),
+        }
+    }
+}
+
+impl Core {
+    fn define(
+        &mut self,
+        transaction: &Transaction<'_>,
+        statement: &ast::Statement,
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let Core { sql, settings, user, .. } = &*self;
+        let definer = ddl::Definer { sql, transaction, settings, user, runner: &*self };
+        let defined = definer.define(statement)?;
+        self.notices.extend(defined.notices);
+        let Some(then) = defined.then else { return Ok(Done::tagged(defined.tag)) };
+        let parsed = Parsed(Some(Arc::new(then)));
+        let prepared = Prepared::new(&self.sql, transaction, &parsed, &[], &self.settings)?;
+        let done = self.execute(transaction, &prepared, &[], output)?;
+        Ok(Done::tagged(format!("SELECT {}", done.tag.rsplit(' ').next().unwrap_or("0"))))
+    }
+}
+
+impl ddl::Runner for Core {
+    fn with_context(
+        &self,
+        transaction: &Transaction<'_>,
+        query: &Query,
+        act: &mut dyn FnMut(&Context<'_>) -> Result<Datum>,
+    ) -> Result<Datum> {
+        Core::with_context(self, transaction, query, &[], |context| act(context))
+    }
+}
+
+/// An error of the engine in the words of SQL.
+impl From<osier::SchemaError> for SqlError {
+    fn from(error: osier::SchemaError) -> SqlError {
+        Error::from(error).into()
+    }
+}

@@ -1,0 +1,103 @@
+//! `SET`, `RESET` and `SHOW`.
+
+use sqlparser::ast;
+
+use super::{Core, Done, Output};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError};
+
+/// The name that `SHOW` asks for.
+pub(super) fn shown_name(variable: &[ast::Ident]) -> String {
+    let words: Vec<String> = variable.iter().map(|ident| ident.value.clone()).collect();
+    let joined = words.join(" ").to_lowercase();
+    match joined.as_str() {
+        "transaction isolation level" => "transaction_isolation".to_owned(),
+        "time zone" => "timezone".to_owned(),
+        "session authorization" => "session_authorization".to_owned(),
+        _ => words.join("."),
+    }
+}
+
+/// A value of `SET` as text.
+fn text_of(expr: &ast::Expr) -> String {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => text.clone(),
+            other => other.to_string(),
+        },
+        ast::Expr::Identifier(ident) => ident.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Core {
+    pub(super) fn set_statement(&mut self, set: &ast::Set) -> Result<Done> {
+        match set {
+            ast::Set::SingleAssignment { scope, variable, values, .. } => {
+                let name = variable.to_string().replace('"', "");
+                let text = values.iter().map(text_of).collect::<Vec<_>>().join(", ");
+                let is_default = match &values[..] {
+                    [ast::Expr::Identifier(ident)] => ident.value.eq_ignore_ascii_case("default"),
+                    _ => false,
+                };
+                let is_local = *scope == Some(ast::ContextModifier::Local);
+                self.change(&name, (!is_default).then_some(text.as_str()), is_local)?;
+            }
+            ast::Set::SetTimeZone { local, value } => {
+                let text = text_of(value);
+                let is_default = matches!(text.to_lowercase().as_str(), "default" | "local");
+                self.change("TimeZone", (!is_default).then_some(text.as_str()), *local)?;
+            }
+            ast::Set::SetNames { charset_name, .. } => {
+                self.change("client_encoding", Some(&charset_name.value), false)?;
+            }
+            ast::Set::SetNamesDefault {} => self.change("client_encoding", None, false)?,
+            // What runs is serializable, whatever is asked for.
+            ast::Set::SetTransaction { modes, .. } => {
+                for mode in modes {
+                    if let ast::TransactionMode::AccessMode(access) = mode {
+                        let is_read_only = *access == ast::TransactionAccessMode::ReadOnly;
+                        let text = if is_read_only { "on" } else { "off" };
+                        self.change("transaction_read_only", Some(text), true)?;
+                    }
+                }
+            }
+            ast::Set::SetRole { role_name: None, .. } => {}
+            other => return Err(SqlError::unsupported(format!("{other}"))),
+        }
+        Ok(Done::tagged("SET"))
+    }
+
+    pub(super) fn reset(&mut self, reset: &ast::ResetStatement) -> Result<Done> {
+        match &reset.reset {
+            ast::Reset::ALL => {
+                for (name, _) in self.settings.clone().all() {
+                    // What cannot be set is as it was.
+                    let _ = self.change(name, None, false);
+                }
+            }
+            ast::Reset::ConfigurationParameter(name) => self.change(&name.to_string(), None, false)?,
+        }
+        Ok(Done::tagged("RESET"))
+    }
+
+    fn change(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
+        self.settings.set(name, value)?;
+        if !is_local {
+            self.lasting.set(name, value)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn show(&self, variable: &[ast::Ident], output: &mut dyn Output) -> Result<Done> {
+        let name = shown_name(variable);
+        if name.eq_ignore_ascii_case("all") {
+            for (name, value) in self.settings.all() {
+                output.row(&[Datum::text(name), Datum::text(value), Datum::text("")])?;
+            }
+        } else {
+            output.row(&[Datum::text(self.settings.show(&name)?)])?;
+        }
+        Ok(Done::tagged("SHOW"))
+    }
+}

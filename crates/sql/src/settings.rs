@@ -1,0 +1,318 @@
+//! What a session has set: `SET`, `SHOW`, and the options with which a client connects.
+//!
+//! Invariants:
+//! - A name that is not listed is refused, unless it has a full stop: those are a program's own.
+//! - What functions and conversions look at is parsed when it is set, so that a value that makes no sense is refused there.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use crate::error::{Result, SqlError, SqlState};
+
+/// The settings of a session.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `TimeZone`.
+    pub time_zone: TimeZone,
+    /// `extra_float_digits`: below 1, floats are shown with so many digits fewer than all that are sure.
+    pub extra_float_digits: i32,
+    /// `bytea_output`: whether bytes are shown as `escape` has them and not as `hex`.
+    pub escapes_bytea: bool,
+    /// `search_path`: the schemas in which names are looked up.
+    pub search_path: Vec<String>,
+    /// `statement_timeout`; `None`: statements take as long as they take.
+    pub statement_timeout: Option<Duration>,
+    /// `work_mem`: how many bytes the operators of a statement may keep rows in.
+    pub work_bytes_max: usize,
+    /// `synchronous_commit`: whether a commit is acknowledged when it is durable.
+    pub awaits_durability: bool,
+    /// `default_transaction_read_only`.
+    pub is_read_only: bool,
+    pub(crate) texts: BTreeMap<String, String>,
+}
+
+/// What there is to set, with what it is from the start. Clients are told of changes to those marked `true`.
+const KNOWN: &[(&str, &str, bool)] = &[
+    ("application_name", "", true),
+    ("bytea_output", "hex", false),
+    ("check_function_bodies", "on", false),
+    ("client_encoding", "UTF8", true),
+    ("client_min_messages", "notice", false),
+    ("DateStyle", "ISO, MDY", true),
+    ("default_table_access_method", "heap", false),
+    ("default_tablespace", "", false),
+    ("default_transaction_deferrable", "off", false),
+    ("default_transaction_isolation", "serializable", false),
+    ("default_transaction_read_only", "off", true),
+    ("extra_float_digits", "1", false),
+    ("idle_in_transaction_session_timeout", "0", false),
+    ("in_hot_standby", "off", true),
+    ("integer_datetimes", "on", true),
+    ("IntervalStyle", "postgres", true),
+    ("is_superuser", "on", true),
+    ("lc_collate", "C", false),
+    ("lc_ctype", "C", false),
+    ("lc_messages", "C", false),
+    ("lc_monetary", "C", false),
+    ("lc_numeric", "C", false),
+    ("lc_time", "C", false),
+    ("lock_timeout", "0", false),
+    ("max_connections", "1000", false),
+    ("max_identifier_length", "63", false),
+    ("row_security", "on", false),
+    ("search_path", "\"$user\", public", false),
+    ("server_encoding", "UTF8", true),
+    ("server_version", concat!("15.8 (Osier ", env!("CARGO_PKG_VERSION"), ")"), true),
+    ("server_version_num", "150008", false),
+    ("session_authorization", "", true),
+    ("standard_conforming_strings", "on", true),
+    ("statement_timeout", "0", false),
+    ("synchronize_seqscans", "on", false),
+    ("synchronous_commit", "on", false),
+    ("TimeZone", "UTC", true),
+    ("transaction_isolation", "serializable", false),
+    ("transaction_read_only", "off", false),
+    ("work_mem", "262144kB", false),
+    ("xmloption", "content", false),
+];
+
+/// What is said of the server and cannot be set.
+const FIXED: &[&str] = &[
+    "in_hot_standby",
+    "integer_datetimes",
+    "is_superuser",
+    "max_connections",
+    "max_identifier_length",
+    "server_encoding",
+    "server_version",
+    "server_version_num",
+    "lc_collate",
+    "lc_ctype",
+];
+
+/// `work_mem` from the start.
+const WORK_BYTES: usize = 256 << 20;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            time_zone: TimeZone::UTC,
+            extra_float_digits: 1,
+            escapes_bytea: false,
+            search_path: vec!["public".to_owned()],
+            statement_timeout: None,
+            work_bytes_max: WORK_BYTES,
+            awaits_durability: true,
+            is_read_only: false,
+            texts: BTreeMap::new(),
+        }
+    }
+}
+
+/// The setting with a name, whatever its case.
+fn known(name: &str) -> Option<&'static (&'static str, &'static str, bool)> {
+    KNOWN.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new(SqlState::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""))
+}
+
+impl Settings {
+    /// Returns the value of a setting as text.
+    ///
+    /// # Errors
+    /// A name that nothing has.
+    pub fn show(&self, name: &str) -> Result<String> {
+        if let Some(text) = self.texts.get(&name.to_lowercase()) {
+            return Ok(text.clone());
+        }
+        known(name).map(|(_, initial, _)| (*initial).to_owned()).ok_or_else(|| unknown(name))
+    }
+
+    /// Returns all settings with their values.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, String)> {
+        KNOWN.iter().map(|(name, initial, _)| {
+            (*name, self.texts.get(&name.to_lowercase()).cloned().unwrap_or_else(|| (*initial).to_owned()))
+        })
+    }
+
+    /// Returns the settings that clients are told of, with their values.
+    pub fn reported(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.all().filter(|(name, _)| known(name).is_some_and(|(_, _, is_reported)| *is_reported))
+    }
+
+    /// Changes a setting; `None` makes it what it was from the start.
+    ///
+    /// # Errors
+    /// A name that nothing has, or a value that it does not take.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let key = name.to_lowercase();
+        let Some((shown, initial, _)) = known(name) else {
+            if !name.contains('.') {
+                return Err(unknown(name));
+            }
+            match value {
+                Some(value) => drop(self.texts.insert(key, value.to_owned())),
+                None => drop(self.texts.remove(&key)),
+            }
+            return Ok(());
+        };
+        if FIXED.contains(shown) {
+            let message = format!("parameter \"{shown}\" cannot be changed");
+            return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message).with_code("55P02"));
+        }
+        let text = self.apply(shown, value.unwrap_or(initial))?;
+        self.texts.insert(key, text);
+        Ok(())
+    }
+
+    /// Says who the session is.
+    pub(crate) fn set_user(&mut self, user: &str, is_superuser: bool) {
+        self.texts.insert("session_authorization".to_owned(), user.to_owned());
+        self.texts.insert("is_superuser".to_owned(), if is_superuser { "on" } else { "off" }.to_owned());
+    }
+
+    /// Makes a value count, and returns how it is shown.
+    fn apply(&mut self, name: &str, value: &str) -> Result<String> {
+        let refused = || {
+            let message = format!("invalid value for parameter \"{name}\": \"{value}\"");
+            SqlError::new(SqlState::InvalidParameterValue, message)
+        };
+        match name {
+            "TimeZone" => {
+                self.time_zone = time_zone(value).ok_or_else(refused)?;
+            }
+            "extra_float_digits" => {
+                self.extra_float_digits =
+                    value.parse().ok().filter(|digits| (-15..=3).contains(digits)).ok_or_else(refused)?;
+            }
+            "bytea_output" => {
+                self.escapes_bytea = match value.to_lowercase().as_str() {
+                    "hex" => false,
+                    "escape" => true,
+                    _ => return Err(refused()),
+                };
+            }
+            "search_path" => {
+                let schemas = value.split(',').map(|schema| schema.trim().trim_matches('"').to_owned());
+                self.search_path = schemas.filter(|schema| !schema.is_empty() && schema != "$user").collect();
+            }
+            "statement_timeout" => {
+                let duration = duration(value).ok_or_else(refused)?;
+                self.statement_timeout = (!duration.is_zero()).then_some(duration);
+            }
+            "idle_in_transaction_session_timeout" | "lock_timeout" => {
+                duration(value).ok_or_else(refused)?;
+            }
+            "work_mem" => self.work_bytes_max = bytes(value).ok_or_else(refused)?,
+            "synchronous_commit" => {
+                self.awaits_durability = match value.to_lowercase().as_str() {
+                    "local" | "remote_write" | "remote_apply" => true,
+                    other => boolean(other).ok_or_else(refused)?,
+                };
+            }
+            "default_transaction_read_only" | "transaction_read_only" => {
+                self.is_read_only = boolean(value).ok_or_else(refused)?;
+            }
+            "client_encoding" => {
+                if !matches!(value.to_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
+                    return Err(refused().with_hint("Texts are UTF8 here."));
+                }
+                return Ok("UTF8".to_owned());
+            }
+            "DateStyle" if !value.to_lowercase().starts_with("iso") => return Err(refused().with_hint("Use ISO, MDY.")),
+            "DateStyle" => return Ok("ISO, MDY".to_owned()),
+            "IntervalStyle" if value != "postgres" => return Err(refused().with_hint("Use postgres.")),
+            "standard_conforming_strings" if boolean(value) != Some(true) => return Err(refused()),
+            _ => {}
+        }
+        Ok(value.to_owned())
+    }
+}
+
+fn time_zone(value: &str) -> Option<TimeZone> {
+    if let Ok(hours) = value.parse::<f64>() {
+        let seconds = (hours * 3600.0) as i32;
+        return jiff::tz::Offset::from_seconds(seconds).ok().map(TimeZone::fixed);
+    }
+    match value.to_lowercase().as_str() {
+        "utc" | "gmt" | "z" | "default" | "local" => Some(TimeZone::UTC),
+        _ => TimeZone::get(value).ok(),
+    }
+}
+
+/// Reads a truth value as settings are written.
+pub(crate) fn boolean(value: &str) -> Option<bool> {
+    match value.to_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Some(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
+/// A number and the unit behind it.
+fn split_unit(value: &str) -> Option<(u64, &str)> {
+    let value = value.trim();
+    let end = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    Some((value[..end].parse().ok()?, value[end..].trim()))
+}
+
+/// Reads a time, in milliseconds where no unit is given.
+fn duration(value: &str) -> Option<Duration> {
+    let (number, unit) = split_unit(value)?;
+    let ms = match unit {
+        "" | "ms" => 1,
+        "us" => return Some(Duration::from_micros(number)),
+        "s" => 1000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    Some(Duration::from_millis(number.checked_mul(ms)?))
+}
+
+/// Reads a size, in kilobytes where no unit is given.
+fn bytes(value: &str) -> Option<usize> {
+    let (number, unit) = split_unit(value)?;
+    let factor: usize = match unit {
+        "" | "kB" => 1 << 10,
+        "B" => 1,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        _ => return None,
+    };
+    usize::try_from(number).ok()?.checked_mul(factor).filter(|bytes| *bytes >= 64 << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_refused() {
+        let mut settings = Settings::default();
+        settings.set("timezone", Some("Europe/Berlin")).expect("a zone");
+        assert_eq!(settings.show("TimeZone").expect("known"), "Europe/Berlin");
+        settings.set("statement_timeout", Some("2s")).expect("a time");
+        assert_eq!(settings.statement_timeout, Some(Duration::from_secs(2)));
+        settings.set("work_mem", Some("64MB")).expect("a size");
+        assert_eq!(settings.work_bytes_max, 64 << 20);
+        settings.set("timezone", None).expect("a reset");
+        assert_eq!(settings.show("TimeZone").expect("known"), "UTC");
+        for (name, value, code) in [
+            ("nosuch", "1", "42704"),
+            ("timezone", "Mars/Olympus", "22023"),
+            ("client_encoding", "latin1", "22023"),
+            ("server_version", "9", "55P02"),
+            ("statement_timeout", "soon", "22023"),
+        ] {
+            assert_eq!(settings.set(name, Some(value)).unwrap_err().code(), code, "{name}");
+        }
+        settings.set("my.own", Some("1")).expect("a program's own");
+        assert_eq!(settings.show("my.own").expect("set"), "1");
+    }
+}
