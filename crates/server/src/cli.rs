@@ -1,8 +1,9 @@
 //! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`],
-//! those of the commands about procedures in [`procedures`], about exports in [`exports`].
+//! those of the commands about procedures in [`procedures`], about exports in [`exports`], of `osier serve` in [`serve`].
 
 mod exports;
 pub mod procedures;
+mod serve;
 mod workloads;
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -20,6 +21,7 @@ use osier_bench::machine::cores;
 
 pub use exports::{ExportArgs, ImportArgs};
 use procedures::ProcedureCommand;
+pub use serve::{AuthArg, ServeArgs};
 pub use workloads::{BankArgs, SmallBankArgs, TpccArgs, VoterArgs, YcsbArgs};
 
 /// A serializable main-memory database whose durability is parallel from end to end.
@@ -38,6 +40,8 @@ pub enum Command {
     /// Kill a process that runs a workload, recover, look for everything it had acknowledged, and again
     #[command(subcommand)]
     Crash(CrashCommand),
+    /// Serve a database to clients of PostgreSQL, until a signal ends it
+    Serve(ServeArgs),
     /// Print how a database stands: checkpoints, logs, what keeps them, and what the process does that has it open
     Status(AskArgs),
     /// Take a checkpoint, in the process that has the database open, or by opening it
@@ -83,7 +87,7 @@ impl Command {
             Command::Log(LogCommand::Verify(args)) => &args.dirs,
             Command::Procedure(command) => return command.home(),
             Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } => return None,
-            Command::Restore(_) | Command::Import(_) => return None,
+            Command::Restore(_) | Command::Import(_) | Command::Serve(_) => return None,
         };
         dirs.first().map(PathBuf::as_path)
     }
@@ -319,7 +323,7 @@ pub struct OutputArgs {
     pub json: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct SettingArgs {
     /// Set any setting of the database, such as ring_bytes=16777216; --help lists them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, long_help = settings_help())]
@@ -604,6 +608,9 @@ mod tests {
             "osier recover x --accept-divergence 3 --explain",
             "osier recover x --set accept_divergence=3",
             "osier status",
+            "osier serve",
+            "osier serve --dir x --tls-cert y",
+            "osier serve --dir x --connections-max 0",
             "osier backup x",
             "osier restore x",
             "osier export --dir x",

@@ -26,7 +26,7 @@ use crate::cli::{
     ReplayArgs, RunArgs,
 };
 use crate::exit::{DAMAGED, UNSOUND};
-use crate::{exports, operate, procedures};
+use crate::{exports, operate, procedures, serve};
 
 const SECONDS: Duration = Duration::from_secs(10);
 const SEED: u64 = 1;
@@ -53,6 +53,7 @@ fn execute(command: Command) -> Result<ExitCode, BenchError> {
         Command::Crash(CrashCommand::Smallbank(args)) => crash(&args, args.workload.workload(true)?),
         Command::Crash(CrashCommand::Voter(args)) => crash(&args, args.workload.workload(true)),
         Command::Crash(CrashCommand::Bank(args)) => crash(&args, args.workload.workload(true)),
+        Command::Serve(args) => serve::run(&args),
         Command::Status(args) => operate::status(&args),
         Command::Checkpoint(args) => operate::checkpoint(&args),
         Command::Backup(args) => operate::backup(&args),

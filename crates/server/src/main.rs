@@ -1,4 +1,4 @@
-//! The binary `osier`: measures, crashes, recovers and inspects databases.
+//! The binary `osier`: serves, measures, crashes, recovers and inspects databases.
 //!
 //! Exit status: 0 for success; 130 where it was interrupted; the others are in [`exit`].
 
@@ -9,6 +9,7 @@ mod exports;
 mod graphs;
 mod operate;
 mod procedures;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -25,8 +26,12 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Interrupted or asked to end: what was temporary goes, databases are left as a crash leaves them.
+/// Interrupted or asked to end: a server ends in good order. Otherwise what was temporary goes, and databases are left as a
+/// crash leaves them.
 fn interrupted() {
+    if serve::shutdown::interrupted() {
+        return;
+    }
     osier_bench::run_directories::remove_temporary_and_exit(130)
 }
 

@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::root;
 
 /// The licences that a dependency may be used under.
-const LICENCES: &[&str] = &["Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "Unicode-3.0", "Zlib"];
+const LICENCES: &[&str] =
+    &["Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-3-Clause", "ISC", "MIT", "Unicode-3.0", "Zlib"];
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// The packages that make the binary and the library.
-const SHIPPED: &[&str] = &["osier", "osier-memory", "osier-bench", "osier-server"];
+const SHIPPED: &[&str] = &["osier", "osier-memory", "osier-bench", "osier-sql", "osier-server"];
 
 /// What is wrong with the packages of `cargo metadata` that are part of the build: their licence or where they come from.
 fn bad_packages(metadata: &Value) -> Vec<String> {

@@ -1,0 +1,363 @@
+//! The life of a connection: begin the session, then answer what came, send the answers, and wait for more.
+//!
+//! Invariants:
+//! - What was asked in one go is answered in one send, unless the answers are long or take long.
+//! - Nothing that tells of a commit is sent before the commit is durable ([`Connection::flush`]). While the connection waits for
+//!   that, or for its client, it holds no thread.
+//! - A commit that will never be durable ends the connection: what the client was to be told of it is taken back, and the client
+//!   is told that the log failed.
+//! - After an error in the extended protocol nothing is done until the client says `Sync`.
+//!
+//! Absent: what the requests do (`simple.rs`, `extended.rs`, `copy.rs`).
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use osier::Receipt;
+use osier_sql::session::{Prepared, Status};
+use osier_sql::{Session, SqlError, SqlState};
+use pgwire::messages::startup::ParameterStatus;
+use tokio::time::Instant;
+
+use super::doorman::{Arrival, ended_by_server, refuse, too_late};
+use super::errors::{End, Failure, Severity, fatal, push_error, push_notice, violation};
+use super::extended::Portal;
+use super::input::Input;
+use super::message::Request;
+use super::output::Output;
+use super::server::Server;
+use super::startup;
+use super::stream::Stream;
+
+/// The longest message before a client has shown who it is.
+const UNKNOWN_MESSAGE_BYTES_MAX: usize = 10_000;
+/// Answers that are longer are sent although more requests are there.
+const FLUSHED_BYTES: usize = 64 * 1024;
+/// Answers that took longer are sent, too.
+const FLUSHED_AFTER: Duration = Duration::from_millis(2);
+
+/// The two directions of a connection.
+pub struct Wire {
+    /// What they go through.
+    pub stream: Stream,
+    /// What came.
+    pub input: Input,
+    /// What is to be sent.
+    pub output: Output,
+}
+
+impl Wire {
+    /// Sends what there is.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub async fn send(&mut self) -> Result<(), End> {
+        if !self.output.bytes.is_empty() {
+            self.stream.send(&self.output.bytes).await?;
+            self.output.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits for more.
+    ///
+    /// # Errors
+    /// Where nothing will come.
+    pub async fn read(&mut self) -> Result<(), End> {
+        self.input.reserve();
+        if self.stream.read(&mut self.input.bytes).await? == 0 { Err(End::Closed) } else { Ok(()) }
+    }
+}
+
+/// A connection with its session.
+pub struct Connection {
+    /// What all connections share.
+    pub server: Arc<Server>,
+    /// The two directions.
+    pub wire: Wire,
+    /// The session.
+    pub session: Session,
+    /// The commits of which the output tells, each with the place there where it is told.
+    pub receipts: Vec<(usize, Receipt)>,
+    /// The prepared statements by name; the unnamed one has the empty name.
+    pub statements: HashMap<String, Arc<Prepared>>,
+    /// The portals, likewise.
+    pub portals: HashMap<String, Portal>,
+    /// Requests are skipped until `Sync`.
+    pub is_skipping: bool,
+    /// A portal was executed since the last `Sync`.
+    pub has_executed: bool,
+    /// When the requests came that are being answered.
+    came_at: Instant,
+}
+
+/// Lives the life of a connection.
+pub async fn serve(server: Arc<Server>, arrival: Arrival) {
+    let Arrival { mut stream, startup, rest, mut seat, deadline } = arrival;
+    if stream.resume().is_err() {
+        return;
+    }
+    let input = Input::new(rest, UNKNOWN_MESSAGE_BYTES_MAX);
+    let mut wire = Wire { stream, input, output: Output::default() };
+    let begun = tokio::select! {
+        begun = startup::begin(&server, &mut wire, &startup, &mut seat) => begun,
+        () = tokio::time::sleep_until(deadline) => Err(too_late()),
+        () = server.until_ending() => Err(ended_by_server()),
+    };
+    drop(startup);
+    let end = match begun {
+        Ok(session) => {
+            let mut connection = Connection::new(server, wire, session);
+            let end = connection.live().await;
+            let Connection { wire: own, session, .. } = connection;
+            wire = own;
+            // What is open is rolled back before the client hears of the end.
+            drop(catch_unwind(AssertUnwindSafe(|| drop(session))));
+            end
+        }
+        Err(end) => end,
+    };
+    // The answers that are left say less than the end, but the client waits for them: they are as true as before.
+    if let End::Fatal(error) = end {
+        push_error(&mut wire.output, Severity::Fatal, &error);
+        let sending = tokio::time::timeout(Duration::from_secs(2), wire.send());
+        drop(sending.await);
+    }
+    refuse(&mut wire.stream, End::Closed).await;
+    drop(seat);
+}
+
+impl Connection {
+    fn new(server: Arc<Server>, wire: Wire, session: Session) -> Connection {
+        Connection {
+            server,
+            wire,
+            session,
+            receipts: Vec::new(),
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            is_skipping: false,
+            has_executed: false,
+            came_at: Instant::now(),
+        }
+    }
+
+    async fn live(&mut self) -> End {
+        self.wire.output.push_ready(self.session.status());
+        loop {
+            let answered = match self.next_request().await {
+                Ok((kind, body)) => self.answer(kind, body).await,
+                Err(end) => Err(end),
+            };
+            if let Err(end) = answered {
+                // What is in the output may tell of commits: it goes only if they are durable.
+                return match self.settle().await {
+                    Ok(()) => end,
+                    Err(failed) => failed,
+                };
+            }
+        }
+    }
+
+    /// Takes the next request; sends what there is before it waits for one.
+    ///
+    /// # Errors
+    /// Where none will come, or none is waited for any longer.
+    pub async fn next_request(&mut self) -> Result<(u8, Bytes), End> {
+        loop {
+            if let Some(message) = self.wire.input.next().map_err(End::Fatal)? {
+                if self.wire.output.bytes.len() > FLUSHED_BYTES {
+                    self.flush().await?;
+                }
+                return Ok(message);
+            }
+            self.flush().await?;
+            self.wire.output.shrink();
+            self.wait().await?;
+        }
+    }
+
+    async fn answer(&mut self, kind: u8, body: Bytes) -> Result<(), End> {
+        if self.is_skipping && !matches!(kind, b'S' | b'X') {
+            return Ok(());
+        }
+        let is_extended = b"PBDECHS".contains(&kind);
+        let answered = match Request::decode(kind, body) {
+            Ok(request) => self.dispatch(request).await,
+            Err(error) => Err(error.into()),
+        };
+        match answered {
+            Ok(()) => Ok(()),
+            Err(Failure::Connection(end)) => Err(end),
+            Err(Failure::Request(error)) => {
+                self.fail(&error)?;
+                self.is_skipping = is_extended;
+                if !is_extended {
+                    self.ready()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn dispatch(&mut self, request: Request) -> Result<(), Failure> {
+        match request {
+            Request::Query(text) => return self.query(&text).await,
+            Request::Parse { name, text, types } => self.parse(name, &text, &types)?,
+            Request::Bind(bind) => self.bind(bind)?,
+            Request::Describe(target, name) => self.describe(target, &name)?,
+            Request::Execute { portal, rows_max } => return self.execute(&portal, rows_max).await,
+            Request::Close(target, name) => self.close(target, &name),
+            Request::Flush => self.flush().await?,
+            Request::Sync => return self.sync().await,
+            // What is left of a `COPY` that has failed.
+            Request::CopyData(_) | Request::CopyDone | Request::CopyFail(_) => {}
+            Request::FunctionCall => {
+                let hint = "Call the function in a SELECT.";
+                return Err(SqlError::unsupported("the function call message").with_hint(hint).into());
+            }
+            Request::Password(_) => return Err(End::Fatal(violation("unexpected password message")).into()),
+            Request::Terminate => return Err(End::Closed.into()),
+        }
+        Ok(())
+    }
+
+    /// Does something with the session. A panic ends the connection, and no other.
+    ///
+    /// # Errors
+    /// A panic.
+    pub fn guard<T>(&mut self, action: impl FnOnce(&mut Session) -> T) -> Result<T, End> {
+        guarded(|| action(&mut self.session))
+    }
+
+    /// Tells the client that a request failed, and rolls back what it had begun.
+    ///
+    /// # Errors
+    /// A panic.
+    pub fn fail(&mut self, error: &SqlError) -> Result<(), End> {
+        self.push_notices();
+        // An error may tell of rows: it is sent when these are durable.
+        let observed = self.guard(Session::take_observed)?;
+        self.keep(observed);
+        push_error(&mut self.wire.output, Severity::Error, error);
+        self.guard(Session::fail)?;
+        Ok(())
+    }
+
+    /// Tells the client that the next request may come.
+    ///
+    /// # Errors
+    /// A panic.
+    pub fn ready(&mut self) -> Result<(), End> {
+        let status = self.guard(|session| session.status())?;
+        if status == Status::Idle {
+            self.portals.clear();
+        }
+        self.push_notices();
+        Connection::push_reports(&mut self.wire.output, &mut self.session);
+        self.wire.output.push_ready(status);
+        self.has_executed = false;
+        Ok(())
+    }
+
+    /// Sends the answers of a sequence of requests that is over, if they took long. Otherwise they go with the next ones.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub async fn flush_late(&mut self) -> Result<(), End> {
+        if self.came_at.elapsed() > FLUSHED_AFTER { self.flush().await } else { Ok(()) }
+    }
+
+    /// Appends the notices that there are.
+    pub fn push_notices(&mut self) {
+        for notice in self.session.take_notices() {
+            push_notice(&mut self.wire.output, &notice);
+        }
+    }
+
+    /// Appends the settings that have changed.
+    pub fn push_reports(output: &mut Output, session: &mut Session) {
+        for (name, value) in session.take_reports() {
+            output.push(&ParameterStatus::new(name.to_owned(), value));
+        }
+    }
+
+    /// Keeps the receipt of a commit of which the output tells from here on.
+    pub fn keep(&mut self, receipt: Option<Receipt>) {
+        let mark = self.wire.output.bytes.len();
+        self.receipts.extend(receipt.map(|receipt| (mark, receipt)));
+    }
+
+    /// Waits until everything is durable of which the output tells.
+    async fn settle(&mut self) -> Result<(), End> {
+        for (mark, receipt) in std::mem::take(&mut self.receipts) {
+            if let Err(error) = receipt.await {
+                self.wire.output.bytes.truncate(mark);
+                let error = SqlError::from(osier::Error::from(error));
+                return Err(End::Fatal(error.with_hint("Whether the transaction is in the database is not known.")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what there is, when it is durable.
+    ///
+    /// # Errors
+    /// Where the log failed or the connection broke.
+    pub async fn flush(&mut self) -> Result<(), End> {
+        self.settle().await?;
+        let (limit, end) = self.silence_max();
+        match limit {
+            None => self.wire.send().await,
+            Some(limit) => tokio::time::timeout(limit, self.wire.send()).await.unwrap_or(Err(end)),
+        }
+    }
+
+    /// Waits for the client.
+    async fn wait(&mut self) -> Result<(), End> {
+        let (limit, end) = self.silence_max();
+        let server = self.server.clone();
+        let silence = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let read = tokio::select! {
+            biased;
+            read = self.wire.read() => read,
+            () = server.until_ending() => Err(ended_by_server()),
+            () = silence => Err(end),
+        };
+        self.came_at = Instant::now();
+        // One that never falls silent hears it, too.
+        if read.is_ok() && server.is_ending() && self.session.status() == Status::Idle {
+            return Err(ended_by_server());
+        }
+        read
+    }
+
+    /// Returns how long the client may be silent, and how the connection ends then.
+    fn silence_max(&self) -> (Option<Duration>, End) {
+        let limits = &self.server.limits;
+        let (limit, code, what) = match self.session.status() {
+            Status::Idle => (limits.idle, "57P05", "idle-session timeout"),
+            Status::Open | Status::Failed => (limits.idle_in_transaction, "25P03", "idle-in-transaction timeout"),
+        };
+        let message = format!("terminating connection due to {what}");
+        (limit, End::Fatal(SqlError::new(SqlState::AdminShutdown, message).with_code(code)))
+    }
+}
+
+/// Calls `action`; a panic of it ends the connection.
+///
+/// # Errors
+/// A panic.
+pub fn guarded<T>(action: impl FnOnce() -> T) -> Result<T, End> {
+    let bug =
+        |_| fatal(SqlState::InternalError, "the statement ran into a defect of the server, which its log describes");
+    catch_unwind(AssertUnwindSafe(action)).map_err(bug)
+}

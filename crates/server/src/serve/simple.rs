@@ -1,0 +1,103 @@
+//! Simple queries: a text with any number of statements, all results as text.
+//!
+//! Invariant: the statements of a text are one transaction, unless the text says otherwise; a single one is its own, which the
+//! engine may run again after a conflict.
+
+use std::sync::Arc;
+
+use osier_sql::session::{Done, Kind, Mode, Parsed, Prepared, Status};
+use osier_sql::{Datum, Session};
+
+use super::connection::{Connection, guarded};
+use super::errors::{End, Failure};
+use super::formats::Formats;
+use super::rows::{Outlet, Rows, push_copy_out};
+
+impl Connection {
+    /// Answers a simple query.
+    ///
+    /// # Errors
+    /// What one of its statements fails with: those behind it are not run.
+    pub async fn query(&mut self, text: &str) -> Result<(), Failure> {
+        self.statements.remove("");
+        self.portals.remove("");
+        let parsed = self.guard(|session| session.split(text))??;
+        if parsed.is_empty() {
+            self.wire.output.push_empty(b'I');
+        }
+        let mode = if parsed.len() == 1 { Mode::Alone } else { Mode::Implicit };
+        for statement in &parsed {
+            self.statement(statement, mode).await?;
+        }
+        let receipt = self.guard(Session::end_implicit)??;
+        self.keep(receipt);
+        self.ready()?;
+        self.flush_late().await?;
+        Ok(())
+    }
+
+    async fn statement(&mut self, parsed: &Parsed, mode: Mode) -> Result<(), Failure> {
+        let prepared = self.guard(|session| session.prepare_parsed(parsed))??;
+        if prepared.kind() == Kind::Empty {
+            self.wire.output.push_empty(b'I');
+            return Ok(());
+        }
+        let mark = self.wire.output.bytes.len();
+        if prepared.columns().is_some() {
+            self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
+        }
+        let done = self.run(&prepared, &[], mode, &Formats::TEXT, mark)?;
+        let done = self.copy_in(done).await?;
+        self.complete(&prepared, done);
+        Ok(())
+    }
+
+    /// Runs a statement whose rows go to the client. Where it fails and nothing of them was sent, the output ends at `mark`.
+    ///
+    /// # Errors
+    /// What it fails with.
+    pub fn run(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Datum],
+        mode: Mode,
+        formats: &Formats,
+        mark: usize,
+    ) -> Result<Done, Failure> {
+        let Connection { wire, session, receipts, .. } = self;
+        let (output, outlet) = (&mut wire.output.bytes, Outlet { stream: &mut wire.stream, receipts });
+        let mut rows = Rows::send(output, prepared.columns(), formats, session.settings(), outlet);
+        let done = guarded(|| session.run(prepared, parameters, mode, &mut rows))?;
+        let (is_shown, is_broken, is_copying) = (rows.is_shown(), rows.is_broken(), rows.is_copying());
+        drop(rows);
+        if is_broken {
+            return Err(End::Closed.into());
+        }
+        let done = done.inspect_err(|_| {
+            if !is_shown {
+                wire.output.bytes.truncate(mark);
+            }
+        })?;
+        if let Some(shape) = done.copy_out {
+            // One that has written nothing.
+            if !is_copying {
+                push_copy_out(&mut wire.output.bytes, shape);
+            }
+            wire.output.push_empty(b'c');
+        }
+        Ok(done)
+    }
+
+    /// Tells the client that a statement is done.
+    pub fn complete(&mut self, prepared: &Prepared, done: Done) {
+        self.push_notices();
+        self.keep(done.receipt);
+        self.wire.output.push_complete(&done.tag);
+        if matches!(done.tag.as_str(), "DISCARD ALL" | "DEALLOCATE ALL") {
+            self.statements.clear();
+        }
+        if prepared.kind() == Kind::Transaction && self.session.status() == Status::Idle {
+            self.portals.clear();
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Runs `osier serve`, and speaks its protocol with bytes of one's own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Directory;
+
+/// A server beside the test, killed where it is dropped.
+pub struct Served {
+    child: Child,
+    /// Its port.
+    pub port: u16,
+    /// What it said when it was ready.
+    pub line: String,
+}
+
+impl Served {
+    /// Starts one at a free port, with its database in `db`, and waits until it is ready.
+    pub fn start(directory: &Directory, options: &str) -> Served {
+        Served::start_with(directory, options, None)
+    }
+
+    /// Likewise, with the first role's password.
+    pub fn start_with(directory: &Directory, options: &str, password: Option<&str>) -> Served {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
+        command.args(format!("serve --dir db --listen 127.0.0.1:0 --workers 2 {options}").split_whitespace());
+        command.env_remove("OSIER_PASSWORD").envs(password.map(|password| ("OSIER_PASSWORD", password)));
+        let mut child = command.current_dir(directory.path()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.split("127.0.0.1:").nth(1).unwrap_or_else(|| panic!("{line}"));
+        let port = port.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
+        Served { child, port, line }
+    }
+
+    /// Connects, and reads up to the first `ReadyForQuery`.
+    pub fn client(&self) -> Client {
+        let mut client = self.raw();
+        client.start(&[("user", "osier"), ("database", "osier")]);
+        client.answers();
+        client
+    }
+
+    /// Connects, and says nothing.
+    pub fn raw(&self) -> Client {
+        let socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        Client { socket: Box::new(socket) }
+    }
+
+    pub fn signal(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    pub fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+trait Socket: Read + Write {}
+impl<S: Read + Write> Socket for S {}
+
+/// A connection.
+pub struct Client {
+    socket: Box<dyn Socket>,
+}
+
+/// A message of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub kind: char,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// A field of an error or a notice.
+    pub fn field(&self, code: char) -> Option<String> {
+        let fields = self.body.split(|byte| *byte == 0);
+        fields.map(String::from_utf8_lossy).find_map(|field| field.strip_prefix(code).map(str::to_owned))
+    }
+
+    /// The columns of a row.
+    pub fn columns(&self) -> Vec<Option<Vec<u8>>> {
+        let mut rest = &self.body[2..];
+        let mut columns = Vec::new();
+        while let Some((length, values)) = rest.split_first_chunk::<4>() {
+            let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+            columns.push(length.map(|length| values[..length].to_vec()));
+            rest = &values[length.unwrap_or(0)..];
+        }
+        columns
+    }
+}
+
+/// The kinds of messages, in their order.
+pub fn kinds(answers: &[Answer]) -> String {
+    answers.iter().map(|answer| answer.kind).collect()
+}
+
+/// A message.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
+}
+
+pub fn query(text: &str) -> Vec<u8> {
+    message(b'Q', format!("{text}\0").as_bytes())
+}
+
+pub fn parse(name: &str, text: &str) -> Vec<u8> {
+    message(b'P', format!("{name}\0{text}\0\0\0").as_bytes())
+}
+
+/// Binds without parameters.
+pub fn bind(portal: &str, statement: &str) -> Vec<u8> {
+    message(b'B', format!("{portal}\0{statement}\0\0\0\0\0\0\0").as_bytes())
+}
+
+/// Binds with one parameter; all formats are `format`.
+pub fn bind_one(portal: &str, statement: &str, format: u8, value: &[u8]) -> Vec<u8> {
+    let mut body = format!("{portal}\0{statement}\0").into_bytes();
+    body.extend_from_slice(&[0, 1, 0, format, 0, 1]);
+    body.extend_from_slice(&(value.len() as u32).to_be_bytes());
+    body.extend_from_slice(value);
+    body.extend_from_slice(&[0, 1, 0, format]);
+    message(b'B', &body)
+}
+
+pub fn execute(portal: &str, rows_max: u32) -> Vec<u8> {
+    message(b'E', &[portal.as_bytes(), &[0], &rows_max.to_be_bytes()[..]].concat())
+}
+
+pub fn describe(target: char, name: &str) -> Vec<u8> {
+    message(b'D', format!("{target}{name}\0").as_bytes())
+}
+
+pub fn sync() -> Vec<u8> {
+    message(b'S', b"")
+}
+
+impl Client {
+    /// Connects through a Unix socket, and says nothing.
+    pub fn unix(path: &std::path::Path) -> Client {
+        let socket = UnixStream::connect(path).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        Client { socket: Box::new(socket) }
+    }
+
+    pub fn start(&mut self, parameters: &[(&str, &str)]) {
+        self.start_version(3 << 16, parameters);
+    }
+
+    pub fn start_version(&mut self, version: u32, parameters: &[(&str, &str)]) {
+        let mut body = version.to_be_bytes().to_vec();
+        for (name, value) in parameters {
+            body.extend_from_slice(format!("{name}\0{value}\0").as_bytes());
+        }
+        body.push(0);
+        self.send(&[&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat());
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).unwrap();
+    }
+
+    /// The next message; `None` where the server has closed the connection.
+    pub fn answer(&mut self) -> Option<Answer> {
+        let mut header = [0; 5];
+        self.socket.read_exact(&mut header).ok()?;
+        let length = u32::from_be_bytes(header[1..].try_into().unwrap()) as usize;
+        let mut body = vec![0; length - 4];
+        self.socket.read_exact(&mut body).unwrap();
+        Some(Answer { kind: header[0].into(), body })
+    }
+
+    /// The messages up to `ReadyForQuery`, or to the end.
+    pub fn answers(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        while let Some(answer) = self.answer() {
+            let is_last = answer.kind == 'Z';
+            answers.push(answer);
+            if is_last {
+                break;
+            }
+        }
+        answers
+    }
+
+    /// Sends, and reads up to `ReadyForQuery`.
+    pub fn ask(&mut self, bytes: &[u8]) -> Vec<Answer> {
+        self.send(bytes);
+        self.answers()
+    }
+
+    pub fn byte(&mut self) -> u8 {
+        let mut byte = [0];
+        self.socket.read_exact(&mut byte).unwrap();
+        byte[0]
+    }
+}
