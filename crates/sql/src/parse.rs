@@ -38,7 +38,10 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
 
 /// Writes what PostgreSQL understands and the parser does not in words that it does.
 fn adapt(tokens: &mut Vec<TokenWithSpan>) {
-    let is_word = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word));
+    let is_word = |token: &TokenWithSpan, word: &str| match &token.token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
     // `VACUUM` takes options and tables here, which mean nothing.
     let (mut is_first, mut is_vacuum) = (true, false);
     tokens.retain(|token| {
