@@ -218,8 +218,13 @@ fn every_getter_reads_its_type() {
 #[test]
 fn a_schema_of_a_later_program_is_refused_as_such() {
     let mut bytes = items().build().unwrap().encode();
+    bytes[0] = 3;
+    check(&Schema::decode(&bytes).unwrap_err(), "0A000", &["format 3", "newer program"]);
+    // Format 2 ends with notes, which are not empty.
     bytes[0] = 2;
-    check(&Schema::decode(&bytes).unwrap_err(), "0A000", &["format 2", "newer program"]);
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["ends too early"]);
+    bytes.extend([0; 4]);
+    check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["notes"]);
     bytes[0] = 0;
     check(&Schema::decode(&bytes).unwrap_err(), "XX001", &["corrupt schema"]);
 }

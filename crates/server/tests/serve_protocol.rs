@@ -262,7 +262,7 @@ fn what_is_no_protocol_ends_its_connection_alone() {
     let mut stopped = served.client();
     stopped.send(b"Q\0\0\0\x21SELE");
     assert_eq!(kinds(&witness.ask(&query("SELECT 1"))), "TDCZ");
-    stopped.send(b"T 1; SELECT 2; SELECT 3\0");
+    stopped.send(b"CT 1; SELECT 2; SELECT 3\0");
     assert_eq!(kinds(&stopped.answers()), "TDCTDCTDCZ");
 }
 

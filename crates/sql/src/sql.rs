@@ -15,6 +15,9 @@ use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::error::Result;
 
+/// The schema of the tables that SQL keeps for itself. No statement sees them.
+const OWN_SCHEMA: &str = "osier";
+
 /// A database with its SQL catalog.
 pub struct Sql {
     db: Arc<Database>,
@@ -83,6 +86,9 @@ impl Sql {
 
     /// The table with this name, as a transaction sees it.
     pub(crate) fn find(&self, transaction: &Transaction<'_>, name: &Name) -> Result<Option<Arc<Relation>>> {
+        if name.schema == OWN_SCHEMA {
+            return Ok(None);
+        }
         match transaction.table(&name.engine()) {
             Ok(table) => self.relation(&table).map(Some),
             Err(Error::Transaction(TransactionError::UnknownTable { .. })) => Ok(None),

@@ -221,6 +221,38 @@ fn a_key_is_there_already() {
 }
 
 #[test]
+fn a_statement_sees_the_rows_from_before() {
+    let mut client = client("before");
+    client.run("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 1), (2, 1), (3, 1)");
+    client.run("UPDATE t SET n = (SELECT sum(n) FROM t b WHERE b.id <= t.id)");
+    client.expect("SELECT id, n FROM t ORDER BY id", &["1|1", "2|2", "3|3"]);
+    client.run("INSERT INTO t VALUES (10, (SELECT count(*) FROM t)), (11, (SELECT count(*) FROM t))");
+    client.expect("SELECT id, n FROM t WHERE id > 9 ORDER BY id", &["10|3", "11|3"]);
+    client.run("UPDATE t SET id = id + 1");
+    client.expect("SELECT id FROM t ORDER BY id", &["2", "3", "4", "11", "12"]);
+    client.run("CREATE TABLE u (id int PRIMARY KEY)");
+    client.expect("WITH w AS (INSERT INTO u VALUES (1), (2) RETURNING id) SELECT 7", &["7"]);
+    client.expect("SELECT count(*) FROM u", &["2"]);
+    client.expect("WITH w AS (DELETE FROM u RETURNING id) SELECT sum(id) FROM w", &["3"]);
+    assert_eq!(client.error("WITH w AS (DELETE FROM u RETURNING id) SELECT * FROM u").code(), "0A000");
+    let twice = "INSERT INTO t VALUES (50, 1), (50, 2) ON CONFLICT (id) DO UPDATE SET n = excluded.n";
+    assert_eq!(client.error(twice).code(), "21000");
+    assert_eq!(client.error("CREATE TABLE v (a int CHECK (a > (SELECT 1)))").code(), "0A000");
+    assert_eq!(client.error("SELECT * FROM osier.roles").code(), "42P01");
+}
+
+#[test]
+fn tables_without_a_key_are_renamed_and_made_again() {
+    let mut client = client("hidden");
+    client.run(
+        "CREATE TABLE t (n int); INSERT INTO t VALUES (1), (1); ALTER TABLE t RENAME TO u; CREATE TABLE t (n int)",
+    );
+    client.run("INSERT INTO t SELECT n + 1 FROM u; UPDATE u SET n = n * 10");
+    client.expect("SELECT n FROM t UNION ALL SELECT n FROM u ORDER BY n", &["2", "2", "10", "10"]);
+    client.run("DROP TABLE u; CREATE TABLE u (n int); DROP TABLE t; DROP TABLE u");
+}
+
+#[test]
 fn rows_are_copied() {
     let mut client = client("copy");
     client.run("CREATE TABLE t (id int PRIMARY KEY, s text)");

@@ -59,6 +59,8 @@ pub(crate) struct Binder<'b> {
     commons: Cell<usize>,
     /// Common table expressions that can be named now.
     tables: RefCell<Vec<HashMap<String, Common>>>,
+    /// Common table expressions that write.
+    writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
     /// How many views are being opened: one within the other.
     depth: Cell<usize>,
 }
@@ -87,6 +89,7 @@ impl<'b> Binder<'b> {
             slots: Cell::default(),
             commons: Cell::default(),
             tables: RefCell::default(),
+            writes: RefCell::default(),
             depth: Cell::default(),
         }
     }
@@ -104,6 +107,7 @@ impl<'b> Binder<'b> {
             registers: self.registers.get(),
             slots: self.slots.get(),
             commons: self.commons.get(),
+            writes: self.writes.take(),
         }
     }
 

@@ -256,7 +256,11 @@ impl Binder<'_> {
         if !level.captures.borrow().is_empty() {
             return Err(SqlError::unsupported("a common table expression that names columns of the query around it"));
         }
-        self.name_common(&name, Common { number, columns, table: Some(Arc::new(common)) });
+        let common = Arc::new(common);
+        if let Plan::Write(_) = common.plan {
+            self.writes.borrow_mut().push((number, common.clone()));
+        }
+        self.name_common(&name, Common { number, columns, table: Some(common) });
         Ok(())
     }
 

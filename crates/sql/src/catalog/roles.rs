@@ -1,6 +1,6 @@
 //! Roles: who may connect, with what password.
 //!
-//! They are rows of a table of the engine whose name no statement can spell, so that they are logged, recovered and backed up
+//! They are rows of a table of the engine in a schema that no statement sees, so that they are logged, recovered and backed up
 //! like any other.
 
 use osier::table::{Schema, Type};

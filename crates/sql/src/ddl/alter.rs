@@ -232,7 +232,7 @@ impl Definer<'_, '_> {
     }
 
     fn evaluate(&self, expr: &Expr, row: &[Datum]) -> Result<Datum> {
-        let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0 };
+        let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new() };
         self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
     }
 

@@ -10,8 +10,12 @@ use crate::bind::scope::Level;
 use crate::catalog::notes::{CheckNote, Identity};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
+use crate::expr::Expr;
 use crate::parse;
 use crate::types::Type;
+
+/// So many hidden keys a session takes at once.
+const HIDDEN_KEYS_CACHE: i64 = 1024;
 
 impl Definer<'_, '_> {
     pub(super) fn create_table(&self, create: &CreateTable) -> Result<Defined> {
@@ -44,9 +48,9 @@ impl Definer<'_, '_> {
     /// Makes a table, and the sequence of its hidden keys where it has some.
     pub(super) fn make(&self, blueprint: &mut Blueprint) -> Result<Table> {
         if blueprint.key.is_none() && blueprint.hidden_sequence.is_none() {
-            let sequence = format!("osier.{}.row", blueprint.name.engine());
-            self.transaction.create_sequence(&SequenceOptions::new(&sequence).cache(1024))?;
-            blueprint.hidden_sequence = Some(sequence);
+            let base = format!("osier.{}.row", blueprint.name.engine());
+            let make = |name: String| SequenceOptions::new(name).cache(HIDDEN_KEYS_CACHE);
+            blueprint.hidden_sequence = Some(self.free_sequence(&base, &make)?);
         }
         let table = self.transaction.create_table(blueprint.schema()?)?;
         self.check_expressions(&table)?;
@@ -58,12 +62,15 @@ impl Definer<'_, '_> {
         let relation = Relation::of(table)?;
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
-        for at in 0..relation.visible() {
-            if relation.columns[at].default.is_some() {
-                binder.default_of(&relation, at)?;
-            }
+        let refuse = |expr: &Expr, place: &str| match expr.any(&|part| matches!(part, Expr::Subquery(_))) {
+            true => Err(SqlError::unsupported(format!("a subquery in a {place}"))),
+            false => Ok(()),
+        };
+        for at in (0..relation.visible()).filter(|at| relation.columns[*at].default.is_some()) {
+            refuse(&binder.default_of(&relation, at)?, "DEFAULT expression")?;
         }
-        binder.rules(&relation).map(|_| ())
+        let rules = binder.rules(&relation)?;
+        rules.checks.iter().try_for_each(|(_, check)| refuse(check, "check constraint"))
     }
 
     /// Adds a column as it is declared.
@@ -220,7 +227,7 @@ impl Definer<'_, '_> {
     }
 
     /// Binds a condition on the rows of a table that is there, so that it can be asked of each.
-    pub(super) fn row_condition(&self, relation: &Relation, expr: &ast::Expr) -> Result<crate::expr::Expr> {
+    pub(super) fn row_condition(&self, relation: &Relation, expr: &ast::Expr) -> Result<Expr> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         let registers = std::cell::Cell::default();

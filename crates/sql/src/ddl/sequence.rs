@@ -46,11 +46,16 @@ impl Definer<'_, '_> {
             let message = "identity column type must be smallint, integer, or bigint";
             return Err(SqlError::new(SqlState::InvalidParameterValue, message));
         }
-        let base = format!("{}_{column}_seq", blueprint.name.name);
-        for number in 0.. {
-            let suffix = if number == 0 { String::new() } else { number.to_string() };
-            let name = Name::new(&blueprint.name.schema, format!("{base}{suffix}")).engine();
-            match self.transaction.create_sequence(&options(name.clone(), ty, given)?) {
+        let base = Name::new(&blueprint.name.schema, format!("{}_{column}_seq", blueprint.name.name)).engine();
+        options(base.clone(), ty, given)?;
+        self.free_sequence(&base, &|name| options(name, ty, given).expect("they were good under another name"))
+    }
+
+    /// Makes a sequence under a name that is free, and returns it.
+    pub(super) fn free_sequence(&self, base: &str, make: &dyn Fn(String) -> SequenceOptions) -> Result<String> {
+        for number in 0_u32.. {
+            let name = if number == 0 { base.to_owned() } else { format!("{base}{number}") };
+            match self.transaction.create_sequence(&make(name.clone())) {
                 Ok(_) => return Ok(name),
                 Err(Error::Transaction(TransactionError::SequenceExists { .. })) => {}
                 Err(error) => return Err(error.into()),

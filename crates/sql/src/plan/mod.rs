@@ -239,4 +239,6 @@ pub(crate) struct Query {
     pub(crate) registers: usize,
     pub(crate) slots: usize,
     pub(crate) commons: usize,
+    /// Statements in `WITH` that write: they run, whether or not something reads what they return.
+    pub(crate) writes: Vec<(usize, Arc<CommonTable>)>,
 }

@@ -88,6 +88,16 @@ impl<'c> Context<'c> {
         Ok(())
     }
 
+    /// How much memory operators keep, for [`Context::release`].
+    pub(crate) fn kept(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// Gives back what operators have kept since: they are gone.
+    pub(crate) fn release(&self, kept: usize) {
+        self.bytes.set(kept);
+    }
+
     /// Counts memory that an operator keeps.
     pub(crate) fn keep(&self, bytes: usize) -> Result<()> {
         let sum = self.bytes.get() + bytes;

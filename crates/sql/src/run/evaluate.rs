@@ -217,9 +217,12 @@ impl Subquery {
                     let value = expr.evaluate(row, context)?;
                     context.set_register(*register, value);
                 }
+                let before = context.kept();
                 let result = self.result(context)?;
                 if is_kept {
                     context.set_slot(self.slot, result.clone());
+                } else {
+                    context.release(before);
                 }
                 result
             }

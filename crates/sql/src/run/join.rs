@@ -13,7 +13,7 @@ use crate::plan::{Join, JoinKind, Method};
 pub(crate) fn open<'c>(join: &'c Join, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
     let left = super::open(&join.left, context)?;
     if let Method::Nested(captures) = &join.method {
-        return Ok(Box::new(Nested { join, captures, left, current: None, context }));
+        return Ok(Box::new(Nested { join, captures, left, current: None, kept: 0, context }));
     }
     let right = all(&join.right, context)?;
     let mut by_key: HashMap<Row, Vec<usize>> = HashMap::new();
@@ -57,6 +57,8 @@ struct Nested<'c> {
     left: AnyCursor<'c>,
     /// The row of the left, its partners, and whether it has had one.
     current: Option<(Row, AnyCursor<'c>, bool)>,
+    /// What operators kept before the partners were looked for.
+    kept: usize,
     context: &'c Context<'c>,
 }
 
@@ -70,6 +72,7 @@ impl Cursor for Nested<'_> {
                     let value = expr.evaluate(&left, context)?;
                     context.set_register(*register, value);
                 }
+                self.kept = context.kept();
                 self.current = Some((left, super::open(&join.right, context)?, false));
                 continue;
             };
@@ -77,6 +80,7 @@ impl Cursor for Nested<'_> {
             let Some(partner) = right.next()? else {
                 let is_alone = !*has_partner;
                 let (left, ..) = self.current.take().expect("it is there");
+                context.release(self.kept);
                 if join.kind == JoinKind::Left && is_alone {
                     return Ok(Some(joined(&left, &nulls(join.right_columns))));
                 }

@@ -30,7 +30,7 @@ pub(crate) struct Written {
 
 /// Runs the statement.
 pub(crate) fn run(write: &Write, context: &Context<'_>) -> Result<Written> {
-    let mut writer = Writer { write, context, written: Written::default() };
+    let mut writer = Writer { write, context, written: Written::default(), touched: HashSet::new() };
     match &write.change {
         Change::Insert { input, conflict } => writer.insert(input, conflict.as_ref())?,
         Change::Update { input, assignments } => writer.update(input, assignments)?,
@@ -41,25 +41,19 @@ pub(crate) fn run(write: &Write, context: &Context<'_>) -> Result<Written> {
 
 /// Writes one row of a statement that inserts.
 pub(crate) fn insert_one(write: &Write, row: Row, context: &Context<'_>) -> Result<()> {
-    Writer { write, context, written: Written::default() }.insert_row(row, None)
+    Writer { write, context, written: Written::default(), touched: HashSet::new() }.insert_row(row, None)
 }
 
 struct Writer<'c> {
     write: &'c Write,
     context: &'c Context<'c>,
     written: Written,
+    /// Keys of rows that `ON CONFLICT DO UPDATE` has written.
+    touched: HashSet<Row>,
 }
 
 impl Writer<'_> {
     fn insert(&mut self, input: &Plan, conflict: Option<&Conflict>) -> Result<()> {
-        // Rows that stand in the statement cannot depend on what it writes.
-        if let Plan::Values(_) = input {
-            let mut cursor = super::open(input, self.context)?;
-            while let Some(row) = cursor.next()? {
-                self.insert_row(row, conflict)?;
-            }
-            return Ok(());
-        }
         for row in all(input, self.context)? {
             self.context.tick()?;
             self.insert_row(row, conflict)?;
@@ -79,12 +73,21 @@ impl Writer<'_> {
             return self.resolve(conflict, old, row);
         }
         insert_row(relation, &row, self.context)?;
+        if conflict.is_some_and(|conflict| conflict.update.is_some()) {
+            self.touched.insert(key_of(relation, &row));
+        }
         self.wrote(&row)
     }
 
     /// What `ON CONFLICT` asks for.
     fn resolve(&mut self, conflict: &Conflict, old: Row, excluded: Row) -> Result<()> {
         let Some(Resolution { assignments, condition }) = &conflict.update else { return Ok(()) };
+        if self.touched.contains(&key_of(&self.write.relation, &old)) {
+            let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+            let hint =
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
+            return Err(SqlError::new(SqlState::CardinalityViolation, message).with_hint(hint));
+        }
         let both: Row = old.iter().chain(&excluded).cloned().collect();
         if !Expr::holds(condition.as_ref(), &both, self.context)? {
             return Ok(());
@@ -93,33 +96,36 @@ impl Writer<'_> {
         let Write { relation, rules, .. } = self.write;
         check_row(relation, rules, &new, self.context)?;
         replace_row(relation, &old, &new, self.context)?;
+        self.touched.insert(key_of(relation, &new));
         self.wrote(&new)
     }
 
     fn update(&mut self, input: &Plan, assignments: &[(usize, Expr)]) -> Result<()> {
         let Write { relation, rules, .. } = self.write;
         let mut seen = HashSet::new();
-        let mut moved = Vec::new();
+        let mut changes = Vec::new();
         for row in all(input, self.context)? {
             self.context.tick()?;
-            let (old, beside) = row.split_at(relation.columns.len());
-            if !seen.insert(key_of(relation, old)) {
-                continue;
+            let old = &row[..relation.columns.len()];
+            if seen.insert(key_of(relation, old)) {
+                let new = assigned(old, &row, assignments, self.context)?;
+                check_row(relation, rules, &new, self.context)?;
+                self.context.keep(super::row_bytes(&new))?;
+                changes.push((row, new));
             }
-            let mut new = assigned(old, &row, assignments, self.context)?;
-            check_row(relation, rules, &new, self.context)?;
-            if key_of(relation, old) != key_of(relation, &new) {
-                delete_row(relation, old, self.context)?;
-                moved.push((new, beside.to_vec()));
-                continue;
-            }
-            replace_row(relation, old, &new, self.context)?;
-            new.extend_from_slice(beside);
-            self.wrote(&new)?;
         }
-        for (mut new, beside) in moved {
-            insert_row(relation, &new, self.context)?;
-            new.extend(beside);
+        // Keys that move away make room for those that move in.
+        let moves = |(row, new): &(Row, Row)| key_of(relation, row) != key_of(relation, new);
+        for (row, _) in changes.iter().filter(|change| moves(change)) {
+            delete_row(relation, row, self.context)?;
+        }
+        for (row, mut new) in changes {
+            self.context.tick()?;
+            match key_of(relation, &row) != key_of(relation, &new) {
+                true => insert_row(relation, &new, self.context)?,
+                false => replace_row(relation, &row, &new, self.context)?,
+            }
+            new.extend_from_slice(&row[relation.columns.len()..]);
             self.wrote(&new)?;
         }
         Ok(())

@@ -20,7 +20,7 @@ use crate::ddl;
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::{Change, Plan, Query};
 use crate::run::context::Limits;
-use crate::run::{Context, open, write};
+use crate::run::{Context, open, set, write};
 
 /// How often a statement alone is run again after conflicts.
 const ATTEMPTS_MAX: u32 = 100;
@@ -383,6 +383,7 @@ impl Core {
                 for row in &written.rows {
                     output.row(row)?;
                 }
+                run_writes(query, context)?;
                 return Ok(Done::tagged(match write.change {
                     Change::Insert { .. } => format!("INSERT 0 {}", written.count),
                     Change::Update { .. } => format!("UPDATE {}", written.count),
@@ -395,6 +396,7 @@ impl Core {
                 output.row(&row)?;
                 count += 1;
             }
+            run_writes(query, context)?;
             Ok(Done::tagged(format!("SELECT {count}")))
         })
     }
@@ -424,6 +426,11 @@ impl Core {
             other => self.define(transaction, other, output),
         }
     }
+}
+
+/// Runs the statements in `WITH` that nothing has read.
+fn run_writes(query: &Query, context: &Context<'_>) -> Result<()> {
+    query.writes.iter().try_for_each(|(at, table)| set::common(*at, table, context).map(|_| ()))
 }
 
 impl Core {

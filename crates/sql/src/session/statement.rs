@@ -9,7 +9,7 @@ use super::{Column, Kind, Parsed, Prepared};
 use crate::bind::{Binder, OutColumn};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
-use crate::plan::{Plan, Query};
+use crate::plan::{Change, Plan, Query};
 use crate::settings::Settings;
 use crate::sql::{CatalogNames, Sql};
 use crate::types::{Declared, Type};
@@ -105,7 +105,11 @@ impl Planned {
             other => (Task::Utility(Box::new(other.clone())), utility_columns(other)),
         };
         let parameters = binder.parameter_types();
-        Ok(Planned { task, relations: names.used(), parameters, columns })
+        let relations = names.used();
+        if let Task::Query(query) = &task {
+            refuse_mixed(query, &relations)?;
+        }
+        Ok(Planned { task, relations, parameters, columns })
     }
 
     fn is_current(&self, transaction: &Transaction<'_>) -> bool {
@@ -114,6 +118,24 @@ impl Planned {
             now.is_ok_and(|now| Arc::ptr_eq(now.schema(), relation.table.schema()))
         })
     }
+}
+
+/// Refuses a statement in `WITH` that writes a table which something else in the statement names: each would have to see the
+/// table as it was before.
+fn refuse_mixed(query: &Query, named: &[Arc<Relation>]) -> Result<()> {
+    for (_, table) in &query.writes {
+        let Plan::Write(write) = &table.plan else { continue };
+        // What it names itself.
+        let own = if let Change::Insert { .. } = write.change { 1 } else { 2 };
+        let count = named.iter().filter(|named| named.table.id() == write.relation.table.id()).count();
+        if count > own {
+            let name = &write.relation.name;
+            return Err(SqlError::unsupported(format!(
+                "naming table \"{name}\" beside a statement in WITH that writes it"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn shown(columns: &[OutColumn]) -> Vec<Column> {
