@@ -1,7 +1,7 @@
 //! The types of SQL, with their names, their numbers in PostgreSQL's catalog, and what the rules of conversion ask of them.
 //!
 //! Invariants:
-//! - A type has one number ([`Type::oid`]) and one name ([`Type::name`]), those of PostgreSQL.
+//! - A type has one number ([`Type::oid`]) and one name ([`Type::catalog_name`]), those of PostgreSQL.
 //! - Arrays have one dimension, and elements that are no arrays.
 //!
 //! Absent: what a column's declaration adds, as the 10 of `varchar(10)` ([`Modifier`] holds it beside the type); domains, enums,

@@ -1,6 +1,6 @@
 //! Functions and operators: what there is, and which one a call means.
 //!
-//! Each family of functions is a file with a table ([`Function`]) and the code behind it. The binder asks [`resolve`] and
+//! Each family of functions is a file with a table ([`Function`]) and the code behind it. The binder asks [`resolve()`] and
 //! [`resolve_operator`] once for a call; the executor then calls [`Function::evaluate`] for each row.
 //!
 //! Invariants:

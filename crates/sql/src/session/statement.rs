@@ -20,7 +20,7 @@ pub(crate) enum Task {
     /// No statement.
     Empty,
     /// A query, or a statement that writes.
-    Query(Query),
+    Query(Box<Query>),
     /// Anything else.
     Utility(Box<ast::Statement>),
 }
@@ -95,12 +95,12 @@ impl Planned {
         let (task, columns) = match &**statement {
             ast::Statement::Query(query) => {
                 let bound = binder.query(query, None)?;
-                (Task::Query(binder.finish(bound.plan)), Some(shown(&bound.columns)))
+                (Task::Query(Box::new(binder.finish(bound.plan))), Some(shown(&bound.columns)))
             }
             statement @ (ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)) => {
                 let bound = binder.write(statement)?;
                 let query = binder.finish(Plan::Write(Box::new(bound.write)));
-                (Task::Query(query), bound.columns.as_deref().map(shown))
+                (Task::Query(Box::new(query)), bound.columns.as_deref().map(shown))
             }
             other => (Task::Utility(Box::new(other.clone())), utility_columns(other)),
         };
