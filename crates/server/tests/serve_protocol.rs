@@ -281,6 +281,20 @@ fn a_large_result_arrives_whole() {
 }
 
 #[test]
+fn deep_expressions_harm_nobody() {
+    let directory = Directory::new();
+    let served = trusting(&directory);
+    let mut client = served.client();
+    let sum = |terms: usize| query(&format!("SELECT {}", vec!["1"; terms].join(" + ")));
+    let answers = client.ask(&sum(5000));
+    assert_eq!(answers[1].columns(), [Some(b"5000".to_vec())]);
+    assert_eq!(client.ask(&sum(500_000))[0].field('C').as_deref(), Some("54001"));
+    let nested = format!("SELECT {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(client.ask(&query(&nested))[0].field('C').as_deref(), Some("54001"));
+    assert_eq!(kinds(&client.ask(&query("SELECT 1"))), "TDCZ");
+}
+
+#[test]
 fn seats_are_limited() {
     let directory = Directory::new();
     let served = Served::start(&directory, "--auth trust --no-socket --connections-max 1");

@@ -12,6 +12,10 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
 
+/// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who goes
+/// down it needs as much of the stack.
+const OPERATORS_MAX: usize = 5000;
+
 /// The most bytes of a name; longer ones are cut off, as PostgreSQL does.
 const NAME_BYTES_MAX: usize = 63;
 
@@ -20,6 +24,7 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
     let dialect = PostgreSqlDialect {};
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
+    refuse_depth(&tokens)?;
     adapt(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
@@ -34,6 +39,32 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
             return Err(near(text, &next.token.to_string(), next.span.start));
         }
     }
+}
+
+/// Refuses expressions that are too deep.
+fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<()> {
+    // Operators of the expression at hand, and of those around it.
+    let mut open = vec![0];
+    let mut sum = 0;
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => {}
+            Token::LParen | Token::LBracket | Token::LBrace => open.push(0),
+            Token::RParen | Token::RBracket | Token::RBrace if open.len() > 1 => sum -= open.pop().unwrap_or(0),
+            Token::Comma | Token::SemiColon => sum -= open.last_mut().map_or(0, std::mem::take),
+            // Names, literals and all operators: an expression has about as many of one as of the other.
+            _ => {
+                *open.last_mut().expect("the outermost one is never closed") += 1;
+                sum += 1;
+            }
+        }
+        if sum > 2 * OPERATORS_MAX {
+            let message = format!("an expression has more than {OPERATORS_MAX} operators");
+            return Err(SqlError::new(SqlState::StatementTooComplex, message)
+                .with_hint("Use IN or = ANY with an array in place of a long OR."));
+        }
+    }
+    Ok(())
 }
 
 /// Writes what PostgreSQL understands and the parser does not in words that it does.
@@ -261,6 +292,16 @@ mod tests {
         assert_eq!(statements("select 1 2").unwrap_err().message, "syntax error at or near \"2\"");
         assert_eq!(statements(" ; ;").expect("no statement").len(), 0);
         assert_eq!(statements("select 1; select 2").expect("two").len(), 2);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let sum = |terms: usize| format!("select {}", vec!["f(1, 2)"; terms].join(" + "));
+        assert_eq!(statements(&sum(10_000)).unwrap_err().code(), "54001");
+        assert_eq!(statements(&format!("select {}1", "(".repeat(1000))).unwrap_err().code(), "54001");
+        let rows = format!("insert into t values {}", vec!["(1, -2)"; 20_000].join(", "));
+        assert_eq!(statements(&rows).expect("many rows").len(), 1);
+        assert_eq!(statements(&sum(1000)).expect("some terms").len(), 1);
     }
 
     #[test]

@@ -15,6 +15,9 @@ use super::connection;
 use super::doorman::Arrival;
 use super::server::Server;
 
+/// Room for the deepest expression that a statement may have. Only what is used of it takes memory.
+const STACK_BYTES: usize = 256 << 20;
+
 struct Worker {
     arrivals: mpsc::UnboundedSender<(Arrival, Load)>,
     connections: Arc<AtomicUsize>,
@@ -50,7 +53,7 @@ impl Workers {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let server = server.clone();
             let work = move || runtime.block_on(LocalSet::new().run_until(deal(server, coming)));
-            std::thread::Builder::new().name(format!("worker {number}")).spawn(work)?;
+            std::thread::Builder::new().name(format!("worker {number}")).stack_size(STACK_BYTES).spawn(work)?;
             Ok(Worker { arrivals, connections: Arc::default() })
         };
         Ok(Workers((0..count.max(1)).map(start).collect::<io::Result<_>>()?))
