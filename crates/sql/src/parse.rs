@@ -12,8 +12,8 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
 
-/// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who goes
-/// down it needs as much of the stack.
+/// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who
+/// goes down it needs as much of the stack.
 const OPERATORS_MAX: usize = 5000;
 
 /// The most bytes of a name; longer ones are cut off, as PostgreSQL does.
