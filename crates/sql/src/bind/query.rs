@@ -348,6 +348,7 @@ fn unsupported_part(query: &ast::Query) -> Option<&'static str> {
         (query.settings.is_some(), "SETTINGS"),
         (query.format_clause.is_some(), "FORMAT"),
         (!query.pipe_operators.is_empty(), "|>"),
+        (query.locks.iter().any(|lock| lock.nonblock.is_some()), "NOWAIT and SKIP LOCKED"),
     ];
     parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
 }

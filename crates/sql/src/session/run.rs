@@ -346,6 +346,10 @@ impl Core {
         output: &mut dyn Output,
     ) -> Result<Done> {
         let planned = prepared.planned(&self.sql, transaction, &self.settings)?;
+        if self.settings.is_read_only && planned.writes() {
+            let message = "the transaction is read-only: it cannot write or define";
+            return Err(SqlError::new(SqlState::ReadOnlySqlTransaction, message));
+        }
         match &planned.task {
             Task::Empty => Ok(Done::tagged("")),
             Task::Query(query) => self.execute_query(transaction, query, parameters, output),

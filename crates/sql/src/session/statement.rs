@@ -112,6 +112,25 @@ impl Planned {
         Ok(Planned { task, relations, parameters, columns })
     }
 
+    /// Whether it writes rows or definitions.
+    pub(super) fn writes(&self) -> bool {
+        match &self.task {
+            Task::Empty => false,
+            Task::Query(query) => matches!(query.plan, Plan::Write(_)) || !query.writes.is_empty(),
+            Task::Utility(statement) => !matches!(
+                **statement,
+                ast::Statement::Set(_)
+                    | ast::Statement::Reset(_)
+                    | ast::Statement::ShowVariable { .. }
+                    | ast::Statement::Explain { .. }
+                    | ast::Statement::Discard { .. }
+                    | ast::Statement::Vacuum(_)
+                    | ast::Statement::Analyze(_)
+                    | ast::Statement::Copy { to: true, .. }
+            ),
+        }
+    }
+
     fn is_current(&self, transaction: &Transaction<'_>) -> bool {
         self.relations.iter().all(|relation| {
             let now = transaction.table(relation.table.name());
