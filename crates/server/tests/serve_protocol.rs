@@ -387,6 +387,8 @@ fn what_cannot_be_served_is_said() {
     assert!(taken.contains(&format!("127.0.0.1:{}", served.port)) && taken.contains("--listen"), "{taken}");
     let open = fails(&directory, "serve --dir other --auth trust --listen 0.0.0.0:0", 2);
     assert!(open.contains("--auth trust"), "{open}");
+    let waits = fails(&directory, "serve --dir other --listen 127.0.0.1:0 --set cc=2pl", 2);
+    assert!(waits.contains("cc = 2pl") && waits.contains("no-wait"), "{waits}");
     fails(&directory, "serve --dir other --listen nowhere", 2);
     fails(&directory, "serve --dir other --listen 127.0.0.1:0 --tls-cert a --tls-key b", 2);
     fails(&directory, "serve --dir db --listen 127.0.0.1:0", 11);

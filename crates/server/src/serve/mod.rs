@@ -39,7 +39,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use osier::{Create, Database, DirectoryError, Error};
+use osier::config::{ConcurrencyControlKind, Locking};
+use osier::{Config, Create, Database, DirectoryError, Error};
 use osier_bench::engine::{EngineOptions, open};
 use osier_bench::error::BenchError;
 use osier_bench::machine::cores;
@@ -165,6 +166,7 @@ fn open_sql(
         }
         config => config?,
     };
+    refuse_waiting(&config)?;
     let failed = |error: osier_sql::SqlError| BenchError::Asked {
         message: error.to_string(),
         sqlstate: error.code().to_owned(),
@@ -181,6 +183,18 @@ fn open_sql(
         drop(db.close());
         failed(error)
     })
+}
+
+/// Refuses locks that statements wait for: the one that has them may be on the same thread, which would wait for itself.
+fn refuse_waiting(config: &Config) -> Result<(), BenchError> {
+    let waits =
+        config.concurrency_control == ConcurrencyControlKind::TwoPhaseLocking && config.locking != Locking::NoWait;
+    if !waits {
+        return Ok(());
+    }
+    let message = "clients cannot be served with cc = 2pl where statements wait for locks; \
+                   use `--set cc=optimistic`, `--set cc=mvcc` or `--set locking=no-wait`";
+    Err(BenchError::Asked { message: message.to_owned(), sqlstate: "22023".to_owned() })
 }
 
 /// Listens at the Unix socket. In the database's own directory, which others may use for long names, it may be left out.
