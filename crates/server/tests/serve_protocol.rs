@@ -365,6 +365,7 @@ fn the_own_user_needs_no_password_at_the_socket() {
     let directory = Directory::new();
     let served = Served::start(&directory, "--socket-dir .");
     let path = directory.join(&format!(".s.PGSQL.{}", served.port));
+    assert!(served.line.contains("psql -h /"), "psql takes a relative path for a host: {}", served.line);
     let mut client = Client::unix(&path);
     client.start(&[("user", "osier")]);
     assert_eq!(client.answers().last().unwrap().kind, 'Z');

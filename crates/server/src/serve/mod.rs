@@ -219,7 +219,8 @@ fn announce(args: &ServeArgs, addresses: &[SocketAddr], socket: Option<&Path>) -
     places.extend(socket.map(|path| path.display().to_string()));
     let port = addresses.first().map_or(0, SocketAddr::port);
     let host = match (socket.and_then(Path::parent), addresses.first()) {
-        (Some(dir), _) => dir.display().to_string(),
+        // psql takes what does not begin with a slash for the name of a host.
+        (Some(dir), _) => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string(),
         (None, Some(address)) => address.ip().to_string(),
         (None, None) => String::new(),
     };
