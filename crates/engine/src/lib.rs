@@ -55,7 +55,7 @@ pub use operate::export::{ExportReport, ExportedTable, ImportReport, import};
 pub use operate::salvage::{SalvageReport, salvage, salvage_with};
 pub use operate::status::{Status, status};
 pub use operate::{backup, control, inspect, salvage, status};
-pub use osier_memory::MemoryUse;
+pub use osier_memory::{MemoryUse, task};
 pub use recovery::{RecoveryPlan, RecoveryReport, Until, explain};
 pub use table::{Row, Schema, SchemaError, Table, Value};
 pub use transaction::debt::RecoveryDebt;

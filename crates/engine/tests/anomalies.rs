@@ -27,6 +27,7 @@ const SCHEMES: [Scheme; 5] = [
     Scheme::TwoPhaseLocking(Locking::NoWait),
     Scheme::TwoPhaseLocking(Locking::WaitDie),
     Scheme::TwoPhaseLocking(Locking::WoundWait),
+    Scheme::TwoPhaseLocking(Locking::Detect),
 ];
 
 /// One database, and its table: rows 1 and 2 hold 10 and 20.

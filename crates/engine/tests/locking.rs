@@ -143,6 +143,7 @@ fn increments_of_a_hot_row_are_all_counted() {
                 assert_eq!(conflicts, aborted, "each conflict ends one attempt");
                 assert!(conflicts == 0 || longest_wait_us.into_inner() >= 1000, "no upgrade, {conflicts} conflicts");
             }
+            (Locking::Detect, true) => assert_eq!((conflicts, aborted), (0, 0), "no circle"),
             (_, false) => assert!(conflicts > 0, "{policy:?}: two that have read the row cannot both change it"),
             // The younger ones are refused.
             _ => {}

@@ -27,6 +27,8 @@ mod ring;
 mod simulated;
 mod snapshots;
 pub mod sync;
+#[cfg_attr(any(loom, shuttle), path = "models/task.rs")]
+pub mod task;
 #[cfg(test)]
 mod testing;
 #[cfg(all(test, not(any(loom, shuttle))))]

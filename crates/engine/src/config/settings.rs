@@ -191,9 +191,10 @@ settings! {
 
     /// Sets what becomes of a transaction that wants a lock which another one holds, where `cc` is `2pl`. `no-wait`: it is run
     /// again. `wait-die`: it waits if it is older than the other, and is run again otherwise. `wound-wait`: it waits, and the
-    /// other is run again if it is younger.
+    /// other is run again if it is younger. `detect`: it waits, and of those that wait in a circle the youngest is run again.
     locking: Locking, "locking",
-        choice("no-wait" => Locking::NoWait, "wait-die" => Locking::WaitDie, "wound-wait" => Locking::WoundWait),
+        choice("no-wait" => Locking::NoWait, "wait-die" => Locking::WaitDie, "wound-wait" => Locking::WoundWait,
+            "detect" => Locking::Detect),
         default (Locking::WoundWait);
 
     /// Sets how long a transaction waits for a lock that nobody gives back, where `cc` is `2pl`. No circle of waits is made by

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use osier_memory::Participant;
+use osier_memory::{Participant, task};
 
 use super::purge::purge_all;
 use super::snapshot::{AtSnapshot, Snapshot};
@@ -212,7 +212,11 @@ impl Session {
 pub(super) fn pause(shared: &Shared, attempt: u32) {
     if attempt >= 2 {
         let limit_ns = 1000_u64 << attempt.min(10);
-        shared.config.environment.clock.sleep(Duration::from_nanos(fastrand::u64(..limit_ns)));
+        let pause = Duration::from_nanos(fastrand::u64(..limit_ns));
+        match task::waker() {
+            Some(_) => _ = task::pause(pause),
+            None => shared.config.environment.clock.sleep(pause),
+        }
     }
 }
 

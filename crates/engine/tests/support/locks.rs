@@ -13,9 +13,9 @@ use osier::{
 };
 
 /// The policies.
-pub(crate) const POLICIES: [Locking; 3] = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait];
+pub(crate) const POLICIES: [Locking; 4] = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait, Locking::Detect];
 /// Those that let transactions wait.
-pub(crate) const WAITING: [Locking; 2] = [Locking::WaitDie, Locking::WoundWait];
+pub(crate) const WAITING: [Locking; 3] = [Locking::WaitDie, Locking::WoundWait, Locking::Detect];
 
 /// Whoever has not come to an end in this time waits.
 pub(crate) const PAUSE: Duration = Duration::from_millis(40);

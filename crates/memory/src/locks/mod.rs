@@ -1,4 +1,4 @@
-//! Locks that transactions hold until they end: two-phase locking without deadlocks.
+//! Locks that transactions hold until they end: two-phase locking whose deadlocks are avoided, or found at once.
 //!
 //! A lock is one word beside what it protects. While the word has room it says who holds the lock, and to take and to give back
 //! is one exchange each. Where somebody waits, or more share the lock than fit, a queue in a table says all; the word only says
@@ -13,8 +13,9 @@
 //!   only. No queue without such a word, no such word without a queue.
 //! - **X3** Nobody waits in a circle. Each waiter waits for holders and for those before it in the queue: under
 //!   [`Locking::WaitDie`] all of them are younger than it, under [`Locking::WoundWait`] older, or wounded; but for those that
-//!   have passed waiters, which wait for nothing themselves. Who is compared has an age, and one that is given is younger than
-//!   all that were given before.
+//!   have passed waiters, which wait for nothing themselves. Under [`Locking::Detect`] it looks for a circle as soon as it is in
+//!   the queue: only that can close one, since all others that come to be waited for are not waiting. Who is compared has an age,
+//!   and one that is given is younger than all that were given before.
 //! - **X4** An owner waits for one lock at a time, and holds no mutex meanwhile. What it waits for is granted to it, or it is
 //!   woken because it was wounded, or its time is over.
 //! - **X5** The oldest of all owners is never wounded, and refused only where it has passed others while it was younger: it
@@ -23,8 +24,9 @@
 //! A thread takes longer to wake up than most transactions to end. So a lock is not given to the first who waits, but that one is
 //! called, and others may *pass*, up to a number, which are awake: else the lock would be held by sleeping threads all the time.
 //!
-//! Deliberately absent: intention locks on tables, and a search for deadlocks.
+//! Deliberately absent: intention locks on tables.
 
+mod circles;
 mod queue;
 mod slot;
 mod word;
@@ -60,6 +62,9 @@ pub enum Locking {
     /// paper).
     #[default]
     WoundWait,
+    /// It waits. Of those that would wait in a circle the youngest is wounded. Nobody else is, so transactions that take locks in
+    /// the same order all come through.
+    Detect,
 }
 
 /// An owner has a lock, or cannot have it any more.
@@ -90,6 +95,8 @@ pub struct Locks {
     buckets: Box<[CachePadded<Mutex<Vec<Queue>>>]>,
     owners: Mutex<Owners>,
     next_age: AtomicU64,
+    /// Held by whoever looks for circles: two that close one together find it one after the other.
+    looking: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -103,7 +110,13 @@ impl Locks {
     /// Locks that nobody holds.
     pub fn new(locking: Locking) -> Arc<Locks> {
         let buckets = (0..BUCKETS).map(|_| CachePadded::new(Mutex::new(Vec::new()))).collect();
-        Arc::new(Locks { locking, buckets, owners: Mutex::default(), next_age: AtomicU64::new(1) })
+        Arc::new(Locks {
+            locking,
+            buckets,
+            owners: Mutex::default(),
+            next_age: AtomicU64::new(1),
+            looking: Mutex::default(),
+        })
     }
 
     /// Adds an owner; `None`: there are as many as there can be, a million.
@@ -285,7 +298,12 @@ impl Owner {
             Decision::Granted => Ok(taken),
             Decision::Refused if self.is_wounded() => Err(Lost::Wounded),
             Decision::Refused => Err(Lost::Refused),
-            Decision::Waits => self.wait(word, limit).map(|()| taken),
+            Decision::Waits => {
+                if self.locks.locking == Locking::Detect {
+                    self.locks.break_circles(self.id, &self.slot);
+                }
+                self.wait(word, limit).map(|()| taken)
+            }
         }
     }
 

@@ -35,6 +35,8 @@ struct Waiter {
     slot: Arc<Slot>,
     mode: LockMode,
     age: Age,
+    /// Whether it shares the lock.
+    is_upgrade: bool,
 }
 
 /// The queue of one lock.
@@ -127,7 +129,7 @@ impl Queue {
                     return Decision::Refused;
                 }
             }
-            Locking::WoundWait => {
+            Locking::WoundWait | Locking::Detect => {
                 for holder in self.in_the_way(id, mode) {
                     holder.slot.give_age(&locks.next_age);
                 }
@@ -136,15 +138,17 @@ impl Queue {
                     self.hold(id, slot, mode);
                     return Decision::Granted;
                 }
-                if slot.has_passed() {
-                    return Decision::Refused;
+                if locks.locking == Locking::WoundWait {
+                    if slot.has_passed() {
+                        return Decision::Refused;
+                    }
+                    let younger = self.in_the_way(id, mode).filter(|holder| age < holder.slot.age());
+                    younger.for_each(|holder| holder.slot.wound());
                 }
-                let younger = self.in_the_way(id, mode).filter(|holder| age < holder.slot.age());
-                younger.for_each(|holder| holder.slot.wound());
             }
         }
-        slot.begin_wait();
-        self.enqueue(Waiter { id, slot: slot.clone(), mode, age: slot.age() }, locks.locking);
+        slot.begin_wait(self.address);
+        self.enqueue(Waiter { id, slot: slot.clone(), mode, age: slot.age(), is_upgrade }, locks.locking);
         Decision::Waits
     }
 
@@ -160,11 +164,13 @@ impl Queue {
         passes
     }
 
-    /// Each waits for those before it: by age, so that no circle of waits closes.
+    /// Each waits for those before it: by age, so that no circle of waits closes, or that the oldest comes first.
     fn enqueue(&mut self, waiter: Waiter, locking: Locking) {
         let is_before = |other: &Waiter| match locking {
             Locking::WoundWait => other.age < waiter.age,
             Locking::WaitDie | Locking::NoWait => other.age > waiter.age,
+            // Those before it would wait for one that shares the lock.
+            Locking::Detect => (!other.is_upgrade, other.age) < (!waiter.is_upgrade, waiter.age),
         };
         let at = self.waiters.iter().position(|other| !is_before(other)).unwrap_or(self.waiters.len());
         self.waiters.insert(at, waiter);
@@ -215,6 +221,16 @@ impl Queue {
             let younger = self.in_the_way(owner, waiter.mode).filter(|holder| waiter.age < holder.slot.age());
             younger.for_each(|holder| holder.slot.wound());
         }
+    }
+
+    /// Those that the owner, which waits, waits for.
+    pub(super) fn blockers(&self, owner: OwnerId) -> Vec<(OwnerId, Arc<Slot>)> {
+        let Some(at) = self.waiters.iter().position(|waiter| waiter.id == owner) else { return Vec::new() };
+        let mode = self.waiters[at].mode;
+        let holders = self.in_the_way(owner, mode).map(|holder| (holder.id, &holder.slot));
+        let before = self.waiters[..at].iter().filter(|waiter| !are_compatible(waiter.mode, mode));
+        let blockers = holders.chain(before.map(|waiter| (waiter.id, &waiter.slot)));
+        blockers.map(|(id, slot)| (id, slot.clone())).collect()
     }
 
     /// The owner waits no more.

@@ -1,9 +1,11 @@
 //! What others see of an owner: its age, whether it is wounded, and what it waits for.
 
+use std::task::Waker;
 use std::time::Duration;
 
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Condvar, Mutex, lock, wait_for};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
+use crate::task;
 
 /// When an owner's transaction first met another one, in the order of all such events; a small one is old. Who has met nobody is
 /// younger than all who have.
@@ -33,6 +35,8 @@ pub(super) struct Slot {
     is_wounded: AtomicBool,
     /// It holds a lock that others were waiting for: it waits for none.
     has_passed: AtomicBool,
+    /// The address of the lock that it waits for, or waited for last.
+    waits_at: AtomicUsize,
     waits: Mutex<Waits>,
     changed: Condvar,
 }
@@ -45,6 +49,8 @@ struct Waits {
     is_called: bool,
     /// A lock that was refused has not been given back since.
     is_watching: bool,
+    /// Of the task that waits.
+    waker: Option<Waker>,
 }
 
 impl Slot {
@@ -77,10 +83,7 @@ impl Slot {
 
     pub(super) fn wound(&self) {
         // Under the mutex: who is about to wait sees it, or is woken.
-        let waits = lock(&self.waits);
-        self.is_wounded.store(true, Ordering::Relaxed);
-        drop(waits);
-        self.changed.notify_one();
+        self.change(|_| self.is_wounded.store(true, Ordering::Relaxed));
     }
 
     pub(super) fn has_passed(&self) -> bool {
@@ -97,21 +100,48 @@ impl Slot {
         self.has_passed.store(false, Ordering::Relaxed);
     }
 
-    /// To be called before the owner is in a queue.
-    pub(super) fn begin_wait(&self) {
+    /// To be called before the owner is in the queue of the lock at this address.
+    pub(super) fn begin_wait(&self, address: usize) {
+        self.waits_at.store(address, Ordering::Relaxed);
         let mut waits = lock(&self.waits);
         (waits.is_granted, waits.is_called) = (false, false);
     }
 
+    /// The address of the lock in whose queue the owner may be.
+    pub(super) fn waits_at(&self) -> usize {
+        self.waits_at.load(Ordering::Relaxed)
+    }
+
+    /// Changes what is waited for, and wakes who waits.
+    fn change(&self, change: impl FnOnce(&mut Waits)) {
+        let mut waits = lock(&self.waits);
+        change(&mut waits);
+        let waker = waits.waker.take();
+        drop(waits);
+        match waker {
+            None => self.changed.notify_one(),
+            Some(waker) => waker.wake(),
+        }
+    }
+
+    /// Waits until something has changed, or for so long: `false`. May return early.
+    fn pause<'a>(&'a self, mut waits: MutexGuard<'a, Waits>, limit: Duration) -> (MutexGuard<'a, Waits>, bool) {
+        let Some(waker) = task::waker() else { return wait_for(&self.changed, &self.waits, waits, limit) };
+        waits.waker = Some(waker);
+        drop(waits);
+        let has_time = task::pause(limit);
+        let mut waits = lock(&self.waits);
+        waits.waker = None;
+        (waits, has_time)
+    }
+
     /// The lock that is waited for is free.
     pub(super) fn call(&self) {
-        lock(&self.waits).is_called = true;
-        self.changed.notify_one();
+        self.change(|waits| waits.is_called = true);
     }
 
     pub(super) fn grant(&self) {
-        lock(&self.waits).is_granted = true;
-        self.changed.notify_one();
+        self.change(|waits| waits.is_granted = true);
     }
 
     /// Waits for a grant, or to be called; who gives up looks in the queue whether one came.
@@ -124,7 +154,7 @@ impl Slot {
                 () if std::mem::take(&mut waits.is_called) => return Woken::Called,
                 () if self.is_wounded() => return Woken::Wounded,
                 () if !has_time => return Woken::TimedOut,
-                () => (waits, has_time) = wait_for(&self.changed, &self.waits, waits, limit),
+                () => (waits, has_time) = self.pause(waits, limit),
             }
         }
     }
@@ -140,8 +170,7 @@ impl Slot {
     }
 
     pub(super) fn end_watch(&self) {
-        lock(&self.waits).is_watching = false;
-        self.changed.notify_one();
+        self.change(|waits| waits.is_watching = false);
     }
 
     /// Waits until a lock that was refused was given back once, or for so long: `false`.
@@ -149,7 +178,7 @@ impl Slot {
         let mut waits = lock(&self.waits);
         let mut has_time = true;
         while waits.is_watching && has_time {
-            (waits, has_time) = wait_for(&self.changed, &self.waits, waits, limit);
+            (waits, has_time) = self.pause(waits, limit);
         }
         !std::mem::take(&mut waits.is_watching)
     }

@@ -14,7 +14,7 @@ use crate::tree::tests::ItemBox;
 use crate::{LeafScan, LockMode, LockWord, Locking, Locks, Lost, Owner, Pin, ScanFrom, Stamp, Taken};
 
 use LockMode::{Exclusive, Shared};
-use Locking::{NoWait, WaitDie, WoundWait};
+use Locking::{Detect, NoWait, WaitDie, WoundWait};
 
 /// No time passes, so this is for ever.
 const LIMIT: Duration = Duration::ZERO;
@@ -101,14 +101,14 @@ fn accesses_exclude(locking: Locking, first: LockMode, second: LockMode) {
 
 #[test]
 fn an_exclusive_lock_excludes() {
-    for locking in [NoWait, WaitDie, WoundWait] {
+    for locking in [NoWait, WaitDie, WoundWait, Detect] {
         accesses_exclude(locking, Exclusive, Exclusive);
     }
 }
 
 #[test]
 fn a_shared_lock_excludes_writers() {
-    for locking in [NoWait, WaitDie, WoundWait] {
+    for locking in [NoWait, WaitDie, WoundWait, Detect] {
         accesses_exclude(locking, Exclusive, Shared);
     }
 }
@@ -131,7 +131,7 @@ fn upgrade(world: &World, owner: &Owner) -> Result<(), Lost> {
 /// Two who share a lock and want it for themselves: one of them gets it, at least.
 #[test]
 fn of_two_upgrades_one_comes_through() {
-    for locking in [NoWait, WaitDie, WoundWait] {
+    for locking in [NoWait, WaitDie, WoundWait, Detect] {
         explore(3, move || {
             let world = World::new(locking);
             let (one, other) = (world.owner(), world.owner());
@@ -271,6 +271,11 @@ fn opposite_orders_end_where_the_younger_dies() {
 #[test]
 fn opposite_orders_end_where_the_younger_is_wounded() {
     opposite_orders_end(WoundWait);
+}
+
+#[test]
+fn opposite_orders_end_where_the_circle_is_found() {
+    opposite_orders_end(Detect);
 }
 
 /// Whoever is wounded is so until it has given back what the older one wants, and not in its next transaction.

@@ -89,6 +89,7 @@ enum Waits {
     NoWait,
     WaitDie,
     WoundWait,
+    Detect,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -139,6 +140,7 @@ impl Options {
             Waits::NoWait => Locking::NoWait,
             Waits::WaitDie => Locking::WaitDie,
             Waits::WoundWait => Locking::WoundWait,
+            Waits::Detect => Locking::Detect,
         });
         let (streams, profile) = (self.streams, self.profile);
         Choices { protocol, control, locking, streams, logged, checkpoints, profile, mutations }

@@ -100,8 +100,8 @@ fn control(rng: &mut Rng) -> (ConcurrencyControlKind, Locking) {
         ConcurrencyControlKind::TwoPhaseLocking,
         ConcurrencyControlKind::Multiversion,
     ];
-    let policies = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait];
-    (controls[rng.usize(0..3)], policies[rng.usize(0..3)])
+    let policies = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait, Locking::Detect];
+    (controls[rng.usize(0..3)], policies[rng.usize(0..4)])
 }
 
 fn config(disk: &SimDisk, protocol: Protocol, streams: u32, mutations: &[Mutation]) -> Config {

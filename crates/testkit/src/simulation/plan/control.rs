@@ -18,6 +18,6 @@ pub fn draw_any(rng: &mut Rng) -> (ConcurrencyControlKind, Locking) {
         1 => ConcurrencyControlKind::Optimistic,
         _ => ConcurrencyControlKind::Multiversion,
     };
-    let locking = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait][rng.usize(0..3)];
+    let locking = [Locking::NoWait, Locking::WaitDie, Locking::WoundWait, Locking::Detect][rng.usize(0..4)];
     (control, locking)
 }
