@@ -335,6 +335,16 @@ impl SettingArgs {
     pub fn has(&self, name: &str) -> bool {
         self.settings.iter().any(|(given, _)| given == name)
     }
+
+    /// Adds settings that are not given.
+    pub fn or(mut self, defaults: &[(&str, &str)]) -> SettingArgs {
+        for (name, value) in defaults {
+            if !self.has(name) {
+                self.settings.push(((*name).to_owned(), (*value).to_owned()));
+            }
+        }
+        self
+    }
 }
 
 /// The database.

@@ -210,24 +210,17 @@ fn copy_goes_both_ways() {
 fn only_the_secret_cancels() {
     let directory = Directory::new();
     let served = trusting(&directory);
-    let mut client = served.raw();
-    client.start(&[("user", "osier")]);
-    let key = client.answers().into_iter().find(|answer| answer.kind == 'K').unwrap().body;
+    let mut client = served.client();
     client.send(&query(SLEEPS));
     // A request that comes before the statement has begun cancels nothing.
     std::thread::sleep(Duration::from_millis(300));
-    let cancel = |key: &[u8]| {
-        let mut other = served.raw();
-        other.send(&[&[0, 0, 0, 16, 4, 210, 22, 46], key].concat());
-        assert_eq!(other.answer(), None, "the server closes and says nothing");
-    };
-    let mut wrong = key.clone();
+    let mut wrong = client.key.clone();
     wrong[7] ^= 1;
-    cancel(&wrong);
+    served.cancel_by(&wrong);
     // The other worker goes on, and both together do not keep a request to cancel from being heard.
     let mut second = served.client();
     assert_eq!(kinds(&second.ask(&query("SELECT 1"))), "TDCZ");
-    cancel(&key);
+    served.cancel(&client);
     assert_eq!(client.answers()[0].field('C').as_deref(), Some("57014"));
     assert_eq!(kinds(&client.ask(&query("SELECT 1"))), "TDCZ");
 }
@@ -322,6 +315,88 @@ fn silence_in_a_transaction_ends_it() {
     assert_eq!(kinds(&idle.ask(&query("SELECT 1"))), "TDCZ");
 }
 
+/// Connects two clients in one thread, to a table with two rows. The first one has a block open and has written row 1.
+fn blocked(directory: &Directory) -> (Served, Client, Client) {
+    let served = Served::start(directory, "--auth trust --no-socket --workers 1 --set cc=2pl --set locking=detect");
+    let (mut one, other) = (served.client(), served.client());
+    one.ask(&query("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)"));
+    assert_eq!(kinds(&one.ask(&query("BEGIN; UPDATE t SET n = n + 1 WHERE id = 1"))), "CCZ");
+    (served, one, other)
+}
+
+fn code(answer: &support::served::Answer) -> Option<String> {
+    answer.field('C')
+}
+
+#[test]
+fn a_statement_that_waits_for_a_lock_leaves_its_thread_to_others() {
+    let directory = Directory::new();
+    let (served, mut one, mut other) = blocked(&directory);
+    other.send(&query("UPDATE t SET n = n + 1 WHERE id = 1 RETURNING n"));
+    std::thread::sleep(Duration::from_millis(50));
+    let mut third = served.client();
+    assert_eq!(third.ask(&query("SELECT n FROM t WHERE id = 2"))[1].columns(), [Some(b"0".to_vec())]);
+    assert_eq!(kinds(&one.ask(&query("COMMIT"))), "CZ");
+    let answers = other.answers();
+    assert_eq!(kinds(&answers), "TDCZ", "it was not run into a conflict");
+    assert_eq!(answers[1].columns(), [Some(b"2".to_vec())]);
+}
+
+#[test]
+fn of_a_circle_of_waits_one_is_run_again() {
+    let directory = Directory::new();
+    let (_served, mut one, mut other) = blocked(&directory);
+    other.ask(&query("BEGIN; UPDATE t SET n = n + 1 WHERE id = 2"));
+    other.send(&query("UPDATE t SET n = n + 1 WHERE id = 1"));
+    std::thread::sleep(Duration::from_millis(50));
+    one.send(&query("UPDATE t SET n = n + 1 WHERE id = 2"));
+    let answers = [one.answers(), other.answers()];
+    let failed: Vec<_> = answers.iter().filter(|answers| answers[0].kind == 'E').collect();
+    assert_eq!(failed.len(), 1, "{answers:?}");
+    assert_eq!(code(&failed[0][0]).as_deref(), Some("40001"));
+}
+
+#[test]
+fn a_wait_ends_when_it_is_cancelled_or_too_long() {
+    let directory = Directory::new();
+    let (served, _one, mut other) = blocked(&directory);
+    let waits = "UPDATE t SET n = n + 1 WHERE id = 1";
+    other.ask(&query("SET lock_timeout = '50ms'"));
+    assert_eq!(code(&other.ask(&query(waits))[0]).as_deref(), Some("55P03"));
+    other.ask(&query("SET lock_timeout = 0; SET statement_timeout = '50ms'"));
+    assert_eq!(code(&other.ask(&query(waits))[0]).as_deref(), Some("57014"));
+    other.ask(&query("SET statement_timeout = 0"));
+    other.send(&query(waits));
+    std::thread::sleep(Duration::from_millis(50));
+    served.cancel(&other);
+    assert_eq!(code(&other.answers()[0]).as_deref(), Some("57014"));
+    assert_eq!(kinds(&other.ask(&query("SELECT 1"))), "TDCZ");
+}
+
+/// A client that disappears in the middle gives its locks back.
+#[test]
+fn a_client_that_is_gone_holds_no_locks() {
+    let directory = Directory::new();
+    let (_served, one, mut other) = blocked(&directory);
+    other.send(&query("UPDATE t SET n = n + 1 WHERE id = 1 RETURNING n"));
+    std::thread::sleep(Duration::from_millis(50));
+    drop(one);
+    let answers = other.answers();
+    assert_eq!(answers[1].columns(), [Some(b"1".to_vec())]);
+}
+
+#[test]
+fn a_long_statement_lets_others_of_its_thread_run() {
+    let directory = Directory::new();
+    let served = Served::start(&directory, "--auth trust --no-socket --workers 1");
+    let (mut busy, mut quick) = (served.client(), served.client());
+    busy.send(&query(SLEEPS));
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(kinds(&quick.ask(&query("SELECT 1"))), "TDCZ");
+    served.cancel(&busy);
+    assert_eq!(code(&busy.answers()[0]).as_deref(), Some("57014"));
+}
+
 #[test]
 fn the_end_waits_for_statements_and_tells_idle_clients() {
     let directory = Directory::new();
@@ -388,8 +463,6 @@ fn what_cannot_be_served_is_said() {
     assert!(taken.contains(&format!("127.0.0.1:{}", served.port)) && taken.contains("--listen"), "{taken}");
     let open = fails(&directory, "serve --dir other --auth trust --listen 0.0.0.0:0", 2);
     assert!(open.contains("--auth trust"), "{open}");
-    let waits = fails(&directory, "serve --dir other --listen 127.0.0.1:0 --set cc=2pl", 2);
-    assert!(waits.contains("cc = 2pl") && waits.contains("no-wait"), "{waits}");
     fails(&directory, "serve --dir other --listen nowhere", 2);
     fails(&directory, "serve --dir other --listen 127.0.0.1:0 --tls-cert a --tls-key b", 2);
     fails(&directory, "serve --dir db --listen 127.0.0.1:0", 11);

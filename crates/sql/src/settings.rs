@@ -24,6 +24,8 @@ pub struct Settings {
     pub search_path: Vec<String>,
     /// `statement_timeout`; `None`: statements take as long as they take.
     pub statement_timeout: Option<Duration>,
+    /// `lock_timeout`; `None`: locks are waited for as long as the engine lets it.
+    pub lock_timeout: Option<Duration>,
     /// `work_mem`: how many bytes the operators of a statement may keep rows in.
     pub work_bytes_max: usize,
     /// `synchronous_commit`: whether a commit is acknowledged when it is durable.
@@ -103,6 +105,7 @@ impl Default for Settings {
             escapes_bytea: false,
             search_path: vec!["public".to_owned()],
             statement_timeout: None,
+            lock_timeout: None,
             work_bytes_max: WORK_BYTES,
             awaits_durability: true,
             is_read_only: false,
@@ -204,7 +207,11 @@ impl Settings {
                 let duration = duration(value).ok_or_else(refused)?;
                 self.statement_timeout = (!duration.is_zero()).then_some(duration);
             }
-            "idle_in_transaction_session_timeout" | "lock_timeout" => {
+            "lock_timeout" => {
+                let duration = duration(value).ok_or_else(refused)?;
+                self.lock_timeout = (!duration.is_zero()).then_some(duration);
+            }
+            "idle_in_transaction_session_timeout" => {
                 duration(value).ok_or_else(refused)?;
             }
             "work_mem" => self.work_bytes_max = bytes(value).ok_or_else(refused)?,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use osier::Receipt;
-use osier_sql::session::{Prepared, Status};
+use osier_sql::session::{Canceller, Prepared, Status};
 use osier_sql::{Session, SqlError, SqlState};
 use pgwire::messages::startup::ParameterStatus;
 use tokio::time::Instant;
@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use super::doorman::{Arrival, ended_by_server, refuse, too_late};
 use super::errors::{End, Failure, Severity, fatal, push_error, push_notice, violation};
 use super::extended::Portal;
+use super::fiber;
 use super::input::Input;
 use super::message::Request;
 use super::output::Output;
@@ -233,6 +234,15 @@ impl Connection {
         guarded(|| action(&mut self.session))
     }
 
+    /// Does something with the session that may wait for other sessions, as a statement does.
+    ///
+    /// # Errors
+    /// As those of [`Connection::guard`].
+    pub async fn act<T: 'static>(&mut self, action: impl FnOnce(&mut Session) -> T) -> Result<T, End> {
+        let canceller = self.session.canceller();
+        act(&canceller, || action(&mut self.session)).await
+    }
+
     /// Tells the client that a request failed, and rolls back what it had begun.
     ///
     /// # Errors
@@ -357,7 +367,17 @@ impl Connection {
 /// # Errors
 /// A panic.
 pub fn guarded<T>(action: impl FnOnce() -> T) -> Result<T, End> {
-    let bug =
-        |_| fatal(SqlState::InternalError, "the statement ran into a defect of the server, which its log describes");
-    catch_unwind(AssertUnwindSafe(action)).map_err(bug)
+    catch_unwind(AssertUnwindSafe(action)).map_err(|_| defect())
+}
+
+/// As [`guarded`], for what may wait for other sessions: the thread goes on with their connections meanwhile.
+///
+/// # Errors
+/// A panic.
+pub async fn act<T: 'static>(canceller: &Canceller, action: impl FnOnce() -> T) -> Result<T, End> {
+    fiber::run(canceller, action).await.map_err(|_| defect())
+}
+
+fn defect() -> End {
+    fatal(SqlState::InternalError, "the statement ran into a defect of the server, which its log describes")
 }

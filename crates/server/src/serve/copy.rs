@@ -29,8 +29,8 @@ impl Connection {
         loop {
             let (kind, body) = self.next_request().await?;
             match Request::decode(kind, body) {
-                Ok(Request::CopyData(bytes)) => self.guard(|session| session.copy_data(&bytes))??,
-                Ok(Request::CopyDone) => return Ok(self.guard(|session| session.copy_done())??),
+                Ok(Request::CopyData(bytes)) => self.act(|session| session.copy_data(&bytes)).await??,
+                Ok(Request::CopyDone) => return Ok(self.act(|session| session.copy_done()).await??),
                 Ok(Request::CopyFail(reason)) => return Err(self.guard(|session| session.copy_fail(&reason))?.into()),
                 Ok(Request::Flush | Request::Sync) => {}
                 Ok(Request::Terminate) => return Err(End::Closed.into()),

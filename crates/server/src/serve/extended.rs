@@ -15,7 +15,7 @@ use osier_sql::value::{parse, parse_binary};
 use osier_sql::{Datum, Session, SqlError, SqlState, Type};
 use pgwire::messages::data::ParameterDescription;
 
-use super::connection::{Connection, guarded};
+use super::connection::{Connection, act, guarded};
 use super::errors::{Failure, violation};
 use super::formats::Formats;
 use super::message::{Bind, Target, check_text};
@@ -138,12 +138,12 @@ impl Connection {
             Progress::Fresh if portal.prepared.kind() == Kind::Empty => self.wire.output.push_empty(b'I'),
             Progress::Fresh if rows_max > 0 && portal.prepared.columns().is_some() => {
                 let mode = self.mode();
-                self.keep_rows(&mut portal, mode)?;
+                self.keep_rows(&mut portal, mode).await?;
                 self.hand_out(&mut portal, rows_max);
             }
             Progress::Fresh => {
                 let (mode, mark) = (self.mode(), self.wire.output.bytes.len());
-                let done = self.run(&portal.prepared, &portal.parameters, mode, &portal.formats, mark)?;
+                let done = self.run(&portal.prepared, &portal.parameters, mode, &portal.formats, mark).await?;
                 let done = self.copy_in(done).await?;
                 self.complete(&portal.prepared, done);
             }
@@ -168,12 +168,13 @@ impl Connection {
     }
 
     /// Runs a portal and keeps its rows in it.
-    fn keep_rows(&mut self, portal: &mut Portal, mode: Mode) -> Result<(), Failure> {
+    async fn keep_rows(&mut self, portal: &mut Portal, mode: Mode) -> Result<(), Failure> {
         let mut kept = Vec::new();
         let prepared = &portal.prepared;
         let session = &mut self.session;
         let mut rows = Rows::keep(&mut kept, prepared.columns(), &portal.formats, session.settings());
-        let done = guarded(|| session.run(prepared, &portal.parameters, mode, &mut rows))??;
+        let canceller = session.canceller();
+        let done = act(&canceller, || session.run(prepared, &portal.parameters, mode, &mut rows)).await??;
         drop(rows);
         self.push_notices();
         self.keep(done.receipt);
@@ -227,7 +228,7 @@ impl Connection {
     /// Where the connection ends.
     pub async fn sync(&mut self) -> Result<(), Failure> {
         self.is_skipping = false;
-        match self.guard(Session::end_implicit)? {
+        match self.act(Session::end_implicit).await? {
             Ok(receipt) => self.keep(receipt),
             Err(error) => self.fail(&error)?,
         }

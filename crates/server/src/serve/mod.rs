@@ -16,6 +16,7 @@ mod copy;
 mod doorman;
 mod errors;
 mod extended;
+mod fiber;
 mod formats;
 mod input;
 mod listeners;
@@ -39,8 +40,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use osier::config::{ConcurrencyControlKind, Locking};
-use osier::{Config, Create, Database, DirectoryError, Error};
+use osier::{Create, Database, DirectoryError, Error};
 use osier_bench::engine::{EngineOptions, open};
 use osier_bench::error::BenchError;
 use osier_bench::machine::cores;
@@ -54,6 +54,10 @@ use doorman::{Door, attend};
 use listeners::SocketFile;
 use server::{Limits, Server};
 use worker::Workers;
+
+/// How statements of clients are kept apart, unless the user says otherwise. Clients hold transactions open while they think: with
+/// locks they wait for each other, where optimistic control would have one of two do its work again.
+const CLIENT_SETTINGS: [(&str, &str); 3] = [("cc", "2pl"), ("locking", "detect"), ("lock_timeout_us", "86400000000")];
 
 /// The variable with the first role's password.
 const PASSWORD_VARIABLE: &str = "OSIER_PASSWORD";
@@ -118,7 +122,7 @@ async fn serve(
         let door = tokio::net::TcpListener::from_std(door).map_err(broken())?;
         tokio::task::spawn_local(attend(Door::Tcp(door), server.clone(), workers.clone()));
     }
-    let opening = (args.dirs.clone(), args.settings.clone(), password(args)?);
+    let opening = (args.dirs.clone(), args.settings.clone().or(&CLIENT_SETTINGS), password(args)?);
     let opened = tokio::task::spawn_blocking(move || open_sql(&opening.0, &opening.1, opening.2.as_deref()));
     let sql = opened.await.map_err(|error| BenchError::Usage(format!("the database was not opened: {error}")))??;
     let db = sql.database().clone();
@@ -166,7 +170,6 @@ fn open_sql(
         }
         config => config?,
     };
-    refuse_waiting(&config)?;
     let failed = |error: osier_sql::SqlError| BenchError::Asked {
         message: error.to_string(),
         sqlstate: error.code().to_owned(),
@@ -183,18 +186,6 @@ fn open_sql(
         drop(db.close());
         failed(error)
     })
-}
-
-/// Refuses locks that statements wait for: the one that has them may be on the same thread, which would wait for itself.
-fn refuse_waiting(config: &Config) -> Result<(), BenchError> {
-    let waits =
-        config.concurrency_control == ConcurrencyControlKind::TwoPhaseLocking && config.locking != Locking::NoWait;
-    if !waits {
-        return Ok(());
-    }
-    let message = "clients cannot be served with cc = 2pl where statements wait for locks; \
-                   use `--set cc=optimistic`, `--set cc=mvcc` or `--set locking=no-wait`";
-    Err(BenchError::Asked { message: message.to_owned(), sqlstate: "22023".to_owned() })
 }
 
 /// Listens at the Unix socket. In the database's own directory, which others may use for long names, it may be left out.

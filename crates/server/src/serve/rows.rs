@@ -8,6 +8,8 @@
 //!
 //! The statement is a plain call, so that what is sent from here keeps the thread ([`Patience`]).
 
+use std::sync::Arc;
+
 use osier::Receipt;
 use osier_sql::session::{Column, CopyShape, Output};
 use osier_sql::settings::Settings;
@@ -42,7 +44,7 @@ pub struct Rows<'a> {
     start: usize,
     columns: Vec<Declared>,
     formats: &'a Formats,
-    settings: Settings,
+    settings: Arc<Settings>,
     outlet: Option<Outlet<'a>>,
     patience: Patience,
     is_shown: bool,
@@ -56,7 +58,7 @@ impl<'a> Rows<'a> {
         bytes: &'a mut Vec<u8>,
         columns: Option<&[Column]>,
         formats: &'a Formats,
-        settings: &Settings,
+        settings: &Arc<Settings>,
         outlet: Outlet<'a>,
     ) -> Rows<'a> {
         let mut rows = Rows::keep(bytes, columns, formats, settings);
@@ -69,17 +71,16 @@ impl<'a> Rows<'a> {
         bytes: &'a mut Vec<u8>,
         columns: Option<&[Column]>,
         formats: &'a Formats,
-        settings: &Settings,
+        settings: &Arc<Settings>,
     ) -> Rows<'a> {
         let start = bytes.len();
         let columns: Vec<Declared> = columns.unwrap_or_default().iter().map(|column| column.declared).collect();
-        let settings = if columns.iter().any(|column| asks_settings(column.ty)) { settings.clone() } else { plain() };
         Rows {
             bytes,
             start,
             columns,
             formats,
-            settings,
+            settings: settings.clone(),
             outlet: None,
             patience: Patience::default(),
             is_shown: false,
@@ -192,19 +193,6 @@ pub fn push_copy_out(bytes: &mut Vec<u8>, shape: CopyShape) {
 /// Returns the format of a `COPY` and those of its columns, which are the same.
 pub fn copy_formats(shape: CopyShape) -> (i8, Vec<i16>) {
     (shape.is_binary.into(), vec![shape.is_binary.into(); shape.columns.into()])
-}
-
-/// Whether the settings of a session change how values of a type look.
-fn asks_settings(ty: Type) -> bool {
-    use Type::{Bool, Char, Date, Int2, Int4, Int8, Name, Numeric, Oid, Text, Time, Timestamp, Uuid, Varchar};
-    !matches!(
-        ty,
-        Bool | Char | Date | Int2 | Int4 | Int8 | Name | Numeric | Oid | Text | Time | Timestamp | Uuid | Varchar
-    )
-}
-
-fn plain() -> Settings {
-    Settings::default()
 }
 
 #[cold]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use osier_sql::session::{Done, Kind, Mode, Parsed, Prepared, Status};
 use osier_sql::{Datum, Session};
 
-use super::connection::{Connection, guarded};
+use super::connection::{Connection, act};
 use super::errors::{End, Failure};
 use super::formats::Formats;
 use super::rows::{Outlet, Rows, push_copy_out};
@@ -29,7 +29,7 @@ impl Connection {
         for statement in &parsed {
             self.statement(statement, mode).await?;
         }
-        let receipt = self.guard(Session::end_implicit)??;
+        let receipt = self.act(Session::end_implicit).await??;
         self.keep(receipt);
         self.ready()?;
         self.flush_late().await?;
@@ -46,7 +46,7 @@ impl Connection {
         if prepared.columns().is_some() {
             self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
         }
-        let done = self.run(&prepared, &[], mode, &Formats::TEXT, mark)?;
+        let done = self.run(&prepared, &[], mode, &Formats::TEXT, mark).await?;
         let done = self.copy_in(done).await?;
         self.complete(&prepared, done);
         Ok(())
@@ -56,7 +56,7 @@ impl Connection {
     ///
     /// # Errors
     /// What it fails with.
-    pub fn run(
+    pub async fn run(
         &mut self,
         prepared: &Arc<Prepared>,
         parameters: &[Datum],
@@ -67,7 +67,8 @@ impl Connection {
         let Connection { wire, session, receipts, .. } = self;
         let (output, outlet) = (&mut wire.output.bytes, Outlet { stream: &mut wire.stream, receipts });
         let mut rows = Rows::send(output, prepared.columns(), formats, session.settings(), outlet);
-        let done = guarded(|| session.run(prepared, parameters, mode, &mut rows))?;
+        let canceller = session.canceller();
+        let done = act(&canceller, || session.run(prepared, parameters, mode, &mut rows)).await?;
         let (is_shown, is_broken, is_copying) = (rows.is_shown(), rows.is_broken(), rows.is_copying());
         drop(rows);
         if is_broken {

@@ -8,15 +8,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use osier::task::STACK_BYTES;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use super::connection;
 use super::doorman::Arrival;
 use super::server::Server;
-
-/// Room for the deepest expression that a statement may have. Only what is used of it takes memory.
-const STACK_BYTES: usize = 256 << 20;
 
 struct Worker {
     arrivals: mpsc::UnboundedSender<(Arrival, Load)>,

@@ -28,7 +28,8 @@ impl Served {
     /// Likewise, with the first role's password.
     pub fn start_with(directory: &Directory, options: &str, password: Option<&str>) -> Served {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
-        command.args(format!("serve --dir db --listen 127.0.0.1:0 --workers 2 {options}").split_whitespace());
+        let workers = if options.contains("--workers") { "" } else { "--workers 2" };
+        command.args(format!("serve --dir db --listen 127.0.0.1:0 {workers} {options}").split_whitespace());
         command.env_remove("OSIER_PASSWORD").envs(password.map(|password| ("OSIER_PASSWORD", password)));
         let mut child = command.current_dir(directory.path()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -42,15 +43,28 @@ impl Served {
     pub fn client(&self) -> Client {
         let mut client = self.raw();
         client.start(&[("user", "osier"), ("database", "osier")]);
-        client.answers();
+        let answers = client.answers();
+        client.key = answers.into_iter().find(|answer| answer.kind == 'K').map(|answer| answer.body).unwrap();
         client
+    }
+
+    /// Asks for the end of what a client's statement does.
+    pub fn cancel(&self, client: &Client) {
+        self.cancel_by(&client.key);
+    }
+
+    /// Likewise, with what a client knows of itself.
+    pub fn cancel_by(&self, key: &[u8]) {
+        let mut other = self.raw();
+        other.send(&[&[0, 0, 0, 16, 4, 210, 22, 46], key].concat());
+        assert_eq!(other.answer(), None, "the server closes and says nothing");
     }
 
     /// Connects, and says nothing.
     pub fn raw(&self) -> Client {
         let socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        Client { socket: Box::new(socket) }
+        Client { socket: Box::new(socket), key: Vec::new() }
     }
 
     pub fn signal(&self) {
@@ -75,6 +89,8 @@ impl<S: Read + Write> Socket for S {}
 /// A connection.
 pub struct Client {
     socket: Box<dyn Socket>,
+    /// By which its statements are cancelled.
+    pub key: Vec<u8>,
 }
 
 /// A message of the server.
@@ -154,7 +170,7 @@ impl Client {
     pub fn unix(path: &std::path::Path) -> Client {
         let socket = UnixStream::connect(path).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        Client { socket: Box::new(socket) }
+        Client { socket: Box::new(socket), key: Vec::new() }
     }
 
     pub fn start(&mut self, parameters: &[(&str, &str)]) {

@@ -6,7 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
+
+use osier::task;
 
 use super::Row;
 use super::store::Store;
@@ -39,7 +40,6 @@ pub(crate) struct Context<'c> {
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'c> {
     pub(crate) canceller: &'c Canceller,
-    pub(crate) deadline: Option<Instant>,
     /// How much memory its operators may keep rows in.
     pub(crate) bytes_max: usize,
 }
@@ -70,7 +70,7 @@ impl<'c> Context<'c> {
         self.environment.settings()
     }
 
-    /// Ends the statement where it was cancelled or has run too long. Whoever reads many rows calls it for each.
+    /// Ends the statement where it was cancelled or has run too long, and lets others run. Whoever reads many rows calls it for each.
     pub(crate) fn tick(&self) -> Result<()> {
         let rows = self.rows_read.get().wrapping_add(1);
         self.rows_read.set(rows);
@@ -79,13 +79,8 @@ impl<'c> Context<'c> {
 
     /// As [`Context::tick`], at once.
     pub(crate) fn look(&self) -> Result<()> {
-        if self.limits.canceller.is_cancelled() {
-            return Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to user request"));
-        }
-        if self.limits.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(SqlError::new(SqlState::QueryCanceled, "canceling statement due to statement timeout"));
-        }
-        Ok(())
+        task::give_way();
+        self.limits.canceller.check()
     }
 
     /// How much memory operators keep, for [`Context::release`].

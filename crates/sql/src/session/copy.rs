@@ -250,7 +250,7 @@ impl Session {
             _ => Err(missing()),
         };
         if let Err(error) = result {
-            self.fail();
+            self.fail_by(Some(&error));
             return Err(error);
         }
         let state = (copy.count, copy.ends_transaction);

@@ -2,6 +2,7 @@
 //!
 //! This is all that the server knows of SQL.
 
+mod cancel;
 mod copy;
 mod environment;
 mod open;
@@ -10,7 +11,6 @@ mod setting;
 mod statement;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use osier::{Receipt, Savepoint};
@@ -144,26 +144,7 @@ pub struct Done {
     pub copy_out: Option<CopyShape>,
 }
 
-/// Ends the running statement of a session, from any thread.
-#[derive(Clone, Debug, Default)]
-pub struct Canceller(Arc<AtomicBool>);
-
-impl Canceller {
-    /// Asks the session to end the statement that it runs.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether that was asked since the statement began.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Forgets what was asked before.
-    fn clear(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
+pub use cancel::Canceller;
 
 /// A statement that was parsed and not yet bound; `None` where the text had none.
 #[derive(Clone, Debug)]
@@ -180,15 +161,15 @@ struct Core {
     sql: Arc<Sql>,
     user: String,
     backend_pid: i32,
-    settings: Settings,
+    settings: Arc<Settings>,
     /// The settings without those of `SET LOCAL`.
-    lasting: Settings,
+    lasting: Arc<Settings>,
     /// The settings when the transaction began, which are back when it is rolled back.
-    before: Settings,
+    before: Arc<Settings>,
     canceller: Canceller,
     notices: Vec<SqlError>,
-    /// Settings that the client was told of, with the values it knows.
-    told: HashMap<&'static str, String>,
+    /// The settings as the client knows them.
+    told: Arc<Settings>,
     /// What `PREPARE` has prepared.
     prepared: HashMap<String, Arc<Prepared>>,
     /// What sequences gave to this session.
@@ -203,6 +184,8 @@ struct Core {
 enum State {
     Idle(Box<osier::Session>),
     Open(Block),
+    /// A client's block in which a statement failed, and which is rolled back already: it holds nobody up while the client thinks.
+    Failed(Box<osier::Session>),
     /// While one state becomes another one.
     Between,
 }
@@ -231,13 +214,14 @@ impl Session {
         let session = sql.database().session()?;
         let mut settings = Settings::default();
         settings.set_user(user, role.is_superuser);
+        let settings = Arc::new(settings);
         let core = Core {
             sql: sql.clone(),
             user: user.to_owned(),
             backend_pid: 0,
             lasting: settings.clone(),
             before: settings.clone(),
-            told: settings.reported().collect(),
+            told: settings.clone(),
             settings,
             canceller: Canceller::default(),
             notices: Vec::new(),
@@ -263,6 +247,7 @@ impl Session {
     /// Returns what it is in the middle of.
     pub fn status(&self) -> Status {
         match &self.state {
+            State::Failed(_) => Status::Failed,
             State::Open(block) if block.has_failed => Status::Failed,
             State::Open(block) if block.is_explicit => Status::Open,
             _ => Status::Idle,
@@ -270,7 +255,7 @@ impl Session {
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &Arc<Settings> {
         &self.core.settings
     }
 
@@ -279,7 +264,7 @@ impl Session {
     /// # Errors
     /// An unknown setting, or a value that it does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        self.core.settings.set(name, Some(value))?;
+        Arc::make_mut(&mut self.core.settings).set(name, Some(value))?;
         self.core.lasting = self.core.settings.clone();
         Ok(())
     }
@@ -287,14 +272,12 @@ impl Session {
     /// Returns the settings that clients are told of and that have changed since it was asked, with their values.
     pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
         let Core { settings, told, .. } = &mut self.core;
-        let mut changed = Vec::new();
-        for (name, value) in settings.reported() {
-            if told.get(name) != Some(&value) {
-                told.insert(name, value.clone());
-                changed.push((name, value));
-            }
+        if Arc::ptr_eq(settings, told) {
+            return Vec::new();
         }
-        changed
+        let before = std::mem::replace(told, settings.clone());
+        let changed = settings.reported().zip(before.reported()).filter(|(now, before)| now != before);
+        changed.map(|(now, _)| now).collect()
     }
 
     /// Returns the notices and warnings of the statements that were run since it was asked.
@@ -341,7 +324,7 @@ impl Session {
     fn prepare_as(&mut self, parsed: &Parsed, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
         let Core { sql, settings, .. } = &self.core;
         let prepared = match &mut self.state {
-            State::Idle(session) => {
+            State::Idle(session) | State::Failed(session) => {
                 let options = osier::TransactionOptions { read_only: true, ..Default::default() };
                 let transaction = session.begin_with(options);
                 Prepared::new(sql, &transaction, parsed, types, settings)?

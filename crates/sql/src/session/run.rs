@@ -2,11 +2,11 @@
 //!
 //! Invariants:
 //! - A statement alone is run again after a conflict, as long as nothing of its result was shown.
-//! - A statement that fails in a block makes it fail: nothing of it is committed.
+//! - A statement that fails in a block makes it fail: nothing of it is committed. Where no savepoint can bring it back it is rolled
+//!   back at once, so that nobody waits for it.
 //! - An error that tells of rows is told when what was seen is durable: `observed` holds the receipt.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use osier::{Durability, Error, Receipt, Transaction, TransactionOptions};
 use sqlparser::ast;
@@ -43,7 +43,7 @@ impl Session {
         mode: Mode,
         output: &mut dyn Output,
     ) -> Result<Done> {
-        self.core.canceller.clear();
+        self.core.canceller.begin(&self.core.settings);
         if parameters.len() != prepared.parameters.len() {
             let (given, needed) = (parameters.len(), prepared.parameters.len());
             let message = format!("bind message supplies {given} parameters, but the statement requires {needed}");
@@ -53,10 +53,10 @@ impl Session {
             Some(controlled) => controlled,
             None => self.run_statement(prepared, parameters, mode, output),
         };
-        if result.is_err() {
-            self.fail();
-        }
-        result
+        result.map_err(|error| {
+            self.fail_by(Some(&error));
+            self.core.canceller.explain(error)
+        })
     }
 
     fn run_statement(
@@ -66,9 +66,8 @@ impl Session {
         mode: Mode,
         output: &mut dyn Output,
     ) -> Result<Done> {
-        if let State::Open(Block { has_failed: true, .. }) = self.state {
-            let message = "current transaction is aborted, commands ignored until end of transaction block";
-            return Err(SqlError::new(SqlState::InFailedSqlTransaction, message));
+        if let State::Open(Block { has_failed: true, .. }) | State::Failed(_) = self.state {
+            return Err(has_failed());
         }
         let is_copy_in = super::copy::is_copy_in(prepared);
         if let State::Idle(_) = self.state
@@ -87,7 +86,7 @@ impl Session {
                 }
                 Ok(done)
             }
-            State::Between => Err(gone()),
+            State::Failed(_) | State::Between => Err(gone()),
         }
     }
 
@@ -96,16 +95,19 @@ impl Session {
         match std::mem::replace(&mut self.state, State::Between) {
             State::Idle(session) => {
                 self.core.begin();
-                let transaction = OpenTransaction::begin(session, self.core.options(options));
+                let mut options = self.core.options(options);
+                // A block that reads only holds nobody up, and nobody ends it.
+                options.snapshot = is_explicit && options.read_only;
+                let transaction = OpenTransaction::begin(session, options);
                 let savepoints = Vec::new();
                 self.state = State::Open(Block { transaction, is_explicit, has_failed: false, savepoints });
                 Ok(())
             }
-            State::Open(block) => {
-                self.state = State::Open(block);
+            State::Between => Err(gone()),
+            open => {
+                self.state = open;
                 Ok(())
             }
-            State::Between => Err(gone()),
         }
     }
 
@@ -140,6 +142,7 @@ impl Session {
                 self.state = State::Idle(block.transaction.roll_back());
                 self.core.undo_settings();
             }
+            State::Failed(session) => self.state = State::Idle(session),
             other => self.state = other,
         }
         self.core.copy = None;
@@ -158,18 +161,28 @@ impl Session {
 
     /// Says that the client's request failed outside of a statement: an implicit transaction is rolled back, a block has failed.
     pub fn fail(&mut self) {
-        self.core.copy = None;
-        match &mut self.state {
-            State::Open(block) if block.is_explicit => {
-                block.has_failed = true;
-                // Where there is no savepoint to go back to, nothing of it is of use any more.
-                if block.savepoints.is_empty() {
-                    self.core.undo_settings();
-                }
-            }
-            State::Open(_) => self.roll_back(),
-            _ => {}
+        self.fail_by(None);
+    }
+
+    /// As [`Session::fail`], because of an error of a statement.
+    pub(super) fn fail_by(&mut self, error: Option<&SqlError>) {
+        let State::Open(block) = &mut self.state else {
+            self.core.copy = None;
+            return;
+        };
+        block.has_failed = true;
+        let is_explicit = block.is_explicit;
+        let is_beaten = error.is_some_and(|error| error.is_conflict() || error.state == SqlState::LockNotAvailable);
+        // After a conflict, or a lock that was not had, no savepoint brings the transaction back.
+        if is_explicit && !is_beaten && !block.savepoints.is_empty() {
+            self.core.copy = None;
+            return;
         }
+        self.roll_back();
+        self.state = match std::mem::replace(&mut self.state, State::Between) {
+            State::Idle(session) if is_explicit => State::Failed(session),
+            other => other,
+        };
     }
 
     /// Runs what begins, ends or divides a transaction; `None` where the statement is no such.
@@ -192,6 +205,9 @@ impl Session {
     }
 
     fn start(&mut self, modes: &[ast::TransactionMode], tag: &str) -> Result<Done> {
+        if let State::Failed(_) = self.state {
+            return Err(has_failed());
+        }
         let mut options = TransactionOptions::default();
         for mode in modes {
             if let ast::TransactionMode::AccessMode(access) = mode {
@@ -213,6 +229,7 @@ impl Session {
     fn end_block(&mut self, commits: bool) -> Result<Done> {
         let (is_explicit, has_failed) = match &self.state {
             State::Open(block) => (block.is_explicit, block.has_failed),
+            State::Failed(_) => (true, true),
             _ => (false, false),
         };
         if !is_explicit {
@@ -230,6 +247,7 @@ impl Session {
     fn block(&mut self, what: &str) -> Result<&mut Block> {
         match &mut self.state {
             State::Open(block) if block.is_explicit => Ok(block),
+            State::Failed(_) => Err(has_failed()),
             _ => {
                 let message = format!("{what} can only be used in transaction blocks");
                 Err(SqlError::new(SqlState::NoActiveSqlTransaction, message))
@@ -240,8 +258,7 @@ impl Session {
     fn savepoint(&mut self, name: &str) -> Result<Done> {
         let block = self.block("SAVEPOINT")?;
         if block.has_failed {
-            let message = "current transaction is aborted, commands ignored until end of transaction block";
-            return Err(SqlError::new(SqlState::InFailedSqlTransaction, message));
+            return Err(has_failed());
         }
         let savepoint = block.transaction.with(|transaction| transaction.savepoint());
         block.savepoints.push((name.to_owned(), savepoint));
@@ -267,6 +284,11 @@ impl Session {
         block.has_failed = false;
         Ok(Done::tagged("ROLLBACK"))
     }
+}
+
+fn has_failed() -> SqlError {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    SqlError::new(SqlState::InFailedSqlTransaction, message)
 }
 
 fn find_savepoint(block: &Block, name: &str) -> Result<usize> {
@@ -366,11 +388,7 @@ impl Core {
         act: impl FnOnce(&Context<'_>) -> Result<T>,
     ) -> Result<T> {
         let environment = Environment { core: self, store: transaction, statement_start_us: now_us() };
-        let limits = Limits {
-            canceller: &self.canceller,
-            deadline: self.settings.statement_timeout.map(|timeout| Instant::now() + timeout),
-            bytes_max: self.settings.work_bytes_max,
-        };
+        let limits = Limits { canceller: &self.canceller, bytes_max: self.settings.work_bytes_max };
         act(&Context::new(transaction, &environment, query, parameters, limits))
     }
 

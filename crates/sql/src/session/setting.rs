@@ -1,5 +1,7 @@
 //! `SET`, `RESET` and `SHOW`.
 
+use std::sync::Arc;
+
 use sqlparser::ast;
 
 use super::{Core, Done, Output};
@@ -82,9 +84,9 @@ impl Core {
     }
 
     fn change(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
-        self.settings.set(name, value)?;
+        Arc::make_mut(&mut self.settings).set(name, value)?;
         if !is_local {
-            self.lasting.set(name, value)?;
+            Arc::make_mut(&mut self.lasting).set(name, value)?;
         }
         Ok(())
     }
