@@ -199,6 +199,8 @@ states! {
     TooManyColumns = "54011";
     /// `object_not_in_prerequisite_state`.
     ObjectNotInPrerequisiteState = "55000";
+    /// `object_in_use`.
+    ObjectInUse = "55006";
     /// `lock_not_available`.
     LockNotAvailable = "55P03";
     /// `query_canceled`.

@@ -4,6 +4,8 @@
 //! - Names without quotes are lower case from here on, and no longer than PostgreSQL's.
 //! - What the parser does not know is a syntax error with its place in the text.
 
+pub(crate) mod foreign;
+
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
@@ -26,6 +28,7 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
     adapt(&mut tokens);
+    foreign::adapt(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {
@@ -312,6 +315,9 @@ mod tests {
             "VACUUM (VERBOSE) t, u; select 1",
             "select * from t for no key update",
             "select * from t for key share",
+            "set constraints all deferred; SET CONSTRAINTS a, s.\"B\" IMMEDIATE",
+            "create table c (a int references p on delete set null (a) on update cascade, b int)",
+            "alter table c add foreign key (a, b) references s.p (x, y) match full on delete set default (b, \"A\")",
         ] {
             statements(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         }

@@ -102,16 +102,22 @@ pub(crate) struct CatalogNames<'n, 's> {
     sql: &'n Sql,
     transaction: &'n Transaction<'s>,
     used: RefCell<Vec<Arc<Relation>>>,
+    beside: RefCell<Vec<Arc<Relation>>>,
 }
 
 impl<'n, 's> CatalogNames<'n, 's> {
     pub(crate) fn new(sql: &'n Sql, transaction: &'n Transaction<'s>) -> CatalogNames<'n, 's> {
-        CatalogNames { sql, transaction, used: RefCell::default() }
+        CatalogNames { sql, transaction, used: RefCell::default(), beside: RefCell::default() }
     }
 
     /// The tables that were looked up.
     pub(crate) fn used(&self) -> Vec<Arc<Relation>> {
         self.used.take()
+    }
+
+    /// The tables that were looked up beside those which the statement names.
+    pub(crate) fn used_beside(&self) -> Vec<Arc<Relation>> {
+        self.beside.take()
     }
 }
 
@@ -119,6 +125,12 @@ impl Names for CatalogNames<'_, '_> {
     fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>> {
         let found = self.sql.find(self.transaction, name)?;
         self.used.borrow_mut().extend(found.clone());
+        Ok(found)
+    }
+
+    fn beside(&self, name: &Name) -> Result<Option<Arc<Relation>>> {
+        let found = self.sql.find(self.transaction, name)?;
+        self.beside.borrow_mut().extend(found.clone());
         Ok(found)
     }
 

@@ -335,3 +335,8 @@ fn queries_are_answered_as_postgresql_does() {
 fn expressions_are_evaluated_as_postgresql_does() {
     suite("expressions.sql");
 }
+
+#[test]
+fn foreign_keys_are_kept_as_postgresql_does() {
+    suite("foreign_keys.sql");
+}

@@ -124,6 +124,19 @@ impl<'s> Transaction<'s> {
         self.get_to(table, key, Intent::to_read(table))
     }
 
+    /// Whether there is a row with this primary key. Nothing else of it is read: a transaction that changes other columns in the
+    /// meantime is no conflict, one that removes the row is.
+    pub fn exists(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
+        if self.at_snapshot().is_some() {
+            return Ok(self.get(table, key)?.is_some());
+        }
+        let state = &mut **self.state();
+        self.touch(state, table)?;
+        let key = table.keys.of_key(key)?;
+        let existing = self.look_up_existence(state, &table.primary, key.as_bytes(), Intent::to_read(table))?;
+        Ok(existing.is_some())
+    }
+
     /// As [`Transaction::get`], for a row that this transaction is about to change or to remove. Where rows are locked it is
     /// locked at once as for the change: of two transactions that read a row and then change it none has to give way.
     pub fn get_for_update<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {

@@ -6,6 +6,7 @@
 
 pub(crate) mod convert;
 pub(crate) mod expr;
+pub(crate) mod foreign;
 pub(crate) mod from;
 pub(crate) mod query;
 pub(crate) mod scope;
@@ -30,6 +31,8 @@ use crate::types::{Declared, Type};
 pub(crate) trait Names {
     /// The table that a name means, `None` where there is none.
     fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>>;
+    /// As [`Names::relation`], of a table that the statement does not name: what it writes depends on it.
+    fn beside(&self, name: &Name) -> Result<Option<Arc<Relation>>>;
     /// The query of a view, with the names of its columns.
     fn view(&self, name: &Name) -> Result<Option<View>>;
 }

@@ -72,7 +72,8 @@ impl Binder<'_> {
         let mut level = Level::new(None, &self.registers);
         level.columns = relation_columns(&relation, &alias);
         let (returning, columns) = self.returning(insert.returning.as_deref(), &level)?;
-        let rules = self.rules(&relation)?;
+        let updates = conflict.as_ref().is_some_and(|conflict| conflict.update.is_some());
+        let rules = if updates { self.rules(&relation)? } else { self.insert_rules(&relation)? };
         let change = Change::Insert { input, conflict };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
     }
@@ -274,7 +275,8 @@ impl Binder<'_> {
         let (returning, columns) = self.returning(delete.returning.as_deref(), &level)?;
         let input = self.plan_from(from)?;
         let change = Change::Delete { input };
-        Ok(BoundWrite { write: Write { relation, change, returning, rules: Rules::default() }, columns })
+        let rules = Rules { keys: self.keys(&relation, false)?, ..Rules::default() };
+        Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
     }
 
     /// The table that is written, and the tables beside it: its columns are the first ones.
@@ -319,7 +321,17 @@ impl Binder<'_> {
     }
 
     /// What rows of a table must keep.
-    pub(crate) fn rules(&self, relation: &Relation) -> Result<Rules> {
+    pub(crate) fn rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
+        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, false)? })
+    }
+
+    /// What rows must keep that are added to a table.
+    pub(crate) fn insert_rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
+        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, true)? })
+    }
+
+    /// The check constraints of a table.
+    pub(crate) fn checks(&self, relation: &Relation) -> Result<Vec<(String, Expr)>> {
         let mut level = Level::new(None, &self.registers);
         level.columns = relation_columns(relation, &relation.name.name);
         level.refuse_aggregates("check constraints");
@@ -327,7 +339,7 @@ impl Binder<'_> {
             let condition = self.condition(&parse::expression(&note.expression)?, "CHECK", &level)?;
             Ok((note.name.clone(), condition))
         };
-        Ok(Rules { checks: relation.notes.checks.iter().map(check).collect::<Result<_>>()? })
+        relation.notes.checks.iter().map(check).collect()
     }
 }
 

@@ -3,18 +3,23 @@
 //! Invariants:
 //! - A table whose notes are empty was made without SQL. Everything that they would say follows from its schema then.
 //! - Expressions are kept as text and bound when they are needed: they name functions and columns, which may change.
-//! - `version` grows when a member is added that an earlier program must not overlook: it refuses notes of a later version.
+//! - `version` grows when a member is added that an earlier program must not overlook: it refuses notes of a later version. Notes
+//!   are written with the least version that has all of their members, and notes with an unknown member are refused.
+//! - A foreign key is in the notes of the table that refers, and is named in those of the table that it refers to. So whoever
+//!   writes either of them depends on the definition of the key.
 
 use osier::table::Schema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that is written.
-const VERSION: u32 = 1;
+/// The version that knows all members, and the one without foreign keys.
+const VERSION: u32 = 2;
+const VERSION_WITHOUT_KEYS: u32 = 1;
 
 /// The notes of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Notes {
     version: u32,
     pub(crate) columns: Vec<ColumnNote>,
@@ -25,6 +30,12 @@ pub(crate) struct Notes {
     pub(crate) unique: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) checks: Vec<CheckNote>,
+    /// In the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) foreign_keys: Vec<ForeignKeyNote>,
+    /// The foreign keys that refer to the table, in the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) referenced_by: Vec<ReferenceNote>,
     pub(crate) owner: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) comment: Option<String>,
@@ -32,6 +43,7 @@ pub(crate) struct Notes {
 
 /// A column as it was declared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ColumnNote {
     /// As `format_type` shows it.
     #[serde(rename = "type")]
@@ -58,9 +70,78 @@ pub(crate) enum Identity {
 
 /// A condition that all rows keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CheckNote {
     pub(crate) name: String,
     pub(crate) expression: String,
+}
+
+/// Columns whose values are those of a row of another table, or of this one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForeignKeyNote {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    /// The table that it refers to, as the engine names it.
+    pub(crate) table: String,
+    /// The columns there, one for each of `columns`.
+    pub(crate) referenced: Vec<String>,
+    /// `MATCH FULL`: of several columns all are NULL or none.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_full: bool,
+    #[serde(default, skip_serializing_if = "Action::is_none")]
+    pub(crate) on_delete: Action,
+    #[serde(default, skip_serializing_if = "Action::is_none")]
+    pub(crate) on_update: Action,
+    /// The columns that `ON DELETE` sets; empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) set_columns: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_deferrable: bool,
+    /// Whether it is deferred as long as nothing else is said.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_deferred: bool,
+    /// `NOT VALID`: rows from before may violate it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_not_valid: bool,
+}
+
+/// A foreign key that refers to the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReferenceNote {
+    /// The table that has the key, as the engine names it.
+    pub(crate) table: String,
+    pub(crate) key: String,
+}
+
+/// What becomes of rows that refer to a row which is deleted, or whose key changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Action {
+    /// They must be gone at the end of the statement, or of the transaction.
+    #[default]
+    None,
+    Restrict,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+impl Action {
+    fn is_none(&self) -> bool {
+        *self == Action::None
+    }
+
+    /// Whether it writes the rows that refer.
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Action::None | Action::Restrict)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The column that is the primary key of tables that were declared without one. Statements do not see it.
@@ -69,7 +150,7 @@ pub(crate) const HIDDEN_KEY: &str = "osier_row";
 impl Notes {
     /// Notes that say nothing but who the owner is.
     pub(crate) fn new(owner: &str) -> Notes {
-        Notes { version: VERSION, owner: owner.to_owned(), ..Notes::default() }
+        Notes { version: VERSION_WITHOUT_KEYS, owner: owner.to_owned(), ..Notes::default() }
     }
 
     /// Reads the notes of a schema; `None` where the table was made without SQL.
@@ -93,6 +174,36 @@ impl Notes {
 
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
-        serde_json::to_string(self).expect("notes are strings, numbers and lists")
+        let version = match self.foreign_keys.is_empty() && self.referenced_by.is_empty() {
+            true => VERSION_WITHOUT_KEYS,
+            false => VERSION,
+        };
+        let notes = Notes { version, ..self.clone() };
+        serde_json::to_string(&notes).expect("notes are strings, numbers and lists")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(notes: &str) -> Result<Option<Notes>> {
+        let schema = Schema::builder("t").column("id", osier::table::Type::Int64).primary_key(["id"]);
+        Notes::of(&schema.build().expect("a schema").with_notes(notes).expect("short notes"))
+    }
+
+    #[test]
+    fn notes_of_other_versions_are_told_apart() {
+        let old = r#"{"version":1,"columns":[{"type":"bigint"}],"primary_key":"t_pkey","owner":"osier"}"#;
+        let notes = read(old).expect("readable").expect("notes");
+        assert_eq!((notes.foreign_keys.len(), notes.text().as_str()), (0, old), "written as they were read");
+        let reference = ReferenceNote { table: "c".to_owned(), key: "c_t_fkey".to_owned() };
+        let referenced = Notes { referenced_by: vec![reference], ..notes };
+        let text = referenced.text();
+        assert!(text.starts_with(r#"{"version":2,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&text).expect("readable").expect("notes").referenced_by, referenced.referenced_by);
+        let unknown = old.replace(r#""owner""#, r#""flavour":1,"owner""#);
+        assert_eq!(read(&unknown).unwrap_err().code(), "XX001");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":3"#)).unwrap_err().code(), "XX001");
     }
 }

@@ -7,7 +7,7 @@ use osier::Value;
 use osier::table::KeyRange;
 use smallvec::SmallVec;
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, RenameTableNameKind, TableConstraint,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, RenameTableNameKind,
 };
 
 use super::blueprint::{Blueprint, ColumnPlan};
@@ -24,13 +24,17 @@ use crate::value::{self, Conversion};
 
 /// How the rows of the new table come from those of the old one.
 #[derive(Default)]
-struct Rewrite {
+pub(super) struct Rewrite {
     /// Whether rows, keys or names change.
-    is_needed: bool,
+    pub(super) is_needed: bool,
     /// The value of each column that is there again under the same name, where it is not the old one.
     values: Vec<(String, Expr)>,
     /// Old names of columns that have new ones.
     renamed: Vec<(String, String)>,
+    /// Foreign keys that the rows must keep then: the tables that have them, and their names.
+    pub(super) validate: Vec<(String, String)>,
+    /// What the client is told of what goes with what is dropped.
+    pub(super) notices: Vec<SqlError>,
 }
 
 impl Definer<'_, '_> {
@@ -60,6 +64,8 @@ impl Definer<'_, '_> {
             };
             self.check_expressions(&table)?;
             relation = Relation::of(&table)?;
+            rewrite.validate.iter().try_for_each(|(table, key)| self.validate_key(table, key))?;
+            defined.notices.extend(rewrite.notices);
         }
         Ok(defined)
     }
@@ -76,22 +82,28 @@ impl Definer<'_, '_> {
         match operation {
             AlterTableOperation::AddColumn { column_def, if_not_exists, .. } => {
                 rewrite.is_needed = true;
-                return self.add_column(blueprint, column_def, *if_not_exists);
+                let notice = self.add_column(blueprint, column_def, *if_not_exists)?;
+                let own = blueprint.name.engine();
+                let names = self.resolve_keys(blueprint)?.into_iter();
+                rewrite.validate.extend(names.map(|name| (own.clone(), name)));
+                return Ok(notice);
             }
-            AlterTableOperation::DropColumn { column_names, if_exists, .. } => {
+            AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 for ident in column_names {
                     let name = parse::name(ident);
                     if *if_exists && blueprint.column(&name).is_none() {
                         let table = &blueprint.name.name;
                         return skipped(format!("column \"{name}\" of relation \"{table}\" does not exist, skipping"));
                     }
-                    self.drop_column(blueprint, &name)?;
+                    let cascades = *drop_behavior == Some(DropBehavior::Cascade);
+                    rewrite.notices.extend(self.drop_column(blueprint, &name, cascades)?);
                 }
                 rewrite.is_needed = true;
             }
             AlterTableOperation::RenameColumn { old_column_name, new_column_name } => {
                 let (old, new) = (parse::name(old_column_name), parse::name(new_column_name));
                 rename_column(blueprint, &old, &new)?;
+                self.rename_column_in_keys(blueprint, &old, &new)?;
                 rewrite.renamed.push((old, new));
                 rewrite.is_needed = true;
             }
@@ -102,29 +114,15 @@ impl Definer<'_, '_> {
                     let message = format!("relation \"{}\" already exists", name.name);
                     return Err(SqlError::new(SqlState::DuplicateTable, message));
                 }
-                blueprint.name = name;
+                let old = std::mem::replace(&mut blueprint.name, name).engine();
+                self.rename_table_in_keys(blueprint, &old)?;
                 rewrite.is_needed = true;
             }
-            AlterTableOperation::AddConstraint { constraint, .. } => {
-                self.constraint(blueprint, constraint)?;
-                match constraint {
-                    TableConstraint::Check(check) => {
-                        let name = blueprint.checks.last().map_or_else(String::new, |check| check.name.clone());
-                        self.check_rows(relation, &name, &check.expr)?;
-                    }
-                    _ => rewrite.is_needed = true,
-                }
-            }
-            AlterTableOperation::DropConstraint { name, if_exists, .. } => {
-                let name = parse::name(name);
-                if !drop_constraint(blueprint, &name, rewrite) {
-                    let table = &blueprint.name.name;
-                    let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
-                    return match if_exists {
-                        true => skipped(format!("{message}, skipping")),
-                        false => Err(SqlError::new(SqlState::UndefinedObject, message)),
-                    };
-                }
+            AlterTableOperation::AddConstraint { .. }
+            | AlterTableOperation::DropConstraint { .. }
+            | AlterTableOperation::RenameConstraint { .. }
+            | AlterTableOperation::ValidateConstraint { .. } => {
+                return self.alter_constraint(relation, blueprint, rewrite, operation);
             }
             AlterTableOperation::AlterColumn { column_name, op } => {
                 self.alter_column(relation, blueprint, rewrite, &parse::name(column_name), op)?;
@@ -191,6 +189,7 @@ impl Definer<'_, '_> {
                 let cast = Cast { input, from: from.ty, to, is_explicit: false };
                 rewrite.values.push((name.to_owned(), Expr::Cast(Box::new(cast))));
                 rewrite.is_needed = true;
+                rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
             }
             other @ AlterColumnOperation::AddGenerated { .. } => {
                 return Err(SqlError::unsupported(format!("ALTER COLUMN {other}")));
@@ -199,13 +198,20 @@ impl Definer<'_, '_> {
         Ok(())
     }
 
-    fn drop_column(&self, blueprint: &mut Blueprint, name: &str) -> Result<()> {
+    fn drop_column(&self, blueprint: &mut Blueprint, name: &str, cascades: bool) -> Result<Vec<SqlError>> {
         blueprint.column_mut(name)?;
         let has = |columns: &[String]| columns.iter().any(|column| column == name);
         if blueprint.checks.iter().any(|check| mentions(&check.expression, name)) {
             let message = format!("column \"{name}\" is named by a check constraint; drop that first");
             return Err(SqlError::new(SqlState::DependentObjectsStillExist, message));
         }
+        let keys: Vec<_> = blueprint.foreign_keys.iter().filter(|key| has(&key.columns)).cloned().collect();
+        for key in keys {
+            self.drop_key(blueprint, &key.name)?;
+        }
+        let depends_on = format!("column {name} of table {}", blueprint.name);
+        let notices =
+            self.drop_references(blueprint, (&depends_on, &depends_on), cascades, &|_, _, key| has(&key.referenced))?;
         if blueprint.key.as_ref().is_some_and(|(_, columns)| has(columns)) {
             blueprint.key = None;
         }
@@ -214,11 +220,11 @@ impl Definer<'_, '_> {
         if let Some(ColumnPlan { sequence: Some(sequence), .. }) = at.map(|at| blueprint.columns.remove(at)) {
             self.drop_engine_sequence(&sequence)?;
         }
-        Ok(())
+        Ok(notices)
     }
 
     /// Refuses a check that a row breaks.
-    fn check_rows(&self, relation: &Relation, name: &str, expr: &sqlparser::ast::Expr) -> Result<()> {
+    pub(super) fn check_rows(&self, relation: &Relation, name: &str, expr: &sqlparser::ast::Expr) -> Result<()> {
         let condition = self.row_condition(relation, expr)?;
         for row in self.transaction.scan(&relation.table, KeyRange::all())? {
             let row = crate::run::scan::loaded(&row?, relation)?;
@@ -318,18 +324,4 @@ fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> 
         new.clone_into(column);
     }
     Ok(())
-}
-
-/// Removes a constraint, and returns whether it was there.
-fn drop_constraint(blueprint: &mut Blueprint, name: &str, rewrite: &mut Rewrite) -> bool {
-    if blueprint.key.as_ref().is_some_and(|(key, _)| key == name) {
-        blueprint.key = None;
-        rewrite.is_needed = true;
-        return true;
-    }
-    let before = (blueprint.checks.len(), blueprint.indexes.len());
-    blueprint.checks.retain(|check| check.name != name);
-    blueprint.indexes.retain(|index| !index.is_constraint || index.name != name);
-    rewrite.is_needed |= blueprint.indexes.len() != before.1;
-    (blueprint.checks.len(), blueprint.indexes.len()) != before
 }

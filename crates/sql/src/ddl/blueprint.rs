@@ -1,9 +1,10 @@
 //! What a table is to be: columns, keys, indexes and rules, before it is made.
 
 use osier::Schema;
+use sqlparser::ast::ForeignKeyConstraint;
 
 use crate::catalog::name::Name;
-use crate::catalog::notes::{CheckNote, ColumnNote, HIDDEN_KEY, Identity, Notes};
+use crate::catalog::notes::{CheckNote, ColumnNote, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, ReferenceNote};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Type};
@@ -18,6 +19,10 @@ pub(super) struct Blueprint {
     pub(super) key: Option<(String, Vec<String>)>,
     pub(super) indexes: Vec<IndexPlan>,
     pub(super) checks: Vec<CheckNote>,
+    /// Foreign keys as they were declared, which are resolved when all else is there.
+    pub(super) declared_keys: Vec<ForeignKeyConstraint>,
+    pub(super) foreign_keys: Vec<ForeignKeyNote>,
+    pub(super) referenced_by: Vec<ReferenceNote>,
     pub(super) owner: String,
     pub(super) comment: Option<String>,
     /// The sequence of the hidden key, if there is one already.
@@ -54,6 +59,9 @@ impl Blueprint {
             key: None,
             indexes: Vec::new(),
             checks: Vec::new(),
+            declared_keys: Vec::new(),
+            foreign_keys: Vec::new(),
+            referenced_by: Vec::new(),
             owner: owner.to_owned(),
             comment: None,
             hidden_sequence: None,
@@ -87,6 +95,9 @@ impl Blueprint {
             key: (!relation.has_hidden_key).then(|| (relation.key_name.clone(), names(&relation.key))),
             indexes: indexes.collect(),
             checks: notes.checks.clone(),
+            declared_keys: Vec::new(),
+            foreign_keys: notes.foreign_keys.clone(),
+            referenced_by: notes.referenced_by.clone(),
             owner: notes.owner.clone(),
             comment: notes.comment.clone(),
             hidden_sequence: if relation.has_hidden_key {
@@ -226,6 +237,8 @@ impl Blueprint {
             }
         }
         notes.checks.clone_from(&self.checks);
+        notes.foreign_keys.clone_from(&self.foreign_keys);
+        notes.referenced_by.clone_from(&self.referenced_by);
         notes.comment.clone_from(&self.comment);
         Ok(builder.build()?.with_notes(notes.text())?)
     }

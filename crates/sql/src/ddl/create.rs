@@ -38,6 +38,7 @@ impl Definer<'_, '_> {
         for constraint in &create.constraints {
             self.constraint(&mut blueprint, constraint)?;
         }
+        self.resolve_keys(&mut blueprint)?;
         match &create.query {
             None => drop(self.make(&mut blueprint)?),
             Some(query) => return self.create_as(blueprint, query),
@@ -69,8 +70,7 @@ impl Definer<'_, '_> {
         for at in (0..relation.visible()).filter(|at| relation.columns[*at].default.is_some()) {
             refuse(&binder.default_of(&relation, at)?, "DEFAULT expression")?;
         }
-        let rules = binder.rules(&relation)?;
-        rules.checks.iter().try_for_each(|(_, check)| refuse(check, "check constraint"))
+        binder.checks(&relation)?.iter().try_for_each(|(_, check)| refuse(check, "check constraint"))
     }
 
     /// Adds a column as it is declared.
@@ -112,8 +112,14 @@ impl Definer<'_, '_> {
             ColumnOption::Null => {}
             ColumnOption::NotNull => blueprint.column_mut(name)?.is_nullable = false,
             ColumnOption::Default(expr) => blueprint.column_mut(name)?.default = Some(kept(expr)),
-            ColumnOption::PrimaryKey(_) => blueprint.set_key(constraint, columns())?,
-            ColumnOption::Unique(_) => self.unique(blueprint, constraint, columns())?,
+            ColumnOption::PrimaryKey(key) => {
+                refuse_deferrable(key.characteristics)?;
+                blueprint.set_key(constraint, columns())?;
+            }
+            ColumnOption::Unique(unique) => {
+                refuse_deferrable(unique.characteristics)?;
+                self.unique(blueprint, constraint, columns())?;
+            }
             ColumnOption::Check(check) => {
                 let note = CheckNote {
                     name: constraint.unwrap_or_else(|| blueprint.check_name(Some(name))),
@@ -136,7 +142,12 @@ impl Definer<'_, '_> {
                 column.is_nullable = false;
             }
             ColumnOption::Collation(_) | ColumnOption::CharacterSet(_) => {}
-            ColumnOption::ForeignKey(_) => return Err(SqlError::unsupported("a foreign key")),
+            ColumnOption::ForeignKey(key) => {
+                let mut key = key.clone();
+                key.columns = vec![ast::Ident::with_quote('"', name)];
+                key.name = constraint.map(|name| ast::Ident::with_quote('"', name));
+                blueprint.declared_keys.push(key);
+            }
             other => return Err(SqlError::unsupported(format!("the column option {other}"))),
         }
         Ok(())
@@ -146,8 +157,12 @@ impl Definer<'_, '_> {
     pub(super) fn constraint(&self, blueprint: &mut Blueprint, constraint: &TableConstraint) -> Result<()> {
         let name = |ident: &Option<ast::Ident>| ident.as_ref().map(parse::name);
         match constraint {
-            TableConstraint::PrimaryKey(key) => blueprint.set_key(name(&key.name), key_columns(&key.columns)?),
+            TableConstraint::PrimaryKey(key) => {
+                refuse_deferrable(key.characteristics)?;
+                blueprint.set_key(name(&key.name), key_columns(&key.columns)?)
+            }
             TableConstraint::Unique(unique) => {
+                refuse_deferrable(unique.characteristics)?;
                 self.unique(blueprint, name(&unique.name), key_columns(&unique.columns)?)
             }
             TableConstraint::Check(check) => {
@@ -158,7 +173,10 @@ impl Definer<'_, '_> {
                 blueprint.checks.push(note);
                 Ok(())
             }
-            TableConstraint::ForeignKey(_) => Err(SqlError::unsupported("a foreign key")),
+            TableConstraint::ForeignKey(key) => {
+                blueprint.declared_keys.push(key.clone());
+                Ok(())
+            }
             other => Err(SqlError::unsupported(format!("the constraint {other}"))),
         }
     }
@@ -248,6 +266,14 @@ pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
         other => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
     };
     columns.iter().map(name).collect()
+}
+
+/// Refuses a key whose duplicates are to be looked for at the end of the transaction.
+fn refuse_deferrable(characteristics: Option<ast::ConstraintCharacteristics>) -> Result<()> {
+    match characteristics.is_some_and(|said| said.deferrable == Some(true) || said.initially.is_some()) {
+        true => Err(SqlError::unsupported("a unique constraint that is DEFERRABLE").with_hint("Leave DEFERRABLE out.")),
+        false => Ok(()),
+    }
 }
 
 /// Whether a type is an integer with a sequence of its own.

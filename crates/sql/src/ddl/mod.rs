@@ -2,8 +2,10 @@
 
 mod alter;
 mod blueprint;
+mod constraint;
 mod create;
 mod drop;
+mod foreign;
 mod sequence;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@
 //! - A plan holds no values of parameters: it is made once and run by many.
 
 pub(crate) mod access;
+pub(crate) mod foreign;
 pub(crate) mod join;
 
 use std::sync::Arc;
@@ -230,6 +231,8 @@ pub(crate) struct Resolution {
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) checks: Vec<(String, Expr)>,
+    /// The foreign keys, where there are some; the table is the first one of them.
+    pub(crate) keys: Option<Arc<foreign::Keys>>,
 }
 
 /// A query that can be run.

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use osier::task;
 
 use super::Row;
+use super::foreign::Pending;
 use super::store::Store;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -32,6 +33,8 @@ pub(crate) struct Context<'c> {
     slots: RefCell<Vec<Option<Datum>>>,
     commons: RefCell<Vec<Option<Rc<Vec<Row>>>>>,
     working: RefCell<Vec<Rc<Vec<Row>>>>,
+    /// What foreign keys have to look at when the statement is over.
+    pub(crate) pending: RefCell<Pending>,
     rows_read: Cell<u32>,
     bytes: Cell<usize>,
 }
@@ -61,6 +64,7 @@ impl<'c> Context<'c> {
             slots: RefCell::new(vec![None; query.slots]),
             commons: RefCell::new(vec![None; query.commons]),
             working: RefCell::new(vec![Rc::default(); query.commons]),
+            pending: RefCell::default(),
             rows_read: Cell::new(0),
             bytes: Cell::new(0),
         }

@@ -7,6 +7,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod context;
 pub(crate) mod evaluate;
+pub(crate) mod foreign;
 pub(crate) mod join;
 pub(crate) mod scan;
 pub(crate) mod set;

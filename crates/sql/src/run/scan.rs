@@ -144,7 +144,7 @@ fn fits(value: &Datum, declared: Declared) -> bool {
 }
 
 /// Whether there can be a row with these values: none is NULL, and all fit.
-fn all_fit(relation: &Relation, columns: &[usize], values: &[Datum]) -> bool {
+pub(crate) fn all_fit(relation: &Relation, columns: &[usize], values: &[Datum]) -> bool {
     let fits = |(value, at): (&Datum, &usize)| !value.is_null() && fits(value, relation.columns[*at].declared);
     values.iter().zip(columns).all(fits)
 }

@@ -12,6 +12,9 @@ pub(crate) type Scanned<'t> = Box<dyn Iterator<Item = Result<Row<'t>, Error>> + 
 pub(crate) trait Store {
     fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>], for_update: bool) -> Result<Option<Row<'t>>, Error>;
 
+    /// Whether there is a row with this primary key. What else is in it may change in the meantime.
+    fn exists(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error>;
+
     /// The rows in a range of the primary key, or of an index.
     fn scan<'t>(
         &'t self,
@@ -37,6 +40,10 @@ pub(crate) trait Store {
 impl Store for Transaction<'_> {
     fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>], for_update: bool) -> Result<Option<Row<'t>>, Error> {
         if for_update { self.get_for_update(table, key) } else { Transaction::get(self, table, key) }
+    }
+
+    fn exists(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
+        Transaction::exists(self, table, key)
     }
 
     fn scan<'t>(

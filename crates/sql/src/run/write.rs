@@ -12,12 +12,12 @@ use osier::table::KeyRange;
 
 use super::scan::{by_key, loaded, with_encoded};
 use super::set::all;
-use super::{Context, Row};
+use super::{Context, Row, foreign};
 use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::plan::{Change, Conflict, Plan, Resolution, Write};
 use crate::value;
 
 /// What a statement has written.
@@ -66,13 +66,16 @@ impl Writer<'_> {
         if let Some(sequence) = hidden_sequence(relation) {
             row.push(Datum::Int(self.context.store.next_value(sequence)?));
         }
-        check_row(relation, rules, &row, self.context)?;
+        check_row(relation, &rules.checks, &row, self.context)?;
         if let Some(conflict) = conflict
             && let Some(old) = conflicting(relation, conflict, &row, self.context)?
         {
             return self.resolve(conflict, old, row);
         }
         insert_row(relation, &row, self.context)?;
+        if let Some(keys) = &rules.keys {
+            foreign::inserted(keys, 0, &row, self.context)?;
+        }
         if conflict.is_some_and(|conflict| conflict.update.is_some()) {
             self.touched.insert(key_of(relation, &row));
         }
@@ -94,8 +97,12 @@ impl Writer<'_> {
         }
         let new = assigned(&old, &both, assignments, self.context)?;
         let Write { relation, rules, .. } = self.write;
-        check_row(relation, rules, &new, self.context)?;
+        check_row(relation, &rules.checks, &new, self.context)?;
         replace_row(relation, &old, &new, self.context)?;
+        if let Some(keys) = &rules.keys {
+            self.context.pending.borrow_mut().begin_step();
+            foreign::changed(keys, 0, (&old, &new), self.context)?;
+        }
         self.touched.insert(key_of(relation, &new));
         self.wrote(&new)
     }
@@ -109,21 +116,16 @@ impl Writer<'_> {
             let old = &row[..relation.columns.len()];
             if seen.insert(key_of(relation, old)) {
                 let new = assigned(old, &row, assignments, self.context)?;
-                check_row(relation, rules, &new, self.context)?;
+                check_row(relation, &rules.checks, &new, self.context)?;
                 self.context.keep(super::row_bytes(&new))?;
                 changes.push((row, new));
             }
         }
-        // Keys that move away make room for those that move in.
-        let moves = |(row, new): &(Row, Row)| key_of(relation, row) != key_of(relation, new);
-        for (row, _) in changes.iter().filter(|change| moves(change)) {
-            delete_row(relation, row, self.context)?;
-        }
+        replace_rows(relation, &changes, self.context)?;
+        self.context.pending.borrow_mut().begin_step();
         for (row, mut new) in changes {
-            self.context.tick()?;
-            match key_of(relation, &row) != key_of(relation, &new) {
-                true => insert_row(relation, &new, self.context)?,
-                false => replace_row(relation, &row, &new, self.context)?,
+            if let Some(keys) = &rules.keys {
+                foreign::changed(keys, 0, (&row, &new), self.context)?;
             }
             new.extend_from_slice(&row[relation.columns.len()..]);
             self.wrote(&new)?;
@@ -132,13 +134,17 @@ impl Writer<'_> {
     }
 
     fn delete(&mut self, input: &Plan) -> Result<()> {
-        let Write { relation, .. } = self.write;
+        let Write { relation, rules, .. } = self.write;
         let mut seen = HashSet::new();
+        self.context.pending.borrow_mut().begin_step();
         for row in all(input, self.context)? {
             self.context.tick()?;
             let old = &row[..relation.columns.len()];
             if seen.insert(key_of(relation, old)) {
                 delete_row(relation, old, self.context)?;
+                if let Some(keys) = &rules.keys {
+                    foreign::deleted(keys, 0, old, self.context)?;
+                }
                 self.wrote(&row)?;
             }
         }
@@ -175,7 +181,12 @@ fn assigned(old: &[Datum], row: &[Datum], assignments: &[(usize, Expr)], context
 }
 
 /// Refuses a row that breaks a rule of its table.
-fn check_row(relation: &Relation, rules: &Rules, row: &[Datum], context: &Context<'_>) -> Result<()> {
+pub(super) fn check_row(
+    relation: &Relation,
+    checks: &[(String, Expr)],
+    row: &[Datum],
+    context: &Context<'_>,
+) -> Result<()> {
     for (column, value) in relation.columns.iter().zip(row) {
         if value.is_null() && !column.is_nullable {
             let table = &relation.name.name;
@@ -187,7 +198,7 @@ fn check_row(relation: &Relation, rules: &Rules, row: &[Datum], context: &Contex
             return Err(failing(error, relation, row, context));
         }
     }
-    for (name, check) in &rules.checks {
+    for (name, check) in checks {
         if let Datum::Bool(false) = check.evaluate(row, context)? {
             let table = &relation.name.name;
             let message = format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
@@ -224,6 +235,23 @@ fn insert_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Resu
     inserted.map_err(|error| duplicate(relation, row, error.into(), context))
 }
 
+/// Writes other rows in place of some, all at once: the old ones may have columns behind those of the table.
+pub(super) fn replace_rows(relation: &Relation, changes: &[(Row, Row)], context: &Context<'_>) -> Result<()> {
+    // Keys that move away make room for those that move in.
+    let moves = |(row, new): &(Row, Row)| key_of(relation, row) != key_of(relation, new);
+    for (row, _) in changes.iter().filter(|change| moves(change)) {
+        delete_row(relation, row, context)?;
+    }
+    for change in changes {
+        context.tick()?;
+        match moves(change) {
+            true => insert_row(relation, &change.1, context)?,
+            false => replace_row(relation, &change.0, &change.1, context)?,
+        }
+    }
+    Ok(())
+}
+
 /// Writes another row in place of one with the same key.
 fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Context<'_>) -> Result<()> {
     if key_of(relation, old) != key_of(relation, new) {
@@ -235,7 +263,7 @@ fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Cont
     replaced.map_err(|error| duplicate(relation, new, error.into(), context)).map(|_| ())
 }
 
-fn delete_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
+pub(super) fn delete_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
     let key = key_of(relation, row);
     with_encoded(relation, &relation.key, &key, |key| context.store.delete(&relation.table, key))??;
     Ok(())

@@ -18,6 +18,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
 use crate::plan::{Change, Plan, Query, Write};
+use crate::run::foreign::Pending;
 use crate::run::{Row, open, write};
 use crate::sql::CatalogNames;
 use crate::types::Declared;
@@ -37,6 +38,8 @@ pub(super) struct CopyIn {
     row: Vec<Expr>,
     query: Query,
     count: u64,
+    /// What foreign keys look at when all has come.
+    pending: Pending,
     /// Whether it is a transaction by itself.
     pub(super) ends_transaction: bool,
 }
@@ -88,11 +91,13 @@ impl Core {
             relation: relation.clone(),
             change: Change::Insert { input: Plan::Nothing, conflict: None },
             returning: None,
-            rules: binder.rules(&relation)?,
+            rules: binder.insert_rules(&relation)?,
         };
         let query = binder.finish(Plan::Write(Box::new(write)));
         let reader = Reader::new(options.clone());
-        let copy = CopyIn { relation, targets, options, reader, row, query, count: 0, ends_transaction: false };
+        let pending = Pending::default();
+        let copy =
+            CopyIn { relation, targets, options, reader, row, query, count: 0, pending, ends_transaction: false };
         let done = Done { copy_in: Some(copy.shape()), ..Done::tagged("") };
         self.copy = Some(copy);
         Ok(done)
@@ -148,9 +153,10 @@ impl Core {
 
     /// Writes the rows of the data that has come.
     fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, is_last: bool) -> Result<()> {
-        let CopyIn { relation, targets, options, reader, row, query, count, .. } = copy;
+        let CopyIn { relation, targets, options, reader, row, query, count, pending, .. } = copy;
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
+            context.pending.replace(std::mem::take(pending));
             reader.take(is_last, &mut |record, fields| {
                 context.tick()?;
                 let place = |error: SqlError| {
@@ -164,7 +170,11 @@ impl Core {
                 write::insert_one(insert, whole, context).map_err(place)?;
                 *count += 1;
                 Ok(())
-            })
+            })?;
+            if !is_last {
+                *pending = context.pending.take();
+            }
+            Ok(())
         })
     }
 

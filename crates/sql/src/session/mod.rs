@@ -4,6 +4,7 @@
 
 mod cancel;
 mod copy;
+mod deferred;
 mod environment;
 mod open;
 mod run;
@@ -178,6 +179,8 @@ struct Core {
     observed: Option<Receipt>,
     transaction_start_us: i64,
     copy: Option<copy::CopyIn>,
+    /// What waits for the end of the transaction.
+    deferred: deferred::Deferred,
 }
 
 /// What is open.
@@ -196,7 +199,7 @@ struct Block {
     /// Whether a client has begun it, and not a statement.
     is_explicit: bool,
     has_failed: bool,
-    savepoints: Vec<(String, Savepoint)>,
+    savepoints: Vec<(String, Savepoint, deferred::Mark)>,
 }
 
 impl Session {
@@ -230,6 +233,7 @@ impl Session {
             observed: None,
             transaction_start_us: 0,
             copy: None,
+            deferred: deferred::Deferred::default(),
         };
         Ok(Session { core, state: State::Idle(Box::new(session)) })
     }

@@ -33,6 +33,11 @@ impl OpenTransaction {
         self.end(|transaction| transaction.commit())
     }
 
+    /// Rolls back, and says whether what was seen holds.
+    pub(super) fn abort(self) -> (Box<osier::Session>, Result<Receipt, Error>) {
+        self.end(|transaction| transaction.abort())
+    }
+
     /// Rolls back.
     pub(super) fn roll_back(self) -> Box<osier::Session> {
         self.end(|transaction| std::mem::drop(transaction)).0

@@ -20,7 +20,7 @@ use crate::ddl;
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::{Change, Plan, Query};
 use crate::run::context::Limits;
-use crate::run::{Context, open, set, write};
+use crate::run::{Context, foreign, open, set, write};
 
 /// How often a statement alone is run again after conflicts.
 const ATTEMPTS_MAX: u32 = 100;
@@ -115,6 +115,9 @@ impl Session {
     pub(super) fn commit(&mut self) -> Result<Option<Receipt>> {
         match std::mem::replace(&mut self.state, State::Between) {
             State::Open(block) => {
+                if let Err(error) = block.transaction.with(|transaction| self.core.settle_deferred(transaction)) {
+                    return Err(self.abort(block, error));
+                }
                 let (session, receipt) = block.transaction.commit();
                 self.state = State::Idle(session);
                 match receipt {
@@ -132,6 +135,21 @@ impl Session {
                 self.state = other;
                 Ok(None)
             }
+        }
+    }
+
+    /// Rolls back a transaction which cannot be committed, and returns the error that tells why: what was seen holds, or is a
+    /// conflict.
+    fn abort(&mut self, block: Block, error: SqlError) -> SqlError {
+        let (session, receipt) = block.transaction.abort();
+        self.state = State::Idle(session);
+        self.core.undo_settings();
+        match receipt {
+            Ok(receipt) => {
+                self.core.observed = Some(receipt);
+                error
+            }
+            Err(void) => void.into(),
         }
     }
 
@@ -261,7 +279,8 @@ impl Session {
             return Err(has_failed());
         }
         let savepoint = block.transaction.with(|transaction| transaction.savepoint());
-        block.savepoints.push((name.to_owned(), savepoint));
+        let waiting = self.core.deferred.mark();
+        self.block("SAVEPOINT")?.savepoints.push((name.to_owned(), savepoint, waiting));
         Ok(Done::tagged("SAVEPOINT"))
     }
 
@@ -269,6 +288,9 @@ impl Session {
         let block = self.block("RELEASE SAVEPOINT")?;
         let at = find_savepoint(block, name)?;
         block.savepoints.truncate(at);
+        if let State::Open(block) = &self.state {
+            self.core.deferred.release_to(block.savepoints.last().map(|(_, _, waiting)| waiting));
+        }
         Ok(Done::tagged("RELEASE"))
     }
 
@@ -282,6 +304,8 @@ impl Session {
         block.savepoints.truncate(at + 1);
         block.savepoints[at].1 = again;
         block.has_failed = false;
+        let waiting = block.savepoints[at].2.clone();
+        self.core.deferred.roll_back_to(&waiting);
         Ok(Done::tagged("ROLLBACK"))
     }
 }
@@ -292,7 +316,7 @@ fn has_failed() -> SqlError {
 }
 
 fn find_savepoint(block: &Block, name: &str) -> Result<usize> {
-    block.savepoints.iter().rposition(|(known, _)| known == name).ok_or_else(|| {
+    block.savepoints.iter().rposition(|(known, ..)| known == name).ok_or_else(|| {
         let message = format!("savepoint \"{name}\" does not exist");
         SqlError::new(SqlState::InvalidSavepointSpecification, message)
     })
@@ -303,6 +327,7 @@ impl Core {
     fn begin(&mut self) {
         self.transaction_start_us = now_us();
         self.before = self.lasting.clone();
+        self.deferred = Default::default();
     }
 
     fn undo_settings(&mut self) {
@@ -332,7 +357,9 @@ impl Core {
             attempt += 1;
             self.begin();
             let transaction = session.begin_with(self.options(TransactionOptions::default()));
-            let conflict = match self.execute(&transaction, prepared, parameters, output) {
+            let executed = self.execute(&transaction, prepared, parameters, output);
+            let executed = executed.and_then(|done| self.settle_deferred(&transaction).map(|()| done));
+            let conflict = match executed {
                 Ok(done) => match transaction.commit() {
                     Ok(receipt) => {
                         self.settings = self.lasting.clone();
@@ -389,7 +416,11 @@ impl Core {
     ) -> Result<T> {
         let environment = Environment { core: self, store: transaction, statement_start_us: now_us() };
         let limits = Limits { canceller: &self.canceller, bytes_max: self.settings.work_bytes_max };
-        act(&Context::new(transaction, &environment, query, parameters, limits))
+        let context = Context::new(transaction, &environment, query, parameters, limits);
+        let done = act(&context)?;
+        // Whatever was written, foreign keys are looked at before the statement is over.
+        foreign::settle(&context, &self.deferred)?;
+        Ok(done)
     }
 
     fn execute_query(
@@ -402,10 +433,11 @@ impl Core {
         self.with_context(transaction, query, parameters, |context| {
             if let Plan::Write(write) = &query.plan {
                 let written = write::run(write, context)?;
+                run_writes(query, context)?;
+                foreign::settle(context, &self.deferred)?;
                 for row in &written.rows {
                     output.row(row)?;
                 }
-                run_writes(query, context)?;
                 return Ok(Done::tagged(match write.change {
                     Change::Insert { .. } => format!("INSERT 0 {}", written.count),
                     Change::Update { .. } => format!("UPDATE {}", written.count),
@@ -431,7 +463,10 @@ impl Core {
     ) -> Result<Done> {
         match statement {
             ast::Statement::Copy { .. } => self.copy(transaction, statement, output),
-            ast::Statement::Set(set) => self.set_statement(set),
+            ast::Statement::Set(set) => match crate::parse::foreign::constraints_of(set) {
+                Some(constraints) => self.set_constraints(transaction, &constraints),
+                None => self.set_statement(set),
+            },
             ast::Statement::Reset(reset) => self.reset(reset),
             ast::Statement::ShowVariable { variable } => self.show(variable, output),
             ast::Statement::Explain { .. } => Err(SqlError::unsupported("EXPLAIN")),
@@ -465,6 +500,7 @@ impl Core {
         let Core { sql, settings, user, .. } = &*self;
         let definer = ddl::Definer { sql, transaction, settings, user, runner: &*self };
         let defined = definer.define(statement)?;
+        self.follow_definition(transaction, defined.tag)?;
         self.notices.extend(defined.notices);
         let Some(then) = defined.then else { return Ok(Done::tagged(defined.tag)) };
         let parsed = Parsed(Some(Arc::new(then)));

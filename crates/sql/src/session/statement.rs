@@ -105,10 +105,11 @@ impl Planned {
             other => (Task::Utility(Box::new(other.clone())), utility_columns(other)),
         };
         let parameters = binder.parameter_types();
-        let relations = names.used();
+        let mut relations = names.used();
         if let Task::Query(query) = &task {
             refuse_mixed(query, &relations)?;
         }
+        relations.extend(names.used_beside());
         Ok(Planned { task, relations, parameters, columns })
     }
 

@@ -1,0 +1,907 @@
+-- What PostgreSQL 15 answers: rows behind `--> `, or the SQLSTATE behind `--! `. A statement is one line.
+
+-- A column that refers to a table.
+CREATE TABLE parent (id int PRIMARY KEY, name text UNIQUE, a int, b int, UNIQUE (a, b));
+CREATE TABLE child (id int PRIMARY KEY, parent_id int REFERENCES parent, note text);
+INSERT INTO parent VALUES (1, 'one', 1, 1), (2, 'two', 1, 2), (3, 'three', 2, 1), (4, 'four', NULL, 4);
+INSERT INTO child VALUES (10, 1, 'x'), (11, 2, 'y'), (12, NULL, 'z');
+INSERT INTO child VALUES (13, 9, 'w');
+--! 23503
+INSERT INTO child VALUES (13, 1, 'w'), (14, 9, 'w');
+--! 23503
+SELECT id, parent_id FROM child ORDER BY id;
+--> 10|1
+--> 11|2
+--> 12|NULL
+INSERT INTO child SELECT g, g, 's' FROM generate_series(1, 4) g;
+INSERT INTO child SELECT g, g, 's' FROM generate_series(4, 8) g;
+--! 23505
+SELECT count(*) FROM child;
+--> 7
+DELETE FROM child WHERE id < 10;
+UPDATE child SET parent_id = 3 WHERE id = 10;
+UPDATE child SET parent_id = 99 WHERE id = 10;
+--! 23503
+UPDATE child SET parent_id = NULL WHERE id = 10;
+UPDATE child SET parent_id = id WHERE id = 10;
+--! 23503
+UPDATE child SET note = 'n' WHERE id = 12 RETURNING id, parent_id;
+--> 12|NULL
+UPDATE child SET parent_id = 1 WHERE id = 10 RETURNING *;
+--> 10|1|x
+DELETE FROM parent WHERE id = 1;
+--! 23503
+DELETE FROM parent WHERE id = 3;
+DELETE FROM parent WHERE id IN (2, 4);
+--! 23503
+DELETE FROM parent;
+--! 23503
+UPDATE parent SET id = 20 WHERE id = 2;
+--! 23503
+UPDATE parent SET id = 40 WHERE id = 4;
+UPDATE parent SET name = 'TWO' WHERE id = 2;
+UPDATE parent SET id = id WHERE id = 2;
+SELECT id, name FROM parent ORDER BY id;
+--> 1|one
+--> 2|TWO
+--> 40|four
+DELETE FROM parent USING child WHERE parent.id = child.parent_id;
+--! 23503
+DELETE FROM child USING parent WHERE parent.id = child.parent_id AND parent.id = 2 RETURNING child.id;
+--> 11
+DELETE FROM parent WHERE id = 2 RETURNING id;
+--> 2
+INSERT INTO child VALUES (15, 2, 'x');
+--! 23503
+INSERT INTO parent VALUES (2, 'two', 1, 2);
+INSERT INTO child VALUES (15, 2, 'x');
+UPDATE child SET parent_id = p.id FROM parent p WHERE p.name = 'two' AND child.id = 12 RETURNING child.id, child.parent_id;
+--> 12|2
+UPDATE child SET parent_id = p.id + 100 FROM parent p WHERE p.name = 'two' AND child.id = 12;
+--! 23503
+INSERT INTO child VALUES (10, 1, 'again') ON CONFLICT (id) DO UPDATE SET parent_id = 2 RETURNING parent_id;
+--> 2
+INSERT INTO child VALUES (10, 1, 'again') ON CONFLICT (id) DO UPDATE SET parent_id = 77;
+--! 23503
+INSERT INTO child VALUES (10, 77, 'again') ON CONFLICT (id) DO NOTHING;
+INSERT INTO child VALUES (10, 77, 'again') ON CONFLICT (id) DO UPDATE SET note = 'c' RETURNING *;
+--> 10|2|c
+INSERT INTO child VALUES (16, 77, 'new') ON CONFLICT (id) DO NOTHING;
+--! 23503
+INSERT INTO parent VALUES (1, 'q', 0, 0) ON CONFLICT (id) DO UPDATE SET id = 100;
+INSERT INTO parent VALUES (2, 'q', 0, 0) ON CONFLICT (id) DO UPDATE SET id = 100;
+--! 23505
+WITH c AS (INSERT INTO child VALUES (17, 88, 'w') RETURNING id) SELECT id FROM c;
+--! 23503
+WITH c AS (INSERT INTO child VALUES (17, 2, 'w') RETURNING id) SELECT id FROM c;
+--> 17
+WITH p AS (INSERT INTO parent VALUES (88, 'p88', 8, 8) RETURNING id) INSERT INTO child SELECT 18, id, 'both' FROM p;
+WITH p AS (DELETE FROM parent WHERE id = 88 RETURNING id) SELECT id FROM p;
+--! 23503
+WITH c AS (DELETE FROM child WHERE parent_id = 88 RETURNING parent_id) DELETE FROM parent WHERE id IN (SELECT parent_id FROM c);
+SELECT id, parent_id FROM child ORDER BY id;
+--> 10|2
+--> 12|2
+--> 15|2
+--> 17|2
+SELECT id FROM parent ORDER BY id;
+--> 2
+--> 40
+--> 100
+TRUNCATE parent;
+--! 0A000
+TRUNCATE parent, child;
+SELECT count(*) FROM child;
+--> 0
+DROP TABLE parent;
+--! 2BP01
+DROP TABLE child;
+DROP TABLE parent;
+
+-- How keys are declared.
+CREATE TABLE p (id int PRIMARY KEY, u int UNIQUE, t text UNIQUE, n int, a int, b int, UNIQUE (a, b));
+CREATE TABLE nokey (id int, v int);
+CREATE UNIQUE INDEX nokey_v ON nokey (v);
+CREATE TABLE c1 (x int REFERENCES p (n));
+--! 42830
+CREATE TABLE c1 (x int REFERENCES nokey);
+--! 42704
+CREATE TABLE c1 (x int REFERENCES nokey (id));
+--! 42830
+CREATE TABLE c1 (x int REFERENCES nokey (v));
+CREATE TABLE c2 (x int REFERENCES nosuch);
+--! 42P01
+CREATE TABLE c2 (x int REFERENCES p (nosuch));
+--! 42703
+CREATE TABLE c2 (x int, FOREIGN KEY (y) REFERENCES p);
+--! 42703
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x, y) REFERENCES p);
+--! 42830
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x, y) REFERENCES p (id));
+--! 42830
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x) REFERENCES p (a, b));
+--! 42830
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x, y) REFERENCES p (id, u));
+--! 42830
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x, y) REFERENCES p (a, a));
+--! 42830
+CREATE TABLE c2 (x text REFERENCES p);
+--! 42804
+CREATE TABLE c2 (x int REFERENCES p (t));
+--! 42804
+CREATE TABLE c2 (x boolean REFERENCES p);
+--! 42804
+CREATE TABLE c2 (x date REFERENCES p (t));
+--! 42804
+CREATE TABLE c2 (x int REFERENCES p MATCH PARTIAL);
+--! 0A000
+CREATE TABLE c2 (x int REFERENCES p NOT DEFERRABLE INITIALLY DEFERRED);
+--! 42601
+CREATE TABLE c2 (x int REFERENCES p ON DELETE EXPLODE);
+--! 42601
+CREATE TABLE c2 (x int CONSTRAINT same REFERENCES p, y int CONSTRAINT same REFERENCES p);
+--! 42710
+CREATE TABLE c2 (x int, y int, FOREIGN KEY (x) REFERENCES p ON DELETE SET NULL (y));
+--! 42P10
+CREATE TABLE c2 (x bigint REFERENCES p, y smallint REFERENCES p (u), z varchar(10) REFERENCES p (t), q int CONSTRAINT named REFERENCES p (id) MATCH SIMPLE ON DELETE NO ACTION ON UPDATE NO ACTION);
+CREATE TABLE c3 (x int, y int, CONSTRAINT pair FOREIGN KEY (x, y) REFERENCES p (a, b) MATCH FULL);
+CREATE TABLE c4 (x int, y int, FOREIGN KEY (y, x) REFERENCES p (b, a));
+CREATE TABLE c5 (x int REFERENCES p REFERENCES p (u), y int);
+ALTER TABLE c5 ADD FOREIGN KEY (x) REFERENCES p, ADD CONSTRAINT mine FOREIGN KEY (y) REFERENCES p;
+ALTER TABLE c5 DROP CONSTRAINT c5_x_fkey;
+ALTER TABLE c5 DROP CONSTRAINT c5_x_fkey1;
+ALTER TABLE c5 DROP CONSTRAINT c5_x_fkey2;
+ALTER TABLE c5 DROP CONSTRAINT c5_x_fkey3;
+--! 42704
+ALTER TABLE c5 DROP CONSTRAINT IF EXISTS c5_x_fkey3;
+ALTER TABLE c5 ADD CONSTRAINT mine FOREIGN KEY (y) REFERENCES p (u);
+--! 42710
+ALTER TABLE c4 DROP CONSTRAINT c4_y_x_fkey;
+ALTER TABLE c4 ADD CONSTRAINT "Odd Name" FOREIGN KEY (x, y) REFERENCES p (b, a);
+INSERT INTO p VALUES (1, 10, 'one', 0, 5, 6), (2, 20, 'two', 0, NULL, 7);
+INSERT INTO c4 VALUES (5, 6);
+--! 23503
+INSERT INTO c4 VALUES (6, 5);
+INSERT INTO c4 VALUES (6, NULL), (NULL, 99), (NULL, NULL);
+INSERT INTO c2 VALUES (1, 10, 'one', 1);
+INSERT INTO c2 VALUES (3000000000, 10, 'one', 1);
+--! 23503
+INSERT INTO c2 VALUES (1, 11, 'one', 1);
+--! 23503
+INSERT INTO c2 VALUES (1, 10, 'One', 1);
+--! 23503
+INSERT INTO c2 VALUES (1, 10, 'one', 2), (2, 20, 'two', 3);
+--! 23503
+INSERT INTO c2 VALUES (NULL, NULL, NULL, NULL);
+UPDATE p SET t = 'eins' WHERE id = 1;
+--! 23503
+UPDATE p SET u = 30 WHERE id = 2;
+UPDATE p SET u = 11 WHERE id = 1;
+--! 23503
+SELECT id, u FROM p ORDER BY id;
+--> 1|10
+--> 2|30
+
+-- MATCH FULL and MATCH SIMPLE.
+INSERT INTO c3 VALUES (5, 6), (NULL, NULL);
+INSERT INTO c3 VALUES (5, NULL);
+--! 23503
+INSERT INTO c3 VALUES (NULL, 6);
+--! 23503
+INSERT INTO c3 VALUES (6, 6);
+--! 23503
+UPDATE c3 SET x = NULL WHERE x = 5;
+--! 23503
+UPDATE c3 SET x = NULL, y = NULL WHERE x = 5;
+UPDATE c3 SET x = 5;
+--! 23503
+UPDATE c3 SET x = 5, y = 6;
+SELECT x, y FROM c3;
+--> 5|6
+--> 5|6
+DELETE FROM p WHERE a = 5;
+--! 23503
+UPDATE p SET a = NULL WHERE a = 5;
+--! 23503
+UPDATE p SET b = 8 WHERE a IS NULL;
+ALTER TABLE c4 ADD FOREIGN KEY (x, y) REFERENCES p (a, b) MATCH FULL;
+--! 23503
+DELETE FROM c4 WHERE x IS NULL OR y IS NULL;
+ALTER TABLE c4 ADD FOREIGN KEY (x, y) REFERENCES p (a, b) MATCH FULL;
+--! 23503
+UPDATE c4 SET x = 5, y = 6;
+--! 23503
+ALTER TABLE c4 ADD FOREIGN KEY (x, y) REFERENCES p (a, b) MATCH FULL;
+--! 23503
+DROP TABLE c1, c2, c3, c4, c5, p, nokey;
+
+-- What becomes of those who refer: ON DELETE.
+CREATE TABLE a (id int PRIMARY KEY, v int UNIQUE);
+CREATE TABLE d_none (id int PRIMARY KEY, a int REFERENCES a ON DELETE NO ACTION);
+CREATE TABLE d_restrict (id int PRIMARY KEY, a int REFERENCES a ON DELETE RESTRICT);
+CREATE TABLE d_cascade (id int PRIMARY KEY, a int REFERENCES a ON DELETE CASCADE);
+CREATE TABLE d_null (id int PRIMARY KEY, a int REFERENCES a ON DELETE SET NULL);
+CREATE TABLE d_default (id int PRIMARY KEY, a int DEFAULT 0 REFERENCES a ON DELETE SET DEFAULT);
+INSERT INTO a SELECT g, g * 10 FROM generate_series(0, 6) g;
+INSERT INTO d_none VALUES (1, 1);
+INSERT INTO d_restrict VALUES (1, 2);
+INSERT INTO d_cascade VALUES (1, 3), (2, 3), (3, 0);
+INSERT INTO d_null VALUES (1, 4), (2, 4), (3, 0);
+INSERT INTO d_default VALUES (1, 5), (2, 0);
+DELETE FROM a WHERE id = 1;
+--! 23503
+DELETE FROM a WHERE id = 2;
+--! 23503
+DELETE FROM a WHERE id = 3;
+SELECT * FROM d_cascade;
+--> 3|0
+DELETE FROM a WHERE id = 4 RETURNING id, v;
+--> 4|40
+SELECT * FROM d_null ORDER BY id;
+--> 1|NULL
+--> 2|NULL
+--> 3|0
+DELETE FROM a WHERE id = 5;
+SELECT * FROM d_default ORDER BY id;
+--> 1|0
+--> 2|0
+DELETE FROM a WHERE id = 0;
+--! 23503
+DELETE FROM d_cascade;
+DELETE FROM d_null;
+DELETE FROM a WHERE id = 0;
+--! 23503
+DELETE FROM d_default;
+DELETE FROM a WHERE id = 0;
+SELECT id FROM a ORDER BY id;
+--> 1
+--> 2
+--> 6
+DROP TABLE d_none, d_restrict, d_cascade, d_null, d_default;
+
+-- ON UPDATE.
+CREATE TABLE u_none (id int PRIMARY KEY, a int REFERENCES a ON UPDATE NO ACTION);
+CREATE TABLE u_restrict (id int PRIMARY KEY, a int REFERENCES a ON UPDATE RESTRICT);
+CREATE TABLE u_cascade (id int PRIMARY KEY, a int REFERENCES a ON UPDATE CASCADE);
+CREATE TABLE u_null (id int PRIMARY KEY, a int REFERENCES a ON UPDATE SET NULL);
+CREATE TABLE u_default (id int PRIMARY KEY, a int DEFAULT 9 REFERENCES a ON UPDATE SET DEFAULT);
+DELETE FROM a;
+INSERT INTO a SELECT g, g * 10 FROM generate_series(0, 6) g;
+INSERT INTO u_none VALUES (1, 1);
+INSERT INTO u_restrict VALUES (1, 2);
+INSERT INTO u_cascade VALUES (1, 3), (2, 3);
+INSERT INTO u_null VALUES (1, 4), (2, 4);
+INSERT INTO u_default VALUES (1, 5);
+UPDATE a SET id = 100 WHERE id = 1;
+--! 23503
+UPDATE a SET id = 100 WHERE id = 2;
+--! 23503
+UPDATE a SET id = 100 WHERE id = 3;
+SELECT * FROM u_cascade ORDER BY id;
+--> 1|100
+--> 2|100
+UPDATE a SET id = 101 WHERE id = 4;
+SELECT * FROM u_null ORDER BY id;
+--> 1|NULL
+--> 2|NULL
+UPDATE a SET id = 102 WHERE id = 5;
+--! 23503
+INSERT INTO a VALUES (9, 90);
+UPDATE a SET id = 102 WHERE id = 5;
+SELECT * FROM u_default;
+--> 1|9
+UPDATE a SET id = 10 WHERE id = 9;
+--! 23503
+UPDATE a SET v = v + 1;
+SELECT * FROM a ORDER BY id;
+--> 0|1
+--> 1|11
+--> 2|21
+--> 6|61
+--> 9|91
+--> 100|31
+--> 101|41
+--> 102|51
+DELETE FROM a WHERE id = 100;
+--! 23503
+DROP TABLE u_none, u_restrict, u_cascade, u_null, u_default, a;
+
+-- What is there again at the end of the statement violates nothing, but with RESTRICT.
+CREATE TABLE k (id int PRIMARY KEY);
+CREATE TABLE k_none (a int REFERENCES k);
+INSERT INTO k VALUES (3), (2), (1);
+INSERT INTO k_none VALUES (2), (1), (3);
+UPDATE k SET id = id + 1;
+--! 23503
+SELECT id FROM k ORDER BY id;
+--> 1
+--> 2
+--> 3
+DELETE FROM k_none WHERE a = 1;
+UPDATE k SET id = id + 1;
+SELECT id FROM k ORDER BY id;
+--> 2
+--> 3
+--> 4
+CREATE TABLE k_restrict (a int REFERENCES k ON UPDATE RESTRICT ON DELETE RESTRICT);
+INSERT INTO k_restrict VALUES (4);
+UPDATE k SET id = id + 1;
+--! 23503
+UPDATE k SET id = 5 WHERE id = 4;
+--! 23503
+DELETE FROM k_restrict;
+UPDATE k SET id = 5 WHERE id = 4;
+CREATE TABLE k_cascade (id int PRIMARY KEY, a int REFERENCES k ON UPDATE CASCADE);
+DELETE FROM k_none;
+INSERT INTO k_cascade SELECT id * 10, id FROM k;
+UPDATE k SET id = id + 1;
+SELECT * FROM k_cascade ORDER BY id;
+--> 20|3
+--> 30|4
+--> 50|6
+SELECT id FROM k ORDER BY id;
+--> 3
+--> 4
+--> 6
+DROP TABLE k_none, k_restrict, k_cascade, k;
+
+-- Column lists of SET NULL and SET DEFAULT.
+CREATE TABLE tenants (id int PRIMARY KEY);
+CREATE TABLE users (tenant int REFERENCES tenants ON DELETE CASCADE, id int, PRIMARY KEY (tenant, id));
+CREATE TABLE posts (tenant int REFERENCES tenants ON DELETE CASCADE, id int, author int, editor int DEFAULT 1, PRIMARY KEY (tenant, id), FOREIGN KEY (tenant, author) REFERENCES users ON DELETE SET NULL (author), FOREIGN KEY (tenant, editor) REFERENCES users ON DELETE SET DEFAULT (editor));
+CREATE TABLE posts2 (tenant int, id int, author int, FOREIGN KEY (tenant, author) REFERENCES users ON DELETE SET NULL (id));
+--! 42P10
+CREATE TABLE posts2 (tenant int, author int, FOREIGN KEY (tenant, author) REFERENCES users (tenant, id) ON UPDATE CASCADE ON DELETE SET NULL (author, nosuch));
+--! 42703
+INSERT INTO tenants VALUES (1), (2);
+INSERT INTO users VALUES (1, 1), (1, 2), (2, 1), (2, 2);
+INSERT INTO posts VALUES (1, 1, 1, 2), (1, 2, 2, 2), (2, 1, 2, 1), (2, 2, NULL, 2);
+DELETE FROM users WHERE tenant = 1 AND id = 2;
+SELECT * FROM posts ORDER BY tenant, id;
+--> 1|1|1|1
+--> 1|2|NULL|1
+--> 2|1|2|1
+--> 2|2|NULL|2
+DELETE FROM users WHERE tenant = 1 AND id = 1;
+--! 23503
+DELETE FROM users WHERE tenant = 2 AND id = 2;
+SELECT * FROM posts ORDER BY tenant, id;
+--> 1|1|1|1
+--> 1|2|NULL|1
+--> 2|1|NULL|1
+--> 2|2|NULL|1
+DELETE FROM tenants WHERE id = 1;
+SELECT count(*) FROM users;
+--> 1
+SELECT * FROM posts ORDER BY tenant, id;
+--> 2|1|NULL|1
+--> 2|2|NULL|1
+DROP TABLE posts, users, tenants;
+CREATE TABLE n1 (id int PRIMARY KEY);
+CREATE TABLE n2 (id int PRIMARY KEY, a int NOT NULL REFERENCES n1 ON DELETE SET NULL ON UPDATE SET NULL);
+INSERT INTO n1 VALUES (1);
+INSERT INTO n2 VALUES (1, 1);
+DELETE FROM n1;
+--! 23502
+UPDATE n1 SET id = 2;
+--! 23502
+CREATE TABLE n3 (a int CHECK (a < 10) REFERENCES n1 ON UPDATE CASCADE);
+DELETE FROM n2;
+INSERT INTO n3 VALUES (1);
+UPDATE n1 SET id = 5;
+UPDATE n1 SET id = 50;
+--! 23514
+SELECT a FROM n3;
+--> 5
+CREATE TABLE n4 (a smallint REFERENCES n1 ON UPDATE CASCADE);
+INSERT INTO n4 VALUES (5);
+DELETE FROM n3;
+UPDATE n1 SET id = 70000;
+--! 22003
+UPDATE n1 SET id = 7;
+SELECT a FROM n4;
+--> 7
+DROP TABLE n1, n2, n3, n4;
+
+-- A table that refers to itself.
+CREATE TABLE tree (id int PRIMARY KEY, up int REFERENCES tree ON DELETE CASCADE ON UPDATE CASCADE);
+INSERT INTO tree VALUES (1, NULL), (2, 1), (3, 2), (4, 2), (5, 1);
+INSERT INTO tree VALUES (7, 6), (6, 8), (8, 8);
+INSERT INTO tree VALUES (9, 10);
+--! 23503
+UPDATE tree SET id = 20 WHERE id = 2;
+SELECT * FROM tree ORDER BY id;
+--> 1|NULL
+--> 3|20
+--> 4|20
+--> 5|1
+--> 6|8
+--> 7|6
+--> 8|8
+--> 20|1
+UPDATE tree SET id = id + 100;
+SELECT * FROM tree ORDER BY id;
+--> 101|NULL
+--> 103|120
+--> 104|120
+--> 105|101
+--> 106|108
+--> 107|106
+--> 108|108
+--> 120|101
+DELETE FROM tree WHERE id = 120;
+SELECT * FROM tree ORDER BY id;
+--> 101|NULL
+--> 105|101
+--> 106|108
+--> 107|106
+--> 108|108
+DELETE FROM tree WHERE id IN (101, 105);
+DELETE FROM tree WHERE id = 108;
+SELECT count(*) FROM tree;
+--> 0
+DROP TABLE tree;
+CREATE TABLE staff (id int PRIMARY KEY, boss int REFERENCES staff);
+INSERT INTO staff VALUES (1, 1), (2, 1), (3, 2);
+DELETE FROM staff WHERE id = 1;
+--! 23503
+DELETE FROM staff WHERE id = 2;
+--! 23503
+DELETE FROM staff WHERE id IN (2, 3);
+DELETE FROM staff;
+INSERT INTO staff SELECT g, g - 1 FROM generate_series(1, 50) g;
+--! 23503
+INSERT INTO staff SELECT g, nullif(g - 1, 0) FROM generate_series(1, 50) g;
+INSERT INTO staff SELECT 200 - g, 200 - g - 1 FROM generate_series(1, 49) g;
+--! 23503
+INSERT INTO staff SELECT g, CASE WHEN g = 200 THEN 200 ELSE g + 1 END FROM generate_series(100, 200) g;
+UPDATE staff SET boss = 0 WHERE id = 7;
+--! 23503
+UPDATE staff SET id = id + 1000, boss = boss + 1000;
+SELECT count(*), min(id), max(boss) FROM staff;
+--> 151|1001|1200
+DELETE FROM staff;
+TRUNCATE staff;
+DROP TABLE staff;
+
+-- Keys in circles, and chains of actions.
+CREATE TABLE c_a (id int PRIMARY KEY, b int);
+CREATE TABLE c_b (id int PRIMARY KEY, a int REFERENCES c_a ON DELETE CASCADE);
+ALTER TABLE c_a ADD CONSTRAINT a_b FOREIGN KEY (b) REFERENCES c_b ON DELETE SET NULL;
+INSERT INTO c_a VALUES (1, NULL), (2, NULL);
+INSERT INTO c_b VALUES (1, 1), (2, 2), (3, 1);
+UPDATE c_a SET b = 2 WHERE id = 1;
+UPDATE c_a SET b = 3 WHERE id = 2;
+DELETE FROM c_a WHERE id = 2;
+SELECT * FROM c_a;
+--> 1|NULL
+SELECT * FROM c_b ORDER BY id;
+--> 1|1
+--> 3|1
+DROP TABLE c_a;
+--! 2BP01
+DROP TABLE c_b;
+--! 2BP01
+TRUNCATE c_a;
+--! 0A000
+TRUNCATE c_a, c_b;
+DROP TABLE c_a, c_b;
+CREATE TABLE x1 (id int PRIMARY KEY);
+CREATE TABLE x2 (id int PRIMARY KEY, up int REFERENCES x1 ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE x3 (id int PRIMARY KEY, up int REFERENCES x2 ON DELETE SET NULL ON UPDATE CASCADE);
+CREATE TABLE x4 (up int REFERENCES x1 (id) ON DELETE CASCADE, x2 int REFERENCES x2 (id));
+INSERT INTO x1 VALUES (1), (2);
+INSERT INTO x2 VALUES (11, 1), (12, 1), (21, 2);
+INSERT INTO x3 VALUES (111, 11), (112, 12), (211, 21);
+INSERT INTO x4 VALUES (1, 11), (2, 21);
+DELETE FROM x1 WHERE id = 1;
+SELECT * FROM x3 ORDER BY id;
+--> 111|NULL
+--> 112|NULL
+--> 211|21
+SELECT * FROM x4;
+--> 2|21
+INSERT INTO x1 VALUES (3);
+UPDATE x4 SET up = 3;
+DELETE FROM x1 WHERE id = 2;
+--! 23503
+DELETE FROM x4;
+DELETE FROM x1 WHERE id = 2;
+SELECT * FROM x3 ORDER BY id;
+--> 111|NULL
+--> 112|NULL
+--> 211|NULL
+CREATE TABLE chain1 (id int PRIMARY KEY);
+CREATE TABLE chain2 (id int PRIMARY KEY REFERENCES chain1 ON UPDATE CASCADE ON DELETE CASCADE);
+CREATE TABLE chain3 (id int PRIMARY KEY REFERENCES chain2 ON UPDATE CASCADE ON DELETE CASCADE);
+CREATE TABLE chain4 (id int REFERENCES chain3 ON UPDATE CASCADE ON DELETE RESTRICT);
+INSERT INTO chain1 VALUES (1), (2);
+INSERT INTO chain2 VALUES (1), (2);
+INSERT INTO chain3 VALUES (1), (2);
+INSERT INTO chain4 VALUES (1);
+UPDATE chain1 SET id = id * 10;
+SELECT * FROM chain4;
+--> 10
+DELETE FROM chain1 WHERE id = 10;
+--! 23503
+DELETE FROM chain1 WHERE id = 20;
+SELECT * FROM chain3;
+--> 10
+DROP TABLE x1, x2, x3, x4, chain1, chain2, chain3, chain4;
+
+-- Keys that wait for the end of the transaction.
+CREATE TABLE dp (id int PRIMARY KEY);
+CREATE TABLE dc (id int PRIMARY KEY, p int REFERENCES dp DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE di (id int PRIMARY KEY, p int CONSTRAINT di_key REFERENCES dp DEFERRABLE);
+INSERT INTO dc VALUES (1, 1);
+--! 23503
+BEGIN;
+INSERT INTO dc VALUES (1, 1);
+INSERT INTO dp VALUES (1);
+COMMIT;
+BEGIN;
+INSERT INTO dc VALUES (2, 2);
+COMMIT;
+--! 23503
+SELECT * FROM dc;
+--> 1|1
+BEGIN;
+DELETE FROM dp;
+INSERT INTO dp VALUES (1);
+COMMIT;
+BEGIN;
+DELETE FROM dp;
+COMMIT;
+--! 23503
+SELECT * FROM dp;
+--> 1
+BEGIN;
+UPDATE dp SET id = 2;
+UPDATE dc SET p = 2;
+COMMIT;
+SELECT * FROM dc;
+--> 1|2
+BEGIN;
+INSERT INTO di VALUES (1, 7);
+--! 23503
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS di_key DEFERRED;
+INSERT INTO di VALUES (1, 7);
+INSERT INTO dp VALUES (7);
+COMMIT;
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO di VALUES (2, 8);
+SET CONSTRAINTS ALL IMMEDIATE;
+--! 23503
+COMMIT;
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO di VALUES (2, 8);
+INSERT INTO dp VALUES (8);
+SET CONSTRAINTS di_key IMMEDIATE;
+INSERT INTO di VALUES (3, 9);
+--! 23503
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS dc_p_fkey IMMEDIATE;
+INSERT INTO dc VALUES (9, 9);
+--! 23503
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS nosuch DEFERRED;
+--! 42704
+ROLLBACK;
+CREATE TABLE dn (p int REFERENCES dp);
+BEGIN;
+SET CONSTRAINTS dn_p_fkey DEFERRED;
+--! 42809
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO dn VALUES (99);
+--! 23503
+ROLLBACK;
+BEGIN;
+INSERT INTO dc VALUES (5, 5);
+SAVEPOINT s;
+INSERT INTO dp VALUES (5);
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK TO s;
+COMMIT;
+--! 23503
+SELECT count(*) FROM dc WHERE p = 5;
+--> 0
+BEGIN;
+INSERT INTO dp VALUES (5);
+SAVEPOINT s;
+INSERT INTO dc VALUES (6, 6);
+ROLLBACK TO s;
+INSERT INTO dc VALUES (5, 5);
+COMMIT;
+SELECT * FROM dc ORDER BY id;
+--> 1|2
+--> 5|5
+BEGIN;
+INSERT INTO dc VALUES (6, 6);
+DELETE FROM dc WHERE id = 6;
+COMMIT;
+BEGIN;
+INSERT INTO dc VALUES (6, 6);
+UPDATE dc SET p = 5 WHERE id = 6;
+COMMIT;
+BEGIN;
+INSERT INTO dc VALUES (7, 70);
+ALTER TABLE dc ADD COLUMN extra int;
+--! 55006
+ROLLBACK;
+BEGIN;
+INSERT INTO dc VALUES (7, 5);
+SET CONSTRAINTS ALL IMMEDIATE;
+ALTER TABLE dc ADD COLUMN extra int;
+COMMIT;
+BEGIN;
+INSERT INTO dc VALUES (8, 70);
+DROP TABLE dc;
+--! 55006
+ROLLBACK;
+BEGIN;
+INSERT INTO dc VALUES (8, 70);
+CREATE TABLE later (p int REFERENCES dp);
+COMMIT;
+--! 23503
+CREATE TABLE dr (id int, p int REFERENCES dp ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE dcas (id int, p int REFERENCES dp ON DELETE CASCADE ON UPDATE CASCADE DEFERRABLE INITIALLY DEFERRED);
+INSERT INTO dp VALUES (50), (60);
+INSERT INTO dr VALUES (1, 50);
+INSERT INTO dcas VALUES (1, 60);
+BEGIN;
+DELETE FROM dp WHERE id = 50;
+--! 23503
+ROLLBACK;
+BEGIN;
+DELETE FROM dp WHERE id = 60;
+SELECT count(*) FROM dcas;
+--> 0
+ROLLBACK;
+BEGIN;
+UPDATE dp SET id = 61 WHERE id = 60;
+SELECT * FROM dcas;
+--> 1|61
+COMMIT;
+DROP TABLE dc, di, dn, dr, dcas, dp;
+
+-- Constraints of tables that are there.
+CREATE TABLE e_p (id int PRIMARY KEY, u int CONSTRAINT e_u UNIQUE);
+CREATE TABLE e_c (id int PRIMARY KEY, p int, q int);
+INSERT INTO e_p VALUES (1, 1), (2, 2);
+INSERT INTO e_c VALUES (1, 1, 1), (2, 5, 2);
+ALTER TABLE e_c ADD FOREIGN KEY (p) REFERENCES e_p;
+--! 23503
+ALTER TABLE e_c ADD CONSTRAINT late FOREIGN KEY (p) REFERENCES e_p NOT VALID;
+INSERT INTO e_c VALUES (3, 6, 1);
+--! 23503
+UPDATE e_c SET q = 1 WHERE id = 2;
+ALTER TABLE e_c VALIDATE CONSTRAINT late;
+--! 23503
+UPDATE e_c SET p = 6 WHERE id = 2;
+--! 23503
+UPDATE e_c SET p = 2 WHERE id = 2;
+ALTER TABLE e_c VALIDATE CONSTRAINT late;
+ALTER TABLE e_c VALIDATE CONSTRAINT late;
+ALTER TABLE e_c VALIDATE CONSTRAINT nosuch;
+--! 42704
+ALTER TABLE e_c VALIDATE CONSTRAINT e_c_pkey;
+--! 42809
+ALTER TABLE e_c ADD CONSTRAINT late FOREIGN KEY (q) REFERENCES e_p;
+--! 42710
+ALTER TABLE e_c ADD CONSTRAINT e_c_pkey FOREIGN KEY (q) REFERENCES e_p;
+--! 42710
+ALTER TABLE e_c ADD CONSTRAINT by_u FOREIGN KEY (q) REFERENCES e_p (u);
+ALTER TABLE e_p DROP CONSTRAINT e_u;
+--! 2BP01
+ALTER TABLE e_p DROP CONSTRAINT e_u RESTRICT;
+--! 2BP01
+ALTER TABLE e_p DROP CONSTRAINT e_p_pkey;
+--! 2BP01
+ALTER TABLE e_p DROP COLUMN u;
+--! 2BP01
+ALTER TABLE e_p DROP COLUMN id;
+--! 2BP01
+INSERT INTO e_c VALUES (4, 1, 9);
+--! 23503
+ALTER TABLE e_p DROP CONSTRAINT e_u CASCADE;
+INSERT INTO e_c VALUES (4, 1, 9);
+ALTER TABLE e_c DROP CONSTRAINT by_u;
+--! 42704
+ALTER TABLE e_c RENAME CONSTRAINT late TO early;
+ALTER TABLE e_c RENAME CONSTRAINT late TO early;
+--! 42704
+ALTER TABLE e_c RENAME CONSTRAINT early TO e_c_pkey;
+--! 42710
+INSERT INTO e_c VALUES (5, 9, 9);
+--! 23503
+ALTER TABLE e_p RENAME TO e_parent;
+INSERT INTO e_c VALUES (5, 9, 9);
+--! 23503
+DELETE FROM e_parent WHERE id = 1;
+--! 23503
+ALTER TABLE e_c RENAME TO e_child;
+INSERT INTO e_child VALUES (5, 9, 9);
+--! 23503
+DELETE FROM e_parent WHERE id = 1;
+--! 23503
+ALTER TABLE e_parent RENAME COLUMN id TO key;
+ALTER TABLE e_child RENAME COLUMN p TO parent;
+INSERT INTO e_child VALUES (5, 9, 9);
+--! 23503
+DELETE FROM e_parent WHERE key = 1;
+--! 23503
+UPDATE e_parent SET key = 9 WHERE key = 1;
+--! 23503
+ALTER TABLE e_parent ALTER COLUMN key TYPE bigint;
+INSERT INTO e_child VALUES (5, 9, 9);
+--! 23503
+DELETE FROM e_parent WHERE key = 1;
+--! 23503
+ALTER TABLE e_child ALTER COLUMN parent TYPE smallint;
+INSERT INTO e_child VALUES (5, 9, 9);
+--! 23503
+DELETE FROM e_parent WHERE key = 1;
+--! 23503
+ALTER TABLE e_child ALTER COLUMN parent TYPE text;
+--! 42804
+ALTER TABLE e_parent ALTER COLUMN key TYPE varchar(10);
+--! 42804
+ALTER TABLE e_parent ADD COLUMN more int DEFAULT 3;
+ALTER TABLE e_child ADD COLUMN more int DEFAULT 1 REFERENCES e_parent;
+ALTER TABLE e_child ADD COLUMN more2 int DEFAULT 8 REFERENCES e_parent;
+--! 23503
+INSERT INTO e_child VALUES (6, 1, 1, 8);
+--! 23503
+DELETE FROM e_parent WHERE key = 1;
+--! 23503
+DELETE FROM e_parent WHERE key = 2;
+--! 23503
+ALTER TABLE e_parent DROP CONSTRAINT e_p_pkey;
+--! 2BP01
+ALTER TABLE e_child DROP COLUMN more;
+ALTER TABLE e_child ALTER COLUMN parent SET NOT NULL;
+ALTER TABLE e_child ALTER COLUMN parent DROP NOT NULL;
+ALTER TABLE e_child ALTER COLUMN parent SET DEFAULT 44;
+INSERT INTO e_child (id) VALUES (7);
+--! 23503
+ALTER TABLE e_child DROP CONSTRAINT early;
+INSERT INTO e_child (id) VALUES (7);
+DELETE FROM e_parent WHERE key = 1;
+DROP TABLE e_parent;
+DROP TABLE e_child;
+CREATE TABLE f_p (id int PRIMARY KEY, u int);
+CREATE UNIQUE INDEX f_u ON f_p (u);
+CREATE TABLE f_c (p int REFERENCES f_p, u int REFERENCES f_p (u), w int);
+DROP INDEX f_u;
+--! 2BP01
+DROP TABLE f_p;
+--! 2BP01
+TRUNCATE f_p;
+--! 0A000
+INSERT INTO f_p VALUES (1, 1);
+INSERT INTO f_c VALUES (1, 1, 1);
+TRUNCATE f_p CASCADE;
+SELECT count(*) FROM f_c;
+--> 0
+INSERT INTO f_c VALUES (1, 1, 1);
+--! 23503
+DROP INDEX f_u CASCADE;
+INSERT INTO f_c VALUES (NULL, 1, 1);
+INSERT INTO f_c VALUES (1, 1, 1);
+--! 23503
+DROP TABLE f_p CASCADE;
+INSERT INTO f_c VALUES (1, 1, 1);
+CREATE TABLE f_p (id int PRIMARY KEY);
+INSERT INTO f_c VALUES (2, 2, 2);
+ALTER TABLE f_c ADD FOREIGN KEY (p) REFERENCES f_p;
+--! 23503
+DELETE FROM f_c;
+ALTER TABLE f_c ADD FOREIGN KEY (p) REFERENCES f_p;
+INSERT INTO f_c VALUES (2, 2, 2);
+--! 23503
+ALTER TABLE f_p DROP COLUMN id;
+--! 2BP01
+ALTER TABLE f_p DROP COLUMN id CASCADE;
+INSERT INTO f_c VALUES (2, 2, 2);
+DROP TABLE f_c, f_p;
+CREATE TABLE s_t (id int PRIMARY KEY, up int REFERENCES s_t, v int UNIQUE REFERENCES s_t (v));
+INSERT INTO s_t VALUES (1, 1, 1), (2, 1, 1);
+--! 23505
+INSERT INTO s_t VALUES (1, 1, 1), (2, 1, 2);
+ALTER TABLE s_t RENAME TO s_u;
+INSERT INTO s_u VALUES (3, 4, 3);
+--! 23503
+ALTER TABLE s_u RENAME COLUMN id TO key;
+ALTER TABLE s_u RENAME COLUMN up TO above;
+INSERT INTO s_u VALUES (3, 4, 3);
+--! 23503
+DELETE FROM s_u WHERE key = 1;
+--! 23503
+ALTER TABLE s_u DROP COLUMN key;
+--! 2BP01
+ALTER TABLE s_u DROP COLUMN above;
+DELETE FROM s_u WHERE v = 1;
+ALTER TABLE s_u DROP COLUMN v;
+INSERT INTO s_u VALUES (9);
+DROP TABLE s_u;
+BEGIN;
+CREATE TABLE r_p (id int PRIMARY KEY);
+CREATE TABLE r_c (p int REFERENCES r_p);
+INSERT INTO r_p VALUES (1);
+INSERT INTO r_c VALUES (1);
+ROLLBACK;
+CREATE TABLE r_p (id int PRIMARY KEY);
+INSERT INTO r_p VALUES (1);
+DELETE FROM r_p;
+BEGIN;
+CREATE TABLE r_c (p int REFERENCES r_p);
+SAVEPOINT s;
+DROP TABLE r_p CASCADE;
+ROLLBACK TO s;
+INSERT INTO r_c VALUES (1);
+--! 23503
+ROLLBACK;
+DROP TABLE r_p;
+
+-- Texts, numbers and dates as keys.
+CREATE TABLE v_p (n numeric(9,2) PRIMARY KEY, d date UNIQUE, c char(5) UNIQUE, u uuid UNIQUE, f float8 UNIQUE, w timestamptz UNIQUE, b bytea UNIQUE, o boolean UNIQUE);
+CREATE TABLE v_c (n numeric(12,4) REFERENCES v_p ON UPDATE CASCADE, d date REFERENCES v_p (d), c char(5) REFERENCES v_p (c), u uuid REFERENCES v_p (u), f float4 REFERENCES v_p (f), w timestamptz REFERENCES v_p (w), b bytea REFERENCES v_p (b), o boolean REFERENCES v_p (o));
+INSERT INTO v_p VALUES (1.5, '2024-01-31', 'ab', '00000000-0000-0000-0000-000000000001', 0.5, '2024-01-01 00:00:00+00', '\x01', true);
+INSERT INTO v_c VALUES (1.5, '2024-01-31', 'ab', '00000000-0000-0000-0000-000000000001', 0.5, '2024-01-01 00:00:00+00', '\x01', true);
+INSERT INTO v_c (n) VALUES (1.5001);
+--! 23503
+INSERT INTO v_c (n) VALUES (1.5000);
+INSERT INTO v_c (d) VALUES ('2024-02-01');
+--! 23503
+INSERT INTO v_c (c) VALUES ('ab   ');
+INSERT INTO v_c (c) VALUES ('AB');
+--! 23503
+INSERT INTO v_c (u) VALUES ('00000000-0000-0000-0000-000000000002');
+--! 23503
+INSERT INTO v_c (f) VALUES (0.25);
+--! 23503
+INSERT INTO v_c (w) VALUES ('2024-01-01 01:00:00+01');
+INSERT INTO v_c (b) VALUES ('\x02');
+--! 23503
+INSERT INTO v_c (o) VALUES (false);
+--! 23503
+DELETE FROM v_p;
+--! 23503
+UPDATE v_p SET n = 2.25;
+SELECT n FROM v_c WHERE n IS NOT NULL;
+--> 2.2500
+--> 2.2500
+UPDATE v_p SET c = 'cd';
+--! 23503
+DROP TABLE v_p, v_c;
+
+-- An index on the columns that refer, in another order and with more columns behind them.
+CREATE TABLE i_p (a int, b int, PRIMARY KEY (a, b));
+CREATE TABLE i_c (id int PRIMARY KEY, x int, y int, z int, FOREIGN KEY (x, y) REFERENCES i_p ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE INDEX i_c_yx ON i_c (y, x, z);
+INSERT INTO i_p SELECT g, g + 1 FROM generate_series(1, 20) g;
+INSERT INTO i_c SELECT g * 100 + h, g, g + 1, h FROM generate_series(1, 20) g, generate_series(1, 5) h;
+DELETE FROM i_p WHERE a = 3;
+SELECT count(*) FROM i_c;
+--> 95
+UPDATE i_p SET a = a + 1000, b = b * 2 WHERE a > 15;
+SELECT x, y, count(*) FROM i_c WHERE x > 1000 GROUP BY x, y ORDER BY x;
+--> 1016|34|5
+--> 1017|36|5
+--> 1018|38|5
+--> 1019|40|5
+--> 1020|42|5
+INSERT INTO i_c VALUES (1, 1001, 2, 3);
+--! 23503
+DELETE FROM i_p;
+SELECT count(*) FROM i_c;
+--> 0
+DROP TABLE i_c, i_p;
