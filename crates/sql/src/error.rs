@@ -121,6 +121,8 @@ states! {
     InvalidCursorName = "34000";
     /// `invalid_savepoint_specification`.
     InvalidSavepointSpecification = "3B001";
+    /// `invalid_catalog_name`.
+    InvalidCatalogName = "3D000";
     /// `invalid_schema_name`.
     InvalidSchemaName = "3F000";
     /// `serialization_failure`.

@@ -89,6 +89,7 @@ fn adapt(tokens: &mut Vec<TokenWithSpan>) {
         is_kept
     });
     let words: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    name_constraints(tokens, &words);
     let mut gone = Vec::new();
     for pair in words.windows(2) {
         let (first, second) = (pair[0], pair[1]);
@@ -112,6 +113,21 @@ fn adapt(tokens: &mut Vec<TokenWithSpan>) {
         at += 1;
         !gone.contains(&(at - 1))
     });
+}
+
+/// Writes `COMMENT ON CONSTRAINT c ON t` as `COMMENT ON DOMAIN c.t`: there are no domains, and a constraint has a table.
+fn name_constraints(tokens: &mut [TokenWithSpan], words: &[usize]) {
+    let is_word = |token: &TokenWithSpan, word: &str| match &token.token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    for group in words.windows(5) {
+        let matches = |place: usize, word: &str| is_word(&tokens[group[place]], word);
+        if matches(0, "comment") && matches(1, "on") && matches(2, "constraint") && matches(4, "on") {
+            tokens[group[2]].token = Token::make_keyword("DOMAIN");
+            tokens[group[4]].token = Token::Period;
+        }
+    }
 }
 
 /// Parses an expression that the catalog keeps.
@@ -213,6 +229,9 @@ pub(crate) fn declared(text: &str) -> Result<Declared> {
     let (head, rest) = lower.split_once('(').unwrap_or((&lower, ""));
     let (arguments, tail) = rest.split_once(')').unwrap_or(("", ""));
     let name = format!("{}{tail}", head.trim_end());
+    if name.trim().trim_start_matches("pg_catalog.") == "\"char\"" {
+        return Ok(Type::InternalChar.into());
+    }
     let name = name.trim().trim_start_matches("pg_catalog.").trim_matches('"');
     let numbers: Option<Vec<i64>> =
         arguments.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().parse().ok()).collect();

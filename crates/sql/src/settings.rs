@@ -94,6 +94,11 @@ const FIXED: &[&str] = &[
     "lc_ctype",
 ];
 
+/// Whether a setting is said of the server and cannot be set.
+pub(crate) fn is_fixed(name: &str) -> bool {
+    FIXED.contains(&name)
+}
+
 /// `work_mem` from the start.
 const WORK_BYTES: usize = 256 << 20;
 

@@ -16,7 +16,7 @@ use crate::catalog::roles;
 use crate::error::Result;
 
 /// The schema of the tables that SQL keeps for itself. No statement sees them.
-const OWN_SCHEMA: &str = "osier";
+pub(crate) const OWN_SCHEMA: &str = "osier";
 
 /// A database with its SQL catalog.
 pub struct Sql {
@@ -69,6 +69,11 @@ impl Sql {
     /// Where there is no such role, or the catalog cannot be written.
     pub fn set_secret(&self, role: &str, secret: &str) -> Result<()> {
         roles::set_secret(&self.db, role, secret)
+    }
+
+    /// How many bytes of memory the rows and indexes take.
+    pub(crate) fn bytes(&self) -> i64 {
+        i64::try_from(self.db.metrics().memory.used.total()).unwrap_or(i64::MAX)
     }
 
     /// What `table` is to SQL.

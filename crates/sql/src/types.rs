@@ -62,6 +62,16 @@ pub enum Type {
     RegType,
     /// `regproc`, a function's number that is shown as its name.
     RegProc,
+    /// `regnamespace`, a schema's number that is shown as its name.
+    RegNamespace,
+    /// `regrole`, a role's number that is shown as its name.
+    RegRole,
+    /// `xid`, the number of a transaction.
+    Xid,
+    /// `oidvector`, numbers of the catalog; the first one has the subscript 0.
+    OidVector,
+    /// `int2vector`, small integers; the first one has the subscript 0.
+    Int2Vector,
     /// An array with these elements.
     Array(&'static Type),
     /// What a literal in quotes and a parameter without a type are until the context tells.
@@ -103,10 +113,13 @@ const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
     (Type::Name, 19, 1003, "name", "name"),
     (Type::Int8, 20, 1016, "int8", "bigint"),
     (Type::Int2, 21, 1005, "int2", "smallint"),
+    (Type::Int2Vector, 22, 1006, "int2vector", "int2vector"),
     (Type::Int4, 23, 1007, "int4", "integer"),
     (Type::RegProc, 24, 1008, "regproc", "regproc"),
     (Type::Text, 25, 1009, "text", "text"),
     (Type::Oid, 26, 1028, "oid", "oid"),
+    (Type::Xid, 28, 1011, "xid", "xid"),
+    (Type::OidVector, 30, 1013, "oidvector", "oidvector"),
     (Type::Json, 114, 199, "json", "json"),
     (Type::Float4, 700, 1021, "float4", "real"),
     (Type::Float8, 701, 1022, "float8", "double precision"),
@@ -125,6 +138,8 @@ const SCALARS: &[(Type, u32, u32, &str, &str)] = &[
     (Type::Void, 2278, 0, "void", "void"),
     (Type::Uuid, 2950, 2951, "uuid", "uuid"),
     (Type::Jsonb, 3802, 3807, "jsonb", "jsonb"),
+    (Type::RegNamespace, 4089, 4090, "regnamespace", "regnamespace"),
+    (Type::RegRole, 4096, 4097, "regrole", "regrole"),
 ];
 
 impl Type {
@@ -174,12 +189,24 @@ impl Type {
         (*array != 0).then_some(Type::Array(element))
     }
 
-    /// Returns the type of the elements of an array.
+    /// Returns the type of the elements of an array or a vector.
     pub fn element(self) -> Option<Type> {
         match self {
             Type::Array(element) => Some(*element),
+            Type::OidVector => Some(Type::Oid),
+            Type::Int2Vector => Some(Type::Int2),
             _ => None,
         }
+    }
+
+    /// Whether it is an array whose first element has the subscript 0, and whose elements are written side by side.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Type::OidVector | Type::Int2Vector)
+    }
+
+    /// Whether its values are numbers of the catalog that are shown as names.
+    pub fn is_registered(self) -> bool {
+        matches!(self, Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole)
     }
 
     /// Returns the group of the type.
@@ -188,11 +215,12 @@ impl Type {
             Type::Bool => Category::Boolean,
             Type::Int2 | Type::Int4 | Type::Int8 | Type::Float4 | Type::Float8 | Type::Numeric => Category::Numeric,
             Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => Category::Numeric,
+            Type::RegNamespace | Type::RegRole => Category::Numeric,
             Type::Text | Type::Varchar | Type::Char | Type::Name | Type::InternalChar => Category::String,
             Type::Date | Type::Time | Type::Timestamp | Type::Timestamptz => Category::DateTime,
             Type::Interval => Category::Timespan,
-            Type::Array(_) => Category::Array,
-            Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb => Category::Other,
+            Type::Array(_) | Type::OidVector | Type::Int2Vector => Category::Array,
+            Type::Xid | Type::Bytea | Type::Uuid | Type::Json | Type::Jsonb => Category::Other,
             Type::Unknown => Category::Unknown,
             Type::Record | Type::Void => Category::Pseudo,
         }
@@ -222,7 +250,8 @@ impl Type {
             Type::Bool | Type::InternalChar => 1,
             Type::Int2 => 2,
             Type::Int4 | Type::Float4 | Type::Date | Type::Oid => 4,
-            Type::RegClass | Type::RegType | Type::RegProc | Type::Void => 4,
+            Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => 4,
+            Type::Xid | Type::Void => 4,
             Type::Int8 | Type::Float8 | Type::Time | Type::Timestamp | Type::Timestamptz => 8,
             Type::Interval | Type::Uuid => 16,
             Type::Name => 64,
@@ -259,6 +288,8 @@ pub enum Modifier {
     },
     /// The digits of the fraction of a second that times keep, 0 to 6.
     Fraction(u8),
+    /// The names and types of the fields of a row.
+    Fields(&'static [(&'static str, Type)]),
 }
 
 impl Modifier {
@@ -266,7 +297,7 @@ impl Modifier {
     pub fn wire(self) -> i32 {
         const HEADER: i32 = 4;
         match self {
-            Modifier::None => -1,
+            Modifier::None | Modifier::Fields(_) => -1,
             Modifier::Length(length) => i32::try_from(length).map_or(-1, |length| length.saturating_add(HEADER)),
             Modifier::Digits { precision, scale } => (i32::from(precision) << 16 | i32::from(scale) & 0x7ff) + HEADER,
             Modifier::Fraction(digits) => i32::from(digits),
@@ -292,9 +323,12 @@ impl From<Type> for Declared {
 /// Shows the declaration as PostgreSQL's `format_type` does, as `numeric(12,2)`.
 impl fmt::Display for Declared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let element = self.ty.element().unwrap_or(self.ty);
+        let (element, suffix) = match self.ty {
+            Type::Array(element) => (*element, "[]"),
+            scalar => (scalar, ""),
+        };
         match (element, self.modifier) {
-            (_, Modifier::None) => write!(f, "{element}")?,
+            (_, Modifier::None | Modifier::Fields(_)) => write!(f, "{element}")?,
             (_, Modifier::Length(length)) => write!(f, "{element}({length})")?,
             (_, Modifier::Digits { precision, scale }) => write!(f, "{element}({precision},{scale})")?,
             (Type::Time, Modifier::Fraction(digits)) => write!(f, "time({digits}) without time zone")?,
@@ -302,7 +336,7 @@ impl fmt::Display for Declared {
             (Type::Timestamptz, Modifier::Fraction(digits)) => write!(f, "timestamp({digits}) with time zone")?,
             (_, Modifier::Fraction(digits)) => write!(f, "{element}({digits})")?,
         }
-        f.write_str(if self.ty.element().is_some() { "[]" } else { "" })
+        f.write_str(suffix)
     }
 }
 

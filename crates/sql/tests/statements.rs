@@ -193,7 +193,7 @@ fn definitions_change() {
     client.run("CREATE TABLE t (a int, b text UNIQUE, CHECK (a > 0))");
     client.run("INSERT INTO t VALUES (1, 'x'), (2, 'y')");
     client.expect("SELECT * FROM t ORDER BY a", &["1|x", "2|y"]);
-    assert_eq!(client.error("INSERT INTO t VALUES (0, 'z')").constraint(), Some("t_check"));
+    assert_eq!(client.error("INSERT INTO t VALUES (0, 'z')").constraint(), Some("t_a_check"));
     assert_eq!(client.error("INSERT INTO t VALUES (3, 'x')").constraint(), Some("t_b_key"));
     client.run("ALTER TABLE t ADD COLUMN c numeric(9,1) DEFAULT 1.5");
     client.expect("SELECT * FROM t ORDER BY a", &["1|x|1.5", "2|y|1.5"]);
@@ -339,4 +339,9 @@ fn expressions_are_evaluated_as_postgresql_does() {
 #[test]
 fn foreign_keys_are_kept_as_postgresql_does() {
     suite("foreign_keys.sql");
+}
+
+#[test]
+fn the_catalog_is_as_postgresql_has_it() {
+    suite("catalog.sql");
 }

@@ -1,10 +1,12 @@
 //! Conversions that an expression needs, and the type that several of them share.
 
-use super::Binder;
+use super::query::Bound;
 use super::scope::Typed;
+use super::{Binder, OutColumn};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Cast, Expr};
+use crate::plan::Plan;
 use crate::types::{Declared, Modifier, Type};
 use crate::value::{self, Conversion};
 
@@ -23,6 +25,13 @@ impl Binder<'_> {
         }
         if !is_same && value::conversion(from, to.ty).is_none_or(|allowed| allowed > place) {
             return Err(self.no_conversion(from, to.ty, place));
+        }
+        if from.is_registered() && to.ty.is_string() {
+            let shown = self.apply(&format!("{from} out"), vec![input])?;
+            return self.convert(shown, to, place);
+        }
+        if from.is_string() && to.ty.is_registered() {
+            return Ok(self.apply(&format!("{} in", to.ty), vec![input])?.expr);
         }
         if fits && is_same_value(from, to.ty) {
             return Ok(input.expr);
@@ -44,13 +53,16 @@ impl Binder<'_> {
                     value::cast(Datum::Text(text), Type::Text, to, place == Conversion::Explicit, self.settings);
                 Ok(Expr::Constant(value?))
             }
-            Expr::Constant(Datum::Text(text)) if to.ty == Type::RegClass => self.relation_number(&text),
+            Expr::Constant(Datum::Text(text)) if to.ty.is_registered() => self.registered(Datum::Text(text), to.ty),
             Expr::Constant(Datum::Text(text)) => Ok(Expr::Constant(value::parse(&text, to, self.settings)?)),
             Expr::Parameter(at) => {
                 let known = self.parameters.borrow()[at];
+                // Its value may be a name, which is looked up when the statement runs.
+                let wanted = if to.ty.is_registered() { Type::Text.into() } else { to };
                 if known == Type::Unknown && to.ty != Type::Unknown {
-                    self.parameters.borrow_mut()[at] = to.ty;
-                    let typed = Typed::new(Expr::Parameter(at), to.ty);
+                    self.parameters.borrow_mut()[at] = wanted.ty;
+                    let typed = Typed::new(Expr::Parameter(at), wanted.ty);
+                    let place = if wanted.ty == to.ty { place } else { Conversion::Explicit };
                     return self.convert(typed, to, place);
                 }
                 if known == Type::Unknown {
@@ -64,18 +76,30 @@ impl Binder<'_> {
         }
     }
 
-    /// The number of the table that a text names. The name of a sequence stays as it is: functions of sequences take names.
-    fn relation_number(&self, text: &str) -> Result<Expr> {
-        if let Ok(number) = text.parse::<u32>() {
-            return Ok(Expr::Constant(Datum::Int(number.into())));
+    /// The number of what a text names in the catalog, which is looked up when the statement runs.
+    fn registered(&self, text: Datum, ty: Type) -> Result<Expr> {
+        let is_number = matches!(&text, Datum::Text(text) if text.parse::<u32>().is_ok() || &**text == "-");
+        if is_number && let Datum::Text(text) = &text {
+            return Ok(Expr::Constant(value::parse(text, ty.into(), self.settings)?));
         }
-        let parts = crate::parse::object_name(text)?;
-        let object: Vec<sqlparser::ast::Ident> =
-            parts.into_iter().map(|part| sqlparser::ast::Ident::with_quote('"', part)).collect();
-        match self.find_relation(&object.into())? {
-            Some(relation) => Ok(Expr::Constant(Datum::Int(relation.oid().into()))),
-            None => Ok(Expr::Constant(Datum::text(text))),
+        let name = Typed::new(Expr::Constant(text), Type::Text);
+        Ok(self.apply(&format!("{ty} in"), vec![name])?.expr)
+    }
+
+    /// The rows of a query as clients see them: numbers of the catalog have their names beside them.
+    pub(crate) fn shown(&self, bound: Bound) -> Result<Bound> {
+        if bound.columns.iter().all(|column| !column.declared.ty.is_registered()) {
+            return Ok(bound);
         }
+        let show = |(at, column): (usize, &OutColumn)| {
+            let typed = Typed::new(Expr::Column(at), column.declared);
+            match column.declared.ty {
+                ty if ty.is_registered() => Ok(self.apply(&format!("{ty} shown"), vec![typed])?.expr),
+                _ => Ok(typed.expr),
+            }
+        };
+        let exprs = bound.columns.iter().enumerate().map(show).collect::<Result<_>>()?;
+        Ok(Bound { plan: Plan::Project(Box::new(bound.plan), exprs), columns: bound.columns })
     }
 
     fn no_conversion(&self, from: Type, to: Type, place: Conversion) -> SqlError {
@@ -135,12 +159,10 @@ impl Binder<'_> {
 
 /// Whether every value of one type is the same datum in the other one.
 fn is_same_value(from: Type, to: Type) -> bool {
-    let is_number = |ty| matches!(ty, Type::Int2 | Type::Int4 | Type::Int8);
     match (from, to) {
         (Type::Int2, Type::Int4 | Type::Int8) | (Type::Int4, Type::Int8) => true,
-        (Type::Oid | Type::RegClass | Type::RegType | Type::RegProc, to) if to == Type::Oid || is_number(to) => {
-            to != Type::Int4 && to != Type::Int2
-        }
+        (from, to) if from == Type::Oid || from.is_registered() => to == Type::Oid || to == Type::Int8,
+        (from, Type::Array(to)) if from.is_vector() => from.element() == Some(*to),
         (from, Type::Text) => from.is_string(),
         (Type::Text, Type::Varchar) | (Type::Float4, Type::Float8) => true,
         _ => false,

@@ -255,8 +255,12 @@ impl Binder<'_> {
     /// A call of what a name and its arguments were found to mean.
     pub(crate) fn finish_call(&self, resolved: function::Resolved, arguments: Vec<Typed>) -> Result<Typed> {
         let function::Resolved { function, arguments: types, returns, .. } = resolved;
+        let takes_sequence = matches!(function.name, "nextval" | "currval" | "setval");
         let places = arguments.into_iter().zip(&types);
-        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
+        let arguments = places.map(|(argument, to)| match sequence_name(&argument) {
+            Some(name) if takes_sequence && *to == Type::RegClass => Ok(name),
+            _ => self.convert(argument, *to, Conversion::Implicit),
+        });
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         Ok(Typed::new(Expr::Call(Box::new(Call { function, arguments, types, returns })), returns))
     }
@@ -350,10 +354,11 @@ impl Binder<'_> {
                 SqlError::new(SqlState::WrongObjectType, message)
             })?,
         };
-        let common = self.common_type("ANY", [left.declared.ty, element].into_iter())?;
-        let of_common = common.array().ok_or_else(|| SqlError::unsupported(format!("an array of {common}")))?;
-        let left = self.convert(left, common, Conversion::Implicit)?;
-        let array = self.convert(array, of_common, Conversion::Implicit)?;
+        let resolved = function::resolve_operator(&symbol, Some(left.declared.ty), element)?;
+        let (to_left, to_element) = (resolved.arguments[0], resolved.arguments[1]);
+        let to_array = to_element.array().ok_or_else(|| SqlError::unsupported(format!("an array of {to_element}")))?;
+        let left = self.convert(left, to_left, Conversion::Implicit)?;
+        let array = self.convert(array, to_array, Conversion::Implicit)?;
         Ok(truth(Expr::Quantified(Box::new((comparison, left, array)), is_all)))
     }
 
@@ -411,6 +416,21 @@ impl Binder<'_> {
         let slot = self.new_slot();
         let subquery = Subquery { plan: Arc::new(inner.plan), captures: inner.captures, asks, slot };
         Ok((Expr::Subquery(Box::new(subquery)), inner.columns))
+    }
+}
+
+/// The name of a sequence, where it is written as a literal: functions of sequences take it as it is.
+fn sequence_name(argument: &Typed) -> Option<Expr> {
+    let is_number = |text: &str| text.parse::<u32>().is_ok() || text == "-";
+    match &argument.expr {
+        Expr::Constant(Datum::Text(text)) if argument.declared.ty == Type::Unknown && !is_number(text) => {
+            Some(argument.expr.clone())
+        }
+        Expr::Call(call) if call.function.name == "regclass in" => match &call.arguments[..] {
+            [name @ Expr::Constant(_)] => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -7,11 +7,13 @@ use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJ
 use super::query::{renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::{Binder, OutColumn, undefined_table};
+use crate::catalog::name::Name;
+use crate::catalog::system::{self, Kind, SystemRelation};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Comparison, Expr};
 use crate::parse;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
-use crate::plan::{JoinKind, Plan, Series};
+use crate::plan::{JoinKind, Plan, Series, SystemScan};
 use crate::types::Type;
 
 /// What `FROM` and `WHERE` say.
@@ -167,6 +169,9 @@ impl Binder<'_> {
             return self.derived_as(from, plan, columns, Vec::new(), alias, name);
         }
         let last = parts.last().cloned().unwrap_or_default();
+        if let Some(relation) = system::named(&parts, &self.settings.search_path) {
+            return self.system_relation(from, relation, alias);
+        }
         if let Some(relation) = self.find_relation(name)? {
             let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
             let mut columns = relation_columns(&relation, &table);
@@ -186,6 +191,36 @@ impl Binder<'_> {
             return self.derived_as(from, bound.plan, columns, Vec::new(), alias, &last);
         }
         Err(undefined_table(name))
+    }
+
+    /// A relation of the catalog.
+    fn system_relation(
+        &self,
+        from: &mut From,
+        relation: &'static SystemRelation,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Tree> {
+        if let Kind::View(query) = relation.kind {
+            let name = Name::new(relation.schema, relation.name);
+            let bound = self.within_view(&name, || match &parse::statements(query)?[..] {
+                [ast::Statement::Query(query)] => self.query(query, None),
+                _ => Err(SqlError::new(SqlState::InternalError, format!("view \"{name}\" is no query"))),
+            })?;
+            return self.derived_as(from, bound.plan, bound.columns, Vec::new(), alias, relation.name);
+        }
+        let column = |(at, column): (usize, &system::SystemColumn)| OutColumn {
+            name: column.name.to_owned(),
+            declared: column.ty.into(),
+            origin: (relation.oid, at as i16 + 1),
+        };
+        let mut columns: Vec<OutColumn> = relation.columns.iter().enumerate().map(column).collect();
+        columns.push(OutColumn { name: "tableoid".to_owned(), declared: Type::Oid.into(), origin: (0, 0) });
+        let plan = Plan::System(Box::new(SystemScan { relation, key: None }));
+        let table = alias.map_or_else(|| relation.name.to_owned(), |alias| parse::name(&alias.name));
+        let mut columns = scope_of(Some(&table), &columns);
+        columns.last_mut().expect("it was added").is_hidden = true;
+        rename_columns(&mut columns, alias, &table)?;
+        Ok(from.add(Source::Plan(plan), Vec::new(), columns))
     }
 
     fn derived(

@@ -10,7 +10,7 @@ use crate::expr::Expr;
 use crate::function::{self, ResolvedSet};
 use crate::parse;
 use crate::plan::{Aggregate, Item, Plan, SortKey, access};
-use crate::types::{Declared, Type};
+use crate::types::{Declared, Modifier, Type};
 use crate::value::Conversion;
 
 /// An expression of the list.
@@ -122,14 +122,18 @@ impl Binder<'_> {
 
     fn listed(&self, expr: &ast::Expr, alias: Option<String>, level: &Level<'_>) -> Result<Listed> {
         let name = alias.unwrap_or_else(|| name_of(expr));
-        if let ast::Expr::Function(call) = expr
-            && let Some((function, arguments)) = self.set_call(call, level)?
+        let (call, field) = call_of(expr);
+        if let Some(call) = call
+            && let Some((mut function, arguments)) = self.set_call(call, level)?
         {
-            let ty = match &function.columns[..] {
-                [(_, ty)] => *ty,
-                _ => Type::Record,
+            if let Some(field) = field {
+                function = function.field(&parse::name(field))?;
+            }
+            let declared = match &function.columns[..] {
+                [(_, ty)] => (*ty).into(),
+                _ => Declared { ty: Type::Record, modifier: Modifier::Fields(function.fields()) },
             };
-            let column = OutColumn { name, declared: ty.into(), origin: (0, 0) };
+            let column = OutColumn { name, declared, origin: (0, 0) };
             return Ok(Listed { item: ListItem::Set(function, arguments), column });
         }
         let mut bound = self.expr(expr, level)?;
@@ -243,6 +247,20 @@ impl Binder<'_> {
     }
 }
 
+/// The call that an expression is, and which field of its rows is meant.
+fn call_of(expr: &ast::Expr) -> (Option<&ast::Function>, Option<&ast::Ident>) {
+    match expr {
+        ast::Expr::Function(call) => (Some(call), None),
+        ast::Expr::CompoundFieldAccess { root, access_chain } => match (&**root, &access_chain[..]) {
+            (ast::Expr::Nested(inner), [ast::AccessExpr::Dot(ast::Expr::Identifier(field))]) => {
+                (call_of(inner).0, Some(field))
+            }
+            _ => (None, None),
+        },
+        _ => (None, None),
+    }
+}
+
 /// A key of `ORDER BY`, and the column of the list that it is.
 struct OrderKey {
     sort: SortKey,
@@ -299,7 +317,10 @@ fn name_of(expr: &ast::Expr) -> String {
             },
             _ => "?column?".to_owned(),
         },
-        ast::Expr::CompoundFieldAccess { root, .. } => name_of(root),
+        ast::Expr::CompoundFieldAccess { root, access_chain } => match access_chain.last() {
+            Some(ast::AccessExpr::Dot(ast::Expr::Identifier(field))) => parse::name(field),
+            _ => name_of(root),
+        },
         _ => "?column?".to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use crate::expr::{Asks, Case, Comparison, Expr};
 use crate::function;
 use crate::parse;
 use crate::plan::AggregateCall;
-use crate::types::Type;
+use crate::types::{Modifier, Type};
 use crate::value::{self, Conversion};
 
 /// Whether a name without parentheses calls a function.
@@ -144,7 +144,15 @@ impl Binder<'_> {
 
     /// Subscripts and slices of arrays.
     fn access(&self, root: &ast::Expr, chain: &[AccessExpr], level: &Level<'_>) -> Result<Typed> {
-        let mut value = self.expr(root, level)?;
+        // `t.a[1]` is a column first.
+        let (mut value, chain) = match (root, chain) {
+            (ast::Expr::Identifier(table), [AccessExpr::Dot(ast::Expr::Identifier(column)), rest @ ..])
+                if level.resolve(None, &parse::name(table))?.is_none() =>
+            {
+                (self.expr(&ast::Expr::CompoundIdentifier(vec![table.clone(), column.clone()]), level)?, rest)
+            }
+            _ => (self.expr(root, level)?, chain),
+        };
         for access in chain {
             let index = |expr: &ast::Expr| {
                 let bound = self.expr(expr, level)?;
@@ -152,6 +160,13 @@ impl Binder<'_> {
             };
             let element = value.declared.ty.element();
             value = match (access, element) {
+                (AccessExpr::Subscript(Subscript::Index { index: at }), Some(element))
+                    if value.declared.ty.is_vector() =>
+                {
+                    let one = Typed::new(Expr::Constant(Datum::Int(1)), Type::Int4);
+                    let at = self.operate("+", Typed::new(index(at)?, Type::Int4), one)?;
+                    Typed::new(Expr::Subscript(Box::new((value.expr, at.expr))), element)
+                }
                 (AccessExpr::Subscript(Subscript::Index { index: at }), Some(element)) => {
                     Typed::new(Expr::Subscript(Box::new((value.expr, index(at)?))), element)
                 }
@@ -160,6 +175,7 @@ impl Binder<'_> {
                     let to = upper_bound.as_ref().map(index).transpose()?;
                     Typed { expr: Expr::Slice(Box::new((value.expr, from, to))), declared: value.declared }
                 }
+                (AccessExpr::Dot(ast::Expr::Identifier(field)), None) => self.field(value, &parse::name(field))?,
                 (AccessExpr::Subscript(_), None) => {
                     let message = format!("cannot subscript type {} because it is not an array", value.declared.ty);
                     return Err(SqlError::new(SqlState::DatatypeMismatch, message));
@@ -168,6 +184,21 @@ impl Binder<'_> {
             };
         }
         Ok(value)
+    }
+
+    /// A field of a row of which the names of fields are known.
+    fn field(&self, row: Typed, name: &str) -> Result<Typed> {
+        let Modifier::Fields(fields) = row.declared.modifier else {
+            let message =
+                format!("column notation .{name} applied to type {}, which is not a composite type", row.declared);
+            return Err(SqlError::new(SqlState::WrongObjectType, message));
+        };
+        let Some(at) = fields.iter().position(|(field, _)| *field == name) else {
+            let message = format!("could not identify column \"{name}\" in record data type");
+            return Err(SqlError::new(SqlState::UndefinedColumn, message));
+        };
+        let number = Expr::Constant(Datum::Int(at as i64 + 1));
+        Ok(Typed::new(Expr::Subscript(Box::new((row.expr, number))), fields[at].1))
     }
 
     /// Binds a call: of an aggregate, of a form that is written as a function, or of a function.
@@ -255,8 +286,8 @@ impl Binder<'_> {
                 Typed::new(Expr::Case(Box::new(case)), declared)
             }
             ("pg_typeof", 1) => {
-                let name = arguments[0].declared.ty.to_string();
-                Typed::new(Expr::Constant(Datum::text(name)), Type::Text)
+                let number = arguments[0].declared.ty.oid();
+                Typed::new(Expr::Constant(Datum::Int(number.into())), Type::RegType)
             }
             _ => {
                 let message = format!("function {name} does not take {count} arguments");

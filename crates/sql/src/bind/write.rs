@@ -14,6 +14,7 @@ use super::select::{ListItem, Listed};
 use super::{Binder, OutColumn};
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::{Column, Relation};
+use crate::catalog::system::refuse_change;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -48,6 +49,7 @@ impl Binder<'_> {
         let TableObject::TableName(name) = &insert.table else {
             return Err(SqlError::unsupported("INSERT into anything but a table"));
         };
+        refuse_change(&parse::parts(name)?, &self.settings.search_path, "insert into")?;
         let relation = self.relation(name)?;
         let alias = match &insert.table_alias {
             Some(alias) => parse::name(&alias.alias),
@@ -246,7 +248,7 @@ impl Binder<'_> {
             Some(UpdateTableFromKind::AfterSet(tables)) => tables,
             Some(UpdateTableFromKind::BeforeSet(_)) => return Err(SqlError::unsupported("FROM before SET")),
         };
-        let (relation, mut from) = self.target(&update.table, others)?;
+        let (relation, mut from) = self.target(&update.table, others, "update")?;
         let level = from.level(None, &self.registers);
         level.refuse_aggregates("UPDATE");
         if let Some(condition) = &update.selection {
@@ -266,7 +268,7 @@ impl Binder<'_> {
         if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() {
             return Err(SqlError::unsupported("DELETE with ORDER BY or LIMIT"));
         }
-        let (relation, mut from) = self.target(table, delete.using.as_deref().unwrap_or_default())?;
+        let (relation, mut from) = self.target(table, delete.using.as_deref().unwrap_or_default(), "delete from")?;
         let level = from.level(None, &self.registers);
         level.refuse_aggregates("DELETE");
         if let Some(condition) = &delete.selection {
@@ -280,13 +282,14 @@ impl Binder<'_> {
     }
 
     /// The table that is written, and the tables beside it: its columns are the first ones.
-    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins]) -> Result<(Arc<Relation>, From)> {
+    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins], what: &str) -> Result<(Arc<Relation>, From)> {
         let TableFactor::Table { name, .. } = &table.relation else {
             return Err(SqlError::new(SqlState::SyntaxError, "only a table can be written"));
         };
         if !table.joins.is_empty() {
             return Err(SqlError::new(SqlState::SyntaxError, "what is written is one table, without joins"));
         }
+        refuse_change(&parse::parts(name)?, &self.settings.search_path, what)?;
         let relation = self.relation(name)?;
         let mut from = From::default();
         self.add_tables(&mut from, table, true, None)?;

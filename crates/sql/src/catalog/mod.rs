@@ -4,6 +4,7 @@ pub(crate) mod name;
 pub(crate) mod notes;
 pub(crate) mod relation;
 pub(crate) mod roles;
+pub(crate) mod system;
 
 use osier::ids::TableId;
 

@@ -41,6 +41,11 @@ impl Name {
         }
     }
 
+    /// Whether it is in the schema of what SQL keeps for itself.
+    pub(crate) fn is_own(&self) -> bool {
+        self.schema == crate::sql::OWN_SCHEMA
+    }
+
     /// Refuses what cannot be a new name.
     pub(crate) fn check(&self) -> Result<()> {
         for part in [&self.schema, &self.name] {

@@ -8,6 +8,8 @@
 //! - A foreign key is in the notes of the table that refers, and is named in those of the table that it refers to. So whoever
 //!   writes either of them depends on the definition of the key.
 
+use std::collections::BTreeMap;
+
 use osier::table::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,12 @@ pub(crate) struct Notes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) referenced_by: Vec<ReferenceNote>,
     pub(crate) owner: String,
+    /// The number of the table in the catalog, where that is not the one of its id: it was made anew since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) oid: Option<u32>,
+    /// Comments on indexes and constraints, as `index NAME` and `constraint NAME`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) comments: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) comment: Option<String>,
 }

@@ -109,7 +109,7 @@ impl Relation {
 
     /// The number of the table in the catalog.
     pub(crate) fn oid(&self) -> u32 {
-        super::table_oid(self.table.id())
+        self.notes.oid.unwrap_or_else(|| super::table_oid(self.table.id()))
     }
 }
 

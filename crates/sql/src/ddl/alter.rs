@@ -302,7 +302,7 @@ impl Definer<'_, '_> {
 }
 
 /// Whether an expression names a column.
-fn mentions(expression: &str, name: &str) -> bool {
+pub(super) fn mentions(expression: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     expression.split(|c| !is_word(c)).any(|word| word == name)
 }

@@ -1,5 +1,7 @@
 //! What a table is to be: columns, keys, indexes and rules, before it is made.
 
+use std::collections::BTreeMap;
+
 use osier::Schema;
 use sqlparser::ast::ForeignKeyConstraint;
 
@@ -27,6 +29,10 @@ pub(super) struct Blueprint {
     pub(super) comment: Option<String>,
     /// The sequence of the hidden key, if there is one already.
     pub(super) hidden_sequence: Option<String>,
+    /// The number that the table has in the catalog; `None`: that of its id.
+    pub(super) oid: Option<u32>,
+    /// Comments on indexes and constraints.
+    pub(super) comments: BTreeMap<String, String>,
 }
 
 /// A column that is to be.
@@ -65,6 +71,8 @@ impl Blueprint {
             owner: owner.to_owned(),
             comment: None,
             hidden_sequence: None,
+            oid: None,
+            comments: BTreeMap::new(),
         }
     }
 
@@ -100,6 +108,8 @@ impl Blueprint {
             referenced_by: notes.referenced_by.clone(),
             owner: notes.owner.clone(),
             comment: notes.comment.clone(),
+            oid: Some(relation.oid()),
+            comments: notes.comments.clone(),
             hidden_sequence: if relation.has_hidden_key {
                 notes.columns.last().and_then(|note| note.sequence.clone())
             } else {
@@ -193,6 +203,20 @@ impl Blueprint {
         std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
     }
 
+    /// Whether something that can have a comment is there: `index NAME` or `constraint NAME`.
+    fn has_part(&self, part: &str) -> bool {
+        let is_key = |name: &str| self.key.as_ref().is_some_and(|(key, _)| key == name);
+        let index = |name: &str| self.indexes.iter().find(|index| index.name == name);
+        match part.split_once(' ') {
+            Some(("index", name)) => is_key(name) || index(name).is_some(),
+            Some(("constraint", name)) => {
+                let is_check = self.checks.iter().any(|check| check.name == name);
+                is_check || is_key(name) || index(name).is_some_and(|index| index.is_constraint)
+            }
+            _ => false,
+        }
+    }
+
     /// The schema of the engine. `hidden_sequence` gives the hidden keys, where there are some.
     pub(super) fn schema(&self) -> Result<Schema> {
         let mut builder = Schema::builder(self.name.engine());
@@ -240,6 +264,9 @@ impl Blueprint {
         notes.foreign_keys.clone_from(&self.foreign_keys);
         notes.referenced_by.clone_from(&self.referenced_by);
         notes.comment.clone_from(&self.comment);
+        notes.oid = self.oid;
+        notes.comments.clone_from(&self.comments);
+        notes.comments.retain(|of, _| self.has_part(of));
         Ok(builder.build()?.with_notes(notes.text())?)
     }
 }

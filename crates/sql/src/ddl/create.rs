@@ -167,7 +167,8 @@ impl Definer<'_, '_> {
             }
             TableConstraint::Check(check) => {
                 let note = CheckNote {
-                    name: name(&check.name).unwrap_or_else(|| blueprint.check_name(None)),
+                    name: name(&check.name)
+                        .unwrap_or_else(|| blueprint.check_name(only_column(blueprint, &check.expr))),
                     expression: kept(&check.expr),
                 };
                 blueprint.checks.push(note);
@@ -253,6 +254,16 @@ impl Definer<'_, '_> {
         level.columns = crate::bind::from::relation_columns(relation, &relation.name.name);
         level.refuse_aggregates("check constraints");
         binder.condition(expr, "CHECK", &level)
+    }
+}
+
+/// The column that an expression names, if it is only one: the constraint is called after it.
+fn only_column<'b>(blueprint: &'b Blueprint, expr: &ast::Expr) -> Option<&'b str> {
+    let text = kept(expr);
+    let mut named = blueprint.columns.iter().filter(|column| super::alter::mentions(&text, &column.name));
+    match (named.next(), named.next()) {
+        (Some(column), None) => Some(&column.name),
+        _ => None,
     }
 }
 

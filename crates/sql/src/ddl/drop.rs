@@ -11,6 +11,7 @@ use crate::bind::{Binder, undefined_table};
 use crate::catalog::name::Name;
 use crate::catalog::notes::{ForeignKeyNote, ReferenceNote};
 use crate::catalog::relation::Relation;
+use crate::catalog::system::{Commented, forget};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 
@@ -113,7 +114,11 @@ impl Definer<'_, '_> {
             true => table,
             false => self.transaction.annotate_table(&table, blueprint.schema()?.notes().to_owned())?,
         };
-        self.transaction.drop_index(&table, &name)?;
+        let table = self.transaction.drop_index(&table, &name)?;
+        if relation.notes.comments.contains_key(&what) {
+            let notes = Blueprint::of(&*Relation::of(&table)?).schema()?.notes().to_owned();
+            self.transaction.annotate_table(&table, notes)?;
+        }
         Ok(true)
     }
 
@@ -144,6 +149,7 @@ impl Definer<'_, '_> {
         match self.transaction.sequence(name) {
             Ok(sequence) => {
                 self.transaction.drop_sequence(&sequence)?;
+                forget(self.transaction, Commented::Sequence, name)?;
                 Ok(true)
             }
             Err(Error::Transaction(TransactionError::UnknownSequence { .. })) => Ok(false),

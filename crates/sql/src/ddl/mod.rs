@@ -2,6 +2,7 @@
 
 mod alter;
 mod blueprint;
+mod comment;
 mod constraint;
 mod create;
 mod drop;
@@ -16,6 +17,7 @@ use sqlparser::ast::{self, ObjectName, Statement};
 use crate::bind::Binder;
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::relation::Relation;
+use crate::catalog::system::refuse_change;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
@@ -72,6 +74,7 @@ impl<'d, 's> Definer<'d, 's> {
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::CreateSequence { .. } => self.create_sequence(statement),
             Statement::AlterTable(alter) => self.alter_table(alter),
+            Statement::Comment { .. } => self.comment(statement),
             Statement::Truncate(truncate) => self.truncate(truncate),
             Statement::Drop { object_type, if_exists, names, cascade, .. } => {
                 self.drop(*object_type, *if_exists, names, *cascade)
@@ -96,6 +99,11 @@ impl<'d, 's> Definer<'d, 's> {
             _ => return Err(SqlError::unsupported(format!("the name {object} with more than a schema"))),
         };
         name.check()?;
+        if matches!(&*name.schema, "pg_catalog" | "information_schema") {
+            let message = format!("permission denied to create \"{}.{}\"", name.schema, name.name);
+            return Err(SqlError::new(SqlState::InsufficientPrivilege, message)
+                .with_detail("System catalog modifications are currently disallowed."));
+        }
         if name.schema != PUBLIC {
             let message = format!("schema \"{}\" does not exist", name.schema);
             return Err(SqlError::new(SqlState::InvalidSchemaName, message));
@@ -109,6 +117,7 @@ impl<'d, 's> Definer<'d, 's> {
 
     /// The table that a name means.
     fn find(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+        refuse_change(&parse::parts(object)?, &self.settings.search_path, "change")?;
         let names = self.names();
         Binder::new(&names, self.settings, &[]).find_relation(object)
     }

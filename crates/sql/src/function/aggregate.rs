@@ -164,6 +164,11 @@ aggregates! {
     "stddev_pop" (Float8) -> Float8 = |_, _| moments(Statistic::Variance { is_sample: false, is_root: true });
 }
 
+/// Returns all aggregate functions.
+pub fn aggregates() -> impl Iterator<Item = super::Signature> {
+    AGGREGATES.iter().map(|aggregate| (aggregate.name, aggregate.parameters, aggregate.returns))
+}
+
 /// Whether an aggregate has the name.
 pub(super) fn exists(name: &str) -> bool {
     AGGREGATES.iter().any(|aggregate| aggregate.name == name)

@@ -23,9 +23,11 @@ functions! {
 functions! {
     /// Functions of arrays.
     FUNCTIONS:
-    "array_length" (AnyArray, Int4) -> Int4 = |_, a| Ok(bound(a));
-    "array_upper" (AnyArray, Int4) -> Int4 = |_, a| Ok(bound(a));
-    "array_lower" (AnyArray, Int4) -> Int4 = |_, a| Ok(if bound(a).is_null() { Null } else { Int(1) });
+    "array_length" (AnyArray, Int4) -> Int4 = |_, a| Ok(bound(a, 0));
+    "array_upper" (AnyArray, Int4) -> Int4 = |call, a| Ok(bound(a, first(call) - 1));
+    "array_lower" (AnyArray, Int4) -> Int4 = |call, a| {
+        Ok(if bound(a, 0).is_null() { Null } else { Int(first(call)) })
+    };
     "array_ndims" (AnyArray) -> Int4 = |_, a| Ok(if elements(&a[0]).is_empty() { Null } else { Int(1) });
     "array_dims" (AnyArray) -> Text = |_, a| Ok(match elements(&a[0]).len() {
         0 => Null,
@@ -35,8 +37,12 @@ functions! {
     "array_append" (AnyArray, AnyElement) -> AnyArray [lax] = |_, a| Ok(appended(&a[0], &a[1]));
     "array_prepend" (AnyElement, AnyArray) -> AnyArray [lax] = |_, a| Ok(prepended(&a[0], &a[1]));
     "array_cat" (AnyArray, AnyArray) -> AnyArray [lax] = |_, a| Ok(concatenated(a));
-    "array_position" (AnyArray, AnyElement) -> Int4 [lax] = |_, a| position(&a[0], &a[1], &Int(1));
-    "array_position" (AnyArray, AnyElement, Int4) -> Int4 [lax] = |_, a| position(&a[0], &a[1], &a[2]);
+    "array_position" (AnyArray, AnyElement) -> Int4 [lax] = |call, a| {
+        position(&a[0], &a[1], &Int(first(call)), first(call))
+    };
+    "array_position" (AnyArray, AnyElement, Int4) -> Int4 [lax] = |call, a| {
+        position(&a[0], &a[1], &a[2], first(call))
+    };
     "array_positions" (AnyArray, AnyElement) -> Int4Array [lax] = |_, a| Ok(match &a[0] {
         Null => Null,
         value => array(positions(value, &a[1]).map(Int).collect()),
@@ -72,9 +78,14 @@ functions! {
     };
 }
 
-fn bound(a: &[Datum]) -> Datum {
+/// The subscript of the first element.
+pub(super) fn first(call: &Call<'_>) -> i64 {
+    if call.types[0].is_vector() { 0 } else { 1 }
+}
+
+fn bound(a: &[Datum], shift: i64) -> Datum {
     let length = elements(&a[0]).len() as i64;
-    if int(&a[1]) == 1 && length > 0 { Int(length) } else { Null }
+    if int(&a[1]) == 1 && length > 0 { Int(length + shift) } else { Null }
 }
 
 fn overlap(first: &Datum, second: &Datum) -> bool {
@@ -107,14 +118,15 @@ fn positions<'a>(value: &'a Datum, wanted: &'a Datum) -> impl Iterator<Item = i6
     elements(value).iter().zip(1..).filter(move |(element, _)| *element == wanted).map(|(_, position)| position)
 }
 
-fn position(value: &Datum, wanted: &Datum, from: &Datum) -> Result<Datum> {
+fn position(value: &Datum, wanted: &Datum, from: &Datum, first: i64) -> Result<Datum> {
     if from.is_null() {
         return Err(error(SqlState::NullValueNotAllowed, "initial position must not be null"));
     }
     if value.is_null() {
         return Ok(Null);
     }
-    Ok(positions(value, wanted).find(|position| *position >= int(from)).map_or(Null, Int))
+    let mut found = positions(value, wanted).map(|position| position + first - 1);
+    Ok(found.find(|position| *position >= int(from)).map_or(Null, Int))
 }
 
 fn joined(call: &Call<'_>, a: &[Datum], null: Option<&str>) -> Datum {

@@ -14,6 +14,7 @@
 mod aggregate;
 mod argument;
 mod array;
+mod catalog;
 mod comparison;
 mod datetime;
 mod extract;
@@ -30,15 +31,18 @@ mod system;
 mod template;
 mod window;
 
-pub use aggregate::{Accumulator, ResolvedAggregate, resolve_aggregate};
+pub use aggregate::{Accumulator, ResolvedAggregate, aggregates, resolve_aggregate};
 pub use resolve::{all, exists, operators, resolve, resolve_operator};
-pub use set::{ResolvedSet, Rows, resolve_set};
+pub use set::{ResolvedSet, Rows, resolve_set, sets};
 pub use window::{ResolvedWindow, Window, resolve_window};
 
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::settings::Settings;
 use crate::types::Type;
+
+/// The name, the parameters and the result of a function.
+pub type Signature = (&'static str, &'static [Parameter], Returns);
 
 /// Whether an aggregate function has this name.
 pub fn is_aggregate(name: &str) -> bool {
@@ -79,6 +83,15 @@ pub trait Environment {
     /// # Errors
     /// What the function fails with.
     fn ask(&self, function: &'static str, arguments: &[Datum]) -> Result<Datum>;
+    /// Returns the rows of a relation of the catalog. Where `key` has the position of a column and a value, rows with other
+    /// values there may be left out.
+    ///
+    /// # Errors
+    /// Where the catalog cannot be read, or there is none.
+    fn catalog_rows(&self, relation: &'static str, key: Option<(usize, &Datum)>) -> Result<Vec<Vec<Datum>>> {
+        let _ = key;
+        Err(crate::SqlError::unsupported(format!("the relation {relation} here")))
+    }
 }
 
 /// What a function takes in one place.
@@ -245,6 +258,9 @@ macro_rules! returns {
     };
     (Int4Array) => {
         crate::function::Returns::Exact(crate::types::Type::Array(&crate::types::Type::Int4))
+    };
+    (NameArray) => {
+        crate::function::Returns::Exact(crate::types::Type::Array(&crate::types::Type::Name))
     };
     ($ty:ident) => {
         crate::function::Returns::Exact(crate::types::Type::$ty)

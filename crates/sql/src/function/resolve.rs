@@ -26,6 +26,7 @@ const FUNCTIONS: &[&&[Function]] = &[
     &super::json_build::FUNCTIONS,
     &super::system::FUNCTIONS,
     &super::system::ASKED,
+    &super::catalog::FUNCTIONS,
 ];
 
 const OPERATORS: &[&&[Function]] = &[
@@ -221,6 +222,7 @@ pub(super) fn signature<F: Overload>(function: &F, arguments: &[Type]) -> Outcom
             Parameter::Any if *argument == Type::Unknown => Type::Text,
             Parameter::Any => *argument,
             Parameter::AnyElement | Parameter::AnyNonArray => element,
+            Parameter::AnyArray if argument.is_vector() => *argument,
             Parameter::AnyArray => array()?,
         })
     };

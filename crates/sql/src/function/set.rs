@@ -9,7 +9,7 @@ use super::resolve::{Overload, choose, function_error, signature};
 use super::{Call, Environment, Parameter, Returns};
 use crate::datum::Datum;
 use crate::datum::Datum::{Int, Null};
-use crate::error::Result;
+use crate::error::{Result, SqlState};
 use crate::types::Type;
 use crate::value::numeric::Numeric;
 
@@ -49,6 +49,8 @@ pub struct ResolvedSet {
     /// Names and types of the columns.
     pub columns: Vec<(&'static str, Type)>,
     function: &'static SetFunction,
+    /// The only field of each row that is meant.
+    field: Option<usize>,
 }
 
 impl ResolvedSet {
@@ -61,7 +63,30 @@ impl ResolvedSet {
             return Ok(Box::new(std::iter::empty()));
         }
         let call = Call { environment, types: &self.arguments, returns: self.returns };
-        (self.function.evaluate)(&call, arguments)
+        let rows = (self.function.evaluate)(&call, arguments)?;
+        let Some(at) = self.field else { return Ok(rows) };
+        Ok(Box::new(rows.map(move |row| match row? {
+            Datum::Record(fields) => Ok(fields[at].clone()),
+            other => Ok(other),
+        })))
+    }
+
+    /// Returns the names and types of the fields of a row, where it has several.
+    pub fn fields(&self) -> &'static [(&'static str, Type)] {
+        self.function.columns
+    }
+
+    /// Returns the call with rows of one of the fields alone.
+    ///
+    /// # Errors
+    /// A name that no field has.
+    pub fn field(self, name: &str) -> Result<ResolvedSet> {
+        let Some(at) = self.function.columns.iter().position(|(field, _)| *field == name) else {
+            let message = format!("column \"{name}\" not found in data type {}", self.returns);
+            return Err(error(SqlState::UndefinedColumn, message));
+        };
+        let column = self.function.columns[at];
+        Ok(ResolvedSet { returns: column.1, columns: vec![column], field: Some(at), ..self })
     }
 }
 
@@ -91,9 +116,16 @@ sets! {
     };
     "generate_series" (Timestamp, Timestamp, Interval) -> Timestamp = time_series;
     "generate_series" (Timestamptz, Timestamptz, Interval) -> Timestamptz = time_series;
-    "generate_subscripts" (AnyArray, Int4) -> Int4 = |_, a| {
+    "generate_subscripts" (AnyArray, Int4) -> Int4 = |call, a| {
         let length = if int(&a[1]) == 1 { elements(&a[0]).len() as i64 } else { 0 };
-        whole_series(1, length, 1)
+        let first = super::array::first(call);
+        whole_series(first, first + length - 1, 1)
+    };
+    "_pg_expandarray" (AnyArray) -> Record ["x" Int8, "n" Int4] = |_, a| {
+        let elements = elements(&a[0]).clone();
+        let numbered = move |place: usize| Ok(Datum::Record([elements[place].clone(), Int(place as i64 + 1)].into()));
+        let count = super::argument::elements(&a[0]).len();
+        Ok(Box::new((0..count).map(numbered)))
     };
     "unnest" (AnyArray) -> AnyElement = |_, a| {
         let elements = elements(&a[0]).clone();
@@ -132,6 +164,11 @@ const fn is_strict(flags: &[&str]) -> bool {
     flags.is_empty()
 }
 
+/// Returns all functions that return rows.
+pub fn sets() -> impl Iterator<Item = super::Signature> {
+    SETS.iter().map(|set| (set.name, set.parameters, set.returns))
+}
+
 /// Whether a function that returns rows has the name.
 pub(super) fn exists(name: &str) -> bool {
     SETS.iter().any(|function| function.name == name)
@@ -152,7 +189,7 @@ pub fn resolve_set(name: &str, arguments: &[Type]) -> Result<Option<ResolvedSet>
             [] => vec![(function.name, returns)],
             columns => columns.to_vec(),
         };
-        Ok(ResolvedSet { arguments, returns, columns, function })
+        Ok(ResolvedSet { arguments, returns, columns, function, field: None })
     });
     chosen.map(Some).map_err(|failure| function_error(&failure, name, arguments))
 }

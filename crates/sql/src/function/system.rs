@@ -27,40 +27,6 @@ asked! {
     "current_setting" (Text) -> Text;
     "current_setting" (Text, Bool) -> Text;
     "set_config" (Text, Text, Bool) -> Text;
-    "pg_get_userbyid" (Oid) -> Name;
-    "pg_table_is_visible" (Oid) -> Bool;
-    "pg_type_is_visible" (Oid) -> Bool;
-    "pg_function_is_visible" (Oid) -> Bool;
-    "pg_get_expr" (Text, Oid) -> Text;
-    "pg_get_expr" (Text, Oid, Bool) -> Text;
-    "pg_get_constraintdef" (Oid) -> Text;
-    "pg_get_constraintdef" (Oid, Bool) -> Text;
-    "pg_get_indexdef" (Oid) -> Text;
-    "pg_get_indexdef" (Oid, Int4, Bool) -> Text;
-    "pg_get_viewdef" (Oid) -> Text;
-    "pg_get_viewdef" (Oid, Bool) -> Text;
-    "pg_get_serial_sequence" (Text, Text) -> Text;
-    "obj_description" (Oid) -> Text;
-    "obj_description" (Oid, Name) -> Text;
-    "col_description" (Oid, Int4) -> Text;
-    "shobj_description" (Oid, Name) -> Text;
-    "has_table_privilege" (Text, Text) -> Bool;
-    "has_table_privilege" (Oid, Text) -> Bool;
-    "has_table_privilege" (Name, Text, Text) -> Bool;
-    "has_table_privilege" (Name, Oid, Text) -> Bool;
-    "has_schema_privilege" (Text, Text) -> Bool;
-    "has_schema_privilege" (Oid, Text) -> Bool;
-    "has_schema_privilege" (Name, Text, Text) -> Bool;
-    "has_database_privilege" (Text, Text) -> Bool;
-    "has_database_privilege" (Oid, Text) -> Bool;
-    "has_database_privilege" (Name, Text, Text) -> Bool;
-    "pg_relation_size" (RegClass) -> Int8;
-    "pg_relation_size" (RegClass, Text) -> Int8;
-    "pg_total_relation_size" (RegClass) -> Int8;
-    "pg_table_size" (RegClass) -> Int8;
-    "pg_indexes_size" (RegClass) -> Int8;
-    "pg_database_size" (Name) -> Int8;
-    "to_regclass" (Text) -> RegClass;
     "pg_postmaster_start_time" () -> Timestamptz;
     "txid_current" () -> Int8;
     "pg_advisory_lock" (Int8) -> Void;
@@ -84,19 +50,12 @@ functions! {
     "current_database" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.database()));
     "current_catalog" () -> Name [stable] = |call, _| Ok(Datum::text(call.environment.database()));
     "current_schema" () -> Name [stable] = |call, _| Ok(call.environment.schema().map_or(Null, Datum::text));
-    "current_schemas" (Bool) -> TextArray [stable] = |call, a| {
-        let implicit = boolean(&a[0]).then_some("pg_catalog");
-        Ok(texts(implicit.into_iter().chain(call.environment.schema()).map(Some)))
-    };
     "pg_backend_pid" () -> Int4 [stable] = |call, _| Ok(Int(call.environment.backend_pid().into()));
     "pg_typeof" (Any) -> RegType [lax stable] = |call, _| Ok(Int(call.types[0].oid().into()));
     "format_type" (Oid, Int4) -> Text [lax stable] = |_, a| Ok(match &a[0] {
         Null => Null,
         oid => Datum::text(format_type(int(oid), if a[1].is_null() { -1 } else { int(&a[1]) })),
     });
-    "to_regtype" (Text) -> RegType [stable] = |_, a| {
-        Ok(Type::of_name(text(&a[0]).trim()).map_or(Null, |ty| Int(ty.oid().into())))
-    };
     "gen_random_uuid" () -> Uuid [volatile] = |call, _| {
         let mut bytes = call.environment.random_uuid();
         bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -132,7 +91,10 @@ fn format_type(oid: i64, modifier: i64) -> String {
     let Some(ty) = u32::try_from(oid).ok().and_then(Type::of_oid) else {
         return if oid == 0 { "-".to_owned() } else { "???".to_owned() };
     };
-    let element = ty.element().unwrap_or(ty);
+    let (element, suffix) = match ty {
+        Type::Array(element) => (*element, "[]"),
+        scalar => (scalar, ""),
+    };
     let declared = match (element, modifier) {
         (_, ..0) => element.to_string(),
         (Type::Varchar | Type::Char, 4..) => format!("{element}({})", modifier - 4),
@@ -144,7 +106,7 @@ fn format_type(oid: i64, modifier: i64) -> String {
         (Type::Timestamptz, _) => format!("timestamp({modifier}) with time zone"),
         _ => element.to_string(),
     };
-    if ty.element().is_some() { format!("{declared}[]") } else { declared }
+    format!("{declared}{suffix}")
 }
 
 /// Shows a size in the unit that keeps it below 10240.

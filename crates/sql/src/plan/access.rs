@@ -71,6 +71,21 @@ pub(crate) fn choose(
     best
 }
 
+/// Says which rows of a relation of the catalog are wanted, where conditions say so.
+pub(crate) fn choose_key(plan: &mut Plan, columns: &Range<usize>, conditions: &[Expr]) {
+    let Plan::System(scan) = plan else { return };
+    let is_usable = |expr: &Expr| expr.is_fixed() && !expr.is_volatile();
+    scan.key = conditions.iter().find_map(|condition| {
+        let Expr::Compare(parts) = condition else { return None };
+        let (column, value) = match &**parts {
+            (Comparison::Equal, Expr::Column(at), value) | (Comparison::Equal, value, Expr::Column(at)) => (*at, value),
+            _ => return None,
+        };
+        let column = column.checked_sub(columns.start)?;
+        (scan.relation.is_key(column) && is_usable(value)).then(|| (column, value.clone()))
+    });
+}
+
 fn is_better(a: &(Rank, Access), b: &(Rank, Access)) -> bool {
     let prefix = |access: &Access| match access {
         Access::Range { prefix, .. } => prefix.len(),

@@ -141,7 +141,10 @@ impl<'p> Planner<'p> {
                 let filter = local(conditions, &layout);
                 Plan::Scan(Scan { relation, access, filter, is_reversed: false, for_update })
             }
-            Source::Plan(plan) => filtered(plan, local(conditions, &layout)),
+            Source::Plan(mut plan) => {
+                access::choose_key(&mut plan, &leaf.columns, &conditions);
+                filtered(plan, local(conditions, &layout))
+            }
         };
         Planned { plan, layout }
     }

@@ -11,6 +11,7 @@ pub(crate) mod join;
 use std::sync::Arc;
 
 use crate::catalog::relation::Relation;
+use crate::catalog::system::SystemRelation;
 use crate::expr::Expr;
 use crate::function::{ResolvedAggregate, ResolvedSet};
 
@@ -40,6 +41,8 @@ pub(crate) enum Plan {
     Intersect(Box<SetOperation>),
     /// The rows of a set-returning function.
     Series(Box<Series>),
+    /// Rows of a relation of the catalog.
+    System(Box<SystemScan>),
     /// What the common table expression with this number has given.
     Common(usize, Arc<CommonTable>),
     /// What the last round of a recursive one has given.
@@ -59,6 +62,14 @@ pub(crate) struct Scan {
     pub(crate) is_reversed: bool,
     /// Whether rows are locked for what follows.
     pub(crate) for_update: bool,
+}
+
+/// Rows of a relation of the catalog.
+#[derive(Debug)]
+pub(crate) struct SystemScan {
+    pub(crate) relation: &'static SystemRelation,
+    /// The position of a column, and a value of which rows are wanted: others may be left out.
+    pub(crate) key: Option<(usize, Expr)>,
 }
 
 /// Which rows of a table are looked at. Expressions read no column.

@@ -186,7 +186,7 @@ fn quantify(
 /// The element with a number, from 1 on; NULL where there is none.
 fn subscript(array: &Datum, at: &Datum) -> Datum {
     match (array, at) {
-        (Datum::Array(elements), Datum::Int(at)) => {
+        (Datum::Array(elements) | Datum::Record(elements), Datum::Int(at)) => {
             let at = usize::try_from(*at).ok().and_then(|at| at.checked_sub(1));
             at.and_then(|at| elements.get(at)).cloned().unwrap_or(Datum::Null)
         }

@@ -51,6 +51,7 @@ pub(crate) fn open<'c>(plan: &'c Plan, context: &'c Context<'c>) -> Result<AnyCu
         Plan::Append(plans) => Box::new(set::Appended::new(plans, context)),
         Plan::Intersect(operation) => Box::new(Rows(set::intersect(operation, context)?.into_iter())),
         Plan::Series(series) => set::open_series(series, context)?,
+        Plan::System(scan) => Box::new(Rows(scan::of_catalog(scan, context)?.into_iter())),
         Plan::Common(at, table) => Box::new(set::CommonCursor::new(set::common(*at, table, context)?)),
         Plan::Working(at) => Box::new(set::CommonCursor::new(context.working(*at))),
         Plan::Write(write) => Box::new(Rows(write::run(write, context)?.rows.into_iter())),

@@ -11,7 +11,7 @@ use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::plan::{Access, Scan};
+use crate::plan::{Access, Scan, SystemScan};
 use crate::types::{Declared, Modifier, Type};
 use crate::value::numeric::Numeric;
 use crate::value::storage::{self, Stored};
@@ -58,6 +58,23 @@ pub(crate) fn open<'c>(scan: &'c Scan, context: &'c Context<'c>) -> Result<AnyCu
             bounds.open(scan, *index, context)
         }
     }
+}
+
+/// The rows of a relation of the catalog.
+pub(crate) fn of_catalog(scan: &SystemScan, context: &Context<'_>) -> Result<Vec<Row>> {
+    context.look()?;
+    let key = match &scan.key {
+        Some((column, expr)) => Some((*column, expr.evaluate(&[], context)?)),
+        None => None,
+    };
+    if key.as_ref().is_some_and(|(_, value)| value.is_null()) {
+        return Ok(Vec::new());
+    }
+    let key = key.as_ref().map(|(column, value)| (*column, value));
+    let mut rows = context.environment.catalog_rows(scan.relation.name, key)?;
+    // The hidden column `tableoid`.
+    rows.iter_mut().for_each(|row| row.push(Datum::Int(scan.relation.oid.into())));
+    Ok(rows)
 }
 
 /// A range of a key.

@@ -2,6 +2,7 @@
 //!
 //! The one implementation is [`Transaction`]. Behind the trait its lifetime is out of the way of everything that runs.
 
+use osier::call::ListedProcedure;
 use osier::table::KeyRange;
 use osier::{Error, Row, Table, Transaction, Value};
 
@@ -32,6 +33,15 @@ pub(crate) trait Store {
     fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error>;
 
     fn next_value(&self, sequence: &str) -> Result<i64, Error>;
+
+    /// The table with a name, as the transaction sees it.
+    fn table(&self, name: &str) -> Result<Table, Error>;
+
+    /// The procedures that can be called.
+    fn procedures(&self) -> Result<Vec<ListedProcedure>, Error>;
+
+    /// The declaration of a procedure that the database holds; `None` of a function of the program.
+    fn procedure_text(&self, name: &str) -> Result<Option<String>, Error>;
 
     /// Sets which value a sequence has given last, or gives next.
     fn set_sequence(&self, sequence: &str, value: i64, is_given: bool) -> Result<(), Error>;
@@ -76,6 +86,22 @@ impl Store for Transaction<'_> {
     fn next_value(&self, sequence: &str) -> Result<i64, Error> {
         let sequence = self.sequence(sequence)?;
         Transaction::next_value(self, &sequence)
+    }
+
+    fn table(&self, name: &str) -> Result<Table, Error> {
+        Transaction::table(self, name)
+    }
+
+    fn procedures(&self) -> Result<Vec<ListedProcedure>, Error> {
+        Transaction::procedures(self)
+    }
+
+    fn procedure_text(&self, name: &str) -> Result<Option<String>, Error> {
+        let is_held = Transaction::procedures(self)?.iter().any(|listed| listed.name == name && !listed.is_opaque);
+        if !is_held {
+            return Ok(None);
+        }
+        Ok(Some(self.procedure(name)?.to_string()))
     }
 
     fn set_sequence(&self, sequence: &str, value: i64, is_given: bool) -> Result<(), Error> {

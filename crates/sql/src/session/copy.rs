@@ -124,7 +124,7 @@ impl Core {
         let Some(ast::Statement::Query(query)) = statements.first() else {
             return Err(SqlError::unsupported("COPY of anything but a table or a query"));
         };
-        let bound = binder.query(query, None)?;
+        let bound = binder.shown(binder.query(query, None)?)?;
         let columns: Vec<(String, Declared)> =
             bound.columns.iter().map(|column| (column.name.clone(), column.declared)).collect();
         let shape = shape(columns.len(), options);

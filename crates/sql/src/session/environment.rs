@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Core;
 use crate::catalog::name::Name;
+use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::function;
@@ -27,6 +28,7 @@ pub(super) struct Environment<'e> {
     pub(super) core: &'e Core,
     pub(super) store: &'e dyn Store,
     pub(super) statement_start_us: i64,
+    pub(super) seen: Seen,
 }
 
 /// Microseconds since 1970.
@@ -36,10 +38,21 @@ pub(super) fn now_us() -> i64 {
 }
 
 impl Environment<'_> {
+    /// The catalog as the statement sees it.
+    fn catalog(&self) -> Catalog<'_> {
+        let session = SessionFacts {
+            pid: self.core.backend_pid,
+            transaction_start_us: self.core.transaction_start_us,
+            statement_start_us: self.statement_start_us,
+        };
+        let Core { sql, settings, user, .. } = self.core;
+        Catalog { sql, store: self.store, settings, user, session, seen: &self.seen }
+    }
+
     /// The sequence that an argument names.
     fn sequence(&self, argument: &Datum) -> Result<String> {
         let Datum::Text(text) = argument else {
-            return Err(SqlError::unsupported("a sequence that is given by its number"));
+            return system::sequence_name(&self.catalog(), argument);
         };
         let object = crate::parse::object_name(text)?;
         let name = match &object[..] {
@@ -145,7 +158,12 @@ impl function::Environment for Environment<'_> {
                 Err(_) if matches!(arguments.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),
                 Err(error) => Err(error),
             },
-            _ => Err(SqlError::unsupported(format!("the function {function}"))),
+            _ => system::answer(&self.catalog(), function, arguments)?
+                .ok_or_else(|| SqlError::unsupported(format!("the function {function}"))),
         }
+    }
+
+    fn catalog_rows(&self, relation: &'static str, key: Option<(usize, &Datum)>) -> Result<Vec<Vec<Datum>>> {
+        self.catalog().rows(relation, key)
     }
 }

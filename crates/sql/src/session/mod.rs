@@ -22,6 +22,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::settings::Settings;
 use crate::sql::Sql;
 use crate::types::{Declared, Type};
+pub(crate) use environment::DATABASE;
 use environment::Values;
 use open::OpenTransaction;
 use statement::Planned;

@@ -15,6 +15,7 @@ use super::environment::{Environment, now_us};
 use super::open::OpenTransaction;
 use super::statement::Task;
 use super::{Block, Core, Done, Mode, Output, Parsed, Prepared, Session, State, gone};
+use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::ddl;
 use crate::error::{Result, SqlError, SqlState};
@@ -414,7 +415,8 @@ impl Core {
         parameters: &[Datum],
         act: impl FnOnce(&Context<'_>) -> Result<T>,
     ) -> Result<T> {
-        let environment = Environment { core: self, store: transaction, statement_start_us: now_us() };
+        let environment =
+            Environment { core: self, store: transaction, statement_start_us: now_us(), seen: Seen::default() };
         let limits = Limits { canceller: &self.canceller, bytes_max: self.settings.work_bytes_max };
         let context = Context::new(transaction, &environment, query, parameters, limits);
         let done = act(&context)?;

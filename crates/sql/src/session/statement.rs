@@ -94,7 +94,7 @@ impl Planned {
         let binder = Binder::new(&names, settings, types);
         let (task, columns) = match &**statement {
             ast::Statement::Query(query) => {
-                let bound = binder.query(query, None)?;
+                let bound = binder.shown(binder.query(query, None)?)?;
                 (Task::Query(Box::new(binder.finish(bound.plan))), Some(shown(&bound.columns)))
             }
             statement @ (ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)) => {

@@ -84,9 +84,11 @@ pub fn parse_binary(bytes: &[u8], ty: Type) -> Result<Datum> {
         Type::Int2 => Datum::Int(i16::from_be_bytes(exactly(bytes)?).into()),
         Type::Int4 => Datum::Int(i32::from_be_bytes(exactly(bytes)?).into()),
         Type::Int8 => Datum::Int(i64::from_be_bytes(exactly(bytes)?)),
-        Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => {
+        Type::Oid | Type::Xid | Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => {
             Datum::Int(u32::from_be_bytes(exactly(bytes)?).into())
         }
+        Type::OidVector => parse_elements(bytes, Type::Oid, 0)?,
+        Type::Int2Vector => parse_elements(bytes, Type::Int2, 0)?,
         Type::Float4 => Datum::Float(f32::from_be_bytes(exactly(bytes)?).into()),
         Type::Float8 => Datum::Float(f64::from_be_bytes(exactly(bytes)?)),
         Type::Numeric => Datum::Numeric(Arc::new(Numeric::parse_binary(bytes)?)),
@@ -147,7 +149,12 @@ fn parse_jsonb(bytes: &[u8]) -> Result<serde_json::Value> {
     json::parse(utf8(text)?)
 }
 
-fn parse_array(mut bytes: &[u8], element: Type) -> Result<Datum> {
+fn parse_array(bytes: &[u8], element: Type) -> Result<Datum> {
+    parse_elements(bytes, element, 1)
+}
+
+/// Reads an array whose first element has a subscript.
+fn parse_elements(mut bytes: &[u8], element: Type, first: i32) -> Result<Datum> {
     let bytes = &mut bytes;
     let dimensions = i32::from_be_bytes(take(bytes)?);
     let flags = i32::from_be_bytes(take(bytes)?);
@@ -165,8 +172,8 @@ fn parse_array(mut bytes: &[u8], element: Type) -> Result<Datum> {
         return Err(SqlError::unsupported("an array of more than one dimension"));
     }
     let length = i32::from_be_bytes(take(bytes)?);
-    if i32::from_be_bytes(take(bytes)?) != 1 {
-        return Err(SqlError::unsupported("an array whose first element has another number than 1"));
+    if i32::from_be_bytes(take(bytes)?) != first {
+        return Err(SqlError::unsupported(format!("an array whose first element has another number than {first}")));
     }
 
     let length = usize::try_from(length).map_err(|_| incorrect())?;
@@ -221,8 +228,10 @@ pub fn push_binary(datum: &Datum, declared: Declared, out: &mut Vec<u8>) {
         }
         Datum::Array(elements) => {
             let element = declared.ty.element().unwrap_or(Type::Text);
-            push_array(elements, Declared { ty: element, modifier: declared.modifier }, out);
+            let first = if declared.ty.is_vector() { 0 } else { 1 };
+            push_array(elements, Declared { ty: element, modifier: declared.modifier }, first, out);
         }
+        Datum::Record(fields) if declared.ty.is_registered() => push_binary(&fields[0], declared, out),
         Datum::Record(fields) => {
             out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
             for field in fields.iter() {
@@ -234,7 +243,7 @@ pub fn push_binary(datum: &Datum, declared: Declared, out: &mut Vec<u8>) {
     }
 }
 
-fn push_array(elements: &[Datum], declared: Declared, out: &mut Vec<u8>) {
+fn push_array(elements: &[Datum], declared: Declared, first: i32, out: &mut Vec<u8>) {
     let dimensions = i32::from(!elements.is_empty());
     let has_null = elements.iter().any(Datum::is_null);
     out.extend_from_slice(&dimensions.to_be_bytes());
@@ -244,7 +253,7 @@ fn push_array(elements: &[Datum], declared: Declared, out: &mut Vec<u8>) {
         return;
     }
     out.extend_from_slice(&(elements.len() as i32).to_be_bytes());
-    out.extend_from_slice(&1_i32.to_be_bytes());
+    out.extend_from_slice(&first.to_be_bytes());
     elements.iter().for_each(|element| push_sized(element, declared, out));
 }
 

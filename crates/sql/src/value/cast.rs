@@ -38,18 +38,18 @@ pub fn conversion(from: Type, to: Type) -> Option<Conversion> {
     if from == to || from == Type::Unknown {
         return Some(Conversion::Implicit);
     }
-    if let (Type::Array(from), Type::Array(to)) = (from, to) {
-        return conversion(*from, *to);
+    if let (Some(from), Type::Array(to)) = (from.element(), to) {
+        return conversion(from, *to);
     }
     listed(from, to).or_else(|| by_text(from, to))
 }
 
 /// Returns the casts that PostgreSQL's catalog lists.
-fn listed(from: Type, to: Type) -> Option<Conversion> {
+pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
     use Conversion::{Assignment, Explicit, Implicit};
     use Type::{
         Bool, Char, Date, Float4, Float8, Int2, Int4, Int8, InternalChar, Interval, Json, Jsonb, Name, Numeric, Oid,
-        RegClass, RegProc, RegType, Text, Time, Timestamp, Timestamptz, Varchar,
+        RegClass, RegNamespace, RegProc, RegRole, RegType, Text, Time, Timestamp, Timestamptz, Varchar,
     };
     Some(match (from, to) {
         (Bool, Int4) | (Int4, Bool) | (Int4, InternalChar) | (InternalChar, Int4) => Explicit,
@@ -61,9 +61,10 @@ fn listed(from: Type, to: Type) -> Option<Conversion> {
         (Int4 | Int8, Int2) | (Int8, Int4) | (Float8, Float4) => Assignment,
         (Float4 | Float8, Int2 | Int4 | Int8 | Numeric) | (Numeric, Int2 | Int4 | Int8) => Assignment,
 
-        (Int2 | Int4 | Int8, Oid | RegClass | RegType | RegProc) => Implicit,
-        (Oid, RegClass | RegType | RegProc) | (RegClass | RegType | RegProc, Oid) => Implicit,
-        (Oid | RegClass | RegType | RegProc, Int4 | Int8) => Assignment,
+        (Int2 | Int4 | Int8, Oid | RegClass | RegType | RegProc | RegNamespace | RegRole) => Implicit,
+        (Oid, RegClass | RegType | RegProc | RegNamespace | RegRole) => Implicit,
+        (RegClass | RegType | RegProc | RegNamespace | RegRole, Oid) => Implicit,
+        (Oid | RegClass | RegType | RegProc | RegNamespace | RegRole, Int4 | Int8) => Assignment,
         (Text | Varchar, RegClass) => Implicit,
 
         (Text | Varchar | Char, Text | Varchar | Char | Name) | (InternalChar | Name, Text) => Implicit,
@@ -112,7 +113,8 @@ fn convert(datum: Datum, from: Type, to: Type, settings: &Settings) -> Result<Da
         (Datum::Int(number), Type::Bool) => Ok(Datum::Bool(*number != 0)),
         (Datum::Int(number), Type::InternalChar) => internal_char(*number),
         (_, Type::Int2 | Type::Int4 | Type::Int8) => to_integer(&datum, from, to),
-        (Datum::Int(number), Type::Oid | Type::RegClass | Type::RegType | Type::RegProc) => to_oid(*number, from),
+        (Datum::Int(number), Type::Oid) => to_oid(*number, from),
+        (Datum::Int(number), to) if to.is_registered() => to_oid(*number, from),
         (_, Type::Float4 | Type::Float8) => to_float(&datum, to),
         (_, Type::Numeric) => to_numeric(&datum, from),
         (Datum::Jsonb(value), Type::Bool) => value.as_bool().map(Datum::Bool).ok_or_else(|| jsonb_mismatch(value, to)),

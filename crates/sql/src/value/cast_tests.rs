@@ -211,7 +211,9 @@ fn every_conversion_that_is_allowed_is_done() {
         Some(match ty {
             Type::Bool => Datum::Bool(true),
             Type::Int2 | Type::Int4 | Type::Int8 => Datum::Int(1),
-            Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => Datum::Int(1),
+            Type::Oid | Type::Xid => Datum::Int(1),
+            Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => Datum::Int(1),
+            Type::OidVector | Type::Int2Vector => Datum::Array([Datum::Int(1)].into()),
             Type::Float4 | Type::Float8 => Datum::Float(1.0),
             Type::Numeric => numeric("1"),
             Type::Text | Type::Varchar | Type::Char | Type::Name | Type::InternalChar | Type::Json => Datum::text("1"),

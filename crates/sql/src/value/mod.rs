@@ -19,6 +19,7 @@ pub mod storage;
 pub mod text;
 
 pub use binary::{parse_binary, push_binary};
+pub(crate) use cast::listed;
 pub use cast::{Conversion, cast, constrain, conversion};
 pub use text::{parse, push_text};
 

@@ -59,7 +59,9 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
         Type::Int2 => Datum::Int(random.i16(..).into()),
         Type::Int4 => Datum::Int(random.i32(..).into()),
         Type::Int8 => Datum::Int(random_int(random)),
-        Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => {
+        Type::OidVector => Datum::Array((0..random.u8(..4)).map(|_| random_datum(random, Type::Oid)).collect()),
+        Type::Int2Vector => Datum::Array((0..random.u8(..4)).map(|_| random_datum(random, Type::Int2)).collect()),
+        ty if matches!(ty, Type::Oid | Type::Xid) || ty.is_registered() => {
             Datum::Int((random.u32(..) >> random.u32(..32)).into())
         }
         Type::Float4 => Datum::Float(f32::from_bits(random.u32(..)).into()),
@@ -85,7 +87,7 @@ fn random_datum(random: &mut Rng, ty: Type) -> Datum {
             let first = element();
             Datum::Array([first, element(), element()].into())
         }
-        Type::Record | Type::Void => Datum::Null,
+        other => unreachable!("{other} has no values that are written"),
     }
 }
 

@@ -92,7 +92,8 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Bool => Column::Bool,
         Type::Int2 => Column::Int16,
         Type::Int4 | Type::Date => Column::Int32,
-        Type::Int8 | Type::Time | Type::Oid | Type::RegClass | Type::RegType | Type::RegProc => Column::Int64,
+        Type::Int8 | Type::Time | Type::Oid | Type::Xid => Column::Int64,
+        Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => Column::Int64,
         Type::Float4 | Type::Float8 => Column::Float64,
         Type::Numeric => match units_of(declared.modifier) {
             Some((precision, scale)) => Column::Numeric { precision, scale },
@@ -101,6 +102,7 @@ pub fn stored_type(declared: Declared) -> Result<Column> {
         Type::Text | Type::Varchar | Type::Char | Type::Name | Type::InternalChar => Column::Text,
         Type::Json | Type::Jsonb => Column::Text,
         Type::Bytea | Type::Uuid | Type::Interval | Type::Array(_) => Column::Bytes,
+        Type::OidVector | Type::Int2Vector => Column::Bytes,
         Type::Timestamp | Type::Timestamptz => Column::Timestamp,
         Type::Unknown | Type::Record | Type::Void => {
             let message = format!("a column cannot have pseudo-type {}", declared.ty);

@@ -59,8 +59,16 @@ fn parse_scalar(text: &str, ty: Type, settings: &Settings) -> Result<Datum> {
     Ok(match ty {
         Type::Bool => Datum::Bool(parse_bool(text).ok_or_else(|| invalid_syntax(ty, text))?),
         Type::Int2 | Type::Int4 | Type::Int8 => Datum::Int(parse_int(text, ty)?),
-        Type::Oid => Datum::Int(parse_oid(text)?),
-        Type::RegClass | Type::RegType | Type::RegProc => Datum::Int(parse_registered(text, ty)?),
+        Type::Oid => Datum::Int(parse_oid(text, ty)?),
+        Type::Xid => Datum::Int(parse_oid(text, ty)?),
+        Type::RegClass | Type::RegType | Type::RegProc | Type::RegNamespace | Type::RegRole => {
+            Datum::Int(parse_registered(text, ty)?)
+        }
+        Type::OidVector | Type::Int2Vector => {
+            let element = ty.element().unwrap_or(Type::Oid);
+            let elements = text.split_ascii_whitespace().map(|word| parse_scalar(word, element, settings));
+            Datum::Array(elements.collect::<Result<_>>()?)
+        }
         Type::Float4 => Datum::Float(float::parse_real(text)?.into()),
         Type::Float8 => Datum::Float(float::parse(text)?),
         Type::Numeric => Datum::Numeric(Arc::new(Numeric::read(text)?)),
@@ -149,10 +157,10 @@ pub fn parse_int(text: &str, ty: Type) -> Result<i64> {
 }
 
 /// Reads a number of the catalog; those below zero count from 2^32 down.
-fn parse_oid(text: &str) -> Result<i64> {
-    let number = parse_digits(text).ok_or_else(|| invalid_syntax(Type::Oid, text))?;
+fn parse_oid(text: &str, ty: Type) -> Result<i64> {
+    let number = parse_digits(text).ok_or_else(|| invalid_syntax(ty, text))?;
     let is_within = |number: &i128| (i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(number);
-    let number = number.ok().filter(is_within).ok_or_else(|| out_of_range(Type::Oid, text))?;
+    let number = number.ok().filter(is_within).ok_or_else(|| out_of_range(ty, text))?;
     Ok(i64::from(number as u32))
 }
 
@@ -161,9 +169,11 @@ fn parse_registered(text: &str, ty: Type) -> Result<i64> {
     let missing = |state, what: &str| Err(SqlError::new(state, format!("{what} \"{text}\" does not exist")));
     match text {
         "-" => Ok(0),
-        _ if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => parse_oid(text),
+        _ if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => parse_oid(text, Type::Oid),
         _ if ty == Type::RegClass => missing(SqlState::UndefinedTable, "relation"),
         _ if ty == Type::RegProc => missing(SqlState::UndefinedFunction, "function"),
+        _ if ty == Type::RegNamespace => missing(SqlState::InvalidSchemaName, "schema"),
+        _ if ty == Type::RegRole => missing(SqlState::UndefinedObject, "role"),
         _ => missing(SqlState::UndefinedObject, "type"),
     }
 }
@@ -258,7 +268,7 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
     match datum {
         Datum::Null => {}
         Datum::Bool(value) => out.push(if *value { b't' } else { b'f' }),
-        Datum::Int(0) if matches!(declared.ty, Type::RegClass | Type::RegType | Type::RegProc) => out.push(b'-'),
+        Datum::Int(0) if declared.ty.is_registered() => out.push(b'-'),
         Datum::Int(value) => push_int(*value, out),
         Datum::Float(value) if declared.ty == Type::Float4 => {
             float::push_real(*value as f32, settings.extra_float_digits, out);
@@ -280,9 +290,21 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
         Datum::Interval(value) => value.push(out),
         Datum::Uuid(uuid) => push_uuid(uuid, out),
         Datum::Jsonb(value) => json::push(value, out),
+        Datum::Array(elements) if declared.ty.is_vector() => {
+            for (at, element) in elements.iter().enumerate() {
+                if at > 0 {
+                    out.push(b' ');
+                }
+                push_text(element, Type::Int8.into(), settings, out);
+            }
+        }
         Datum::Array(elements) => {
             let element = declared.ty.element().unwrap_or(Type::Text);
             array::push(elements, Declared { ty: element, modifier: declared.modifier }, settings, out);
+        }
+        // A number of the catalog with its name ([`crate::function::named`]).
+        Datum::Record(fields) if declared.ty.is_registered() => {
+            push_text(&fields[1], Type::Text.into(), settings, out);
         }
         Datum::Record(fields) => array::push_record(fields, settings, out),
     }

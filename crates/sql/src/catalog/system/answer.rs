@@ -1,0 +1,171 @@
+//! Functions that the catalog answers.
+
+use super::comment::{OF_CLASS, OF_CONSTRAINT, OF_DATABASE, OF_NAMESPACE, OF_ROLE};
+use super::snapshot::Object;
+use super::{Catalog, class, comment, definition, object, privilege, registered, role, text};
+use crate::datum::Datum;
+use crate::datum::Datum::{Bool, Int, Null};
+use crate::error::{Result, SqlError, SqlState};
+use crate::types::Type;
+
+/// The number that an argument has.
+fn number(argument: Option<&Datum>) -> u32 {
+    match argument {
+        Some(Int(number)) => u32::try_from(*number).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn words(argument: Option<&Datum>) -> &str {
+    match argument {
+        Some(Datum::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// Answers a function; none of the arguments is NULL. `None` where it is none of the catalog's.
+pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum]) -> Result<Option<Datum>> {
+    if let Some(argument) = arguments.first()
+        && let Some(converted) = registered::convert(catalog, function, argument)?
+    {
+        return Ok(Some(converted));
+    }
+    if let Some(answer) = privilege::asked(catalog, function, arguments)? {
+        return Ok(Some(answer));
+    }
+    let (first, second) = (arguments.first(), arguments.get(1));
+    let is_pretty = matches!(arguments.last(), Some(Bool(true) | Int(_))) && arguments.len() > 1;
+    Ok(Some(match function {
+        "current_schemas" => schemas(catalog, matches!(first, Some(Bool(true))))?,
+        "pg_get_userbyid" => {
+            let wanted = number(first);
+            text(role::name_of(catalog, wanted)?.unwrap_or_else(|| format!("unknown (OID={wanted})")))
+        }
+        "pg_get_expr" => {
+            definition::expression(catalog, words(first), number(second), arguments.len() > 2 && is_pretty)?
+        }
+        "pg_get_constraintdef" => definition::constraint(catalog, number(first), is_pretty)?,
+        "pg_get_indexdef" => {
+            let is_pretty = matches!(arguments.get(2), Some(Bool(true)));
+            definition::index(catalog, number(first), number(second).into(), is_pretty)?
+        }
+        "pg_get_viewdef" => match first {
+            Some(Datum::Text(name)) => {
+                let Int(number) = registered::read(catalog, Type::RegClass, name)? else { return Ok(Some(Null)) };
+                definition::view(catalog, u32::try_from(number).unwrap_or(0))?
+            }
+            first => definition::view(catalog, number(first))?,
+        },
+        "pg_get_serial_sequence" => definition::serial_sequence(catalog, words(first), words(second))?,
+        "pg_get_functiondef"
+        | "pg_get_function_result"
+        | "pg_get_function_arguments"
+        | "pg_get_function_identity_arguments"
+        | "pg_get_function_sqlbody" => definition::function(catalog, function, number(first))?,
+        "obj_description" => {
+            let relation = second.map(|_| relation_number(words(second)));
+            comment::of(catalog, number(first), relation, 0)?
+        }
+        "shobj_description" => comment::of(catalog, number(first), Some(relation_number(words(second))), 0)?,
+        "col_description" => match second {
+            Some(Int(column)) if *column != 0 => comment::of(catalog, number(first), Some(OF_CLASS), *column)?,
+            _ => Null,
+        },
+        "pg_sequence_last_value" => last_value(catalog, number(first))?,
+        "pg_table_is_visible" => object::is_visible(catalog, number(first))?.map_or(Null, Bool),
+        other if other.ends_with("_is_visible") => Bool(true),
+        _ => return others(catalog, function, number(first), first),
+    }))
+}
+
+/// The schemas in which names are looked up.
+fn schemas(catalog: &Catalog<'_>, with_implicit: bool) -> Result<Datum> {
+    let mut names = Vec::new();
+    if with_implicit {
+        names.push(text("pg_catalog"));
+    }
+    for schema in &catalog.settings.search_path {
+        if class::schema_number(catalog, schema)?.is_some() {
+            names.push(text(schema));
+        }
+    }
+    Ok(Datum::Array(names.into()))
+}
+
+/// The relation of the catalog with a name, for comments.
+fn relation_number(name: &str) -> u32 {
+    match name {
+        "pg_class" => OF_CLASS,
+        "pg_constraint" => OF_CONSTRAINT,
+        "pg_namespace" => OF_NAMESPACE,
+        "pg_database" => OF_DATABASE,
+        "pg_authid" => OF_ROLE,
+        other => super::relation::find("pg_catalog", other).map_or(u32::MAX, |system| system.oid),
+    }
+}
+
+/// What a sequence has given last: the value before the next one that no session has taken.
+fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
+    let snapshot = catalog.snapshot()?;
+    let Some(Object::Sequence(at)) = snapshot.object(number) else { return Ok(Null) };
+    let sequence = &snapshot.sequences[at];
+    Ok(match sequence.next {
+        Some(next) if next == sequence.start => Null,
+        Some(next) => Int(next.wrapping_sub(sequence.increment)),
+        None => Int(if sequence.increment > 0 { sequence.maximum } else { sequence.minimum }),
+    })
+}
+
+/// Functions about what there is none of, and about sizes.
+fn others(catalog: &Catalog<'_>, function: &str, number: u32, first: Option<&Datum>) -> Result<Option<Datum>> {
+    Ok(Some(match function {
+        // Rules, triggers, partitions and statistics have no numbers.
+        "pg_get_ruledef"
+        | "pg_get_triggerdef"
+        | "pg_get_partkeydef"
+        | "pg_get_partition_constraintdef"
+        | "pg_get_statisticsobjdef"
+        | "pg_get_statisticsobjdef_columns" => Null,
+        "pg_relation_is_publishable" => match catalog.snapshot()?.object(number) {
+            Some(found) => Bool(matches!(found, Object::Table(_))),
+            None => object::class_name(catalog, number)?.map_or(Null, |_| Bool(false)),
+        },
+        // Inserts, updates and deletes are the bits 3, 2 and 4.
+        "pg_relation_is_updatable" => Int(match catalog.snapshot()?.object(number) {
+            Some(Object::Table(_)) => 28,
+            _ => 0,
+        }),
+        "pg_column_is_updatable" => Bool(matches!(catalog.snapshot()?.object(number), Some(Object::Table(_)))),
+        "pg_relation_filenode" => match catalog.snapshot()?.object(number) {
+            Some(Object::Table(_) | Object::Index(..) | Object::Sequence(_)) => Int(number.into()),
+            _ => Null,
+        },
+        // Rows lie in memory that all tables share; nothing counts them by table.
+        "pg_relation_size" | "pg_total_relation_size" | "pg_table_size" | "pg_indexes_size" => Null,
+        "pg_database_size" | "pg_tablespace_size" => {
+            let is_known = match first {
+                Some(Datum::Text(name)) => **name == *crate::session::DATABASE || &**name == "pg_default",
+                _ => matches!(number, super::DATABASE | 1663),
+            };
+            if is_known { Int(catalog.sql.bytes()) } else { Null }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// What the engine calls the sequence with a number.
+pub(crate) fn sequence_name(catalog: &Catalog<'_>, argument: &Datum) -> Result<String> {
+    let wanted = number(Some(argument));
+    let snapshot = catalog.snapshot()?;
+    match snapshot.object(wanted) {
+        Some(Object::Sequence(at)) => Ok(snapshot.sequences[at].name.engine()),
+        Some(_) => {
+            let shown = registered::show(catalog, Type::RegClass, wanted)?;
+            Err(SqlError::new(SqlState::WrongObjectType, format!("\"{shown}\" is not a sequence")))
+        }
+        None => {
+            let message = format!("could not open relation with OID {wanted}");
+            Err(SqlError::new(SqlState::UndefinedTable, message))
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! `pg_namespace`, `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_sequence`.
+
+use super::object::Scope;
+use super::relation::ALL;
+use super::snapshot::{SequenceObject, TableObject};
+use super::{BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, array, kind, oid, role, text};
+use crate::catalog::notes::Identity;
+use crate::datum::Datum;
+use crate::datum::Datum::{Bool, Float, Int, Null};
+use crate::error::Result;
+use crate::run::Row;
+use crate::types::{Declared, Type};
+
+/// What is always so of a relation, and what is not.
+struct Class<'c> {
+    oid: u32,
+    name: &'c str,
+    namespace: u32,
+    owner: u32,
+    kind: &'static str,
+    method: u32,
+    has_index: bool,
+    columns: usize,
+    checks: usize,
+    has_rules: bool,
+}
+
+impl Class<'_> {
+    fn row(&self) -> Row {
+        let is_stored = matches!(self.kind, "r" | "i" | "S");
+        let (zero, no) = (|| Int(0), || Bool(false));
+        vec![
+            oid(self.oid),
+            text(self.name),
+            oid(self.namespace),
+            zero(),
+            zero(),
+            oid(self.owner),
+            oid(self.method),
+            oid(if is_stored { self.oid } else { 0 }),
+            zero(),
+            zero(),
+            Float(-1.0),
+            zero(),
+            zero(),
+            Bool(self.has_index),
+            no(),
+            text("p"),
+            text(self.kind),
+            Int(self.columns as i64),
+            Int(self.checks as i64),
+            Bool(self.has_rules),
+            no(),
+            no(),
+            no(),
+            no(),
+            Bool(true),
+            text(if self.kind == "r" { "d" } else { "n" }),
+            no(),
+            zero(),
+            zero(),
+            zero(),
+            Null,
+            Null,
+            Null,
+        ]
+    }
+}
+
+/// The schemas, with their owners and names.
+pub(super) fn schemas(_: &Catalog<'_>) -> Result<Vec<(u32, String, u32)>> {
+    let own = |number, name: &str| (number, name.to_owned(), FIRST_ROLE);
+    Ok(vec![own(PG_CATALOG, "pg_catalog"), own(PUBLIC, "public"), own(INFORMATION_SCHEMA, "information_schema")])
+}
+
+/// The number of a schema.
+pub(super) fn schema_number(catalog: &Catalog<'_>, name: &str) -> Result<Option<u32>> {
+    Ok(schemas(catalog)?.into_iter().find(|(_, own, _)| own == name).map(|(number, ..)| number))
+}
+
+pub(super) fn namespaces(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let row = |(number, name, owner): (u32, String, u32)| vec![oid(number), text(name), oid(owner), Null];
+    Ok(schemas(catalog)?.into_iter().map(row).collect())
+}
+
+pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
+    let snapshot = catalog.snapshot()?;
+    let mut rows = Vec::new();
+    for at in scope.tables(catalog)? {
+        table_classes(catalog, &snapshot.tables[at], scope, &mut rows)?;
+    }
+    for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, &sequence.name.name)) {
+        let class = Class {
+            oid: sequence.oid,
+            name: &sequence.name.name,
+            namespace: schema_number(catalog, &sequence.name.schema)?.unwrap_or(PUBLIC),
+            owner: owner_of(catalog, sequence)?,
+            kind: "S",
+            method: 0,
+            has_index: false,
+            columns: SEQUENCE_COLUMNS.len(),
+            checks: 0,
+            has_rules: false,
+        };
+        rows.push(class.row());
+    }
+    for system in ALL.iter().filter(|system| scope.has(system.oid, system.name)) {
+        let class = Class {
+            oid: system.oid,
+            name: system.name,
+            namespace: system.namespace(),
+            owner: FIRST_ROLE,
+            kind: if system.is_view() { "v" } else { "r" },
+            method: if system.is_view() { 0 } else { HEAP },
+            has_index: false,
+            columns: system.columns.len(),
+            checks: 0,
+            has_rules: system.is_view(),
+        };
+        rows.push(class.row());
+    }
+    Ok(rows)
+}
+
+fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) -> Result<()> {
+    let relation = &table.relation;
+    let name = &relation.name;
+    let namespace = schema_number(catalog, &name.schema)?.unwrap_or(PUBLIC);
+    let owner = role::number_of(catalog, &relation.notes.owner)?;
+    if scope.has(table.oid, &name.name) {
+        let class = Class {
+            oid: table.oid,
+            name: &name.name,
+            namespace,
+            owner,
+            kind: "r",
+            method: HEAP,
+            has_index: !table.indexes.is_empty(),
+            columns: relation.visible(),
+            checks: table.checks.len(),
+            has_rules: false,
+        };
+        rows.push(class.row());
+    }
+    for index in table.indexes.iter().filter(|index| scope.has(index.oid, &index.name)) {
+        let class = Class {
+            oid: index.oid,
+            name: &index.name,
+            namespace,
+            owner,
+            kind: "i",
+            method: BTREE,
+            has_index: false,
+            columns: index.columns.len(),
+            checks: 0,
+            has_rules: false,
+        };
+        rows.push(class.row());
+    }
+    Ok(())
+}
+
+/// The owner of a sequence: that of the table whose column it belongs to.
+pub(super) fn owner_of(catalog: &Catalog<'_>, sequence: &SequenceObject) -> Result<u32> {
+    match sequence.owner {
+        Some((table, _)) => role::number_of(catalog, &catalog.snapshot()?.tables[table].relation.notes.owner),
+        None => Ok(FIRST_ROLE),
+    }
+}
+
+/// A column of a relation.
+struct Attribute<'a> {
+    relation: u32,
+    name: &'a str,
+    number: usize,
+    declared: Declared,
+    is_nullable: bool,
+    has_default: bool,
+    identity: Option<Identity>,
+}
+
+impl Attribute<'_> {
+    fn row(&self) -> Row {
+        let ty = self.declared.ty;
+        let shape = kind::shape(ty);
+        vec![
+            oid(self.relation),
+            text(self.name),
+            oid(ty.oid()),
+            Int(-1),
+            Int(shape.length),
+            Int(self.number as i64),
+            Int(i64::from(matches!(ty, Type::Array(_)))),
+            Int(-1),
+            Int(self.declared.modifier.wire().into()),
+            Bool(shape.is_by_value),
+            text(shape.alignment),
+            text(shape.storage),
+            text(""),
+            Bool(!self.is_nullable),
+            Bool(self.has_default),
+            Bool(false),
+            text(match self.identity {
+                Some(Identity::Always) => "a",
+                Some(Identity::ByDefault) => "d",
+                None => "",
+            }),
+            text(""),
+            Bool(false),
+            Bool(true),
+            Int(0),
+            oid(shape.collation),
+            Null,
+            Null,
+            Null,
+            Null,
+        ]
+    }
+}
+
+/// The columns that a sequence has as a relation.
+const SEQUENCE_COLUMNS: [(&str, Type); 3] =
+    [("last_value", Type::Int8), ("log_cnt", Type::Int8), ("is_called", Type::Bool)];
+
+pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
+    let snapshot = catalog.snapshot()?;
+    let mut rows = Vec::new();
+    for at in scope.tables(catalog)? {
+        table_attributes(&snapshot.tables[at], scope, &mut rows);
+    }
+    let plain = |relation, name, number, ty: Type, is_nullable| {
+        let (has_default, identity) = (false, None);
+        Attribute { relation, name, number, declared: ty.into(), is_nullable, has_default, identity }.row()
+    };
+    for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, "")) {
+        let columns = SEQUENCE_COLUMNS.iter().enumerate();
+        rows.extend(columns.map(|(at, (name, ty))| plain(sequence.oid, name, at + 1, *ty, false)));
+    }
+    for system in ALL.iter().filter(|system| scope.has(system.oid, "")) {
+        let columns = system.columns.iter().enumerate();
+        rows.extend(columns.map(|(at, column)| plain(system.oid, column.name, at + 1, column.ty, column.is_nullable)));
+    }
+    Ok(rows)
+}
+
+fn table_attributes(table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) {
+    let relation = &table.relation;
+    if scope.has(table.oid, "") {
+        for (at, column) in relation.columns[..relation.visible()].iter().enumerate() {
+            let attribute = Attribute {
+                relation: table.oid,
+                name: &column.name,
+                number: at + 1,
+                declared: column.declared,
+                is_nullable: column.is_nullable,
+                has_default: column.default.is_some(),
+                identity: column.identity,
+            };
+            rows.push(attribute.row());
+        }
+    }
+    for index in table.indexes.iter().filter(|index| scope.has(index.oid, "")) {
+        for (at, column) in index.columns.iter().enumerate() {
+            let column = &relation.columns[*column];
+            let attribute = Attribute {
+                relation: index.oid,
+                name: &column.name,
+                number: at + 1,
+                declared: column.declared,
+                is_nullable: true,
+                has_default: false,
+                identity: None,
+            };
+            rows.push(attribute.row());
+        }
+    }
+}
+
+pub(super) fn defaults(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
+    let snapshot = catalog.snapshot()?;
+    let mut rows = Vec::new();
+    for at in scope.tables(catalog)? {
+        let table = &snapshot.tables[at];
+        for (at, column) in table.relation.columns.iter().enumerate() {
+            let Some(default) = &column.default else { continue };
+            let kept = text(super::deparse::tree(at, default));
+            rows.push(vec![oid(table.defaults[at]), oid(table.oid), Int(at as i64 + 1), kept]);
+        }
+    }
+    Ok(rows)
+}
+
+/// The type of the values of a sequence: the widest that its bounds show.
+pub(super) fn sequence_type(sequence: &SequenceObject) -> Type {
+    let is_within = |least: i64, greatest: i64| match sequence.increment {
+        ..0 => sequence.minimum == least,
+        _ => sequence.maximum == greatest,
+    };
+    match () {
+        () if is_within(i16::MIN.into(), i16::MAX.into()) => Type::Int2,
+        () if is_within(i32::MIN.into(), i32::MAX.into()) => Type::Int4,
+        () => Type::Int8,
+    }
+}
+
+pub(super) fn sequences(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
+    let row = |sequence: &SequenceObject| {
+        vec![
+            oid(sequence.oid),
+            oid(sequence_type(sequence).oid()),
+            Int(sequence.start),
+            Int(sequence.increment),
+            Int(sequence.maximum),
+            Int(sequence.minimum),
+            Int(sequence.cache),
+            Bool(sequence.cycle),
+        ]
+    };
+    let all = &catalog.snapshot()?.sequences;
+    Ok(all.iter().filter(|sequence| scope.has(sequence.oid, &sequence.name.name)).map(row).collect())
+}
+
+/// The numbers of the columns of a key.
+pub(super) fn numbers(columns: &[usize]) -> Datum {
+    array(columns.iter().map(|at| Int(*at as i64 + 1)))
+}

@@ -1,0 +1,137 @@
+//! Definitions as statements: `pg_get_indexdef`, `pg_get_constraintdef`, `pg_get_viewdef`, `pg_get_function_...`.
+
+use super::object::{class_number, qualified, quoted};
+use super::relation::{self, Kind};
+use super::snapshot::{IndexObject, Object, TableObject};
+use super::{Catalog, deparse, routine, text};
+use crate::datum::Datum;
+use crate::datum::Datum::Null;
+use crate::error::{Result, SqlError, SqlState};
+use crate::types::Type;
+
+/// `pg_get_expr`.
+pub(super) fn expression(catalog: &Catalog<'_>, kept: &str, of: u32, is_pretty: bool) -> Result<Datum> {
+    let snapshot = catalog.snapshot()?;
+    Ok(match snapshot.object(of) {
+        Some(Object::Table(at)) => text(deparse::expression(&snapshot.tables[at].relation, kept, is_pretty)),
+        _ => text(kept),
+    })
+}
+
+fn columns(table: &TableObject, index: &IndexObject) -> String {
+    let names: Vec<String> = index.columns.iter().map(|at| quoted(&table.relation.columns[*at].name)).collect();
+    names.join(", ")
+}
+
+/// `pg_get_indexdef`; with a column, that column alone.
+pub(super) fn index(catalog: &Catalog<'_>, number: u32, column: i64, is_pretty: bool) -> Result<Datum> {
+    let snapshot = catalog.snapshot()?;
+    let Some(Object::Index(at, place)) = snapshot.object(number) else { return Ok(Null) };
+    let table = &snapshot.tables[at];
+    let index = &table.indexes[place];
+    if column != 0 {
+        let at = usize::try_from(column - 1).ok().and_then(|column| index.columns.get(column));
+        return Ok(at.map_or_else(|| text(""), |at| text(quoted(&table.relation.columns[*at].name))));
+    }
+    let name = &table.relation.name;
+    let of = match is_pretty {
+        true => qualified(catalog, table.oid, name)?,
+        false => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
+    };
+    Ok(text(format!(
+        "CREATE {}INDEX {} ON {of} USING btree ({})",
+        if index.is_unique { "UNIQUE " } else { "" },
+        quoted(&index.name),
+        columns(table, index)
+    )))
+}
+
+/// `pg_get_constraintdef`.
+pub(super) fn constraint(catalog: &Catalog<'_>, number: u32, is_pretty: bool) -> Result<Datum> {
+    let snapshot = catalog.snapshot()?;
+    Ok(match snapshot.object(number) {
+        Some(Object::Key(at, place)) => {
+            let table = &snapshot.tables[at];
+            let index = &table.indexes[place];
+            let kind = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+            text(format!("{kind} ({})", columns(table, index)))
+        }
+        Some(Object::Check(at, place)) => {
+            let relation = &snapshot.tables[at].relation;
+            let shown = deparse::condition(relation, &relation.notes.checks[place].expression, is_pretty);
+            text(format!("CHECK ({shown})"))
+        }
+        _ => {
+            let message = format!("cache lookup failed for constraint {number}");
+            return Err(SqlError::new(SqlState::InternalError, message));
+        }
+    })
+}
+
+/// `pg_get_viewdef`: the query of a view as it was written.
+pub(super) fn view(_: &Catalog<'_>, number: u32) -> Result<Datum> {
+    Ok(match relation::of_oid(number).map(|system| system.kind) {
+        Some(Kind::View(query)) => text(format!(" {query};")),
+        _ => Null,
+    })
+}
+
+/// `pg_get_serial_sequence`.
+pub(super) fn serial_sequence(catalog: &Catalog<'_>, table: &str, column: &str) -> Result<Datum> {
+    let parts = crate::parse::object_name(table)?;
+    let snapshot = catalog.snapshot()?;
+    let Some(Object::Table(at)) = class_number(catalog, &parts)?.and_then(|number| snapshot.object(number)) else {
+        let message = format!("relation \"{}\" does not exist", parts.join("."));
+        return Err(SqlError::new(SqlState::UndefinedTable, message));
+    };
+    let place = snapshot.tables[at].relation.need(column)?;
+    let own = snapshot.sequences.iter().find(|sequence| sequence.owner == Some((at, place)));
+    Ok(own.map_or(Null, |sequence| text(format!("{}.{}", quoted(&sequence.name.schema), quoted(&sequence.name.name)))))
+}
+
+/// What a function returns or takes: `pg_get_function_result` and its kin.
+pub(super) fn function(catalog: &Catalog<'_>, asked: &str, number: u32) -> Result<Datum> {
+    let mut all = routine::compiled();
+    all.extend(routine::procedures(catalog)?);
+    let Some(routine) = all.into_iter().find(|routine| routine.oid == number) else { return Ok(Null) };
+    let listed = |modes: &[&str]| match &routine.all {
+        None => routine.arguments.iter().map(|number| type_name(*number)).collect::<Vec<_>>(),
+        Some(all) => {
+            let wanted = all.iter().filter(|(_, mode, _)| modes.contains(mode));
+            let show = |(number, mode, name): &(u32, &str, String)| {
+                let out = if *mode == "o" {
+                    "OUT "
+                } else if routine.kind == "p" {
+                    "IN "
+                } else {
+                    ""
+                };
+                format!("{out}{} {}", quoted(name), type_name(*number))
+            };
+            wanted.map(show).collect()
+        }
+    };
+    Ok(match asked {
+        "pg_get_function_result" if routine.kind == "p" => Null,
+        "pg_get_function_result" => text(type_name(routine.returns)),
+        "pg_get_function_arguments" => text(listed(&["i", "o"]).join(", ")),
+        "pg_get_function_identity_arguments" => text(listed(&["i"]).join(", ")),
+        "pg_get_functiondef" if routine.kind == "p" => match catalog.store.procedure_text(&routine.name)? {
+            Some(found) => text(found),
+            None => Null,
+        },
+        _ => Null,
+    })
+}
+
+/// The name of a type, also of those that stand for others.
+pub(super) fn type_name(number: u32) -> String {
+    match number {
+        2276 => "\"any\"".to_owned(),
+        2277 => "anyarray".to_owned(),
+        2283 => "anyelement".to_owned(),
+        2776 => "anynonarray".to_owned(),
+        0 => "-".to_owned(),
+        other => Type::of_oid(other).map_or_else(|| "???".to_owned(), |ty| ty.to_string()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Names of numbers, and numbers of names: `regclass` and its kin.
+
+use super::object::{class_name, class_number, qualified, quoted};
+use super::{Catalog, class, role, routine, text};
+use crate::datum::Datum;
+use crate::datum::Datum::{Int, Null};
+use crate::error::{Result, SqlError, SqlState};
+use crate::types::Type;
+
+/// The number that a text means, which is a name or a number; `None` where nothing has the name.
+pub(super) fn number(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Option<u32>> {
+    if given == "-" {
+        return Ok(Some(0));
+    }
+    if let Ok(number) = given.parse::<u32>() {
+        return Ok(Some(number));
+    }
+    match ty {
+        Type::RegClass => class_number(catalog, &crate::parse::object_name(given)?),
+        Type::RegType => type_number(given),
+        Type::RegNamespace => class::schema_number(catalog, &single(given)?),
+        Type::RegRole => {
+            let name = single(given)?;
+            Ok(role::all(catalog)?.iter().any(|role| role.name == name).then(|| role::number(&name)))
+        }
+        _ => function_number(catalog, given),
+    }
+}
+
+/// A name without a schema.
+fn single(given: &str) -> Result<String> {
+    let mut parts = crate::parse::object_name(given)?;
+    match parts.len() {
+        1 => Ok(parts.remove(0)),
+        _ => Err(SqlError::new(SqlState::InvalidName, "invalid name syntax")),
+    }
+}
+
+fn type_number(given: &str) -> Result<Option<u32>> {
+    match crate::parse::declared(given) {
+        Ok(declared) => Ok(Some(declared.ty.oid())),
+        Err(error) if error.state == SqlState::UndefinedObject => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn function_number(catalog: &Catalog<'_>, given: &str) -> Result<Option<u32>> {
+    let parts = crate::parse::object_name(given)?;
+    let (schema, name) = match &parts[..] {
+        [name] => (None, name),
+        [schema, name] => (Some(schema.as_str()), name),
+        _ => return Ok(None),
+    };
+    let mut found = Vec::new();
+    if schema.is_none_or(|schema| schema == "pg_catalog") {
+        found.extend(routine::compiled().iter().filter(|known| known.name == *name).map(|known| known.oid));
+    }
+    if found.is_empty() && schema.is_none_or(|schema| schema == "public") {
+        let own = routine::procedures(catalog)?;
+        found.extend(own.iter().filter(|known| known.name == *name).map(|known| known.oid));
+    }
+    match found[..] {
+        [] => Ok(None),
+        [number] => Ok(Some(number)),
+        _ => {
+            let message = format!("more than one function named \"{name}\"");
+            Err(SqlError::new(SqlState::AmbiguousFunction, message))
+        }
+    }
+}
+
+/// The number that a text means, which must be there.
+pub(super) fn read(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Datum> {
+    let missing = || match ty {
+        Type::RegClass => (SqlState::UndefinedTable, "relation"),
+        Type::RegType => (SqlState::UndefinedObject, "type"),
+        Type::RegNamespace => (SqlState::InvalidSchemaName, "schema"),
+        Type::RegRole => (SqlState::UndefinedObject, "role"),
+        _ => (SqlState::UndefinedFunction, "function"),
+    };
+    let found = number(catalog, ty, given)?;
+    if let (None, Type::RegClass, [schema, _]) = (found, ty, &crate::parse::object_name(given)?[..])
+        && class::schema_number(catalog, schema)?.is_none()
+    {
+        return Err(SqlError::new(SqlState::InvalidSchemaName, format!("schema \"{schema}\" does not exist")));
+    }
+    found.map(|number| Int(number.into())).ok_or_else(|| {
+        let (state, what) = missing();
+        let shown = crate::parse::object_name(given).map_or_else(|_| given.to_owned(), |parts| parts.join("."));
+        SqlError::new(state, format!("{what} \"{shown}\" does not exist"))
+    })
+}
+
+/// The name of what has a number; the number itself where nothing has it.
+pub(super) fn show(catalog: &Catalog<'_>, ty: Type, number: u32) -> Result<String> {
+    if number == 0 {
+        return Ok("-".to_owned());
+    }
+    let found = match ty {
+        Type::RegClass => match class_name(catalog, number)? {
+            Some(name) => Some(qualified(catalog, number, &name)?),
+            None => None,
+        },
+        Type::RegType => Type::of_oid(number).map(|ty| ty.to_string()),
+        Type::RegNamespace => {
+            class::schemas(catalog)?.into_iter().find(|(own, ..)| *own == number).map(|(_, name, _)| quoted(&name))
+        }
+        Type::RegRole => role::name_of(catalog, number)?.map(|name| quoted(&name)),
+        _ => {
+            let compiled = routine::compiled().into_iter().find(|known| known.oid == number);
+            let own = || Ok::<_, SqlError>(routine::procedures(catalog)?.into_iter().find(|known| known.oid == number));
+            match compiled {
+                Some(known) => Some(quoted(&known.name)),
+                None => own()?.map(|known| quoted(&known.name)),
+            }
+        }
+    };
+    Ok(found.unwrap_or_else(|| number.to_string()))
+}
+
+/// What a function of conversions gives; `None` where the name is that of no such function.
+pub(super) fn convert(catalog: &Catalog<'_>, function: &str, argument: &Datum) -> Result<Option<Datum>> {
+    let (name, direction) = match function.split_once(' ') {
+        Some(parts) => parts,
+        None => match function.strip_prefix("to_") {
+            Some(name) => (name, "to"),
+            None => return Ok(None),
+        },
+    };
+    let Some(ty) = Type::of_name(name).filter(|ty| ty.is_registered()) else { return Ok(None) };
+    Ok(Some(match (direction, argument) {
+        ("in", Datum::Text(given)) => read(catalog, ty, given)?,
+        ("to", Datum::Text(given)) => number(catalog, ty, given)?.map_or(Null, |number| Int(number.into())),
+        ("out", Int(number)) => text(show(catalog, ty, u32::try_from(*number).unwrap_or(0))?),
+        ("shown", Int(number)) => {
+            let name = show(catalog, ty, u32::try_from(*number).unwrap_or(0))?;
+            Datum::Record([Int(*number), text(name)].into())
+        }
+        _ => return Ok(None),
+    }))
+}

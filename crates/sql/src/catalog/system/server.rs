@@ -1,0 +1,116 @@
+//! `pg_database`, `pg_tablespace`, `pg_settings`, `pg_stat_activity`, `pg_timezone_names`.
+
+use super::{Catalog, DATABASE, FIRST_ROLE, oid, role, text};
+use crate::datum::Datum;
+use crate::datum::Datum::{Bool, Int, Null};
+use crate::error::Result;
+use crate::run::Row;
+use crate::value::interval::Interval;
+
+/// `pg_database`: there is one.
+pub(super) fn databases() -> Vec<Row> {
+    const UTF8: i64 = 6;
+    vec![vec![
+        oid(DATABASE),
+        text(crate::session::DATABASE),
+        oid(FIRST_ROLE),
+        Int(UTF8),
+        text("c"),
+        Bool(false),
+        Bool(true),
+        Int(-1),
+        Int(0),
+        Int(0),
+        Int(1663),
+        text("C"),
+        text("C"),
+        Null,
+        Null,
+        Null,
+    ]]
+}
+
+/// `pg_tablespace`: the one that everything is in, and that of what all databases share.
+pub(super) fn tablespaces() -> Vec<Row> {
+    let row = |(number, name): (i64, &str)| vec![Int(number), text(name), oid(FIRST_ROLE), Null, Null];
+    [(1663, "pg_default"), (1664, "pg_global")].into_iter().map(row).collect()
+}
+
+/// `pg_settings`.
+pub(super) fn settings(catalog: &Catalog<'_>) -> Vec<Row> {
+    let initial = crate::settings::Settings::default();
+    let row = |(name, value): (&'static str, String)| {
+        let at_first = initial.show(name).unwrap_or_default();
+        let is_fixed = crate::settings::is_fixed(name);
+        let source = if value == at_first { "default" } else { "session" };
+        let kind = match at_first.as_str() {
+            "on" | "off" => "bool",
+            value if value.parse::<i64>().is_ok() => "integer",
+            _ => "string",
+        };
+        vec![
+            text(name),
+            text(value),
+            Null,
+            text("Osier"),
+            text(name.replace('_', " ")),
+            Null,
+            text(if is_fixed { "internal" } else { "user" }),
+            text(kind),
+            text(source),
+            Null,
+            Null,
+            Null,
+            text(&at_first),
+            text(at_first),
+            Null,
+            Null,
+            Bool(false),
+        ]
+    };
+    catalog.settings.all().map(row).collect()
+}
+
+/// `pg_stat_activity`: the session that asks. Sessions know nothing of each other.
+pub(super) fn activity(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let at = Datum::Timestamp;
+    let (transaction, statement) = (catalog.session.transaction_start_us, catalog.session.statement_start_us);
+    Ok(vec![vec![
+        oid(DATABASE),
+        text(crate::session::DATABASE),
+        Int(catalog.session.pid.into()),
+        Null,
+        oid(role::number(catalog.user)),
+        text(catalog.user),
+        text(catalog.settings.show("application_name").unwrap_or_default()),
+        Null,
+        Null,
+        Null,
+        Null,
+        at(transaction),
+        at(statement),
+        at(statement),
+        Null,
+        Null,
+        text("active"),
+        Null,
+        Null,
+        Null,
+        Null,
+        text("client backend"),
+    ]])
+}
+
+/// `pg_timezone_names`, as of the beginning of the statement.
+pub(super) fn time_zones(catalog: &Catalog<'_>) -> Vec<Row> {
+    let now = jiff::Timestamp::from_microsecond(catalog.session.statement_start_us).unwrap_or_default();
+    let row = |name: jiff::tz::TimeZoneName| {
+        let zone = jiff::tz::TimeZone::get(name.as_str()).ok()?;
+        let info = zone.to_offset_info(now);
+        let us = i64::from(info.offset().seconds()) * 1_000_000;
+        let offset = Datum::Interval(Interval { us, ..Interval::default() });
+        let is_summer = info.dst() == jiff::tz::Dst::Yes;
+        Some(vec![text(name.as_str()), text(info.abbreviation()), offset, Bool(is_summer)])
+    };
+    jiff::tz::db().available().filter_map(row).collect()
+}

@@ -1,0 +1,239 @@
+//! All objects that a transaction sees, with their numbers.
+//!
+//! Invariants:
+//! - A table has the number of its id, or of the id that it had before it was made anew. A sequence has one of its id, everything
+//!   else one of its table's number and its own name: each is the same after a restart.
+//! - Two objects never have one number. Where those of two would be the same, the later one takes the next one that is free.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use osier::table::KeyRange;
+use osier::{Row as EngineRow, Table, Value};
+
+use super::Catalog;
+use crate::catalog::name::Name;
+use crate::catalog::relation::Relation;
+use crate::error::Result;
+
+/// Numbers from here on are those of indexes, constraints, defaults, sequences and roles.
+const DERIVED: u32 = 1 << 30;
+
+/// All objects.
+pub(super) struct Snapshot {
+    pub(super) tables: Vec<TableObject>,
+    pub(super) sequences: Vec<SequenceObject>,
+    objects: HashMap<u32, Object>,
+    names: HashMap<Name, u32>,
+}
+
+/// A table with the numbers of its parts.
+pub(super) struct TableObject {
+    pub(super) relation: Arc<Relation>,
+    pub(super) oid: u32,
+    pub(super) indexes: Vec<IndexObject>,
+    /// Of the checks, in their order.
+    pub(super) checks: Vec<u32>,
+    /// Of the defaults, by column.
+    pub(super) defaults: Vec<u32>,
+}
+
+/// An index; the primary key is the first one.
+pub(super) struct IndexObject {
+    pub(super) oid: u32,
+    pub(super) name: String,
+    /// The number of the constraint that it is; 0 where it is none.
+    pub(super) constraint: u32,
+    pub(super) columns: Vec<usize>,
+    pub(super) is_unique: bool,
+    pub(super) is_primary: bool,
+}
+
+/// A sequence.
+pub(super) struct SequenceObject {
+    pub(super) oid: u32,
+    pub(super) name: Name,
+    pub(super) increment: i64,
+    pub(super) minimum: i64,
+    pub(super) maximum: i64,
+    pub(super) start: i64,
+    pub(super) cycle: bool,
+    pub(super) cache: i64,
+    pub(super) next: Option<i64>,
+    /// The table and the column that it belongs to.
+    pub(super) owner: Option<(usize, usize)>,
+}
+
+/// What a number means: the position of a table or a sequence, and of its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Object {
+    Table(usize),
+    Index(usize, usize),
+    /// The constraint that an index is.
+    Key(usize, usize),
+    Check(usize, usize),
+    Default(usize, usize),
+    Sequence(usize),
+}
+
+/// What an object is, for its number.
+#[derive(Clone, Copy)]
+pub(super) enum Sort {
+    Index = 1,
+    Key,
+    Check,
+    Default,
+    Sequence,
+    Role,
+}
+
+/// A number for an object: the same for the same owner and name, forever (FNV-1a).
+pub(super) fn derived_oid(sort: Sort, owner: u32, name: &str) -> u32 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let bytes = [sort as u8].into_iter().chain(owner.to_le_bytes()).chain(name.bytes());
+    let hash = bytes.fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    DERIVED | (hash >> 32) as u32 & (DERIVED - 1)
+}
+
+impl Snapshot {
+    /// Reads the catalog of the engine.
+    pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
+        let mut snapshot =
+            Snapshot { tables: Vec::new(), sequences: Vec::new(), objects: HashMap::new(), names: HashMap::new() };
+        let system = catalog.store.table("osier_tables")?;
+        let column = system.column("name")?;
+        let mut names = Vec::new();
+        for row in catalog.store.scan(&system, None, KeyRange::all(), false)? {
+            names.push(row?.text(column).to_owned());
+        }
+        for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
+            let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
+            let oid = relation.oid();
+            let (indexes, checks, defaults) = Default::default();
+            snapshot.tables.push(TableObject { relation, oid, indexes, checks, defaults });
+        }
+        snapshot.tables.sort_by_key(|table| table.oid);
+        for at in 0..snapshot.tables.len() {
+            snapshot.number(at);
+        }
+        snapshot.read_sequences(catalog)?;
+        Ok(snapshot)
+    }
+
+    /// Gives a table and its parts their numbers.
+    fn number(&mut self, at: usize) {
+        let (relation, own) = (self.tables[at].relation.clone(), self.tables[at].oid);
+        let schema = &relation.name.schema;
+        self.objects.insert(own, Object::Table(at));
+        self.names.insert(relation.name.clone(), own);
+        let primary = (!relation.has_hidden_key).then(|| (relation.key_name.clone(), relation.key.clone(), true, true));
+        let others =
+            relation.indexes.iter().map(|index| (index.name.clone(), index.columns.clone(), index.is_unique, false));
+        let mut indexes = Vec::new();
+        for (place, (name, columns, is_unique, is_primary)) in primary.into_iter().chain(others).enumerate() {
+            let oid = self.take(derived_oid(Sort::Index, own, &name), Object::Index(at, place));
+            self.names.insert(Name::new(schema, &name), oid);
+            let is_constraint = is_primary || relation.notes.unique.contains(&name);
+            let constraint = match is_constraint {
+                true => self.take(derived_oid(Sort::Key, own, &name), Object::Key(at, place)),
+                false => 0,
+            };
+            indexes.push(IndexObject { oid, name, constraint, columns, is_unique, is_primary });
+        }
+        let mut checks = Vec::new();
+        for (place, check) in relation.notes.checks.iter().enumerate() {
+            checks.push(self.take(derived_oid(Sort::Check, own, &check.name), Object::Check(at, place)));
+        }
+        let mut defaults = Vec::new();
+        for (place, column) in relation.columns.iter().enumerate() {
+            defaults.push(match &column.default {
+                Some(_) => self.take(derived_oid(Sort::Default, own, &column.name), Object::Default(at, place)),
+                None => 0,
+            });
+        }
+        let table = &mut self.tables[at];
+        (table.indexes, table.checks, table.defaults) = (indexes, checks, defaults);
+    }
+
+    /// Takes the number, or the next one that is free.
+    fn take(&mut self, mut oid: u32, object: Object) -> u32 {
+        while self.objects.contains_key(&oid) {
+            oid = if oid + 1 < 2 * DERIVED { oid + 1 } else { DERIVED };
+        }
+        self.objects.insert(oid, object);
+        oid
+    }
+
+    fn read_sequences(&mut self, catalog: &Catalog<'_>) -> Result<()> {
+        let mut owners = HashMap::new();
+        for (at, table) in self.tables.iter().enumerate() {
+            for (place, note) in table.relation.notes.columns.iter().enumerate() {
+                if let Some(sequence) = &note.sequence {
+                    owners.insert(sequence.clone(), (at, place));
+                }
+            }
+        }
+        let system = catalog.store.table("osier_sequences")?;
+        let mut sequences = Vec::new();
+        for row in catalog.store.scan(&system, None, KeyRange::all(), false)? {
+            let (id, sequence) = sequence_of(&system, &row?)?;
+            if !sequence.name.is_own() {
+                sequences.push((id, sequence));
+            }
+        }
+        sequences.sort_by_key(|(id, _)| *id);
+        for (at, (id, mut sequence)) in sequences.into_iter().enumerate() {
+            sequence.oid = self.take(derived_oid(Sort::Sequence, 0, &id.to_string()), Object::Sequence(at));
+            sequence.owner = owners.get(&sequence.name.engine()).copied();
+            self.names.insert(sequence.name.clone(), sequence.oid);
+            self.sequences.push(sequence);
+        }
+        Ok(())
+    }
+
+    /// What a number means.
+    pub(super) fn object(&self, oid: u32) -> Option<Object> {
+        self.objects.get(&oid).copied()
+    }
+
+    /// The number of the table, index or sequence with a name.
+    pub(super) fn oid_of(&self, name: &Name) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    /// The table, index or sequence with a number: its name.
+    pub(super) fn name_of(&self, oid: u32) -> Option<Name> {
+        Some(match self.object(oid)? {
+            Object::Table(at) => self.tables[at].relation.name.clone(),
+            Object::Index(at, place) => {
+                let table = &self.tables[at];
+                Name::new(&table.relation.name.schema, &table.indexes[place].name)
+            }
+            Object::Sequence(at) => self.sequences[at].name.clone(),
+            Object::Key(..) | Object::Check(..) | Object::Default(..) => return None,
+        })
+    }
+}
+
+/// What a row of `osier_sequences` says, with the id of the sequence.
+fn sequence_of(system: &Table, row: &EngineRow<'_>) -> Result<(i64, SequenceObject)> {
+    let int = |name: &str| -> Result<i64> { Ok(row.int(system.column(name)?)) };
+    let next = match row.value(system.column("next")?) {
+        Value::Int(next) => Some(next),
+        _ => None,
+    };
+    let sequence = SequenceObject {
+        oid: 0,
+        name: Name::of_engine(row.text(system.column("name")?)),
+        increment: int("increment")?,
+        minimum: int("minimum")?,
+        maximum: int("maximum")?,
+        start: int("start")?,
+        cycle: row.value(system.column("cycle")?) == Value::Bool(true),
+        cache: int("cache")?,
+        next,
+        owner: None,
+    };
+    Ok((int("id")?, sequence))
+}
