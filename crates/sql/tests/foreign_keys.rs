@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use osier::table::Value;
 use osier::config::{ConcurrencyControlKind, Locking};
+use osier::table::Value;
 use osier::{Config, Create, Database};
 use osier_sql::Sql;
 use osier_sql::session::Status;

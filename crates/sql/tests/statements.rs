@@ -297,6 +297,37 @@ fn everything_is_there_after_a_restart() {
     client.expect("SELECT count(DISTINCT id), bool_and(w <= now()) FROM t", &["3|t"]);
 }
 
+#[test]
+fn numbers_of_the_catalog_are_kept() {
+    let path = support::directory("numbers");
+    let numbers = "SELECT relname, oid FROM pg_class WHERE relnamespace = 2200 \
+                   UNION ALL SELECT conname, oid FROM pg_constraint WHERE connamespace = 2200 ORDER BY 1, 2";
+    let before = {
+        let sql = support::open(&path);
+        let mut client = Client::new(&sql);
+        client.run("CREATE TABLE t (id serial PRIMARY KEY, n int UNIQUE CHECK (n > 0)); CREATE INDEX t_n ON t (n, id)");
+        client.run("COMMENT ON TABLE t IS 'kept'; COMMENT ON SEQUENCE t_id_seq IS 'kept, too'");
+        let before = client.run(numbers);
+        assert_eq!(before.lines().count(), 8, "{before}");
+        client.run("INSERT INTO t (n) VALUES (1); ALTER TABLE t ADD COLUMN s text; TRUNCATE t");
+        assert_eq!(client.run(numbers), before, "a table that is made anew keeps its number");
+        let prepared = client.session.prepare("SELECT n FROM t", &[]).expect("a query");
+        let (table, column) = prepared.columns().expect("rows")[0].origin;
+        client.expect(&format!("SELECT 't'::regclass::oid = {table}, {column}"), &["t|2"]);
+        drop(client);
+        sql.database().close().expect("closed");
+        before
+    };
+    let sql = support::open(&path);
+    let mut client = Client::new(&sql);
+    assert_eq!(client.run(numbers), before);
+    client.expect("SELECT obj_description('t'::regclass), obj_description('t_id_seq'::regclass)", &["kept|kept, too"]);
+    client.run("DROP TABLE t; CREATE TABLE t (id serial PRIMARY KEY)");
+    client.expect("SELECT count(*) FROM pg_description WHERE description LIKE 'kept%'", &["0"]);
+    assert_eq!(client.error("DELETE FROM pg_class").code(), "42501");
+    assert_eq!(client.error("INSERT INTO pg_namespace VALUES (1)").code(), "42501");
+}
+
 /// Runs the statements of a file, and compares what they give with what stands behind them there.
 fn suite(name: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite").join(name);

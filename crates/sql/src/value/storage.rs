@@ -270,8 +270,7 @@ fn load_bytes(bytes: &[u8], declared: Declared) -> Option<Datum> {
         Type::Uuid => Datum::Uuid(bytes.try_into().ok()?),
         Type::Numeric => Datum::Numeric(Arc::new(Numeric::decode_key(bytes)?)),
         Type::Interval => Datum::Interval(load_interval(bytes.try_into().ok()?)),
-        Type::Array(element) => load_array(bytes, Declared { ty: *element, modifier: declared.modifier })?,
-        _ => return None,
+        ty => load_array(bytes, Declared { ty: ty.element()?, modifier: declared.modifier })?,
     })
 }
 

@@ -490,3 +490,29 @@ WITH pg_class AS (SELECT 1 AS one) SELECT * FROM pg_class
 --> 1
 SELECT count(*) FROM pg_catalog.pg_class a, LATERAL (SELECT attname FROM pg_catalog.pg_attribute b WHERE b.attrelid = a.oid AND b.attnum > 0) s WHERE a.relname = 'book'
 --> 5
+-- foreign keys
+CREATE TABLE fkp (a int, b int, PRIMARY KEY (a, b), UNIQUE (b))
+CREATE TABLE fkc (x int, y int, z int REFERENCES fkp (b) ON UPDATE CASCADE, CONSTRAINT fkboth FOREIGN KEY (x, y) REFERENCES fkp MATCH FULL ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED)
+SELECT conname, contype, condeferrable, condeferred, convalidated, conrelid::regclass, conindid::regclass, confrelid::regclass, confupdtype, confdeltype, confmatchtype, conkey, confkey, confdelsetcols FROM pg_constraint WHERE contype = 'f' AND conrelid = 'fkc'::regclass ORDER BY conname
+--> fkboth|f|t|t|t|fkc|fkp_pkey|fkp|a|n|f|{1,2}|{1,2}|NULL
+--> fkc_z_fkey|f|f|f|t|fkc|fkp_b_key|fkp|c|a|s|{3}|{2}|NULL
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' AND conrelid = 'fkc'::regclass ORDER BY conname
+--> fkboth|FOREIGN KEY (x, y) REFERENCES fkp(a, b) MATCH FULL ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED
+--> fkc_z_fkey|FOREIGN KEY (z) REFERENCES fkp(b) ON UPDATE CASCADE
+SELECT relname, relhastriggers FROM pg_class WHERE relname IN ('fkp', 'fkc') ORDER BY 1
+--> fkc|t
+--> fkp|t
+SELECT constraint_name, unique_constraint_name, match_option, update_rule, delete_rule FROM information_schema.referential_constraints WHERE constraint_name IN ('fkboth', 'fkc_z_fkey') ORDER BY 1
+--> fkboth|fkp_pkey|FULL|NO ACTION|SET NULL
+--> fkc_z_fkey|fkp_b_key|NONE|CASCADE|NO ACTION
+SELECT constraint_name, column_name, ordinal_position, position_in_unique_constraint FROM information_schema.key_column_usage WHERE table_name = 'fkc' ORDER BY 1, 3
+--> fkboth|x|1|1
+--> fkboth|y|2|2
+--> fkc_z_fkey|z|1|1
+SELECT table_name, column_name, constraint_name FROM information_schema.constraint_column_usage WHERE constraint_name IN ('fkboth', 'fkc_z_fkey') ORDER BY 3, 2
+--> fkp|a|fkboth
+--> fkp|b|fkboth
+--> fkp|b|fkc_z_fkey
+SELECT constraint_name, constraint_type, is_deferrable, initially_deferred FROM information_schema.table_constraints WHERE table_name = 'fkc' AND constraint_type = 'FOREIGN KEY' ORDER BY 1
+--> fkboth|FOREIGN KEY|YES|YES
+--> fkc_z_fkey|FOREIGN KEY|NO|NO

@@ -22,6 +22,7 @@ struct Class<'c> {
     has_index: bool,
     columns: usize,
     checks: usize,
+    has_triggers: bool,
     has_rules: bool,
 }
 
@@ -50,7 +51,7 @@ impl Class<'_> {
             Int(self.columns as i64),
             Int(self.checks as i64),
             Bool(self.has_rules),
-            no(),
+            Bool(self.has_triggers),
             no(),
             no(),
             no(),
@@ -100,6 +101,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             has_index: false,
             columns: SEQUENCE_COLUMNS.len(),
             checks: 0,
+            has_triggers: false,
             has_rules: false,
         };
         rows.push(class.row());
@@ -115,6 +117,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             has_index: false,
             columns: system.columns.len(),
             checks: 0,
+            has_triggers: false,
             has_rules: system.is_view(),
         };
         rows.push(class.row());
@@ -138,6 +141,8 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             has_index: !table.indexes.is_empty(),
             columns: relation.visible(),
             checks: table.checks.len(),
+            // PostgreSQL keeps foreign keys by triggers, and tools look for keys only where there are some.
+            has_triggers: !relation.notes.foreign_keys.is_empty() || !relation.notes.referenced_by.is_empty(),
             has_rules: false,
         };
         rows.push(class.row());
@@ -153,6 +158,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             has_index: false,
             columns: index.columns.len(),
             checks: 0,
+            has_triggers: false,
             has_rules: false,
         };
         rows.push(class.row());

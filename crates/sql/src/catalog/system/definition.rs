@@ -4,6 +4,8 @@ use super::object::{class_number, qualified, quoted};
 use super::relation::{self, Kind};
 use super::snapshot::{IndexObject, Object, TableObject};
 use super::{Catalog, deparse, routine, text};
+use crate::catalog::name::Name;
+use crate::catalog::notes::{Action, ForeignKeyNote};
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
 use crate::error::{Result, SqlError, SqlState};
@@ -61,11 +63,46 @@ pub(super) fn constraint(catalog: &Catalog<'_>, number: u32, is_pretty: bool) ->
             let shown = deparse::condition(relation, &relation.notes.checks[place].expression, is_pretty);
             text(format!("CHECK ({shown})"))
         }
+        Some(Object::ForeignKey(at, place)) => {
+            text(foreign_key(catalog, &snapshot.tables[at].relation.notes.foreign_keys[place])?)
+        }
         _ => {
             let message = format!("cache lookup failed for constraint {number}");
             return Err(SqlError::new(SqlState::InternalError, message));
         }
     })
+}
+
+fn foreign_key(catalog: &Catalog<'_>, key: &ForeignKeyNote) -> Result<String> {
+    let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    let name = Name::of_engine(&key.table);
+    let table = match catalog.snapshot()?.oid_of(&name) {
+        Some(number) => qualified(catalog, number, &name)?,
+        _ => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
+    };
+    let mut shown = format!("FOREIGN KEY ({}) REFERENCES {table}({})", list(&key.columns), list(&key.referenced));
+    if key.is_full {
+        shown.push_str(" MATCH FULL");
+    }
+    for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        let action = match action {
+            Action::None => continue,
+            Action::Restrict => "RESTRICT",
+            Action::Cascade => "CASCADE",
+            Action::SetNull => "SET NULL",
+            Action::SetDefault => "SET DEFAULT",
+        };
+        shown.push_str(&format!(" ON {event} {action}"));
+    }
+    if !key.set_columns.is_empty() {
+        shown.push_str(&format!(" ({})", list(&key.set_columns)));
+    }
+    for (is_said, words) in
+        [(key.is_deferrable, " DEFERRABLE"), (key.is_deferred, " INITIALLY DEFERRED"), (key.is_not_valid, " NOT VALID")]
+    {
+        shown.push_str(if is_said { words } else { "" });
+    }
+    Ok(shown)
 }
 
 /// `pg_get_viewdef`: the query of a view as it was written.

@@ -29,6 +29,10 @@ impl Names for NoNames {
         Ok(None)
     }
 
+    fn beside(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
+        Ok(None)
+    }
+
     fn view(&self, _: &Name) -> Result<Option<View>> {
         Ok(None)
     }

@@ -2,9 +2,9 @@
 
 use super::class::numbers;
 use super::object::Scope;
-use super::snapshot::{IndexObject, TableObject};
+use super::snapshot::{IndexObject, Snapshot, TableObject};
 use super::{Catalog, PUBLIC, array, class, kind, oid, text};
-use crate::catalog::notes::Identity;
+use crate::catalog::notes::{Action, ForeignKeyNote, Identity};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::Result;
@@ -14,6 +14,8 @@ use crate::run::Row;
 const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
+/// The operator `=` of integers.
+const EQUAL: u32 = 96;
 
 pub(super) fn indexes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
     let snapshot = catalog.snapshot()?;
@@ -62,36 +64,66 @@ pub(super) struct Constraint<'c> {
     pub(super) index: u32,
     pub(super) columns: Datum,
     pub(super) expression: Datum,
+    /// What sets a foreign key apart from other constraints.
+    pub(super) foreign: Option<Foreign<'c>>,
+}
+
+/// What a foreign key refers to.
+pub(super) struct Foreign<'c> {
+    note: &'c ForeignKeyNote,
+    table: u32,
+    columns: Vec<usize>,
+    /// The columns that `ON DELETE` sets, where they are said.
+    set_columns: Vec<usize>,
+}
+
+fn letter(action: Action) -> &'static str {
+    match action {
+        Action::None => "a",
+        Action::Restrict => "r",
+        Action::Cascade => "c",
+        Action::SetNull => "n",
+        Action::SetDefault => "d",
+    }
 }
 
 impl Constraint<'_> {
     fn row(self, namespace: u32) -> Row {
         let (zero, no) = (|| Int(0), || Bool(false));
+        let foreign = self.foreign.as_ref();
+        let note = foreign.map(|foreign| foreign.note);
+        let of_note = |letter: fn(&ForeignKeyNote) -> &'static str| text(note.map_or(" ", letter));
+        let columns_of = |columns: Option<&Vec<usize>>| match columns {
+            Some(columns) if !columns.is_empty() => numbers(columns),
+            _ => Null,
+        };
+        // The operator `=` of each column; which one it is tools do not ask.
+        let operators = || foreign.map_or(Null, |foreign| array(foreign.columns.iter().map(|_| oid(EQUAL))));
         vec![
             oid(self.oid),
             text(self.name),
             oid(namespace),
             text(self.kind),
-            no(),
-            no(),
-            Bool(true),
+            Bool(note.is_some_and(|note| note.is_deferrable)),
+            Bool(note.is_some_and(|note| note.is_deferred)),
+            Bool(!note.is_some_and(|note| note.is_not_valid)),
             oid(self.table),
             zero(),
             oid(self.index),
             zero(),
-            zero(),
-            text(" "),
-            text(" "),
-            text(" "),
+            oid(foreign.map_or(0, |foreign| foreign.table)),
+            of_note(|note| letter(note.on_update)),
+            of_note(|note| letter(note.on_delete)),
+            of_note(|note| if note.is_full { "f" } else { "s" }),
             Bool(true),
             zero(),
             Bool(self.kind != "c"),
             self.columns,
-            Null,
-            Null,
-            Null,
-            Null,
-            Null,
+            columns_of(foreign.map(|foreign| &foreign.columns)),
+            operators(),
+            operators(),
+            operators(),
+            columns_of(foreign.map(|foreign| &foreign.set_columns)),
             Null,
             self.expression,
         ]
@@ -113,6 +145,7 @@ pub(super) fn constraints(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec
                 index: index.oid,
                 columns: numbers(&index.columns),
                 expression: Null,
+                foreign: None,
             };
             rows.push(constraint.row(namespace));
         }
@@ -126,11 +159,42 @@ pub(super) fn constraints(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec
                 index: 0,
                 columns: if named.is_empty() { Null } else { numbers(&named) },
                 expression: text(&check.expression),
+                foreign: None,
             };
             rows.push(constraint.row(namespace));
         }
+        for (note, number) in table.relation.notes.foreign_keys.iter().zip(&table.foreign_keys) {
+            rows.extend(foreign_key(snapshot, table, note, *number)?.map(|constraint| constraint.row(namespace)));
+        }
     }
     Ok(rows)
+}
+
+/// A foreign key; `None` where the table that it refers to was dropped by a program that knows nothing of SQL.
+fn foreign_key<'s>(
+    snapshot: &'s Snapshot,
+    table: &TableObject,
+    note: &'s ForeignKeyNote,
+    number: u32,
+) -> Result<Option<Constraint<'s>>> {
+    let Some(parent) = snapshot.table_named(&note.table) else { return Ok(None) };
+    let positions = |of: &TableObject, names: &[String]| -> Result<Vec<usize>> {
+        names.iter().map(|name| of.relation.need(name)).collect()
+    };
+    let columns = positions(parent, &note.referenced)?;
+    let is_index = |index: &&IndexObject| {
+        index.is_unique && index.columns.len() == columns.len() && columns.iter().all(|at| index.columns.contains(at))
+    };
+    Ok(Some(Constraint {
+        oid: number,
+        name: &note.name,
+        kind: "f",
+        table: table.oid,
+        index: parent.indexes.iter().find(is_index).map_or(0, |index| index.oid),
+        columns: numbers(&positions(table, &note.columns)?),
+        expression: Null,
+        foreign: Some(Foreign { note, table: parent.oid, columns, set_columns: positions(table, &note.set_columns)? }),
+    }))
 }
 
 /// `pg_depend`: what is dropped with what.
@@ -164,6 +228,15 @@ pub(super) fn dependencies(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
         for (check, number) in table.relation.notes.checks.iter().zip(&table.checks) {
             for at in super::deparse::columns_of(&table.relation, &check.expression) {
                 rows.push(row((PG_CONSTRAINT, *number), (PG_CLASS, table.oid, at + 1), "a"));
+            }
+        }
+        for (note, number) in table.relation.notes.foreign_keys.iter().zip(&table.foreign_keys) {
+            let Some(parent) = snapshot.table_named(&note.table) else { continue };
+            for (of, names, kind) in [(table, &note.columns, "a"), (parent, &note.referenced, "n")] {
+                for name in names {
+                    let column = of.relation.need(name)? + 1;
+                    rows.push(row((PG_CONSTRAINT, *number), (PG_CLASS, of.oid, column), kind));
+                }
             }
         }
         for (at, number) in table.defaults.iter().enumerate().filter(|(_, number)| **number != 0) {

@@ -69,6 +69,7 @@ impl<'w> Scope<'w> {
                     | Object::Index(at, _)
                     | Object::Key(at, _)
                     | Object::Check(at, _)
+                    | Object::ForeignKey(at, _)
                     | Object::Default(at, _),
                 ) => vec![at],
                 Some(Object::Sequence(_)) | None => Vec::new(),

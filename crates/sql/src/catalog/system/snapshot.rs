@@ -34,6 +34,8 @@ pub(super) struct TableObject {
     pub(super) indexes: Vec<IndexObject>,
     /// Of the checks, in their order.
     pub(super) checks: Vec<u32>,
+    /// Of the foreign keys, in their order.
+    pub(super) foreign_keys: Vec<u32>,
     /// Of the defaults, by column.
     pub(super) defaults: Vec<u32>,
 }
@@ -72,6 +74,7 @@ pub(super) enum Object {
     /// The constraint that an index is.
     Key(usize, usize),
     Check(usize, usize),
+    ForeignKey(usize, usize),
     Default(usize, usize),
     Sequence(usize),
 }
@@ -85,6 +88,7 @@ pub(super) enum Sort {
     Default,
     Sequence,
     Role,
+    ForeignKey,
 }
 
 /// A number for an object: the same for the same owner and name, forever (FNV-1a).
@@ -110,8 +114,8 @@ impl Snapshot {
         for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
             let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
             let oid = relation.oid();
-            let (indexes, checks, defaults) = Default::default();
-            snapshot.tables.push(TableObject { relation, oid, indexes, checks, defaults });
+            let (indexes, checks, foreign_keys, defaults) = Default::default();
+            snapshot.tables.push(TableObject { relation, oid, indexes, checks, foreign_keys, defaults });
         }
         snapshot.tables.sort_by_key(|table| table.oid);
         for at in 0..snapshot.tables.len() {
@@ -145,6 +149,10 @@ impl Snapshot {
         for (place, check) in relation.notes.checks.iter().enumerate() {
             checks.push(self.take(derived_oid(Sort::Check, own, &check.name), Object::Check(at, place)));
         }
+        let mut foreign_keys = Vec::new();
+        for (place, key) in relation.notes.foreign_keys.iter().enumerate() {
+            foreign_keys.push(self.take(derived_oid(Sort::ForeignKey, own, &key.name), Object::ForeignKey(at, place)));
+        }
         let mut defaults = Vec::new();
         for (place, column) in relation.columns.iter().enumerate() {
             defaults.push(match &column.default {
@@ -153,7 +161,7 @@ impl Snapshot {
             });
         }
         let table = &mut self.tables[at];
-        (table.indexes, table.checks, table.defaults) = (indexes, checks, defaults);
+        (table.indexes, table.checks, table.foreign_keys, table.defaults) = (indexes, checks, foreign_keys, defaults);
     }
 
     /// Takes the number, or the next one that is free.
@@ -211,8 +219,16 @@ impl Snapshot {
                 Name::new(&table.relation.name.schema, &table.indexes[place].name)
             }
             Object::Sequence(at) => self.sequences[at].name.clone(),
-            Object::Key(..) | Object::Check(..) | Object::Default(..) => return None,
+            Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) => return None,
         })
+    }
+
+    /// The table with this name of the engine.
+    pub(super) fn table_named(&self, engine: &str) -> Option<&TableObject> {
+        match self.object(self.oid_of(&Name::of_engine(engine))?)? {
+            Object::Table(at) => Some(&self.tables[at]),
+            _ => None,
+        }
     }
 }
 

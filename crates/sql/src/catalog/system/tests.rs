@@ -14,6 +14,10 @@ impl Names for NoNames {
         Ok(None)
     }
 
+    fn beside(&self, _: &Name) -> Result<Option<std::sync::Arc<Relation>>> {
+        Ok(None)
+    }
+
     fn view(&self, _: &Name) -> Result<Option<View>> {
         Ok(None)
     }
