@@ -15,6 +15,8 @@ pub struct Metrics {
     pub committed: u64,
     /// Transactions that did not commit: conflicts, refusals, and those that were given up.
     pub aborted: u64,
+    /// Transactions that met a conflict, in an access or at the commit: run again or given up.
+    pub conflicts: u64,
     /// What the log wrote.
     pub log: LogMetrics,
     /// Checkpoints, and what one waits for.

@@ -187,11 +187,11 @@ impl Database {
     pub fn metrics(&self) -> Metrics {
         let Inner { shared, checkpoints, .. } = &*self.inner;
         let now = shared.config.environment.clock.now();
-        let Totals { committed, aborted } = shared.counters.totals();
+        let Totals { committed, aborted, conflicts } = shared.counters.totals();
         let (log, checkpoints, memory) = (shared.log.metrics(), checkpoints.metrics(now), shared.memory.metrics());
         let (procedures, recovery) = (shared.figures.metrics(), RecoveryDebt::of(&shared.debt));
         let snapshots = shared.open_snapshots.metrics(now, &shared.snapshots);
-        Metrics { committed, aborted, log, checkpoints, memory, snapshots, procedures, recovery }
+        Metrics { committed, aborted, conflicts, log, checkpoints, memory, snapshots, procedures, recovery }
     }
 
     /// Takes a checkpoint, and waits until it is valid. Transactions go on meanwhile; one that is open, and that began

@@ -26,13 +26,15 @@ struct Slots {
 struct Slot {
     committed: AtomicU64,
     aborted: AtomicU64,
+    conflicts: AtomicU64,
 }
 
-/// How many transactions committed, and how many did not.
+/// How many transactions committed, how many did not, and how many conflicts they met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
+    pub(crate) conflicts: u64,
 }
 
 /// The counters of one session.
@@ -42,6 +44,7 @@ impl Slot {
     fn add_to(&self, totals: &mut Totals) {
         totals.committed += self.committed.load(Ordering::Relaxed);
         totals.aborted += self.aborted.load(Ordering::Relaxed);
+        totals.conflicts += self.conflicts.load(Ordering::Relaxed);
     }
 }
 
@@ -56,6 +59,12 @@ impl SessionCounters {
     #[inline]
     pub(crate) fn aborted(&self) {
         increment(&self.0.aborted);
+    }
+
+    /// Counts a transaction that met a conflict, whatever becomes of it.
+    #[cold]
+    pub(crate) fn conflicted(&self) {
+        increment(&self.0.conflicts);
     }
 }
 
@@ -99,9 +108,10 @@ mod tests {
         let [one, other] = [counters.begin(), counters.begin()];
         (0..3).for_each(|_| one.committed());
         other.aborted();
-        assert_eq!(counters.totals(), Totals { committed: 3, aborted: 1 });
+        one.conflicted();
+        assert_eq!(counters.totals(), Totals { committed: 3, aborted: 1, conflicts: 1 });
         counters.end(&one);
         other.committed();
-        assert_eq!(counters.totals(), Totals { committed: 4, aborted: 1 });
+        assert_eq!(counters.totals(), Totals { committed: 4, aborted: 1, conflicts: 1 });
     }
 }

@@ -408,7 +408,13 @@ impl<'s> Transaction<'s> {
                 state.counters.committed();
                 state.debt.add(&self.shared.debt, *entry, execution_ns);
             }
-            Err(_) => state.counters.aborted(),
+            Err(error) => {
+                state.counters.aborted();
+                // One that an access met is counted there.
+                if error.is_conflict() && state.conflict.is_none() {
+                    state.counters.conflicted();
+                }
+            }
         }
         outcome
     }
@@ -541,7 +547,9 @@ impl TransactionState {
     /// An access has met a conflict: from now on that is the transaction's outcome.
     #[cold]
     fn lose(&mut self, conflict: TransactionError) -> TransactionError {
-        self.conflict = Some(conflict.clone());
+        if self.conflict.replace(conflict.clone()).is_none() {
+            self.counters.conflicted();
+        }
         conflict
     }
 
