@@ -12,10 +12,10 @@ use super::query::Bound;
 use super::scope::{Level, Typed};
 use super::select::{ListItem, Listed};
 use super::{Binder, OutColumn};
+use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::{Column, Relation};
 use crate::catalog::system::refuse_change;
-use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
@@ -161,8 +161,9 @@ impl Binder<'_> {
                 self.expr(&parse::expression(text)?, &level)?
             }
             (None, Some(sequence)) => {
-                let name = Typed::new(Expr::Constant(Datum::text(sequence)), Type::Text);
-                self.apply("nextval", vec![name])?
+                let level = Level::new(None, &self.registers);
+                let call = format!("nextval({})", Name::of_engine(sequence).literal());
+                self.expr(&parse::expression(&call)?, &level)?
             }
             (None, None) => return Ok(Expr::NULL),
         };

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::error::{Result, SqlError, SqlState};
+use crate::function::string::{quote_identifier, quote_literal};
 
 /// The schema in which everything is by itself.
 pub(crate) const PUBLIC: &str = "public";
@@ -44,6 +45,15 @@ impl Name {
     /// Whether it is in the schema of what SQL keeps for itself.
     pub(crate) fn is_own(&self) -> bool {
         self.schema == crate::sql::OWN_SCHEMA
+    }
+
+    /// The literal by which functions as `nextval` find it: quoted as a name where it needs quotes, and as a literal.
+    pub(crate) fn literal(&self) -> String {
+        let name = quote_identifier(&self.name);
+        quote_literal(&match self.schema.as_str() {
+            PUBLIC => name,
+            schema => format!("{}.{name}", quote_identifier(schema)),
+        })
     }
 
     /// Refuses what cannot be a new name.

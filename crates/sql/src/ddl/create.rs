@@ -7,6 +7,7 @@ use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
 use super::{Defined, Definer, kept};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
+use crate::catalog::name::Name;
 use crate::catalog::notes::{CheckNote, Identity};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
@@ -88,7 +89,7 @@ impl Definer<'_, '_> {
         };
         if is_serial(&column.data_type) {
             let sequence = self.own_sequence(blueprint, &name, declared.ty, &[])?;
-            plan.default = Some(format!("nextval('{}')", sequence.replace('\'', "''")));
+            plan.default = Some(format!("nextval({})", Name::of_engine(&sequence).literal()));
             plan.sequence = Some(sequence);
             plan.is_nullable = false;
         }

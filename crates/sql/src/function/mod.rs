@@ -26,7 +26,7 @@ mod operator;
 mod pattern;
 mod resolve;
 mod set;
-mod string;
+pub(crate) mod string;
 mod system;
 mod template;
 mod window;

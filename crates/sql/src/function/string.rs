@@ -335,7 +335,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Quotes a name where it needs quotes.
-pub(super) fn quote_identifier(name: &str) -> String {
+pub(crate) fn quote_identifier(name: &str) -> String {
     let is_plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
         && !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty();
@@ -343,7 +343,7 @@ pub(super) fn quote_identifier(name: &str) -> String {
 }
 
 /// Quotes a text as a literal.
-pub(super) fn quote_literal(text: &str) -> String {
+pub(crate) fn quote_literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
 }
