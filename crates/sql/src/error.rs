@@ -239,6 +239,7 @@ struct More {
     code: Option<String>,
     detail: Option<String>,
     hint: Option<String>,
+    context: Option<String>,
     position: Option<usize>,
     schema: Option<String>,
     table: Option<String>,
@@ -308,6 +309,8 @@ impl SqlError {
         detail, with_detail;
         /// Returns what to do about it.
         hint, with_hint;
+        /// Returns what was being done.
+        context, with_context;
         /// Returns the schema of the object.
         schema, with_schema;
         /// Returns the table that it is about.

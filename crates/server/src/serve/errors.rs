@@ -101,6 +101,7 @@ fn fields(severity: &str, error: &SqlError) -> Vec<(u8, String)> {
         (b'D', error.detail()),
         (b'H', error.hint()),
         (b'P', position.as_deref()),
+        (b'W', error.context()),
         (b's', error.schema()),
         (b't', error.table()),
         (b'c', error.column()),

@@ -19,13 +19,16 @@ pub(crate) struct Reader {
     looked: (usize, bool),
     /// How many records were taken, with the header.
     records: u64,
+    /// How many lines of text these had.
+    lines: u64,
     is_begun: bool,
     is_ended: bool,
 }
 
 impl Reader {
     pub(crate) fn new(options: Options) -> Reader {
-        Reader { options, pending: Vec::new(), looked: (0, false), records: 0, is_begun: false, is_ended: false }
+        let (records, lines) = (0, 0);
+        Reader { options, pending: Vec::new(), looked: (0, false), records, lines, is_begun: false, is_ended: false }
     }
 
     /// Adds data.
@@ -35,7 +38,8 @@ impl Reader {
         }
     }
 
-    /// Takes all records that have ended; with `is_last`, what is left is one, too.
+    /// Takes all records that have ended, each with the number of its last line, or of itself in the binary format; with
+    /// `is_last`, what is left is one, too.
     pub(crate) fn take(&mut self, is_last: bool, take: &mut dyn FnMut(u64, Vec<Field>) -> Result<()>) -> Result<()> {
         let mut at = 0;
         let result = loop {
@@ -52,21 +56,24 @@ impl Reader {
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
+            let taken = &self.pending[at..next];
+            let ends = taken.iter().filter(|byte| **byte == b'\n').count() as u64 + u64::from(!taken.ends_with(b"\n"));
             at = next;
             self.looked = (at, false);
             let Some(fields) = fields else { continue };
             self.records += 1;
+            self.lines = if self.options.format == Format::Binary { self.records } else { self.lines + ends };
             if self.records == 1 && self.options.has_header {
                 continue;
             }
-            if let Err(error) = take(self.records, fields) {
+            if let Err(error) = take(self.lines, fields) {
                 break Err(error);
             }
         };
         self.pending.drain(..at);
         self.looked.0 = self.looked.0.saturating_sub(at);
         if self.pending.len() > RECORD_BYTES_MAX {
-            let message = format!("COPY record {} is longer than {RECORD_BYTES_MAX} bytes", self.records + 1);
+            let message = format!("the record behind line {} is longer than {RECORD_BYTES_MAX} bytes", self.lines);
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
         }
         result
@@ -213,7 +220,7 @@ impl Reader {
     }
 
     fn malformed(&self, what: &str) -> SqlError {
-        SqlError::new(SqlState::BadCopyFileFormat, what).with_detail(format!("COPY record {}.", self.records + 1))
+        SqlError::new(SqlState::BadCopyFileFormat, what).with_context(format!("COPY, line {}", self.lines + 1))
     }
 }
 

@@ -157,12 +157,12 @@ impl Core {
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
             context.pending.replace(std::mem::take(pending));
-            reader.take(is_last, &mut |record, fields| {
+            reader.take(is_last, &mut |line, fields| {
                 context.tick()?;
                 let place = |error: SqlError| {
-                    let detail = error.detail().map_or_else(String::new, |detail| format!("{detail} "));
-                    let table = &relation.name.name;
-                    error.with_detail(format!("{detail}COPY {table}, line {record}."))
+                    let column = error.context().unwrap_or_default();
+                    let context = format!("COPY {}, line {line}{column}", relation.name.name);
+                    error.with_context(context)
                 };
                 let values = self.values(relation, targets, options, fields).map_err(place)?;
                 let whole: Row =
@@ -196,22 +196,34 @@ impl Core {
                 Some(bytes) if bytes == options.null && is_named(&options.force_null) => None,
                 field => field,
             };
+            let place = |error: SqlError| error.with_context(format!(", column {}", column.name));
             values.push(match field {
                 None => Datum::Null,
                 Some(bytes) if options.format == Format::Binary => {
-                    let datum = value::parse_binary(&bytes, column.declared.ty)?;
-                    value::cast(datum, column.declared.ty, column.declared, false, &self.settings)?
+                    let datum = value::parse_binary(&bytes, column.declared.ty).map_err(&place)?;
+                    value::cast(datum, column.declared.ty, column.declared, false, &self.settings).map_err(&place)?
                 }
                 Some(bytes) => {
                     let text = std::str::from_utf8(&bytes).map_err(|_| {
                         let message = "invalid byte sequence for encoding \"UTF8\"";
                         SqlError::new(SqlState::CharacterNotInRepertoire, message)
-                    })?;
-                    value::parse(text, column.declared, &self.settings)?
+                    });
+                    let parsed = text.and_then(|text| value::parse(text, column.declared, &self.settings));
+                    parsed.map_err(|error| error.with_context(in_column(&column.name, &bytes)))?
                 }
             });
         }
         Ok(values)
+    }
+}
+
+/// Where in a record an error is, as PostgreSQL says it.
+fn in_column(name: &str, value: &[u8]) -> String {
+    const CHARS_MAX: usize = 100;
+    let text = String::from_utf8_lossy(value);
+    match text.chars().count() > CHARS_MAX {
+        true => format!(", column {name}: \"{}...\"", text.chars().take(CHARS_MAX).collect::<String>()),
+        false => format!(", column {name}: \"{text}\""),
     }
 }
 
