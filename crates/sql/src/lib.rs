@@ -7,6 +7,7 @@ mod catalog;
 mod copy;
 pub mod datum;
 mod ddl;
+mod dump;
 pub mod error;
 mod expr;
 pub mod function;

@@ -470,7 +470,7 @@ impl Core {
                 None => self.set_statement(set),
             },
             ast::Statement::Reset(reset) => self.reset(reset),
-            ast::Statement::ShowVariable { variable } => self.show(variable, output),
+            ast::Statement::ShowVariable { variable } => self.show(transaction, variable, output),
             ast::Statement::Explain { .. } => Err(SqlError::unsupported("EXPLAIN")),
             ast::Statement::Discard { object_type } => {
                 if *object_type == ast::DiscardObject::ALL {

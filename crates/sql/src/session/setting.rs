@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use osier::Transaction;
 use sqlparser::ast;
 
 use super::{Core, Done, Output};
 use crate::datum::Datum;
+use crate::dump::{self, Definition};
 use crate::error::{Result, SqlError};
 
 /// The name that `SHOW` asks for.
@@ -91,9 +93,19 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn show(&self, variable: &[ast::Ident], output: &mut dyn Output) -> Result<Done> {
+    pub(super) fn show(
+        &self,
+        transaction: &Transaction<'_>,
+        variable: &[ast::Ident],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
         let name = shown_name(variable);
-        if name.eq_ignore_ascii_case("all") {
+        if name == dump::SHOWN {
+            for definition in dump::definitions(&self.sql, transaction)? {
+                let Definition { section, name, text } = definition;
+                output.row(&[Datum::text(section), Datum::text(name), Datum::text(text)])?;
+            }
+        } else if name.eq_ignore_ascii_case("all") {
             for (name, value) in self.settings.all() {
                 output.row(&[Datum::text(name), Datum::text(value), Datum::text("")])?;
             }

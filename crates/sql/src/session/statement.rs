@@ -171,6 +171,7 @@ fn utility_columns(statement: &ast::Statement) -> Option<Vec<Column>> {
         ast::Statement::ShowVariable { variable } => {
             let name = super::setting::shown_name(variable);
             Some(match name.as_str() {
+                crate::dump::SHOWN => crate::dump::COLUMNS.map(text).to_vec(),
                 "all" => vec![text("name"), text("setting"), text("description")],
                 name => vec![text(name)],
             })

@@ -1,0 +1,347 @@
+//! The definitions of a database as statements, which `SHOW osier.definitions` returns: with the rows, which `COPY` returns, they
+//! are a logical dump. PostgreSQL reads them, too.
+//!
+//! The sections, in the order in which a reader takes them: [`BEFORE`] what rows need, [`ROWS`] the tables whose rows come now,
+//! each as what stands behind `COPY`, and [`AFTER`] what is made once they are there.
+//!
+//! Invariants:
+//! - The same database gives the same text, and so does the one that is made of it.
+//! - Every name is shown with its schema and quoted where it needs quotes.
+//! - All of it is of the transaction's moment, a snapshot where it reads one.
+//!
+//! Absent: roles, procedures, and what belongs to other programs than SQL.
+
+use std::collections::BTreeSet;
+
+use osier::table::{ColumnId, KeyRange};
+use osier::{Row, Transaction};
+
+use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::notes::Identity;
+use crate::catalog::relation::Relation;
+use crate::error::Result;
+use crate::function::string::{quote_identifier, quote_literal};
+use crate::sql::{OWN_SCHEMA, Sql};
+use crate::types::Type;
+
+/// The name under which `SHOW` shows the definitions.
+pub(crate) const SHOWN: &str = "osier.definitions";
+/// The columns that it shows.
+pub(crate) const COLUMNS: [&str; 3] = ["section", "name", "definition"];
+
+/// What comes before the rows.
+const BEFORE: &str = "before";
+/// The rows of a table.
+const ROWS: &str = "rows";
+/// What comes behind all rows.
+const AFTER: &str = "after";
+
+/// How many values a sequence gives a session at once, unless it is told otherwise.
+const CACHE: i64 = osier::SequenceOptions::CACHE;
+
+/// A statement, or a table with rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(crate) section: &'static str,
+    /// What it defines.
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// Returns the definitions of all that users have made, in the order in which they can be run.
+pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<Definition>> {
+    let tables = tables(sql, transaction)?;
+    let sequences = sequences(transaction)?;
+    let mut made = Vec::new();
+    let mut add = |section, name: &Name, text: String| {
+        made.push(Definition { section, name: shown(name), text });
+    };
+
+    let schemas: BTreeSet<&str> = tables.iter().map(|table| &*table.name.schema).collect();
+    let of_sequences = sequences.iter().map(|sequence| &*sequence.name.schema);
+    for schema in schemas.into_iter().chain(of_sequences).collect::<BTreeSet<_>>() {
+        if schema != PUBLIC {
+            add(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quote_identifier(schema)));
+        }
+    }
+
+    // A column's own sequence gets a free name when the table is made, which these must not take first or leave to others.
+    let owned = OwnedSequences::of(&tables, &sequences);
+    for sequence in sequences.iter().filter(|sequence| !owned.holds(&sequence.name)) {
+        add(BEFORE, &sequence.name, sequence.definition());
+    }
+    for table in &tables {
+        add(BEFORE, &table.name, table_definition(table, &owned));
+    }
+
+    for table in &tables {
+        // A list of no columns cannot be written.
+        let columns = column_list(table, 0..table.visible());
+        let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
+        add(ROWS, &table.name, format!("{}{columns}", shown(&table.name)));
+    }
+
+    for sequence in &sequences {
+        let name = owned.new_name(&sequence.name).unwrap_or(&sequence.name);
+        if let Some(text) = sequence.restart(name) {
+            add(AFTER, name, text);
+        }
+    }
+    for table in &tables {
+        let is_constraint = |name: &String| table.notes.unique.contains(name);
+        for index in table.indexes.iter().filter(|index| !is_constraint(&index.name)) {
+            let unique = if index.is_unique { "UNIQUE " } else { "" };
+            let (name, columns) = (quote_identifier(&index.name), column_list(table, index.columns.iter().copied()));
+            let text = format!("CREATE {unique}INDEX {name} ON {} ({columns});", shown(&table.name));
+            add(AFTER, &Name::new(&table.name.schema, &index.name), text);
+        }
+    }
+    Ok(made)
+}
+
+/// A name as statements have it.
+fn shown(name: &Name) -> String {
+    match name.name.as_str() {
+        "" => quote_identifier(&name.schema),
+        relation => format!("{}.{}", quote_identifier(&name.schema), quote_identifier(relation)),
+    }
+}
+
+fn column_list(table: &Relation, columns: impl IntoIterator<Item = usize>) -> String {
+    let names = columns.into_iter().map(|at| quote_identifier(&table.columns[at].name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// All tables that statements see, by name.
+fn tables(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<std::sync::Arc<Relation>>> {
+    let system = transaction.table("osier_tables")?;
+    let names = transaction.scan(&system, KeyRange::all())?;
+    let names = names.map(|row| Ok(row?.text(ColumnId(0)).to_owned())).collect::<Result<Vec<_>>>()?;
+    let mut tables = Vec::new();
+    for name in names.iter().map(|name| Name::of_engine(name)).filter(|name| name.schema != OWN_SCHEMA) {
+        tables.extend(sql.find(transaction, &name)?);
+    }
+    tables.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(tables)
+}
+
+/// A sequence, with what it will give next.
+struct Sequence {
+    name: Name,
+    increment: i64,
+    minimum: i64,
+    maximum: i64,
+    start: i64,
+    cycles: bool,
+    cache: i64,
+    next: Option<i64>,
+}
+
+/// All sequences that statements see, by name.
+fn sequences(transaction: &Transaction<'_>) -> Result<Vec<Sequence>> {
+    let system = transaction.table("osier_sequences")?;
+    let column = |name: &str| system.column(name);
+    let [name, increment, minimum] = [column("name")?, column("increment")?, column("minimum")?];
+    let [maximum, start, cycle] = [column("maximum")?, column("start")?, column("cycle")?];
+    let [cache, next] = [column("cache")?, column("next")?];
+    let read = |row: Row<'_>| Sequence {
+        name: Name::of_engine(row.text(name)),
+        increment: row.int(increment),
+        minimum: row.int(minimum),
+        maximum: row.int(maximum),
+        start: row.int(start),
+        cycles: row.boolean(cycle),
+        cache: row.int(cache),
+        next: (!row.is_null(next)).then(|| row.int(next)),
+    };
+    let rows = transaction.scan(&system, KeyRange::all())?;
+    let mut sequences = rows.map(|row| Ok(read(row?))).collect::<Result<Vec<_>>>()?;
+    sequences.retain(|sequence| sequence.name.schema != OWN_SCHEMA);
+    sequences.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(sequences)
+}
+
+impl Sequence {
+    /// The bounds that a sequence of numbers of a type has by itself.
+    fn own_bounds(&self, ty: Type) -> (i64, i64) {
+        let (least, greatest) = match ty {
+            Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+            Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+            _ => (i64::MIN, i64::MAX),
+        };
+        if self.increment > 0 { (1, greatest) } else { (least, -1) }
+    }
+
+    /// What it is declared as, where it is of that type.
+    fn options(&self, ty: Type) -> Vec<String> {
+        let (minimum, maximum) = self.own_bounds(ty);
+        let own_start = if self.increment > 0 { self.minimum } else { self.maximum };
+        let said = [
+            (self.increment != 1, format!("INCREMENT BY {}", self.increment)),
+            (self.minimum != minimum, format!("MINVALUE {}", self.minimum)),
+            (self.maximum != maximum, format!("MAXVALUE {}", self.maximum)),
+            (self.start != own_start, format!("START WITH {}", self.start)),
+            (self.cache != CACHE, format!("CACHE {}", self.cache)),
+            (self.cycles, "CYCLE".to_owned()),
+        ];
+        said.into_iter().filter_map(|(is_said, text)| is_said.then_some(text)).collect()
+    }
+
+    fn definition(&self) -> String {
+        let parts = [format!("CREATE SEQUENCE {}", shown(&self.name))];
+        parts.into_iter().chain(self.options(Type::Int8)).collect::<Vec<_>>().join(" ") + ";"
+    }
+
+    /// The statement after which it gives what it gives next here; `None` where it does so when it is new.
+    fn restart(&self, name: &Name) -> Option<String> {
+        let name = quote_literal(&shown(name));
+        match self.next {
+            Some(next) if next == self.start => None,
+            Some(next) => Some(format!("SELECT setval({name}, {next}, false);")),
+            None => {
+                let last = if self.increment > 0 { self.maximum } else { self.minimum };
+                Some(format!("SELECT setval({name}, {last}, true);"))
+            }
+        }
+    }
+}
+
+/// The sequences that come with their columns, and what they are called then.
+struct OwnedSequences(Vec<OwnedSequence>);
+
+struct OwnedSequence {
+    table: Name,
+    column: usize,
+    /// What it is called here.
+    name: Name,
+    /// What it is called where the table is made anew.
+    new_name: Name,
+    /// How it is declared with the column.
+    options: Vec<String>,
+}
+
+impl OwnedSequences {
+    fn of(tables: &[std::sync::Arc<Relation>], sequences: &[Sequence]) -> OwnedSequences {
+        let find = |name: &Name| sequences.iter().find(|sequence| sequence.name == *name);
+        let mut owned = Vec::new();
+        for table in tables {
+            for at in 0..table.visible() {
+                let Some(name) = table.notes.columns.get(at).and_then(|note| note.sequence.as_deref()) else {
+                    continue;
+                };
+                let name = Name::of_engine(name);
+                let Some(sequence) = find(&name) else { continue };
+                let options = sequence.options(table.columns[at].declared.ty);
+                // A serial column says no options, and its default names the sequence.
+                let is_plain = options.is_empty() && is_default_of(table, at, &name);
+                if table.columns[at].identity.is_some() || is_plain {
+                    let new_name = name.clone();
+                    owned.push(OwnedSequence { table: table.name.clone(), column: at, name, new_name, options });
+                }
+            }
+        }
+        OwnedSequences::renamed(owned, tables, sequences)
+    }
+
+    /// Finds what they will be called; a serial column whose sequence would get another name keeps it as one of its own.
+    fn renamed(
+        mut owned: Vec<OwnedSequence>,
+        tables: &[std::sync::Arc<Relation>],
+        sequences: &[Sequence],
+    ) -> OwnedSequences {
+        loop {
+            let is_owned = |name: &Name| owned.iter().any(|one| one.name == *name);
+            let free = sequences.iter().map(|sequence| &sequence.name).filter(|name| !is_owned(name));
+            let mut taken: BTreeSet<Name> = free.cloned().collect();
+            let mut lost = None;
+            for (place, one) in owned.iter_mut().enumerate() {
+                let Some(table) = tables.iter().find(|table| table.name == one.table) else { continue };
+                let column = &table.columns[one.column];
+                let base = format!("{}_{}_seq", one.table.name, column.name);
+                let named = |number: u32| match number {
+                    0 => Name::new(&one.table.schema, &base),
+                    number => Name::new(&one.table.schema, format!("{base}{number}")),
+                };
+                let new_name = (0..).map(named).find(|name| !taken.contains(name));
+                one.new_name = new_name.unwrap_or_else(|| one.name.clone());
+                taken.insert(one.new_name.clone());
+                if one.new_name != one.name && column.identity.is_none() {
+                    lost = Some(place);
+                    break;
+                }
+            }
+            match lost {
+                Some(place) => drop(owned.remove(place)),
+                None => return OwnedSequences(owned),
+            }
+        }
+    }
+
+    fn holds(&self, name: &Name) -> bool {
+        self.0.iter().any(|owned| owned.name == *name)
+    }
+
+    fn new_name(&self, name: &Name) -> Option<&Name> {
+        self.0.iter().find(|owned| owned.name == *name).map(|owned| &owned.new_name)
+    }
+
+    fn of_column(&self, table: &Relation, column: usize) -> Option<&OwnedSequence> {
+        self.0.iter().find(|owned| owned.table == table.name && owned.column == column)
+    }
+}
+
+/// Whether the default of a column is that the sequence gives a value.
+fn is_default_of(table: &Relation, column: usize, sequence: &Name) -> bool {
+    let default = table.columns[column].default.as_deref();
+    default.is_some_and(|default| default == format!("nextval({})", sequence.literal()))
+}
+
+fn table_definition(table: &Relation, owned: &OwnedSequences) -> String {
+    let mut parts: Vec<String> = (0..table.visible()).map(|at| column_definition(table, at, owned)).collect();
+    if !table.has_hidden_key {
+        let key = column_list(table, table.key.iter().copied());
+        parts.push(format!("CONSTRAINT {} PRIMARY KEY ({key})", quote_identifier(&table.key_name)));
+    }
+    for index in table.indexes.iter().filter(|index| table.notes.unique.contains(&index.name)) {
+        let columns = column_list(table, index.columns.iter().copied());
+        parts.push(format!("CONSTRAINT {} UNIQUE ({columns})", quote_identifier(&index.name)));
+    }
+    for check in &table.notes.checks {
+        parts.push(format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.expression));
+    }
+    let body = parts.iter().map(|part| format!("\n    {part}")).collect::<Vec<_>>().join(",");
+    format!("CREATE TABLE {} ({body}\n);", shown(&table.name))
+}
+
+fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> String {
+    let column = &table.columns[at];
+    let sequence = owned.of_column(table, at);
+    let mut text = quote_identifier(&column.name);
+    text.push(' ');
+    match (&column.identity, sequence, column.declared.ty) {
+        (None, Some(_), ty) => text.push_str(match ty {
+            Type::Int2 => "smallserial",
+            Type::Int4 => "serial",
+            _ => "bigserial",
+        }),
+        _ => text.push_str(&column.declared.to_string()),
+    }
+    match (&column.identity, &column.default) {
+        (Some(identity), _) => {
+            let how = match identity {
+                Identity::Always => "ALWAYS",
+                Identity::ByDefault => "BY DEFAULT",
+            };
+            text.push_str(&format!(" GENERATED {how} AS IDENTITY"));
+            if let Some(options) = sequence.map(|sequence| &sequence.options).filter(|options| !options.is_empty()) {
+                text.push_str(&format!(" ({})", options.join(" ")));
+            }
+        }
+        (None, Some(default)) if sequence.is_none() => text.push_str(&format!(" DEFAULT {default}")),
+        _ => {}
+    }
+    if !column.is_nullable {
+        text.push_str(" NOT NULL");
+    }
+    text
+}
