@@ -35,6 +35,13 @@ pub struct ServeArgs {
     /// The private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Show how the server is: a page at /, figures at /metrics, /health and /ready. A port alone is one of 127.0.0.1; port 0
+    /// takes a free one. Nobody is asked for a password
+    #[arg(long, value_name = "[HOST:]PORT")]
+    pub http: Option<String>,
+    /// Keep the texts of statements that take so many seconds for the page of --http, without the values in them; 0: of none
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.5")]
+    pub slow_statement: Duration,
     /// How many clients may be connected
     #[arg(long, value_name = "CLIENTS", default_value = "1000")]
     pub connections_max: NonZeroU32,

@@ -31,6 +31,7 @@ use super::message::Request;
 use super::output::Output;
 use super::server::Server;
 use super::startup;
+use super::statistics::Slot;
 use super::stream::Stream;
 
 /// The longest message before a client has shown who it is.
@@ -77,6 +78,8 @@ impl Wire {
 pub struct Connection {
     /// What all connections share.
     pub server: Arc<Server>,
+    /// What its thread counts.
+    pub slot: Arc<Slot>,
     /// The two directions.
     pub wire: Wire,
     /// The session.
@@ -96,7 +99,7 @@ pub struct Connection {
 }
 
 /// Lives the life of a connection.
-pub async fn serve(server: Arc<Server>, arrival: Arrival) {
+pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
     let Arrival { mut stream, startup, rest, mut seat, deadline } = arrival;
     if stream.resume().is_err() {
         return;
@@ -111,7 +114,8 @@ pub async fn serve(server: Arc<Server>, arrival: Arrival) {
     drop(startup);
     let end = match begun {
         Ok(session) => {
-            let mut connection = Connection::new(server, wire, session);
+            server.statistics.connected();
+            let mut connection = Connection::new(server.clone(), slot, wire, session);
             let end = connection.live().await;
             let Connection { wire: own, session, .. } = connection;
             wire = own;
@@ -119,10 +123,14 @@ pub async fn serve(server: Arc<Server>, arrival: Arrival) {
             drop(catch_unwind(AssertUnwindSafe(|| drop(session))));
             end
         }
-        Err(end) => end,
+        Err(end) => {
+            server.statistics.refused();
+            end
+        }
     };
     // The answers that are left say less than the end, but the client waits for them: they are as true as before.
     if let End::Fatal(error) = end {
+        server.statistics.error(error.code());
         push_error(&mut wire.output, Severity::Fatal, &error);
         let sending = tokio::time::timeout(Duration::from_secs(2), wire.send());
         drop(sending.await);
@@ -132,9 +140,10 @@ pub async fn serve(server: Arc<Server>, arrival: Arrival) {
 }
 
 impl Connection {
-    fn new(server: Arc<Server>, wire: Wire, session: Session) -> Connection {
+    fn new(server: Arc<Server>, slot: Arc<Slot>, wire: Wire, session: Session) -> Connection {
         Connection {
             server,
+            slot,
             wire,
             session,
             receipts: Vec::new(),
@@ -252,6 +261,7 @@ impl Connection {
         // An error may tell of rows: it is sent when these are durable.
         let observed = self.guard(Session::take_observed)?;
         self.keep(observed);
+        self.server.statistics.error(error.code());
         push_error(&mut self.wire.output, Severity::Error, error);
         self.guard(Session::fail)?;
         Ok(())
@@ -303,6 +313,10 @@ impl Connection {
 
     /// Waits until everything is durable of which the output tells.
     async fn settle(&mut self) -> Result<(), End> {
+        if self.receipts.is_empty() {
+            return Ok(());
+        }
+        let begun = std::time::Instant::now();
         for (mark, receipt) in std::mem::take(&mut self.receipts) {
             if let Err(error) = receipt.await {
                 self.wire.output.bytes.truncate(mark);
@@ -310,6 +324,7 @@ impl Connection {
                 return Err(End::Fatal(error.with_hint("Whether the transaction is in the database is not known.")));
             }
         }
+        self.server.statistics.commit(&self.slot, begun.elapsed());
         Ok(())
     }
 

@@ -90,13 +90,18 @@ pub async fn attend(door: Door, server: Arc<Server>, workers: Arc<Workers>) {
         waiting.fetch_add(1, Ordering::Relaxed);
         let (server, workers, waiting) = (server.clone(), workers.clone(), waiting.clone());
         tokio::task::spawn_local(async move {
-            let deadline = Instant::now() + ENTRY_MAX;
-            let greeted = tokio::time::timeout_at(deadline, greet(&server, Stream::Plain(socket), deadline)).await;
-            if let Ok(Some(arrival)) = greeted {
-                workers.take(arrival);
-            }
+            welcome(&server, &workers, Stream::Plain(socket)).await;
             waiting.fetch_sub(1, Ordering::Relaxed);
         });
+    }
+}
+
+/// Begins with a connection, and gives it to a worker if it begins a session.
+pub async fn welcome(server: &Server, workers: &Workers, stream: Stream) {
+    let deadline = Instant::now() + ENTRY_MAX;
+    let greeted = tokio::time::timeout_at(deadline, greet(server, stream, deadline)).await;
+    if let Ok(Some(arrival)) = greeted {
+        workers.take(arrival);
     }
 }
 
@@ -119,7 +124,10 @@ async fn greet(server: &Server, mut stream: Stream, deadline: Instant) -> Option
                     stream.park().ok()?;
                     return Some(Arrival { stream, startup, rest: bytes, seat, deadline });
                 }
-                Err(error) => Err(End::Fatal(error)),
+                Err(error) => {
+                    server.statistics.refused();
+                    Err(End::Fatal(error))
+                }
             },
             Err(end) => Err(end),
         };

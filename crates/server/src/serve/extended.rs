@@ -7,6 +7,7 @@
 //!   conflict; others are parts of one transaction that `Sync` ends.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use osier_sql::session::{Kind, Mode, Prepared};
@@ -143,8 +144,8 @@ impl Connection {
             }
             Progress::Fresh => {
                 let (mode, mark) = (self.mode(), self.wire.output.bytes.len());
-                let done = self.run(&portal.prepared, &portal.parameters, mode, &portal.formats, mark).await?;
-                let done = self.copy_in(done).await?;
+                let Portal { prepared, parameters, formats, .. } = &portal;
+                let done = self.run_whole(prepared, parameters, mode, formats, mark).await?;
                 self.complete(&portal.prepared, done);
             }
             suspended @ Progress::Suspended { .. } => {
@@ -174,8 +175,11 @@ impl Connection {
         let session = &mut self.session;
         let mut rows = Rows::keep(&mut kept, prepared.columns(), &portal.formats, session.settings());
         let canceller = session.canceller();
-        let done = act(&canceller, || session.run(prepared, &portal.parameters, mode, &mut rows)).await??;
+        let begun = Instant::now();
+        let done = act(&canceller, || session.run(prepared, &portal.parameters, mode, &mut rows)).await;
         drop(rows);
+        self.server.statistics.statement(&self.slot, begun.elapsed(), || prepared.text());
+        let done = done??;
         self.push_notices();
         self.keep(done.receipt);
         portal.progress = Progress::Suspended { rows: kept, next: 0, tag: done.tag };

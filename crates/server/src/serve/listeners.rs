@@ -24,19 +24,19 @@ pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, BenchError> {
     if found.is_empty() { Err(wrong("it has no address")) } else { Ok(found) }
 }
 
-/// Listens at an address.
+/// Listens at an address, which the option `option` named.
 ///
 /// # Errors
 /// An address that is taken, or that this machine does not have.
-pub fn listen(address: SocketAddr) -> Result<TcpListener, BenchError> {
+pub fn listen(address: SocketAddr, option: &str) -> Result<TcpListener, BenchError> {
     let bound = TcpListener::bind(address).and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     bound.map_err(|error| {
         let cure = match error.kind() {
-            ErrorKind::AddrInUse => ": another process listens there; end it, or choose another port with --listen",
-            ErrorKind::PermissionDenied => ": ports below 1024 are for the superuser; choose another one with --listen",
-            _ => "; choose another address with --listen",
+            ErrorKind::AddrInUse => ": another process listens there; end it, or choose another port with",
+            ErrorKind::PermissionDenied => ": ports below 1024 are for the superuser; choose another one with",
+            _ => "; choose another address with",
         };
-        BenchError::Usage(format!("cannot listen at {address}{cure} ({error})"))
+        BenchError::Usage(format!("cannot listen at {address}{cure} {option} ({error})"))
     })
 }
 

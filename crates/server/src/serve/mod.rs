@@ -2,13 +2,14 @@
 //!
 //! The life of a server, in [`run`]: listen -> open the database, while clients are told to wait -> serve -> a signal -> let
 //! clients end -> checkpoint -> close. The life of a connection: `doorman.rs` accepts it and reads its first packet, `worker.rs`
-//! gives it a thread, `startup.rs` begins its session, `connection.rs` answers its requests.
+//! gives it a thread, `startup.rs` begins its session, `connection.rs` answers its requests. Beside them `http/` tells how all
+//! of it goes, to whoever runs the server.
 //!
 //! Invariants:
 //! - The server knows SQL only by [`osier_sql::Session`] and [`osier_sql::Sql`].
 //! - A failure of the log does not end the server: statements fail, and clients see why.
 //!
-//! Absent: HTTP; replication; what `COPY` reads and writes on the server's own files.
+//! Absent: replication; what `COPY` reads and writes on the server's own files.
 
 mod authentication;
 mod connection;
@@ -18,6 +19,7 @@ mod errors;
 mod extended;
 mod fiber;
 mod formats;
+mod http;
 mod input;
 mod listeners;
 mod message;
@@ -25,11 +27,13 @@ mod output;
 mod registry;
 mod rows;
 pub mod scram;
+mod scrub;
 mod server;
 pub mod shutdown;
 mod simple;
 mod startup;
 mod startup_packet;
+mod statistics;
 mod stream;
 mod tls;
 mod worker;
@@ -41,9 +45,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use osier::{Create, Database, DirectoryError, Error};
-use osier_bench::engine::{EngineOptions, open};
+use osier_bench::engine::EngineOptions;
 use osier_bench::error::BenchError;
 use osier_bench::machine::cores;
+use osier_bench::progress::recovery_callback;
 use osier_sql::Sql;
 use tokio::task::LocalSet;
 
@@ -69,11 +74,12 @@ const PASSWORD_VARIABLE: &str = "OSIER_PASSWORD";
 pub fn run(args: &ServeArgs) -> Result<ExitCode, BenchError> {
     let doors = listen(args)?;
     let server = server(args)?;
+    let pages = args.http.as_ref().map_or(Ok(Vec::new()), |http| http::start(http, &server))?;
     let workers = Workers::start(args.workers.map_or(cores(), |workers| workers.get()), &server);
     let workers = Arc::new(workers.map_err(io_error("start the workers of", Path::new("osier serve")))?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(io_error("start the threads of", Path::new("osier serve")))?;
-    let db = runtime.block_on(LocalSet::new().run_until(serve(args, &server, workers, doors)))?;
+    let db = runtime.block_on(LocalSet::new().run_until(serve(args, &server, workers, (doors, pages))))?;
     // With protocol `none` nothing else keeps what was committed; otherwise the next start has less to read.
     if db.failure().is_none()
         && let Err(error) = db.checkpoint()
@@ -94,7 +100,7 @@ fn listen(args: &ServeArgs) -> Result<Vec<TcpListener>, BenchError> {
         let message = format!("--auth trust lets everyone in who reaches {address}: listen at 127.0.0.1, or use scram");
         return Err(BenchError::Usage(message));
     }
-    addresses.into_iter().map(listeners::listen).collect()
+    addresses.into_iter().map(|address| listeners::listen(address, "--listen")).collect()
 }
 
 fn server(args: &ServeArgs) -> Result<Arc<Server>, BenchError> {
@@ -107,14 +113,15 @@ fn server(args: &ServeArgs) -> Result<Arc<Server>, BenchError> {
         idle: Some(args.idle_timeout).filter(|time| !time.is_zero()),
         idle_in_transaction: Some(args.idle_in_transaction_timeout).filter(|time| !time.is_zero()),
     };
-    Ok(Server::new(args.connections_max.get() as usize, limits, args.auth == AuthArg::Trust, tls))
+    let slow_min = Some(args.slow_statement).filter(|time| !time.is_zero());
+    Ok(Server::new(args.connections_max.get() as usize, limits, args.auth == AuthArg::Trust, tls, slow_min))
 }
 
 async fn serve(
     args: &ServeArgs,
     server: &Arc<Server>,
     workers: Arc<Workers>,
-    doors: Vec<TcpListener>,
+    (doors, pages): (Vec<TcpListener>, Vec<SocketAddr>),
 ) -> Result<Arc<Database>, BenchError> {
     let broken = || io_error("listen for", Path::new("osier serve"));
     let addresses: Vec<SocketAddr> = doors.iter().filter_map(|door| door.local_addr().ok()).collect();
@@ -122,8 +129,9 @@ async fn serve(
         let door = tokio::net::TcpListener::from_std(door).map_err(broken())?;
         tokio::task::spawn_local(attend(Door::Tcp(door), server.clone(), workers.clone()));
     }
-    let opening = (args.dirs.clone(), args.settings.clone().or(&CLIENT_SETTINGS), password(args)?);
-    let opened = tokio::task::spawn_blocking(move || open_sql(&opening.0, &opening.1, opening.2.as_deref()));
+    let settings = args.settings.clone().or(&CLIENT_SETTINGS);
+    let (dirs, password, opening) = (args.dirs.clone(), password(args)?, server.clone());
+    let opened = tokio::task::spawn_blocking(move || open_sql(&dirs, &settings, password.as_deref(), &opening));
     let sql = opened.await.map_err(|error| BenchError::Usage(format!("the database was not opened: {error}")))??;
     let db = sql.database().clone();
     let socket = if args.no_socket { None } else { unix_socket(args, &addresses)? };
@@ -137,7 +145,7 @@ async fn serve(
     };
     drop(server.sql.set(sql));
     shutdown::end_by_signals(server);
-    announce(args, &addresses, file.as_ref().map(|(_, path)| path.as_path()))?;
+    announce(args, &addresses, file.as_ref().map(|(_, path)| path.as_path()), &pages)?;
     server.until_ending().await;
     drop(file);
     if !shutdown::drain(server, args.shutdown_timeout).await {
@@ -162,6 +170,7 @@ fn open_sql(
     dirs: &[PathBuf],
     settings: &crate::cli::SettingArgs,
     password: Option<&str>,
+    server: &Arc<Server>,
 ) -> Result<Arc<Sql>, BenchError> {
     let config = match own_config(dirs, settings) {
         Err(BenchError::Engine(Error::Directory(DirectoryError::NoDatabase { .. }))) => {
@@ -174,7 +183,12 @@ fn open_sql(
         message: error.to_string(),
         sqlstate: error.code().to_owned(),
     };
-    let db = Arc::new(open(config).map_err(name_socket)?);
+    let (show, server) = (recovery_callback(), server.clone());
+    let config = config.progress(move |progress| {
+        server.set_recovering(*progress);
+        show(progress);
+    });
+    let db = Arc::new(Database::open(config).map_err(|error| name_socket(error.into()))?);
     let sql = Sql::new(db.clone()).and_then(|sql| {
         if let Some(password) = password.filter(|password| !password.is_empty()) {
             sql.set_secret(Sql::FIRST_ROLE, &scram::secret_of(password))?;
@@ -205,9 +219,15 @@ fn unix_socket(
 }
 
 /// Prints where the server listens.
-fn announce(args: &ServeArgs, addresses: &[SocketAddr], socket: Option<&Path>) -> Result<(), BenchError> {
+fn announce(
+    args: &ServeArgs,
+    addresses: &[SocketAddr],
+    socket: Option<&Path>,
+    pages: &[SocketAddr],
+) -> Result<(), BenchError> {
     let mut places: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
     places.extend(socket.map(|path| path.display().to_string()));
+    places.extend(pages.iter().map(|page| format!("http://{page}/")));
     let port = addresses.first().map_or(0, SocketAddr::port);
     let host = match (socket.and_then(Path::parent), addresses.first()) {
         // psql takes what does not begin with a slash for the name of a host.

@@ -49,6 +49,11 @@ impl Registry {
         is_free.then(|| Seat { registry: self.clone(), number: 0 })
     }
 
+    /// Returns how many seats are taken.
+    pub fn taken(&self) -> usize {
+        *self.taken.borrow()
+    }
+
     /// Returns how many seats there are.
     pub fn seats(&self) -> usize {
         self.seats

@@ -2,9 +2,10 @@
 //!
 //! Invariant: the database is there once recovery is over, and stays.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use osier::recovery::Progress;
 use osier_sql::Sql;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -12,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::registry::Registry;
 use super::scram;
 use super::shutdown::Phase;
+use super::statistics::Statistics;
 
 /// How clients are treated.
 #[derive(Clone, Debug)]
@@ -38,13 +40,22 @@ pub struct Server {
     pub is_trusting: bool,
     /// TLS, if there is a certificate.
     pub tls: Option<TlsAcceptor>,
+    /// What is counted.
+    pub statistics: Statistics,
+    recovering: Mutex<Option<Progress>>,
     /// What the salts of roles are made of that are not there.
     pub mock_key: [u8; 32],
 }
 
 impl Server {
     /// Makes what is shared.
-    pub fn new(seats: usize, limits: Limits, is_trusting: bool, tls: Option<TlsAcceptor>) -> Arc<Server> {
+    pub fn new(
+        seats: usize,
+        limits: Limits,
+        is_trusting: bool,
+        tls: Option<TlsAcceptor>,
+        slow_min: Option<Duration>,
+    ) -> Arc<Server> {
         Arc::new(Server {
             sql: OnceLock::new(),
             registry: Registry::new(seats),
@@ -52,8 +63,20 @@ impl Server {
             limits,
             is_trusting,
             tls,
+            statistics: Statistics::new(slow_min),
+            recovering: Mutex::new(None),
             mock_key: scram::random(),
         })
+    }
+
+    /// Returns how far the recovery is, while there is one.
+    pub fn recovering(&self) -> Option<Progress> {
+        *self.recovering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps how far the recovery is.
+    pub fn set_recovering(&self, progress: Progress) {
+        *self.recovering.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
     /// Whether the server ends.

@@ -4,6 +4,7 @@
 //! engine may run again after a conflict.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use osier_sql::session::{Done, Kind, Mode, Parsed, Prepared, Status};
 use osier_sql::{Datum, Session};
@@ -46,17 +47,37 @@ impl Connection {
         if prepared.columns().is_some() {
             self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
         }
-        let done = self.run(&prepared, &[], mode, &Formats::TEXT, mark).await?;
-        let done = self.copy_in(done).await?;
+        let done = self.run_whole(&prepared, &[], mode, &Formats::TEXT, mark).await?;
         self.complete(&prepared, done);
         Ok(())
+    }
+
+    /// Runs a statement with the data that the client sends it, and counts it.
+    ///
+    /// # Errors
+    /// What it fails with.
+    pub async fn run_whole(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Datum],
+        mode: Mode,
+        formats: &Formats,
+        mark: usize,
+    ) -> Result<Done, Failure> {
+        let begun = Instant::now();
+        let done = match self.run(prepared, parameters, mode, formats, mark).await {
+            Ok(done) => self.copy_in(done).await,
+            failed => failed,
+        };
+        self.server.statistics.statement(&self.slot, begun.elapsed(), || prepared.text());
+        done
     }
 
     /// Runs a statement whose rows go to the client. Where it fails and nothing of them was sent, the output ends at `mark`.
     ///
     /// # Errors
     /// What it fails with.
-    pub async fn run(
+    async fn run(
         &mut self,
         prepared: &Arc<Prepared>,
         parameters: &[Datum],

@@ -15,6 +15,7 @@ use tokio::task::LocalSet;
 use super::connection;
 use super::doorman::Arrival;
 use super::server::Server;
+use super::statistics::Slot;
 
 struct Worker {
     arrivals: mpsc::UnboundedSender<(Arrival, Load)>,
@@ -49,8 +50,8 @@ impl Workers {
         let start = |number: usize| {
             let (arrivals, coming) = mpsc::unbounded_channel();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let server = server.clone();
-            let work = move || runtime.block_on(LocalSet::new().run_until(deal(server, coming)));
+            let (server, slot) = (server.clone(), server.statistics.begin());
+            let work = move || runtime.block_on(LocalSet::new().run_until(deal(server, slot, coming)));
             std::thread::Builder::new().name(format!("worker {number}")).stack_size(STACK_BYTES).spawn(work)?;
             Ok(Worker { arrivals, connections: Arc::default() })
         };
@@ -66,11 +67,11 @@ impl Workers {
     }
 }
 
-async fn deal(server: Arc<Server>, mut coming: mpsc::UnboundedReceiver<(Arrival, Load)>) {
+async fn deal(server: Arc<Server>, slot: Arc<Slot>, mut coming: mpsc::UnboundedReceiver<(Arrival, Load)>) {
     while let Some((arrival, load)) = coming.recv().await {
-        let server = server.clone();
+        let (server, slot) = (server.clone(), slot.clone());
         tokio::task::spawn_local(async move {
-            connection::serve(server, arrival).await;
+            connection::serve(server, slot, arrival).await;
             drop(load);
         });
     }

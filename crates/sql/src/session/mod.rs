@@ -78,6 +78,11 @@ impl Prepared {
         self.kind
     }
 
+    /// Returns its text, as the parser understood it.
+    pub fn text(&self) -> String {
+        self.parsed.0.as_ref().map_or_else(String::new, |statement| statement.to_string())
+    }
+
     /// Returns the types of its parameters, the first one being `$1`.
     pub fn parameters(&self) -> &[Type] {
         &self.parameters
