@@ -1,6 +1,8 @@
 //! The command line. What an option means is said here once, in its help text; those of workloads are in [`workloads`],
-//! those of the commands about procedures in [`procedures`], about exports in [`exports`], of `osier serve` in [`serve`].
+//! those of the commands about procedures in [`procedures`], about exports in [`exports`], of `osier serve` in [`serve`], of
+//! its clients in [`clients`].
 
+mod clients;
 mod exports;
 pub mod procedures;
 mod serve;
@@ -19,6 +21,7 @@ use osier_bench::engine::EngineOptions;
 use osier_bench::fixture::WorkloadConfig;
 use osier_bench::machine::cores;
 
+pub use clients::{ConnectionArgs, DumpArgs as LogicalDumpArgs, ImportFormat, ShellArgs};
 pub use exports::{ExportArgs, ImportArgs};
 use procedures::ProcedureCommand;
 pub use serve::{AuthArg, ServeArgs};
@@ -54,8 +57,12 @@ pub enum Command {
     Salvage(SalvageArgs),
     /// Write the rows of all tables, as of one moment, to files of JSON lines, while the database is used or not
     Export(ExportArgs),
-    /// Make the tables, rows, sequences and procedures of an export, in a database that is there or in a new one
+    /// Read a file of rows (CSV or COPY's text) or of SQL into a database, or an export into one that is there or a new one
     Import(ImportArgs),
+    /// Write the definitions and rows of a database, as of one moment, as SQL that `import` and PostgreSQL read
+    Dump(LogicalDumpArgs),
+    /// Run statements of SQL, on a server or in a database that no process has open
+    Shell(ShellArgs),
     /// Open a database as after a crash and report its recovery, or what that would do
     Recover(RecoverArgs),
     /// Create, list, print, drop and call stored procedures of a database, which must be closed
@@ -88,6 +95,7 @@ impl Command {
             Command::Procedure(command) => return command.home(),
             Command::Bench(_) | Command::Crash(_) | Command::CrashWorker { .. } => return None,
             Command::Restore(_) | Command::Import(_) | Command::Serve(_) => return None,
+            Command::Dump(_) | Command::Shell(_) => return None,
         };
         dirs.first().map(PathBuf::as_path)
     }
@@ -323,7 +331,7 @@ pub struct OutputArgs {
     pub json: Option<PathBuf>,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct SettingArgs {
     /// Set any setting of the database, such as ring_bytes=16777216; --help lists them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, long_help = settings_help())]

@@ -26,7 +26,7 @@ use crate::cli::{
     ReplayArgs, RunArgs,
 };
 use crate::exit::{DAMAGED, UNSOUND};
-use crate::{exports, operate, procedures, serve};
+use crate::{client, exports, operate, procedures, serve};
 
 const SECONDS: Duration = Duration::from_secs(10);
 const SEED: u64 = 1;
@@ -60,7 +60,12 @@ fn execute(command: Command) -> Result<ExitCode, BenchError> {
         Command::Restore(args) => operate::restore(&args),
         Command::Salvage(args) => operate::salvage(&args),
         Command::Export(args) => exports::export(&args),
-        Command::Import(args) => exports::import(&args),
+        Command::Import(args) => match &args.file {
+            Some(file) => client::import(&args, file),
+            None => exports::import(&args),
+        },
+        Command::Dump(args) => client::dump(&args),
+        Command::Shell(args) => client::shell(&args),
         Command::Recover(args) => operate::recover(&args),
         Command::Procedure(command) => procedures::run(&command),
         Command::Log(LogCommand::Dump(args)) => dump(&args),
@@ -223,7 +228,7 @@ impl OutputArgs {
         if self.is_standard_output() { Box::new(std::io::stderr()) } else { Box::new(std::io::stdout()) }
     }
 
-    fn is_standard_output(&self) -> bool {
+    pub fn is_standard_output(&self) -> bool {
         self.json.as_deref() == Some(Path::new("-"))
     }
 

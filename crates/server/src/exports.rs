@@ -37,13 +37,17 @@ pub fn export(args: &ExportArgs) -> Result<ExitCode, BenchError> {
 
 /// Imports an export: the process that has the database open does, or this one opens it, or makes it where there is none.
 pub fn import(args: &ImportArgs) -> Result<ExitCode, BenchError> {
-    let (dirs, source) = (&args.home.dirs, absolute(&args.from));
+    let no_source = || BenchError::Usage("name a file, or an export with --from".to_owned());
+    let (dirs, source) = (&args.connection.dirs, absolute(args.from.as_ref().ok_or_else(no_source)?));
+    if dirs.is_empty() {
+        return Err(BenchError::Usage("an export is read into a database that --dir names".to_owned()));
+    }
     let report = match ask(dirs, &Request::Import { source: source.clone() })? {
         Some(Answer::Import(report)) => report,
         Some(other) => return Err(unexpected(&other)),
-        None => match own_config(dirs, &args.home.settings) {
+        None => match own_config(dirs, &args.connection.settings) {
             Err(BenchError::Engine(Error::Directory(DirectoryError::NoDatabase { .. }))) => {
-                let settings = args.home.settings.settings.iter().cloned().collect();
+                let settings = args.connection.settings.settings.iter().cloned().collect();
                 let config = EngineOptions { dirs: dirs.clone(), settings, is_relaxed: false }.config(Create::New)?;
                 osier::import(config, &source)?
             }

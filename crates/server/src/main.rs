@@ -3,6 +3,7 @@
 //! Exit status: 0 for success; 130 where it was interrupted; the others are in [`exit`].
 
 mod cli;
+mod client;
 mod commands;
 mod exit;
 mod exports;
@@ -26,10 +27,10 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Interrupted or asked to end: a server ends in good order. Otherwise what was temporary goes, and databases are left as a
-/// crash leaves them.
+/// Interrupted or asked to end: a server ends in good order, and a shell cancels its statement. Otherwise what was temporary
+/// goes, and databases are left as a crash leaves them.
 fn interrupted() {
-    if serve::shutdown::interrupted() {
+    if serve::shutdown::interrupted() || client::interrupted() {
         return;
     }
     osier_bench::run_directories::remove_temporary_and_exit(130)

@@ -15,6 +15,7 @@ mod authentication;
 mod connection;
 mod copy;
 mod doorman;
+pub mod embedded;
 mod errors;
 mod extended;
 mod fiber;

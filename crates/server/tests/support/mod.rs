@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod client;
 pub mod served;
 
 use std::path::{Path, PathBuf};

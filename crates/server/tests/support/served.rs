@@ -83,8 +83,8 @@ impl Drop for Served {
     }
 }
 
-trait Socket: Read + Write {}
-impl<S: Read + Write> Socket for S {}
+trait Socket: Read + Write + Send {}
+impl<S: Read + Write + Send> Socket for S {}
 
 /// A connection.
 pub struct Client {
