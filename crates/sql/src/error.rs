@@ -67,6 +67,16 @@ states! {
     DivisionByZero = "22012";
     /// `interval_field_overflow`.
     IntervalFieldOverflow = "22015";
+    /// `invalid_preceding_or_following_size`.
+    InvalidPrecedingOrFollowingSize = "22013";
+    /// `invalid_argument_for_ntile_function`.
+    InvalidArgumentForNtile = "22014";
+    /// `invalid_argument_for_nth_value_function`.
+    InvalidArgumentForNthValue = "22016";
+    /// `invalid_argument_for_width_bucket_function`.
+    InvalidArgumentForWidthBucket = "2201G";
+    /// `too_many_arguments`.
+    TooManyArguments = "54023";
     /// `invalid_argument_for_logarithm`.
     InvalidArgumentForLogarithm = "2201E";
     /// `invalid_argument_for_power_function`.

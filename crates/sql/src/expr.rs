@@ -3,13 +3,14 @@
 //! Invariants:
 //! - A column is a position in the row that the operator gives. Whoever moves an expression to another operator rewrites it.
 //! - What a subquery takes from the query around it lies in registers, which are written before the subquery is opened.
-//! - [`Expr::Aggregate`] is there while a query is bound, and never when it runs.
+//! - [`Expr::Aggregate`], [`Expr::Window`] and [`Expr::Grouping`] are there while a query is bound, and never when it runs.
 
 use std::sync::Arc;
 
 use crate::datum::Datum;
 use crate::function::Function;
 use crate::plan::Plan;
+use crate::plan::window::WindowCall;
 use crate::types::{Declared, Type};
 
 /// An expression.
@@ -24,6 +25,10 @@ pub(crate) enum Expr {
     Register(usize),
     /// The aggregate with this number among those of the query.
     Aggregate(usize),
+    /// A call over a window.
+    Window(Box<WindowCall>),
+    /// `GROUPING`: which of these the grouping set of the row does not have.
+    Grouping(Vec<Expr>),
     Call(Box<Call>),
     Cast(Box<Cast>),
     Compare(Box<(Comparison, Expr, Expr)>),
@@ -189,6 +194,7 @@ impl Expr {
         match self {
             Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) => {}
             Expr::Aggregate(_) => {}
+            Expr::Window(call) => call.for_each_part(visit),
             Expr::Call(call) => call.arguments.iter().for_each(visit),
             Expr::Cast(cast) => visit(&cast.input),
             Expr::Compare(parts) | Expr::Quantified(parts, _) => {
@@ -198,7 +204,7 @@ impl Expr {
             Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(parts, _) => {
                 parts.iter().for_each(visit);
             }
-            Expr::Array(parts) | Expr::Row(parts) => parts.iter().for_each(visit),
+            Expr::Array(parts) | Expr::Row(parts) | Expr::Grouping(parts) => parts.iter().for_each(visit),
             Expr::Not(part) | Expr::IsNull(part) | Expr::Is(part, _) => visit(part),
             Expr::IsDistinct(parts) | Expr::Subscript(parts) => {
                 visit(&parts.0);
@@ -233,6 +239,7 @@ impl Expr {
         match self {
             Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) => {}
             Expr::Aggregate(_) => {}
+            Expr::Window(call) => call.for_each_part_mut(visit),
             Expr::Call(call) => call.arguments.iter_mut().for_each(visit),
             Expr::Cast(cast) => visit(&mut cast.input),
             Expr::Compare(parts) | Expr::Quantified(parts, _) => {
@@ -242,7 +249,7 @@ impl Expr {
             Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(parts, _) => {
                 parts.iter_mut().for_each(visit);
             }
-            Expr::Array(parts) | Expr::Row(parts) => parts.iter_mut().for_each(visit),
+            Expr::Array(parts) | Expr::Row(parts) | Expr::Grouping(parts) => parts.iter_mut().for_each(visit),
             Expr::Not(part) | Expr::IsNull(part) | Expr::Is(part, _) => visit(part),
             Expr::IsDistinct(parts) | Expr::Subscript(parts) => {
                 visit(&mut parts.0);
@@ -298,7 +305,7 @@ impl Expr {
 
     /// Whether it reads no column: it is the same for all rows of a query.
     pub(crate) fn is_fixed(&self) -> bool {
-        !self.any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_)))
+        !self.any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_)))
     }
 
     /// Whether it calls a function that may give something else each time.

@@ -4,12 +4,15 @@
 //! - Names without quotes are lower case from here on, and no longer than PostgreSQL's.
 //! - What the parser does not know is a syntax error with its place in the text.
 
+mod dialect;
 pub(crate) mod foreign;
+pub(crate) mod frame;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Statement};
-use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use dialect::Postgres;
 
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
@@ -23,12 +26,13 @@ const NAME_BYTES_MAX: usize = 63;
 
 /// Splits a text into its statements.
 pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Postgres;
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
     adapt(&mut tokens);
     foreign::adapt(&mut tokens);
+    frame::adapt(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {
@@ -132,7 +136,7 @@ fn name_constraints(tokens: &mut [TokenWithSpan], words: &[usize]) {
 
 /// Parses an expression that the catalog keeps.
 pub(crate) fn expression(text: &str) -> Result<sqlparser::ast::Expr> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Postgres;
     let parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| syntax_error(text, error))?;
     let mut parser = parser;
     parser.parse_expr().map_err(|error| syntax_error(text, error))
@@ -206,7 +210,7 @@ pub(crate) fn parts(object: &ObjectName) -> Result<Vec<String>> {
 
 /// The parts of a name that is written within a text, as the argument of `nextval` is.
 pub(crate) fn object_name(text: &str) -> Result<Vec<String>> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Postgres;
     let invalid = |_| SqlError::new(SqlState::InvalidName, format!("invalid name syntax: \"{text}\""));
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(invalid)?;
     parts(&parser.parse_object_name(false).map_err(invalid)?)
@@ -324,6 +328,24 @@ mod tests {
         let rows = format!("insert into t values {}", vec!["(1, -2)"; 20_000].join(", "));
         assert_eq!(statements(&rows).expect("many rows").len(), 1);
         assert_eq!(statements(&sum(1000)).expect("some terms").len(), 1);
+    }
+
+    #[test]
+    fn calls_in_calls_are_read_once() {
+        let nested = format!("select {}1{}", "abs(".repeat(40), ")".repeat(40));
+        assert_eq!(statements(&nested).expect("a query").len(), 1);
+        assert_eq!(statements("select make_interval(days => 1)").expect("a name").len(), 1);
+    }
+
+    #[test]
+    fn windows_are_adapted() {
+        let shown = |text: &str| statements(text).expect(text)[0].to_string();
+        assert_eq!(shown("select f() over (rows 1 preceding exclude ties)").matches('\u{1}').count(), 1);
+        assert!(shown("select f() over (w rows 1 preceding) from t window w as (order by 1)").contains(r#"("w" ROWS"#));
+        let error = statements("select f() over (rows 1 preceding exclude nothing)").unwrap_err();
+        assert_eq!(error.message, "syntax error at or near \"exclude\"");
+        assert_eq!(frame::split_name("w\u{1}ties"), (Some("w"), Some("ties")));
+        assert_eq!(frame::split_name("w"), (Some("w"), None));
     }
 
     #[test]

@@ -376,3 +376,37 @@ fn foreign_keys_are_kept_as_postgresql_does() {
 fn the_catalog_is_as_postgresql_has_it() {
     suite("catalog.sql");
 }
+
+#[test]
+fn windows_are_computed_as_postgresql_does() {
+    suite("windows.sql");
+}
+
+#[test]
+fn groups_are_made_as_postgresql_does() {
+    suite("grouping.sql");
+}
+
+#[test]
+fn functions_give_what_postgresql_does() {
+    suite("functions.sql");
+}
+
+#[test]
+fn windows_take_rows_once_and_count_their_memory() {
+    let mut client = client("window_memory");
+    client.run("SET work_mem = '1MB'");
+    let running = "SELECT max(s) FROM (SELECT sum(x) OVER (ORDER BY x) AS s FROM generate_series(1, 50000) x) t";
+    assert_eq!(client.error(running).code(), "53200");
+    client.run("RESET work_mem");
+    client.expect(running, &["1250025000"]);
+    // States that grow are counted, too: each row has an array of all rows before.
+    let arrays = "SELECT array_agg(x) OVER (ORDER BY x) FROM generate_series(1, 50000) x";
+    assert_eq!(client.error(arrays).code(), "53200");
+    // A frame of a fixed number of rows gives back what it has taken.
+    client.expect(
+        "SELECT max(length(s)) FROM (SELECT string_agg('x', '') OVER (ORDER BY x ROWS 9 PRECEDING) AS s
+         FROM generate_series(1, 50000) x) t",
+        &["10"],
+    );
+}

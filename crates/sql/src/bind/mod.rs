@@ -4,14 +4,17 @@
 //! - A bound expression says every conversion: it is run without a look at types.
 //! - A parameter whose type the client does not say has the type of the first place that asks for one; `text` if none does.
 
+pub(crate) mod aggregate;
 pub(crate) mod convert;
 pub(crate) mod expr;
 pub(crate) mod foreign;
 pub(crate) mod from;
+pub(crate) mod grouping;
 pub(crate) mod query;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod special;
+pub(crate) mod window;
 pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
@@ -64,6 +67,8 @@ pub(crate) struct Binder<'b> {
     tables: RefCell<Vec<HashMap<String, Common>>>,
     /// Common table expressions that write.
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
+    /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
+    keeps_unknown: Cell<bool>,
     /// How many views are being opened: one within the other.
     depth: Cell<usize>,
 }
@@ -93,6 +98,7 @@ impl<'b> Binder<'b> {
             commons: Cell::default(),
             tables: RefCell::default(),
             writes: RefCell::default(),
+            keeps_unknown: Cell::default(),
             depth: Cell::default(),
         }
     }

@@ -122,7 +122,13 @@ impl Binder<'_> {
             SetExpr::Query(query) => self.query(query, outer),
             SetExpr::Values(values) => self.values(values, outer),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                let (left, right) = (self.set_expr(left, outer)?, self.set_expr(right, outer)?);
+                let part = |part: &SetExpr| {
+                    self.keeps_unknown.set(matches!(part, SetExpr::Select(_)));
+                    let bound = self.set_expr(part, outer);
+                    self.keeps_unknown.set(false);
+                    bound
+                };
+                let (left, right) = (part(left)?, part(right)?);
                 self.set_operation(left, *op, *set_quantifier, right)
             }
             SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
@@ -179,7 +185,8 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(left.columns.len());
         for (a, b) in left.columns.iter().zip(&right.columns) {
             let common = self.common_type(&name, [a.declared.ty, b.declared.ty].into_iter())?;
-            let declared = if a.declared == b.declared { a.declared } else { common.into() };
+            let is_known = a.declared.ty != Type::Unknown;
+            let declared = if is_known && a.declared == b.declared { a.declared } else { common.into() };
             columns.push(OutColumn { name: a.name.clone(), declared, origin: (0, 0) });
         }
         let (left, right) = (self.converted(left, &columns)?, self.converted(right, &columns)?);

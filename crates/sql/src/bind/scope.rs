@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::plan::AggregateCall;
@@ -53,6 +54,21 @@ pub(crate) struct Level<'p> {
     is_between: bool,
     /// Aggregates of the query, where they may stand; else where the expression stands.
     pub(crate) aggregates: RefCell<Aggregates>,
+    /// What becomes of calls over windows.
+    pub(crate) windows: Cell<Windows>,
+    /// Whether literals of the list keep their unknown type, for a set operation to say it.
+    pub(crate) keeps_unknown: Cell<bool>,
+    /// The windows of the clause `WINDOW`.
+    pub(crate) named_windows: RefCell<Vec<NamedWindow>>,
+}
+
+/// What becomes of a call over a window in an expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Windows {
+    /// It is refused, because the expression stands here.
+    Refused(&'static str),
+    /// It is refused where aggregates are.
+    AsAggregates,
 }
 
 /// What becomes of an aggregate function in an expression.
@@ -73,6 +89,9 @@ impl<'p> Level<'p> {
             registers,
             is_between: false,
             aggregates: RefCell::new(Aggregates::Refused("FROM")),
+            windows: Cell::new(Windows::AsAggregates),
+            keeps_unknown: Cell::default(),
+            named_windows: RefCell::default(),
         }
     }
 
@@ -91,6 +110,23 @@ impl<'p> Level<'p> {
     /// Says where the expressions stand that are bound next.
     pub(crate) fn refuse_aggregates(&self, place: &'static str) {
         *self.aggregates.borrow_mut() = Aggregates::Refused(place);
+    }
+
+    /// Binds something within which calls over windows are refused.
+    pub(crate) fn refusing_windows<T>(&self, place: &'static str, bind: impl FnOnce() -> T) -> T {
+        let outside = self.windows.replace(Windows::Refused(place));
+        let bound = bind();
+        self.windows.set(outside);
+        bound
+    }
+
+    /// Where expressions stand, if calls over windows are refused there.
+    pub(crate) fn refuses_windows(&self) -> Option<&'static str> {
+        match (self.windows.get(), &*self.aggregates.borrow()) {
+            (Windows::Refused(place), _) => Some(place),
+            (Windows::AsAggregates, Aggregates::Refused(place)) => Some(*place),
+            (Windows::AsAggregates, Aggregates::Gathered(_)) => None,
+        }
     }
 
     /// The column that a name means, with the alias of its table if that is given.

@@ -1,15 +1,19 @@
 //! `SELECT`: from, where, group by, having, the list, distinct, order by.
 
-use sqlparser::ast::{self, Distinct, GroupByExpr, SelectItem, SelectItemQualifiedWildcardKind};
+use sqlparser::ast::{self, Distinct, SelectItem, SelectItemQualifiedWildcardKind};
 
+use super::from::From;
+use super::grouping::Groups;
 use super::query::{Bound, number_of, sort_key};
 use super::scope::{Aggregates, Level, ScopeColumn, Typed};
+use super::window::{calls_in, place_calls};
 use super::{Binder, OutColumn};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function::{self, ResolvedSet};
 use crate::parse;
-use crate::plan::{Aggregate, Item, Plan, SortKey, access};
+use crate::plan::window::passes;
+use crate::plan::{Aggregate, AggregateCall, Item, Plan, SortKey, Window, access};
 use crate::types::{Declared, Modifier, Type};
 use crate::value::Conversion;
 
@@ -26,7 +30,7 @@ pub(super) enum ListItem {
 }
 
 impl Listed {
-    fn expr(&self) -> Option<&Expr> {
+    pub(super) fn expr(&self) -> Option<&Expr> {
         match &self.item {
             ListItem::One(expr) => Some(expr),
             ListItem::Set(..) => None,
@@ -46,6 +50,7 @@ impl Binder<'_> {
         if let Some(what) = unsupported_part(select) {
             return Err(SqlError::unsupported(what));
         }
+        let keeps_unknown = self.keeps_unknown.take();
         let mut from = self.tables_of(&select.from, for_update, outer)?;
         let level = from.level(outer, &self.registers);
         level.refuse_aggregates("WHERE");
@@ -53,41 +58,71 @@ impl Binder<'_> {
             self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
         }
         *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
+        level.keeps_unknown.set(keeps_unknown);
+        self.bind_windows(&select.named_window, &level)?;
         let mut list = Vec::new();
         for item in &select.projection {
             self.list_item(item, &level, &mut list)?;
         }
-        let mut having = select.having.as_ref().map(|having| self.condition(having, "HAVING", &level)).transpose()?;
-        let mut keys = self.order_keys(order, &list, &level)?;
-        let mut distinct_on = self.distinct_on(select, &list, &level)?;
+        let having = select.having.as_ref();
+        let having = having.map(|having| level.refusing_windows("HAVING", || self.condition(having, "HAVING", &level)));
+        let having = having.transpose()?;
+        let keys = self.order_keys(order, &list, &level)?;
+        let distinct_on = self.distinct_on(select, &list, &level)?;
         let calls = match level.aggregates.replace(Aggregates::Refused("GROUP BY")) {
             Aggregates::Gathered(calls) => calls,
             Aggregates::Refused(_) => Vec::new(),
         };
         let groups = self.groups(&select.group_by, &list, &level)?;
         let columns = level.columns.clone();
-        let order_wish: Vec<SortKey> = keys.iter().map(|key| key.sort.clone()).collect();
         level.end(outer);
-        let is_grouped = !groups.is_empty() || !calls.is_empty() || having.is_some();
+        let mut output = Output { list, keys, distinct_on, having };
+        if for_update {
+            output.refuse_locks(select, &groups, &calls)?;
+        }
+        self.output_plan(from, select.distinct.as_ref(), &mut output, (groups, calls), &columns)
+    }
+
+    /// The plan of a `SELECT` above its tables.
+    fn output_plan(
+        &self,
+        from: From,
+        distinct: Option<&Distinct>,
+        output: &mut Output,
+        (mut groups, calls): (Groups, Vec<AggregateCall>),
+        columns: &[ScopeColumn],
+    ) -> Result<Bound> {
+        groups.add_dependent(&from, output);
+        let mut width = columns.len();
         let mut plan = self.plan_from(from)?;
-        let mut is_sorted = false;
+        let has_grouping = output.exprs().any(|expr| expr.any(&|part| matches!(part, Expr::Grouping(_))));
+        let is_grouped = groups.is_there || !calls.is_empty() || output.having.is_some() || has_grouping;
         if is_grouped {
-            let mut grouping = Grouping { groups: &groups, columns: &columns };
-            let listed = list.iter_mut().flat_map(|listed| match &mut listed.item {
-                ListItem::One(expr) => std::slice::from_mut(expr).iter_mut(),
-                ListItem::Set(_, exprs) => exprs.iter_mut(),
-            });
-            let others = keys.iter_mut().map(|key| &mut key.sort.expr).chain(&mut having).chain(&mut distinct_on);
-            listed.chain(others).try_for_each(|expr| grouping.rewrite(expr))?;
-            plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, calls }));
-            if let Some(having) = having {
+            groups.rewrite(&calls, columns, output)?;
+            width = groups.width(&calls);
+            let Groups { exprs: groups, sets, .. } = groups;
+            plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, sets, calls }));
+            if let Some(having) = output.having.take() {
                 plan = Plan::Filter(Box::new(plan), having);
             }
-        } else if distinct_on.is_empty() && !matches!(select.distinct, Some(Distinct::Distinct)) {
-            is_sorted = access::sort_by_index(&mut plan, &order_wish);
         }
-        let columns = list.iter().map(|listed| listed.column.clone()).collect();
-        let plan = project(plan, list, keys, (select.distinct.as_ref(), distinct_on), is_sorted)?;
+        let windows = calls_in(output.exprs());
+        let is_windowed = !windows.is_empty();
+        if is_windowed {
+            let passes = passes(windows);
+            let placed: Vec<_> = passes.iter().flat_map(|pass| &pass.calls).cloned().zip(width..).collect();
+            output.exprs_mut().for_each(|expr| place_calls(expr, &placed));
+            plan = Plan::Window(Box::new(Window { input: plan, passes }));
+        }
+        let keeps_order = output.distinct_on.is_empty() && !matches!(distinct, Some(Distinct::Distinct));
+        let mut is_sorted = false;
+        if !is_grouped && !is_windowed && keeps_order {
+            let wish: Vec<SortKey> = output.keys.iter().map(|key| key.sort.clone()).collect();
+            is_sorted = access::sort_by_index(&mut plan, &wish);
+        }
+        let columns = output.list.iter().map(|listed| listed.column.clone()).collect();
+        let (list, keys) = (std::mem::take(&mut output.list), std::mem::take(&mut output.keys));
+        let plan = project(plan, list, keys, (distinct, std::mem::take(&mut output.distinct_on)), is_sorted)?;
         Ok(Bound { plan, columns })
     }
 
@@ -137,7 +172,7 @@ impl Binder<'_> {
             return Ok(Listed { item: ListItem::Set(function, arguments), column });
         }
         let mut bound = self.expr(expr, level)?;
-        if bound.declared.ty == Type::Unknown {
+        if bound.declared.ty == Type::Unknown && !level.keeps_unknown.get() {
             let expr = self.convert(bound, Type::Text, Conversion::Implicit)?;
             bound = Typed::new(expr, Type::Text);
         }
@@ -200,50 +235,52 @@ impl Binder<'_> {
         };
         exprs.iter().map(bind).collect()
     }
+}
 
-    fn groups(&self, group_by: &GroupByExpr, list: &[Listed], level: &Level<'_>) -> Result<Vec<Expr>> {
-        let GroupByExpr::Expressions(exprs, modifiers) = group_by else {
-            return Err(SqlError::unsupported("GROUP BY ALL"));
-        };
-        if !modifiers.is_empty() {
-            return Err(SqlError::unsupported("GROUP BY with modifiers"));
-        }
-        let mut groups = Vec::with_capacity(exprs.len());
-        for expr in exprs {
-            if let ast::Expr::GroupingSets(_) | ast::Expr::Cube(_) | ast::Expr::Rollup(_) = expr {
-                return Err(SqlError::unsupported("GROUPING SETS, CUBE and ROLLUP"));
+/// The expressions of a `SELECT` that are evaluated above its groups and windows.
+pub(super) struct Output {
+    pub(super) list: Vec<Listed>,
+    keys: Vec<OrderKey>,
+    distinct_on: Vec<Expr>,
+    pub(super) having: Option<Expr>,
+}
+
+impl Output {
+    /// All expressions; `HAVING` as long as it is there.
+    pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let listed = self.list.iter().flat_map(|listed| match &listed.item {
+            ListItem::One(expr) => std::slice::from_ref(expr),
+            ListItem::Set(_, exprs) => exprs,
+        });
+        listed.chain(self.keys.iter().map(|key| &key.sort.expr)).chain(&self.having).chain(&self.distinct_on)
+    }
+
+    /// As [`Output::exprs`], to change them.
+    pub(super) fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let listed = self.list.iter_mut().flat_map(|listed| match &mut listed.item {
+            ListItem::One(expr) => std::slice::from_mut(expr),
+            ListItem::Set(_, exprs) => exprs,
+        });
+        let keys = self.keys.iter_mut().map(|key| &mut key.sort.expr);
+        listed.chain(keys).chain(&mut self.having).chain(&mut self.distinct_on)
+    }
+
+    /// Refuses `FOR UPDATE` where a row of the result is not one of a table.
+    fn refuse_locks(&self, select: &ast::Select, groups: &Groups, calls: &[AggregateCall]) -> Result<()> {
+        let parts = [
+            (select.distinct.is_some(), "DISTINCT clause"),
+            (groups.is_there, "GROUP BY clause"),
+            (self.having.is_some(), "HAVING clause"),
+            (!calls.is_empty(), "aggregate functions"),
+            (!calls_in(self.exprs()).is_empty(), "window functions"),
+        ];
+        match parts.into_iter().find(|(is_there, _)| *is_there) {
+            Some((_, what)) => {
+                let message = format!("FOR UPDATE is not allowed with {what}");
+                Err(SqlError::new(SqlState::FeatureNotSupported, message))
             }
-            let listed = match number_of(expr, list.len())? {
-                Some(at) => list[at].expr(),
-                None => None,
-            };
-            let named = || match expr {
-                // A column of the tables comes before one of the list.
-                ast::Expr::Identifier(ident) => {
-                    let name = parse::name(ident);
-                    match level.resolve(None, &name) {
-                        Ok(Some(_)) => None,
-                        _ => list.iter().find(|listed| listed.column.name == name).and_then(Listed::expr),
-                    }
-                }
-                _ => None,
-            };
-            let bound = match listed.or_else(named) {
-                Some(expr) if expr.any(&|part| matches!(part, Expr::Aggregate(_))) => {
-                    let message = "aggregate functions are not allowed in GROUP BY";
-                    return Err(SqlError::new(SqlState::GroupingError, message));
-                }
-                Some(expr) => expr.clone(),
-                None => {
-                    let typed = self.expr(expr, level)?;
-                    self.sortable(typed)?
-                }
-            };
-            if !groups.contains(&bound) {
-                groups.push(bound);
-            }
+            None => Ok(()),
         }
-        Ok(groups)
     }
 }
 
@@ -328,45 +365,6 @@ fn name_of(expr: &ast::Expr) -> String {
 /// A type as the name of a column.
 fn type_name(ty: &ast::DataType) -> String {
     parse::data_type(ty).map_or_else(|_| "?column?".to_owned(), |ty| ty.ty.catalog_name())
-}
-
-/// Rewrites expressions over rows into expressions over groups.
-struct Grouping<'g> {
-    groups: &'g [Expr],
-    columns: &'g [ScopeColumn],
-}
-
-impl Grouping<'_> {
-    fn rewrite(&mut self, expr: &mut Expr) -> Result<()> {
-        if let Some(at) = self.groups.iter().position(|group| group == expr) {
-            *expr = Expr::Column(at);
-            return Ok(());
-        }
-        match expr {
-            Expr::Aggregate(at) => {
-                *expr = Expr::Column(self.groups.len() + *at);
-                return Ok(());
-            }
-            Expr::Column(_) => {
-                let named = self.columns.iter().find(|column| column.expr == *expr);
-                let name = named.map_or_else(String::new, |column| match &column.table {
-                    Some(table) => format!("{table}.{}", column.name),
-                    None => column.name.clone(),
-                });
-                let message =
-                    format!("column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function");
-                return Err(SqlError::new(SqlState::GroupingError, message));
-            }
-            _ => {}
-        }
-        let mut result = Ok(());
-        expr.for_each_part_mut(&mut |part| {
-            if result.is_ok() {
-                result = self.rewrite(part);
-            }
-        });
-        result
-    }
 }
 
 /// The list, with what it is sorted by beside it as long as that is needed.
@@ -468,7 +466,6 @@ fn unsupported_part(select: &ast::Select) -> Option<&'static str> {
         (!select.connect_by.is_empty(), "CONNECT BY"),
         (!select.cluster_by.is_empty() || !select.distribute_by.is_empty(), "CLUSTER BY"),
         (!select.sort_by.is_empty(), "SORT BY"),
-        (!select.named_window.is_empty(), "WINDOW"),
         (select.qualify.is_some(), "QUALIFY"),
         (select.exclude.is_some(), "EXCLUDE"),
     ];

@@ -1,18 +1,16 @@
 //! Expressions with a syntax of their own, and calls of functions.
 
 use sqlparser::ast::{
-    self, AccessExpr, CeilFloorKind, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Subscript, TrimWhereField,
+    self, AccessExpr, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments, Subscript, TrimWhereField,
 };
 
 use super::Binder;
-use super::scope::{Aggregates, Level, Typed};
+use super::scope::{Level, Typed};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Case, Comparison, Expr};
 use crate::function;
 use crate::parse;
-use crate::plan::AggregateCall;
 use crate::types::{Modifier, Type};
 use crate::value::{self, Conversion};
 
@@ -203,12 +201,6 @@ impl Binder<'_> {
 
     /// Binds a call: of an aggregate, of a form that is written as a function, or of a function.
     pub(crate) fn call(&self, call: &ast::Function, level: &Level<'_>) -> Result<Typed> {
-        if call.over.is_some() {
-            return Err(SqlError::unsupported("a window function"));
-        }
-        if !call.within_group.is_empty() {
-            return Err(SqlError::unsupported("WITHIN GROUP"));
-        }
         let mut parts = parse::parts(&call.name)?;
         let name = parts.pop().unwrap_or_default();
         if parts.last().is_some_and(|schema| schema != "pg_catalog") {
@@ -220,17 +212,32 @@ impl Binder<'_> {
             FunctionArguments::None => &none,
             FunctionArguments::Subquery(query) => return self.call_of_query(&name, query, level),
         };
+        if let Some(over) = &call.over {
+            return self.window_call(&name, call, over, list, level);
+        }
         if let Some(bound) = self.form(&name, list, level)? {
             return Ok(bound);
         }
         if let Some(bound) = self.aggregate(&name, call, list, level)? {
             return Ok(bound);
         }
+        if function::is_window(&name) {
+            let message = format!("window function {name} requires an OVER clause");
+            return Err(SqlError::new(SqlState::WrongObjectType, message));
+        }
         if list.duplicate_treatment.is_some() || !list.clauses.is_empty() || call.filter.is_some() {
             let message = format!("{name} is not an aggregate function: it takes no DISTINCT, ORDER BY or FILTER");
             return Err(SqlError::new(SqlState::WrongObjectType, message));
         }
-        self.apply(&name, self.arguments(list, level)?)
+        let arguments = self.arguments(list, level)?;
+        // A call with the name of a type and one argument is a cast, unless a function has that name.
+        if let ([argument], Some(to)) = (&arguments[..], crate::types::Type::of_name(&name))
+            && !function::exists(&name)
+            && (argument.declared.ty == Type::Unknown || value::conversion(argument.declared.ty, to).is_some())
+        {
+            return Ok(Typed::new(self.convert(argument.clone(), to, Conversion::Explicit)?, to));
+        }
+        self.apply(&name, arguments)
     }
 
     fn undefined_function(&self, call: &ast::Function) -> SqlError {
@@ -294,75 +301,6 @@ impl Binder<'_> {
                 return Err(SqlError::new(SqlState::UndefinedFunction, message));
             }
         }))
-    }
-
-    /// A call of an aggregate function, if the name is one of these.
-    fn aggregate(
-        &self,
-        name: &str,
-        call: &ast::Function,
-        list: &ast::FunctionArgumentList,
-        level: &Level<'_>,
-    ) -> Result<Option<Typed>> {
-        let is_star = matches!(list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
-        let place = match &*level.aggregates.borrow() {
-            Aggregates::Refused(place) => Some(*place),
-            Aggregates::Gathered(_) => None,
-        };
-        // Within the arguments of an aggregate there is no other one.
-        let outside = level.aggregates.replace(Aggregates::Refused("an aggregate function"));
-        let bound = self.aggregate_call(name, call, list, is_star, level);
-        level.aggregates.replace(outside);
-        let Some(bound) = bound? else { return Ok(None) };
-        if let Some(place) = place {
-            let message = match place {
-                "an aggregate function" => "aggregate function calls cannot be nested".to_owned(),
-                place => format!("aggregate functions are not allowed in {place}"),
-            };
-            return Err(SqlError::new(SqlState::GroupingError, message));
-        }
-        let returns = bound.function.returns;
-        let mut aggregates = level.aggregates.borrow_mut();
-        let Aggregates::Gathered(calls) = &mut *aggregates else { unreachable!("it was looked at above") };
-        let at = calls.iter().position(|known| *known == bound).unwrap_or_else(|| {
-            calls.push(bound);
-            calls.len() - 1
-        });
-        Ok(Some(Typed::new(Expr::Aggregate(at), returns)))
-    }
-
-    fn aggregate_call(
-        &self,
-        name: &str,
-        call: &ast::Function,
-        list: &ast::FunctionArgumentList,
-        is_star: bool,
-        level: &Level<'_>,
-    ) -> Result<Option<AggregateCall>> {
-        let arguments = if is_star { Ok(Vec::new()) } else { self.arguments(list, level) };
-        let types = |arguments: &[Typed]| arguments.iter().map(|argument| argument.declared.ty).collect::<Vec<_>>();
-        let arguments = match arguments {
-            Ok(arguments) => arguments,
-            Err(error) if function::is_aggregate(name) => return Err(error),
-            Err(_) => return Ok(None),
-        };
-        let Some(function) = function::resolve_aggregate(name, &types(&arguments))? else { return Ok(None) };
-        let places = arguments.into_iter().zip(&function.arguments);
-        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        let mut order = Vec::new();
-        for clause in &list.clauses {
-            let FunctionArgumentClause::OrderBy(keys) = clause else {
-                return Err(SqlError::unsupported(format!("{clause} in a call")));
-            };
-            for key in keys {
-                let expr = self.expr(&key.expr, level)?;
-                order.push(super::query::sort_key(self.sortable(expr)?, &key.options));
-            }
-        }
-        let filter = call.filter.as_ref().map(|filter| self.condition(filter, "FILTER", level)).transpose()?;
-        let is_distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        Ok(Some(AggregateCall { name: name.to_owned(), function, arguments, is_distinct, order, filter }))
     }
 
     /// An expression that rows can be sorted by.

@@ -13,6 +13,7 @@ use sqlparser::ast::{
 use super::blueprint::{Blueprint, ColumnPlan};
 use super::{Defined, Definer, kept};
 use crate::bind::Binder;
+use crate::bind::scope::Level;
 use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -176,13 +177,17 @@ impl Definer<'_, '_> {
                 }
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
-                if using.is_some() {
-                    return Err(SqlError::unsupported("ALTER COLUMN TYPE with USING"));
-                }
                 let (from, to) = (column.declared, parse::data_type(data_type)?);
+                if let Some(using) = using {
+                    column.declared = to;
+                    rewrite.values.push((name.to_owned(), self.row_value(relation, using, name, to)?));
+                    rewrite.is_needed = true;
+                    return Ok(());
+                }
                 if value::conversion(from.ty, to.ty).is_none_or(|place| place > Conversion::Assignment) {
                     let message = format!("column \"{name}\" cannot be cast automatically to type {}", to.ty);
-                    return Err(SqlError::new(SqlState::DatatypeMismatch, message));
+                    let hint = format!("You might need to specify \"USING {name}::{}\".", to.ty);
+                    return Err(SqlError::new(SqlState::DatatypeMismatch, message).with_hint(hint));
                 }
                 column.declared = to;
                 let input = Expr::Column(relation.need(name)?);
@@ -221,6 +226,36 @@ impl Definer<'_, '_> {
             self.drop_engine_sequence(&sequence)?;
         }
         Ok(notices)
+    }
+
+    /// Binds what `USING` says of the new values of a column.
+    fn row_value(
+        &self,
+        relation: &Relation,
+        expr: &sqlparser::ast::Expr,
+        name: &str,
+        to: crate::types::Declared,
+    ) -> Result<Expr> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let registers = std::cell::Cell::default();
+        let mut level = Level::new(None, &registers);
+        level.columns = crate::bind::from::relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("transform expressions");
+        let bound = binder.expr(expr, &level)?;
+        if bound.expr.any(&|part| matches!(part, Expr::Subquery(_))) {
+            return Err(SqlError::unsupported("a subquery in a transform expression"));
+        }
+        binder.convert(bound, to, Conversion::Assignment).map_err(|error| match error.state {
+            SqlState::DatatypeMismatch => {
+                let message = format!(
+                    "result of USING clause for column \"{name}\" cannot be cast automatically to type {}",
+                    to.ty
+                );
+                SqlError::new(SqlState::DatatypeMismatch, message).with_hint("You might need to add an explicit cast.")
+            }
+            _ => error,
+        })
     }
 
     /// Refuses a check that a row breaks.

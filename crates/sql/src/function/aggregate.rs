@@ -4,10 +4,13 @@
 //! - NULL is no input, but for `count(*)`, `array_agg` and the aggregates that make JSON.
 //! - Without input the result is NULL, but `count` gives 0.
 //!
-//! Absent: `DISTINCT`, `ORDER BY` and `FILTER`, which the executor applies to the input; `percentile_cont`, `percentile_disc`,
-//! `mode`, and the aggregates of regression.
+//! Absent: `DISTINCT`, `ORDER BY` and `FILTER`, which the executor applies to the input; aggregates with `WITHIN GROUP`, which
+//! stand in their own file.
+
+use std::cmp::Ordering;
 
 use super::argument::*;
+use super::regression::{Regression, pairs};
 use super::resolve::{Overload, choose, function_error, signature};
 use super::{Environment, Parameter, Returns};
 use crate::datum::Datum;
@@ -26,6 +29,12 @@ pub trait Accumulator {
     /// What the aggregate fails with, as a sum out of range.
     fn add(&mut self, arguments: &[Datum]) -> Result<()>;
 
+    /// Takes the arguments of a row out again that were added; returns `false` where that is not possible, and the state is of
+    /// no more use. Frames that move ask for it.
+    fn remove(&mut self, _arguments: &[Datum]) -> bool {
+        false
+    }
+
     /// Returns the result for the rows until now.
     ///
     /// # Errors
@@ -37,7 +46,7 @@ pub trait Accumulator {
 }
 
 /// What makes a state: by the types of the arguments, and the settings for what shows values.
-type Make = fn(&[Type], &Settings) -> Box<dyn Accumulator>;
+pub(super) type Make = fn(&[Type], &Settings) -> Box<dyn Accumulator>;
 
 struct Aggregate {
     name: &'static str,
@@ -63,7 +72,7 @@ pub struct ResolvedAggregate {
     pub arguments: Vec<Type>,
     /// The type of the result.
     pub returns: Type,
-    make: Make,
+    pub(super) make: Make,
 }
 
 impl ResolvedAggregate {
@@ -150,6 +159,21 @@ aggregates! {
     "jsonb_agg" (Any) -> Jsonb = |types, settings| json(types, settings, true, false);
     "json_object_agg" (Any, Any) -> Json = |types, settings| json(types, settings, false, true);
     "jsonb_object_agg" (Any, Any) -> Jsonb = |types, settings| json(types, settings, true, true);
+    "bit_xor" (Int2) -> Int2 = |_, _| fold(|bits, next| Ok(Int(int(bits) ^ int(next))));
+    "bit_xor" (Int4) -> Int4 = |_, _| fold(|bits, next| Ok(Int(int(bits) ^ int(next))));
+    "bit_xor" (Int8) -> Int8 = |_, _| fold(|bits, next| Ok(Int(int(bits) ^ int(next))));
+    "regr_count" (Float8, Float8) -> Int8 = |_, _| pairs(Regression::Count);
+    "regr_avgx" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::MeanX);
+    "regr_avgy" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::MeanY);
+    "regr_sxx" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::SquaresX);
+    "regr_syy" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::SquaresY);
+    "regr_sxy" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Products);
+    "regr_slope" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Slope);
+    "regr_intercept" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Intercept);
+    "regr_r2" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Determination);
+    "corr" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Correlation);
+    "covar_pop" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Covariance { is_sample: false });
+    "covar_samp" (Float8, Float8) -> Float8 = |_, _| pairs(Regression::Covariance { is_sample: true });
     "variance" (Numeric) -> Numeric = |_, _| spread(true, false);
     "variance" (Float8) -> Float8 = |_, _| moments(Statistic::Variance { is_sample: true, is_root: false });
     "var_samp" (Numeric) -> Numeric = |_, _| spread(true, false);
@@ -208,6 +232,11 @@ impl Accumulator for Count {
         Ok(())
     }
 
+    fn remove(&mut self, arguments: &[Datum]) -> bool {
+        self.rows -= i64::from(!arguments.first().is_some_and(Datum::is_null));
+        true
+    }
+
     fn finish(&self) -> Result<Datum> {
         Ok(Int(self.rows))
     }
@@ -241,6 +270,14 @@ impl Accumulator for Whole {
         Ok(())
     }
 
+    fn remove(&mut self, arguments: &[Datum]) -> bool {
+        if !arguments[0].is_null() {
+            self.sum -= i128::from(int(&arguments[0]));
+            self.count -= 1;
+        }
+        true
+    }
+
     fn finish(&self) -> Result<Datum> {
         if self.count == 0 { Ok(Null) } else { (self.finish)(self.sum, self.count) }
     }
@@ -254,11 +291,13 @@ impl Accumulator for Whole {
 struct Decimal {
     sum: Option<Numeric>,
     count: i64,
+    /// The most digits behind the point of a value, which the sum has too, and how many values have so many.
+    scale: (u16, i64),
     finish: fn(&Numeric, i64) -> Result<Numeric>,
 }
 
 fn decimal(finish: fn(&Numeric, i64) -> Result<Numeric>) -> Box<dyn Accumulator> {
-    Box::new(Decimal { sum: None, count: 0, finish })
+    Box::new(Decimal { sum: None, count: 0, scale: (0, 0), finish })
 }
 
 impl Accumulator for Decimal {
@@ -267,8 +306,32 @@ impl Accumulator for Decimal {
             let next = numeric(&arguments[0]);
             self.sum = Some(self.sum.as_ref().map_or_else(|| next.clone(), |sum| sum.add(next)));
             self.count += 1;
+            match next.scale().cmp(&self.scale.0) {
+                Ordering::Greater => self.scale = (next.scale(), 1),
+                Ordering::Equal => self.scale.1 += 1,
+                Ordering::Less => {}
+            }
         }
         Ok(())
+    }
+
+    fn remove(&mut self, arguments: &[Datum]) -> bool {
+        if arguments[0].is_null() {
+            return true;
+        }
+        let next = numeric(&arguments[0]);
+        if self.count == 1 {
+            (self.sum, self.count, self.scale) = (None, 0, (0, 0));
+            return true;
+        }
+        // The sum keeps the digits of the values that are left, and what is infinite cannot be taken away.
+        let is_last = next.scale() == self.scale.0 && self.scale.1 == 1;
+        let Some(sum) = self.sum.as_ref().filter(|sum| !is_last && sum.is_finite() && next.is_finite()) else {
+            return false;
+        };
+        (self.sum, self.count) = (Some(sum.sub(next)), self.count - 1);
+        self.scale.1 -= i64::from(next.scale() == self.scale.0);
+        true
     }
 
     fn finish(&self) -> Result<Datum> {
@@ -439,7 +502,7 @@ impl Accumulator for Spread {
         }
         let divisor = count.mul(&Numeric::from_i64(self.count - i64::from(self.is_sample)));
         let variance = distance.div(&divisor)?;
-        if self.is_root { variance.sqrt().map(make_numeric) } else { Ok(make_numeric(variance)) }
+        Ok(make_numeric(if self.is_root { variance.sqrt_of_same_scale() } else { variance }))
     }
 
     fn bytes(&self) -> usize {

@@ -168,7 +168,7 @@ fn turned(time: i64, us: i64) -> Datum {
 ///
 /// # Errors
 /// `timestamp out of range`.
-pub(super) fn shifted(us: i64, span: Interval, zone: Option<&TimeZone>) -> Result<i64> {
+pub(crate) fn shifted(us: i64, span: Interval, zone: Option<&TimeZone>) -> Result<i64> {
     if !is_finite(us) {
         return Ok(us);
     }

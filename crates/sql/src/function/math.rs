@@ -79,12 +79,26 @@ functions! {
     "cosh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).cosh()));
     "tanh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).tanh()));
     "asinh" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).asinh()));
+    "acosh" (Float8) -> Float8 = |_, a| match float(&a[0]) {
+        value if value < 1.0 => Err(input_out_of_range()),
+        value => Ok(Float(value.acosh())),
+    };
+    "atanh" (Float8) -> Float8 = |_, a| unit(float(&a[0])).map(|value| Float(value.atanh()));
+    "min_scale" (Numeric) -> Int4 [lax] = |_, a| Ok(match &a[0] {
+        Datum::Numeric(value) if value.is_finite() => Int(value.scale_min().into()),
+        _ => Datum::Null,
+    });
+    "trim_scale" (Numeric) -> Numeric = |_, a| {
+        let value = numeric(&a[0]);
+        Ok(make_numeric(if value.is_finite() { value.trunc(value.scale_min().into()) } else { value.clone() }))
+    };
     "random" () -> Float8 [volatile] = |call, _| Ok(Float(call.environment.random()));
+    "width_bucket" (AnyElement, AnyArray) -> Int4 = |_, a| bucket_of_thresholds(&a[0], elements(&a[1]));
     "width_bucket" (Float8, Float8, Float8, Int4) -> Int4 = |_, a| {
         width_bucket(float(&a[0]), float(&a[1]), float(&a[2]), int(&a[3]))
     };
     "width_bucket" (Numeric, Numeric, Numeric, Int4) -> Int4 = |_, a| {
-        width_bucket(numeric(&a[0]).to_f64(), numeric(&a[1]).to_f64(), numeric(&a[2]).to_f64(), int(&a[3]))
+        numeric_width_bucket(numeric(&a[0]), numeric(&a[1]), numeric(&a[2]), int(&a[3]))
     };
 }
 
@@ -201,7 +215,7 @@ fn factorial(value: i64) -> Result<Datum> {
 
 /// Which of `count` equal parts between two bounds holds a value.
 fn width_bucket(value: f64, low: f64, high: f64, count: i64) -> Result<Datum> {
-    let fault = |message| Err(error(SqlState::InvalidParameterValue, message));
+    let fault = |message| Err(error(SqlState::InvalidArgumentForWidthBucket, message));
     if count <= 0 {
         return fault("count must be greater than zero");
     }
@@ -222,4 +236,29 @@ fn width_bucket(value: f64, low: f64, high: f64, count: i64) -> Result<Datum> {
     } else {
         (position * count as f64).floor() as i64 + 1
     }))
+}
+
+/// As [`width_bucket`], exactly.
+fn numeric_width_bucket(value: &Numeric, low: &Numeric, high: &Numeric, count: i64) -> Result<Datum> {
+    let all = [value, low, high];
+    if count <= 0 || low == high || all.iter().any(|number| !number.is_finite()) {
+        return width_bucket(value.to_f64(), low.to_f64(), high.to_f64(), count);
+    }
+    let is_falling = low > high;
+    let is_before = if is_falling { value > low } else { value < low };
+    let is_behind = if is_falling { value <= high } else { value >= high };
+    if is_before || is_behind {
+        return Ok(Int(if is_before { 0 } else { count + 1 }));
+    }
+    let position = value.sub(low).mul(&Numeric::from_i64(count));
+    let bucket = quotient(&position, &high.sub(low))?;
+    int4(bucket.to_i64().unwrap_or(i64::MAX).saturating_add(1))
+}
+
+/// How many of the thresholds, which are sorted, are not greater than a value.
+fn bucket_of_thresholds(value: &Datum, thresholds: &[Datum]) -> Result<Datum> {
+    if thresholds.iter().any(Datum::is_null) {
+        return Err(error(SqlState::NullValueNotAllowed, "thresholds array must not contain NULLs"));
+    }
+    Ok(Int(thresholds.partition_point(|threshold| threshold <= value) as i64))
 }

@@ -17,13 +17,18 @@ mod array;
 mod catalog;
 mod comparison;
 mod datetime;
+mod digest;
 mod extract;
 mod format;
+mod interval_template;
 mod json;
 mod json_build;
 mod math;
+mod number_template;
 mod operator;
+mod ordered;
 mod pattern;
+mod regression;
 mod resolve;
 mod set;
 pub(crate) mod string;
@@ -32,6 +37,8 @@ mod template;
 mod window;
 
 pub use aggregate::{Accumulator, ResolvedAggregate, aggregates, resolve_aggregate};
+pub(crate) use datetime::shifted;
+pub use ordered::{Direct, resolve_ordered_set};
 pub use resolve::{all, exists, operators, resolve, resolve_operator};
 pub use set::{ResolvedSet, Rows, resolve_set, sets};
 pub use window::{ResolvedWindow, Window, resolve_window};
@@ -47,6 +54,16 @@ pub type Signature = (&'static str, &'static [Parameter], Returns);
 /// Whether an aggregate function has this name.
 pub fn is_aggregate(name: &str) -> bool {
     aggregate::exists(name)
+}
+
+/// Whether a window function has this name.
+pub fn is_window(name: &str) -> bool {
+    window::exists(name)
+}
+
+/// Whether an ordered-set aggregate has this name, which takes `WITHIN GROUP`.
+pub fn is_ordered_set(name: &str) -> bool {
+    ordered::exists(name)
 }
 
 /// Whether a function that returns a set has this name.
@@ -74,8 +91,11 @@ pub trait Environment {
     fn schema(&self) -> Option<&str>;
     /// Returns a random number from 0 up to 1, without 1.
     fn random(&self) -> f64;
-    /// Returns sixteen random bytes; which bits say the version is for the caller to set.
-    fn random_uuid(&self) -> [u8; 16];
+    /// Returns sixteen random bytes that nobody can guess; which bits say the version is for the caller to set.
+    ///
+    /// # Errors
+    /// 58030 where the system has no random bytes.
+    fn random_uuid(&self) -> Result<[u8; 16]>;
     /// Returns the number by which clients know the session.
     fn backend_pid(&self) -> i32;
     /// Answers a function that only the catalog or the session can answer, by its name.

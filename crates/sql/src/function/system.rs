@@ -57,7 +57,7 @@ functions! {
         oid => Datum::text(format_type(int(oid), if a[1].is_null() { -1 } else { int(&a[1]) })),
     });
     "gen_random_uuid" () -> Uuid [volatile] = |call, _| {
-        let mut bytes = call.environment.random_uuid();
+        let mut bytes = call.environment.random_uuid()?;
         bytes[6] = bytes[6] & 0x0f | 0x40;
         bytes[8] = bytes[8] & 0x3f | 0x80;
         Ok(Datum::Uuid(bytes))

@@ -1,7 +1,6 @@
 //! Dates and times by templates: `to_char`, `to_timestamp` and `to_date`.
 //!
-//! Absent: templates of numbers (`to_char(numeric, text)`, `to_number`), `to_char` of intervals, Roman numbers, and names of
-//! months in other languages.
+//! Absent: Roman numbers of months, and names of months in other languages.
 
 use super::argument::*;
 use super::datetime::{of_finite, zone};
@@ -37,7 +36,7 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// A piece of a template.
-enum Piece<'a> {
+pub(super) enum Piece<'a> {
     /// A keyword, as it was written, with `FM` before it or not, and whether a `TH` behind it is upper case.
     Keyword {
         name: &'static str,
@@ -52,7 +51,7 @@ fn starts_with_any_case(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-fn pieces(template: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = template;
     let mut is_bare = false;
@@ -90,7 +89,7 @@ fn cased(word: &str, written: &str) -> String {
     }
 }
 
-fn suffix(number: i64, is_upper: bool) -> &'static str {
+pub(super) fn suffix(number: i64, is_upper: bool) -> &'static str {
     let suffixes = if is_upper { ["ST", "ND", "RD", "TH"] } else { ["st", "nd", "rd", "th"] };
     match (number % 10, number % 100) {
         (_, 11..=13) => suffixes[3],

@@ -37,8 +37,8 @@ impl Environment for Fixed {
     fn random(&self) -> f64 {
         0.5
     }
-    fn random_uuid(&self) -> [u8; 16] {
-        [0xff; 16]
+    fn random_uuid(&self) -> Result<[u8; 16]> {
+        Ok([0xff; 16])
     }
     fn backend_pid(&self) -> i32 {
         7

@@ -133,7 +133,8 @@ impl<'p> Planner<'p> {
     }
 
     /// A leaf without others: conditions name its columns alone.
-    fn alone(&mut self, leaf: Leaf, conditions: Vec<Expr>) -> Planned {
+    fn alone(&mut self, mut leaf: Leaf, conditions: Vec<Expr>) -> Planned {
+        let captures = std::mem::take(&mut leaf.captures);
         let layout: Vec<usize> = leaf.columns.clone().collect();
         let plan = match leaf.source {
             Source::Table { relation, for_update } => {
@@ -146,7 +147,13 @@ impl<'p> Planner<'p> {
                 filtered(plan, local(conditions, &layout))
             }
         };
-        Planned { plan, layout }
+        let planned = Planned { plan, layout };
+        if captures.is_empty() {
+            return planned;
+        }
+        // What it reads of the query around is there before the first row of this one.
+        let nothing = Planned { plan: Plan::One, layout: Vec::new() };
+        nested(JoinKind::Inner, nothing, planned, captures, Vec::new())
     }
 
     /// Tables that are joined in any order.
@@ -220,9 +227,9 @@ impl<'p> Planner<'p> {
         let (own, both) =
             if kind == JoinKind::Full { (Vec::new(), own.into_iter().chain(both).collect()) } else { (own, both) };
         if let Tree::Leaf(at) = unit.tree {
-            let leaf = self.take(at);
+            let mut leaf = self.take(at);
             if !leaf.captures.is_empty() {
-                let captures = leaf.captures.clone();
+                let captures = std::mem::take(&mut leaf.captures);
                 let right = self.alone(leaf, own);
                 return nested(kind, left, right, captures, both);
             }

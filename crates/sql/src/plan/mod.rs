@@ -7,6 +7,7 @@
 pub(crate) mod access;
 pub(crate) mod foreign;
 pub(crate) mod join;
+pub(crate) mod window;
 
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ use crate::catalog::relation::Relation;
 use crate::catalog::system::SystemRelation;
 use crate::expr::Expr;
 use crate::function::{ResolvedAggregate, ResolvedSet};
+
+pub(crate) use window::Window;
 
 /// An operator with those below it.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub(crate) enum Plan {
     ProjectSet(Box<Plan>, Vec<Item>),
     Join(Box<Join>),
     Aggregate(Box<Aggregate>),
+    Window(Box<Window>),
     /// Rows without duplicates; of the first columns, if a number is given.
     Distinct(Box<Plan>, Option<usize>),
     Sort(Box<Plan>, Vec<SortKey>),
@@ -133,7 +137,11 @@ pub(crate) enum Method {
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     pub(crate) input: Plan,
+    /// All expressions that rows are grouped by. A row of the result has their values first.
     pub(crate) groups: Vec<Expr>,
+    /// The grouping sets: which of the groups each has. Where there are several, the number of the set, from 1 on, is the last
+    /// value of a row, and groups that the set does not have are NULL.
+    pub(crate) sets: Vec<Vec<usize>>,
     pub(crate) calls: Vec<AggregateCall>,
 }
 
@@ -146,6 +154,8 @@ pub(crate) struct AggregateCall {
     pub(crate) is_distinct: bool,
     pub(crate) order: Vec<SortKey>,
     pub(crate) filter: Option<Expr>,
+    /// The row of a hypothetical-set aggregate, with a value for each key of the order; empty for any other.
+    pub(crate) hypothetical: Vec<Expr>,
 }
 
 impl PartialEq for AggregateCall {
@@ -156,6 +166,7 @@ impl PartialEq for AggregateCall {
             && self.is_distinct == other.is_distinct
             && self.order == other.order
             && self.filter == other.filter
+            && self.hypothetical == other.hypothetical
     }
 }
 

@@ -20,7 +20,9 @@ impl Expr {
             Expr::Parameter(at) => context.parameters[*at].clone(),
             Expr::Column(at) => row[*at].clone(),
             Expr::Register(at) => context.register(*at),
-            Expr::Aggregate(_) => unreachable!("it is a column when a query runs"),
+            Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_) => {
+                unreachable!("it is a column when a query runs")
+            }
             Expr::Call(call) => return call.evaluate(row, context),
             Expr::Cast(cast) => {
                 let input = cast.input.evaluate(row, context)?;

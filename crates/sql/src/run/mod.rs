@@ -13,6 +13,7 @@ pub(crate) mod scan;
 pub(crate) mod set;
 pub(crate) mod sort;
 pub(crate) mod store;
+pub(crate) mod window;
 pub(crate) mod write;
 
 pub(crate) use context::Context;
@@ -45,6 +46,7 @@ pub(crate) fn open<'c>(plan: &'c Plan, context: &'c Context<'c>) -> Result<AnyCu
         Plan::ProjectSet(input, items) => Box::new(set::ProjectedSet::new(open(input, context)?, items, context)),
         Plan::Join(join) => join::open(join, context)?,
         Plan::Aggregate(aggregate) => aggregate::open(aggregate, context)?,
+        Plan::Window(window) => Box::new(Rows(window::rows(window, context)?.into_iter())),
         Plan::Distinct(input, keys) => Box::new(set::Distinct::new(open(input, context)?, *keys, context)),
         Plan::Sort(input, keys) => Box::new(Rows(sort::sorted(open(input, context)?, keys, context)?.into_iter())),
         Plan::Limit(limit) => set::open_limit(limit, context)?,

@@ -132,8 +132,11 @@ impl function::Environment for Environment<'_> {
         fastrand::f64()
     }
 
-    fn random_uuid(&self) -> [u8; 16] {
-        fastrand::u128(..).to_le_bytes()
+    fn random_uuid(&self) -> Result<[u8; 16]> {
+        let mut bytes = [0; 16];
+        let no_bytes = |error| SqlError::new(SqlState::IoError, format!("the system gives no random bytes: {error}"));
+        getrandom::fill(&mut bytes).map_err(no_bytes)?;
+        Ok(bytes)
     }
 
     fn backend_pid(&self) -> i32 {

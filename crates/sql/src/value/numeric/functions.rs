@@ -43,14 +43,22 @@ impl Numeric {
             let message = "cannot take square root of a negative number";
             return Err(SqlError::new(SqlState::InvalidArgumentForPowerFunction, message));
         }
-        let Some((units, scale)) = self.parts() else { return Ok(self.clone()) };
         let (weight, _) = self.leading();
-        let result = result_scale((weight + 1) * 2 - 1, [self.scale(), 0]);
+        Ok(self.root(result_scale((weight + 1) * 2 - 1, [self.scale(), 0])))
+    }
 
+    /// Returns the square root of a number that is not below zero, with as many digits behind the point as the number has.
+    pub fn sqrt_of_same_scale(&self) -> Numeric {
+        debug_assert!(self.sign() >= 0, "the caller has looked");
+        self.root(self.scale())
+    }
+
+    fn root(&self, result: u16) -> Numeric {
+        let Some((units, scale)) = self.parts() else { return self.clone() };
         let square = rescale(&units, scale, 2 * i64::from(result));
         let root = square.sqrt();
         let is_above_half = &square - &root * &root > root;
-        Ok(Numeric::from_big(if is_above_half { root + 1 } else { root }, result))
+        Numeric::from_big(if is_above_half { root + 1 } else { root }, result)
     }
 
     /// Returns Euler's number to this power.

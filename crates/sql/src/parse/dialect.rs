@@ -1,0 +1,101 @@
+//! The dialect of the parser: that of PostgreSQL, without expressions as names of arguments.
+//!
+//! With these the parser reads each argument of a call twice: as a name, then as a value. A call in a call in a call then takes
+//! twice as long with each level, and some 30 of them keep a thread busy for good.
+//!
+//! Invariant: all that PostgreSQL's dialect sets is passed on. A new version of the parser may set more.
+
+use std::any::TypeId;
+
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+
+/// The dialect.
+#[derive(Debug)]
+pub(super) struct Postgres;
+
+const PARENT: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// Methods that are passed on.
+macro_rules! pass_on {
+    ($($name:ident)*) => {
+        $(fn $name(&self) -> bool {
+            PARENT.$name()
+        })*
+    };
+}
+
+impl Dialect for Postgres {
+    fn dialect(&self) -> TypeId {
+        PARENT.dialect()
+    }
+
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        PARENT.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        PARENT.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        PARENT.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        PARENT.is_identifier_part(ch)
+    }
+
+    fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
+        PARENT.is_reserved_for_identifier(kw)
+    }
+
+    fn is_custom_operator_part(&self, ch: char) -> bool {
+        PARENT.is_custom_operator_part(ch)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        PARENT.get_next_precedence(parser)
+    }
+
+    fn prec_value(&self, prec: Precedence) -> u8 {
+        PARENT.prec_value(prec)
+    }
+
+    pass_on! {
+        supports_unicode_string_literal
+        supports_filter_during_aggregation
+        supports_group_by_expr
+        allow_extract_custom
+        allow_extract_single_quotes
+        supports_create_index_with_clause
+        supports_explain_with_utility_options
+        supports_listen_notify
+        supports_factorial_operator
+        supports_bitwise_shift_operators
+        supports_comment_on
+        supports_load_extension
+        supports_named_fn_args_with_colon_operator
+        supports_empty_projections
+        supports_nested_comments
+        supports_string_escape_constant
+        supports_numeric_literal_underscores
+        supports_array_typedef_with_brackets
+        supports_geometric_types
+        supports_set_names
+        supports_alter_column_type_using
+        supports_notnull_operator
+        supports_interval_options
+        supports_insert_table_alias
+        supports_create_table_like_parenthesized
+        supports_select_wildcard_with_alias
+        supports_comma_separated_trim
+        supports_xml_expressions
+        supports_comment_optimizer_hint
+    }
+}
