@@ -21,7 +21,7 @@ enum Scheme {
     Multiversion,
 }
 
-const SCHEMES: [Scheme; 5] = [
+const SCHEMES: [Scheme; 6] = [
     Scheme::Optimistic,
     Scheme::Multiversion,
     Scheme::TwoPhaseLocking(Locking::NoWait),

@@ -1,8 +1,8 @@
 //! Tasks: many transactions in one thread, each of which waits for others without it.
 //!
-//! A server runs the transactions of many clients in one thread. A transaction that waits for a lock would hold the thread of the
-//! very transaction that has the lock. So whoever runs many in one thread runs each as a [`Fiber`], on a stack of its own: where it
-//! waits for another transaction it is suspended, and the thread goes on with others until it is woken.
+//! A server runs the transactions of many clients in one thread. A transaction that waits for a lock would hold the thread of
+//! the very transaction that has the lock. So whoever runs many in one thread runs each as a [`Fiber`], on a stack of its own:
+//! where it waits for another transaction it is suspended, and the thread goes on with others until it is woken.
 //!
 //! Invariants:
 //! - Nobody pauses with a mutex or a latch held: the next task may want it.
@@ -11,6 +11,7 @@
 //!
 //! Absent: which fiber runs next, and when a pause is over. Whoever resumes them says so. Models know no fibers.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -27,8 +28,6 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 pub const STACK_BYTES: usize = if cfg!(debug_assertions) { 256 << 20 } else { 64 << 20 };
 /// So many stacks that nobody uses are kept for each thread.
 const STACKS_KEPT: usize = 16;
-/// A task that has run for longer gives way where it may.
-const SLICE: Duration = Duration::from_millis(2);
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Task>>> = const { RefCell::new(None) };
@@ -44,8 +43,8 @@ pub fn waker() -> Option<Waker> {
     current().map(|task| task.waker.borrow().clone())
 }
 
-/// Lets other tasks run until this one is woken, or for so long; may return early. Returns `false` where the time has passed, or it
-/// shall wait no more, and at once where the thread runs no tasks.
+/// Lets other tasks run until this one is woken, or for so long; may return early. Returns `false` where the time has passed, or
+/// it shall wait no more, and at once where the thread runs no tasks.
 pub fn pause(limit: Duration) -> bool {
     let Some(task) = current() else { return false };
     // SAFETY: the current task is the one that runs, on the stack where this stands.
@@ -53,11 +52,9 @@ pub fn pause(limit: Duration) -> bool {
     task.has_time.get()
 }
 
-/// Lets other tasks run, if this one has run for long. To be called now and then by what takes long.
+/// Lets each of the other tasks run that can. To be called now and then by what takes long.
 pub fn give_way() {
-    if current().is_some_and(|task| task.since.get().elapsed() > SLICE) {
-        pause(Duration::ZERO);
-    }
+    pause(Duration::ZERO);
 }
 
 type Way = Yielder<(), Duration>;
@@ -69,8 +66,6 @@ struct Task {
     waker: RefCell<Waker>,
     /// Whether the last pause was over before its time.
     has_time: Cell<bool>,
-    /// When the turn began.
-    since: Cell<Instant>,
 }
 
 /// Puts back which task was the current one, also after a panic.
@@ -82,13 +77,16 @@ impl Drop for Before {
     }
 }
 
+/// What a panic has thrown.
+pub type Panic = Box<dyn Any + Send>;
+
 /// How a turn of a fiber has ended.
 #[derive(Debug)]
 pub enum Turn<R> {
     /// It is to be resumed when it is woken, or after so long; at once where that is nothing.
     Paused(Duration),
     /// It is over, with its result or its panic.
-    Over(std::thread::Result<R>),
+    Over(Result<R, Panic>),
 }
 
 /// A call on a stack of its own, with which its caller goes on by turns. It stays in its thread.
@@ -113,7 +111,6 @@ impl<'a, R: 'static> Fiber<'a, R> {
             way: Cell::new(ptr::null()),
             waker: RefCell::new(Waker::noop().clone()),
             has_time: Cell::new(true),
-            since: Cell::new(Instant::now()),
         });
         let own = task.clone();
         let stack = STACKS.with_borrow_mut(Vec::pop);
@@ -131,10 +128,8 @@ impl<'a, R: 'static> Fiber<'a, R> {
     /// # Panics
     /// Where it is over.
     pub fn resume(&mut self, waker: &Waker, has_time: bool) -> Turn<R> {
-        let Task { waker: own, has_time: told, since, .. } = &*self.task;
-        own.borrow_mut().clone_from(waker);
-        told.set(has_time);
-        since.set(Instant::now());
+        self.task.waker.borrow_mut().clone_from(waker);
+        self.task.has_time.set(has_time);
         let coroutine = self.coroutine.as_mut().expect("a fiber that is over is not resumed");
         let before = Before(CURRENT.replace(Some(self.task.clone())));
         let resumed = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
@@ -233,12 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_run_for_long_gives_way() {
-        let mut fiber = Fiber::new(|| {
-            give_way();
-            std::thread::sleep(SLICE * 2);
-            give_way();
-        });
+    fn who_takes_long_gives_way() {
+        give_way();
+        let mut fiber = Fiber::new(give_way);
         assert!(matches!(resume(&mut fiber, true), Turn::Paused(Duration::ZERO)));
         assert!(matches!(resume(&mut fiber, true), Turn::Over(Ok(()))));
     }

@@ -65,9 +65,9 @@ fn errors_say_where_and_end_scripts() {
     assert_eq!(shell(&["-c", "SELECT 1"]).0, 14, "there is no database, and none is made");
     std::fs::write(directory.join("none.sql"), "").unwrap();
     prints(&directory, &["import", "none.sql", "--dir", "db"]);
-    let (code, _, err) = shell(&["-c", "\n SELEC 1"]);
+    let (code, _, err) = shell(&["-c", "\n SELECTS 1"]);
     assert_eq!(code, 1);
-    let marked = "ERROR:  42601: syntax error at or near \"SELEC\"\nLINE 2:  SELEC 1\n         ^\n";
+    let marked = "ERROR:  42601: syntax error at or near \"SELECTS\"\nLINE 2:  SELECTS 1\n         ^\n";
     assert!(err.starts_with(marked), "{err}");
     let script =
         "CREATE TABLE t (a int);\n\nINSERT INTO t VALUES (1);\nSELECT 1 / 0; -- fails\nINSERT INTO t VALUES (2);\n";

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use osier::task::{Fiber, Turn};
+use osier::task::{Fiber, Panic, Turn};
 use osier_sql::session::Canceller;
 use tokio::time::Sleep;
 
@@ -18,7 +18,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// Its panic.
-pub async fn run<R: 'static>(canceller: &Canceller, statement: impl FnOnce() -> R) -> std::thread::Result<R> {
+pub async fn run<R: 'static>(canceller: &Canceller, statement: impl FnOnce() -> R) -> Result<R, Panic> {
     Running { fiber: Fiber::new(statement), canceller, pause: Pause::Until }.await
 }
 
@@ -39,7 +39,7 @@ struct Running<'a, R: 'static> {
 }
 
 impl<R: 'static> Future for Running<'_, R> {
-    type Output = std::thread::Result<R>;
+    type Output = Result<R, Panic>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Running { fiber, canceller, pause } = &mut *self;

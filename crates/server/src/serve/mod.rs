@@ -61,8 +61,8 @@ use listeners::SocketFile;
 use server::{Limits, Server};
 use worker::Workers;
 
-/// How statements of clients are kept apart, unless the user says otherwise. Clients hold transactions open while they think: with
-/// locks they wait for each other, where optimistic control would have one of two do its work again.
+/// How statements of clients are kept apart, unless the user says otherwise. Clients hold transactions open while they think:
+/// with locks they wait for each other, where optimistic control would have one of two do its work again.
 const CLIENT_SETTINGS: [(&str, &str); 3] = [("cc", "2pl"), ("locking", "detect"), ("lock_timeout_us", "86400000000")];
 
 /// The variable with the first role's password.

@@ -74,7 +74,8 @@ impl<'c> Context<'c> {
         self.environment.settings()
     }
 
-    /// Ends the statement where it was cancelled or has run too long, and lets others run. Whoever reads many rows calls it for each.
+    /// Ends the statement where it was cancelled or has run too long, and lets others run. Whoever reads many rows calls it for
+    /// each.
     pub(crate) fn tick(&self) -> Result<()> {
         let rows = self.rows_read.get().wrapping_add(1);
         self.rows_read.set(rows);

@@ -193,7 +193,7 @@ struct Core {
 enum State {
     Idle(Box<osier::Session>),
     Open(Block),
-    /// A client's block in which a statement failed, and which is rolled back already: it holds nobody up while the client thinks.
+    /// A client's block in which a statement failed, and which is rolled back already: it holds nobody up.
     Failed(Box<osier::Session>),
     /// While one state becomes another one.
     Between,

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - A statement alone is run again after a conflict, as long as nothing of its result was shown.
-//! - A statement that fails in a block makes it fail: nothing of it is committed. Where no savepoint can bring it back it is rolled
-//!   back at once, so that nobody waits for it.
+//! - A statement that fails in a block makes it fail: nothing of it is committed. Where no savepoint can bring it back it is
+//!   rolled back at once, so that nobody waits for it.
 //! - An error that tells of rows is told when what was seen is durable: `observed` holds the receipt.
 
 use std::sync::Arc;

@@ -89,7 +89,7 @@ fn letter(action: Action) -> &'static str {
 
 impl Constraint<'_> {
     fn row(self, namespace: u32) -> Row {
-        let (zero, no) = (|| Int(0), || Bool(false));
+        let zero = || Int(0);
         let foreign = self.foreign.as_ref();
         let note = foreign.map(|foreign| foreign.note);
         let of_note = |letter: fn(&ForeignKeyNote) -> &'static str| text(note.map_or(" ", letter));
