@@ -121,6 +121,7 @@ impl Session {
                 }
                 let (session, receipt) = block.transaction.commit();
                 self.state = State::Idle(session);
+                self.core.deferred = Default::default();
                 match receipt {
                     Ok(receipt) => {
                         self.core.settings = self.core.lasting.clone();
@@ -144,6 +145,7 @@ impl Session {
     fn abort(&mut self, block: Block, error: SqlError) -> SqlError {
         let (session, receipt) = block.transaction.abort();
         self.state = State::Idle(session);
+        self.core.deferred = Default::default();
         self.core.undo_settings();
         match receipt {
             Ok(receipt) => {
@@ -165,6 +167,7 @@ impl Session {
             other => self.state = other,
         }
         self.core.copy = None;
+        self.core.deferred = Default::default();
     }
 
     /// Commits the implicit transaction, if there is one.
