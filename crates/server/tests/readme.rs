@@ -1,4 +1,4 @@
-//! The command that the README opens with is one that the binary takes.
+//! The commands that the README shows are ones that the binary takes.
 
 mod support;
 
@@ -6,14 +6,17 @@ use std::path::Path;
 
 use support::{Directory, succeeds};
 
-const PREFIX: &str = "cargo run --release -- ";
+const PREFIX: &str = "$ cargo run --release -- ";
 
 #[test]
-fn the_readmes_first_command_parses() {
+fn the_readmes_commands_parse() {
     let text = std::fs::read_to_string(Path::new("../../README.md")).unwrap();
-    let line = text.lines().find_map(|line| line.trim().trim_start_matches("$ ").strip_prefix(PREFIX));
-    let arguments = line.expect("the README shows the binary").split('#').next().unwrap();
-    // With --help everything is parsed and nothing is run.
-    let help = succeeds(&Directory::new(), &format!("{arguments} --help"));
-    assert!(help.contains("Usage: osier"), "{help}");
+    let commands: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix(PREFIX)).collect();
+    assert!(commands.len() >= 2, "the README shows the binary: {commands:?}");
+    for command in commands {
+        let arguments = command.split('#').next().unwrap();
+        // With --help everything is parsed and nothing is run.
+        let help = succeeds(&Directory::new(), &format!("{arguments} --help"));
+        assert!(help.contains("Usage: osier"), "{help}");
+    }
 }
