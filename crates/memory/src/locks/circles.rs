@@ -1,9 +1,15 @@
 //! The search for those that wait for each other in a circle.
 //!
-//! Owners and whom they wait for are a graph. Its edges are read from the queues one after the other, not at one moment. A circle
-//! stays until somebody breaks it, so none is missed; one that never was may be seen, which costs an attempt of a transaction.
+//! Owners and whom they wait for are a graph. Its edges are read from the queues one after the other, not at one moment. Of an
+//! owner that one waits for it is read in which wait it is, and again where its own edges are read. Where that is the same one it
+//! has given nothing back in between. So the edges of a circle that was found are all there when the last one is read, but for
+//! those of who has given up meanwhile. Who closes a circle looks for it after it has entered the queue, and finds all others in
+//! theirs: none is missed.
+//!
+//! Who waits behind others of the same queue waits for the holders that they wait for. So the search goes from holders to holders,
+//! and does not take longer where many wait for one lock.
 
-use super::queue::Queue;
+use super::queue::{Blocker, Queue};
 use super::slot::Slot;
 use super::word::OwnerId;
 use super::{Locks, lock};
@@ -12,7 +18,7 @@ use crate::sync::Arc;
 /// An owner, and those that it waits for which were not looked at yet.
 struct Step {
     slot: Arc<Slot>,
-    left: Vec<(OwnerId, Arc<Slot>)>,
+    left: Vec<Blocker>,
 }
 
 impl Locks {
@@ -20,7 +26,7 @@ impl Locks {
     pub(super) fn break_circles(&self, id: OwnerId, slot: &Arc<Slot>) {
         let looking = lock(&self.looking);
         while !slot.is_wounded()
-            && let Some(victim) = self.youngest_of_circle(id, slot)
+            && let Some(victim) = self.youngest_of_circle(Blocker::of(id, slot))
         {
             victim.wound();
         }
@@ -28,19 +34,20 @@ impl Locks {
     }
 
     /// Follows the waits from an owner until one leads back to it.
-    fn youngest_of_circle(&self, start: OwnerId, slot: &Arc<Slot>) -> Option<Arc<Slot>> {
-        let mut seen = vec![start];
-        let mut path = vec![self.step(start, slot.clone())];
+    fn youngest_of_circle(&self, start: Blocker) -> Option<Arc<Slot>> {
+        let goal = start.id;
+        let mut seen = vec![goal];
+        let mut path = vec![self.step(start, goal)];
         while let Some(last) = path.last_mut() {
             match last.left.pop() {
                 None => drop(path.pop()),
-                Some((id, _)) if id == start => {
+                Some(next) if next.id == goal => {
                     return path.into_iter().map(|step| step.slot).max_by_key(|slot| slot.age());
                 }
                 // Who is wounded waits no more.
-                Some((id, slot)) if !seen.contains(&id) && !slot.is_wounded() => {
-                    seen.push(id);
-                    path.push(self.step(id, slot));
+                Some(next) if !seen.contains(&next.id) && !next.slot.is_wounded() => {
+                    seen.push(next.id);
+                    path.push(self.step(next, goal));
                 }
                 Some(_) => {}
             }
@@ -48,11 +55,12 @@ impl Locks {
         None
     }
 
-    fn step(&self, id: OwnerId, slot: Arc<Slot>) -> Step {
+    /// The owner, with those that it waits for on the way to `goal`: with none where it waits no more as it did.
+    fn step(&self, Blocker { id, slot, wait }: Blocker, goal: OwnerId) -> Step {
         let address = slot.waits_at();
         let bucket = lock(self.bucket(address));
         let queue: Option<&Queue> = bucket.iter().find(|queue| queue.address == address);
-        let left = queue.map_or(Vec::new(), |queue| queue.blockers(id));
+        let left = queue.filter(|_| slot.waits() == wait).map_or(Vec::new(), |queue| queue.blockers(id, goal));
         drop(bucket);
         Step { slot, left }
     }

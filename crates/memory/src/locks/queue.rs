@@ -39,6 +39,20 @@ struct Waiter {
     is_upgrade: bool,
 }
 
+/// Whom another one waits for.
+pub(super) struct Blocker {
+    pub(super) id: OwnerId,
+    pub(super) slot: Arc<Slot>,
+    /// Of its own waits, the one that it was in, or was in last: [`Slot::waits`].
+    pub(super) wait: u64,
+}
+
+impl Blocker {
+    pub(super) fn of(id: OwnerId, slot: &Arc<Slot>) -> Blocker {
+        Blocker { id, slot: slot.clone(), wait: slot.waits() }
+    }
+}
+
 /// The queue of one lock.
 pub(super) struct Queue {
     /// Of the lock's word.
@@ -223,14 +237,15 @@ impl Queue {
         }
     }
 
-    /// Those that the owner, which waits, waits for.
-    pub(super) fn blockers(&self, owner: OwnerId) -> Vec<(OwnerId, Arc<Slot>)> {
+    /// Those that the owner, which waits, waits for, as far as that leads to `goal`: the holders, also those that only who waits
+    /// before it waits for, and `goal` where it waits before it. The others before it wait in this very queue, for the same ones.
+    pub(super) fn blockers(&self, owner: OwnerId, goal: OwnerId) -> Vec<Blocker> {
         let Some(at) = self.waiters.iter().position(|waiter| waiter.id == owner) else { return Vec::new() };
-        let mode = self.waiters[at].mode;
-        let holders = self.in_the_way(owner, mode).map(|holder| (holder.id, &holder.slot));
-        let before = self.waiters[..at].iter().filter(|waiter| !are_compatible(waiter.mode, mode));
-        let blockers = holders.chain(before.map(|waiter| (waiter.id, &waiter.slot)));
-        blockers.map(|(id, slot)| (id, slot.clone())).collect()
+        let is_exclusive = self.waiters[..=at].iter().any(|waiter| waiter.mode == LockMode::Exclusive);
+        let mode = if is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        let holders = self.in_the_way(owner, mode).map(|holder| Blocker::of(holder.id, &holder.slot));
+        let before = self.waiters[..at].iter().filter(|waiter| waiter.id == goal);
+        holders.chain(before.map(|waiter| Blocker::of(waiter.id, &waiter.slot))).collect()
     }
 
     /// The owner waits no more.

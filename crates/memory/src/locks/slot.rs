@@ -37,6 +37,8 @@ pub(super) struct Slot {
     has_passed: AtomicBool,
     /// The address of the lock that it waits for, or waited for last.
     waits_at: AtomicUsize,
+    /// How many waits it has begun.
+    begun: AtomicU64,
     waits: Mutex<Waits>,
     changed: Condvar,
 }
@@ -103,6 +105,7 @@ impl Slot {
     /// To be called before the owner is in the queue of the lock at this address.
     pub(super) fn begin_wait(&self, address: usize) {
         self.waits_at.store(address, Ordering::Relaxed);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let mut waits = lock(&self.waits);
         (waits.is_granted, waits.is_called) = (false, false);
     }
@@ -110,6 +113,11 @@ impl Slot {
     /// The address of the lock in whose queue the owner may be.
     pub(super) fn waits_at(&self) -> usize {
         self.waits_at.load(Ordering::Relaxed)
+    }
+
+    /// How many waits the owner has begun. From one to the next it may have given back what it holds.
+    pub(super) fn waits(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Changes what is waited for, and wakes who waits.
