@@ -47,7 +47,8 @@ pub fn waker() -> Option<Waker> {
 /// it shall wait no more, and at once where the thread runs no tasks.
 pub fn pause(limit: Duration) -> bool {
     let Some(task) = current() else { return false };
-    // SAFETY: the current task is the one that runs, on the stack where this stands.
+    // SAFETY: the current task is the one that runs, on the stack where this stands. What runs on the stack of a fiber without
+    // being resumed is being unwound, and there is no current task then.
     unsafe { &*task.way.get() }.suspend(limit);
     task.has_time.get()
 }
@@ -151,6 +152,15 @@ impl<'a, R: 'static> Fiber<'a, R> {
     }
 }
 
+impl<R> Drop for Fiber<'_, R> {
+    /// What unwinds runs on the fiber's stack, which is not that of the current task: it is no task meanwhile, and does not pause.
+    fn drop(&mut self) {
+        let before = Before(CURRENT.take());
+        drop(self.coroutine.take());
+        drop(before);
+    }
+}
+
 impl<R> fmt::Debug for Fiber<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fiber").field("is_over", &self.coroutine.is_none()).finish_non_exhaustive()
@@ -218,6 +228,29 @@ mod tests {
         assert!(matches!(resume(&mut fiber, true), Turn::Paused(_)) && !is_gone.get());
         drop(fiber);
         assert!(is_gone.get());
+    }
+
+    /// Also within another task, which is not the one that would pause.
+    #[test]
+    fn what_unwinds_does_not_pause() {
+        struct Pauses<'a>(&'a Cell<bool>);
+        impl Drop for Pauses<'_> {
+            fn drop(&mut self) {
+                self.0.set(waker().is_none() && !pause(Duration::from_secs(3)));
+            }
+        }
+        let has_gone_on = Cell::new(false);
+        let mut outer = Fiber::new(|| {
+            let mut inner = Fiber::new(|| {
+                let _pauses = Pauses(&has_gone_on);
+                pause(Duration::from_secs(1))
+            });
+            assert!(matches!(resume(&mut inner, true), Turn::Paused(_)));
+            drop(inner);
+            pause(Duration::from_secs(2))
+        });
+        assert!(matches!(resume(&mut outer, true), Turn::Paused(limit) if limit == Duration::from_secs(2)));
+        assert!(has_gone_on.get());
     }
 
     #[test]
