@@ -49,6 +49,18 @@ ALTER TABLE old RENAME TO renamed;
 CREATE TABLE nokey (a int, b text);
 INSERT INTO nokey VALUES (3, 'c'), (1, 'a'), (2, 'b'), (1, 'a');
 CREATE TABLE empty ();
+CREATE TABLE parent (
+    a int, b int, "authorization" text, PRIMARY KEY (a, b), up int REFERENCES serials DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT "own key" FOREIGN KEY (b, a) REFERENCES parent (a, b) MATCH FULL ON DELETE SET NULL ON UPDATE CASCADE
+);
+INSERT INTO parent VALUES (1, 1, 'x', 1);
+CREATE TABLE child (x int, y int, FOREIGN KEY (x, y) REFERENCES parent ON DELETE SET NULL (y));
+INSERT INTO child VALUES (1, 1), (NULL, 5);
+COMMENT ON TABLE parent IS 'it''s \ a "parent"';
+COMMENT ON COLUMN parent."authorization" IS 'a word';
+COMMENT ON INDEX "Odd Index" IS 'odd';
+COMMENT ON CONSTRAINT serials_x_y_key ON serials IS 'unique';
+COMMENT ON SEQUENCE down IS 'down';
 "#;
 
 /// Makes a database with the odd things, and dumps it.
@@ -70,6 +82,8 @@ fn a_dump_makes_the_same_database() {
         "3\tc\n1\ta\n2\tb\n1\ta\n\\.\n",
         "CONSTRAINT serials_x_y_key UNIQUE (x, y)",
         "CREATE UNIQUE INDEX \"Odd Index\" ON public.serials (h);",
+        "FOREIGN KEY (x, y) REFERENCES public.parent(a, b) ON DELETE SET NULL (y);",
+        "COMMENT ON TABLE public.parent IS E'it''s \\\\ a \"parent\"';",
     ] {
         assert!(first.contains(part), "{part} is not in {first}");
     }
@@ -90,7 +104,7 @@ fn parts_of_a_dump_make_the_whole() {
     let whole = dumped(&directory);
     prints(&directory, &["dump", "--dir", "db", "--schema-only", "--to", "schema.sql"]);
     let said = prints(&directory, &["dump", "--dir", "db", "--data-only", "--to", "data.sql"]);
-    assert!(said.contains("rows of 7 tables"), "{said}");
+    assert!(said.contains("rows of 9 tables"), "{said}");
     let schema = std::fs::read_to_string(directory.join("schema.sql")).unwrap();
     assert!(!schema.contains("COPY") && !schema.contains("setval"), "{schema}");
     for file in ["schema.sql", "data.sql"] {

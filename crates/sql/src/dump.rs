@@ -13,15 +13,16 @@
 
 use std::collections::BTreeSet;
 
-use osier::table::{ColumnId, KeyRange};
-use osier::{Row, Transaction};
+use osier::Transaction;
 
+use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::Relation;
+use crate::catalog::system::{Commented, comments, foreign_key_to};
 use crate::error::Result;
-use crate::function::string::{quote_identifier, quote_literal};
-use crate::sql::{OWN_SCHEMA, Sql};
+use crate::parse::quote::{literal, quoted};
+use crate::sql::Sql;
 use crate::types::Type;
 
 /// The name under which `SHOW` shows the definitions.
@@ -51,7 +52,8 @@ pub(crate) struct Definition {
 /// Returns the definitions of all that users have made, in the order in which they can be run.
 pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<Definition>> {
     let tables = tables(sql, transaction)?;
-    let sequences = sequences(transaction)?;
+    let mut sequences = listing::sequences(transaction)?;
+    sequences.sort_by(|one, other| one.name.cmp(&other.name));
     let mut made = Vec::new();
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
@@ -61,7 +63,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     let of_sequences = sequences.iter().map(|sequence| &*sequence.name.schema);
     for schema in schemas.into_iter().chain(of_sequences).collect::<BTreeSet<_>>() {
         if schema != PUBLIC {
-            add(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quote_identifier(schema)));
+            add(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quoted(schema)));
         }
     }
 
@@ -74,7 +76,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
         add(BEFORE, &table.name, table_definition(table, &owned));
     }
 
-    for table in &tables {
+    for table in by_reference(&tables) {
         // A list of no columns cannot be written.
         let columns = column_list(table, 0..table.visible());
         let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
@@ -91,10 +93,31 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
         let is_constraint = |name: &String| table.notes.unique.contains(name);
         for index in table.indexes.iter().filter(|index| !is_constraint(&index.name)) {
             let unique = if index.is_unique { "UNIQUE " } else { "" };
-            let (name, columns) = (quote_identifier(&index.name), column_list(table, index.columns.iter().copied()));
+            let (name, columns) = (quoted(&index.name), column_list(table, index.columns.iter().copied()));
             let text = format!("CREATE {unique}INDEX {name} ON {} ({columns});", shown(&table.name));
             add(AFTER, &Name::new(&table.name.schema, &index.name), text);
         }
+    }
+    // All tables have their keys and rows by now.
+    for table in &tables {
+        for key in &table.notes.foreign_keys {
+            let (name, to) = (quoted(&key.name), foreign_key_to(&shown(&Name::of_engine(&key.table)), key));
+            let text = format!("ALTER TABLE {} ADD CONSTRAINT {name} {to};", shown(&table.name));
+            add(AFTER, &table.name, text);
+        }
+    }
+    for table in &tables {
+        for (what, comment) in comments_of(table) {
+            add(AFTER, &table.name, comment_on(&what, comment));
+        }
+    }
+    for (name, comment) in comments(transaction, Commented::Sequence)? {
+        let name = Name::of_engine(&name);
+        let name = owned.new_name(&name).unwrap_or(&name);
+        add(AFTER, name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
+    }
+    for (schema, comment) in comments(transaction, Commented::Schema)? {
+        add(AFTER, &Name::new(&schema, ""), comment_on(&format!("SCHEMA {}", quoted(&schema)), &comment));
     }
     Ok(made)
 }
@@ -102,63 +125,43 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
 /// A name as statements have it.
 fn shown(name: &Name) -> String {
     match name.name.as_str() {
-        "" => quote_identifier(&name.schema),
-        relation => format!("{}.{}", quote_identifier(&name.schema), quote_identifier(relation)),
+        "" => quoted(&name.schema),
+        relation => format!("{}.{}", quoted(&name.schema), quoted(relation)),
     }
 }
 
 fn column_list(table: &Relation, columns: impl IntoIterator<Item = usize>) -> String {
-    let names = columns.into_iter().map(|at| quote_identifier(&table.columns[at].name));
+    let names = columns.into_iter().map(|at| quoted(&table.columns[at].name));
     names.collect::<Vec<_>>().join(", ")
 }
 
 /// All tables that statements see, by name.
 fn tables(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<std::sync::Arc<Relation>>> {
-    let system = transaction.table("osier_tables")?;
-    let names = transaction.scan(&system, KeyRange::all())?;
-    let names = names.map(|row| Ok(row?.text(ColumnId(0)).to_owned())).collect::<Result<Vec<_>>>()?;
+    let names = listing::table_names(transaction)?;
     let mut tables = Vec::new();
-    for name in names.iter().map(|name| Name::of_engine(name)).filter(|name| name.schema != OWN_SCHEMA) {
+    for name in names.iter().map(|name| Name::of_engine(name)).filter(|name| !name.is_own()) {
         tables.extend(sql.find(transaction, &name)?);
     }
     tables.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(tables)
 }
 
-/// A sequence, with what it will give next.
-struct Sequence {
-    name: Name,
-    increment: i64,
-    minimum: i64,
-    maximum: i64,
-    start: i64,
-    cycles: bool,
-    cache: i64,
-    next: Option<i64>,
-}
-
-/// All sequences that statements see, by name.
-fn sequences(transaction: &Transaction<'_>) -> Result<Vec<Sequence>> {
-    let system = transaction.table("osier_sequences")?;
-    let column = |name: &str| system.column(name);
-    let [name, increment, minimum] = [column("name")?, column("increment")?, column("minimum")?];
-    let [maximum, start, cycle] = [column("maximum")?, column("start")?, column("cycle")?];
-    let [cache, next] = [column("cache")?, column("next")?];
-    let read = |row: Row<'_>| Sequence {
-        name: Name::of_engine(row.text(name)),
-        increment: row.int(increment),
-        minimum: row.int(minimum),
-        maximum: row.int(maximum),
-        start: row.int(start),
-        cycles: row.boolean(cycle),
-        cache: row.int(cache),
-        next: (!row.is_null(next)).then(|| row.int(next)),
-    };
-    let rows = transaction.scan(&system, KeyRange::all())?;
-    let mut sequences = rows.map(|row| Ok(read(row?))).collect::<Result<Vec<_>>>()?;
-    sequences.retain(|sequence| sequence.name.schema != OWN_SCHEMA);
-    sequences.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(sequences)
+/// The tables, each behind those that its foreign keys refer to, as far as there are no circles: so rows may come where the keys
+/// are there already.
+fn by_reference(tables: &[std::sync::Arc<Relation>]) -> Vec<&Relation> {
+    let mut left: Vec<&Relation> = tables.iter().map(|table| &**table).collect();
+    let mut ordered = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let waits = |table: &Relation| {
+            table.notes.foreign_keys.iter().any(|key| {
+                let referenced = Name::of_engine(&key.table);
+                referenced != table.name && left.iter().any(|other| other.name == referenced)
+            })
+        };
+        let next = left.iter().position(|table| !waits(table)).unwrap_or(0);
+        ordered.push(left.remove(next));
+    }
+    ordered
 }
 
 impl Sequence {
@@ -194,7 +197,7 @@ impl Sequence {
 
     /// The statement after which it gives what it gives next here; `None` where it does so when it is new.
     fn restart(&self, name: &Name) -> Option<String> {
-        let name = quote_literal(&shown(name));
+        let name = literal(&shown(name));
         match self.next {
             Some(next) if next == self.start => None,
             Some(next) => Some(format!("SELECT setval({name}, {next}, false);")),
@@ -296,18 +299,44 @@ fn is_default_of(table: &Relation, column: usize, sequence: &Name) -> bool {
     default.is_some_and(|default| default == format!("nextval({})", sequence.literal()))
 }
 
+fn comment_on(what: &str, comment: &str) -> String {
+    format!("COMMENT ON {what} IS {};", literal(comment))
+}
+
+/// What has comments of a table and its parts, with these.
+fn comments_of(table: &Relation) -> Vec<(String, &str)> {
+    let (name, notes) = (shown(&table.name), &table.notes);
+    let mut found = Vec::new();
+    found.extend(notes.comment.as_deref().map(|comment| (format!("TABLE {name}"), comment)));
+    for (column, note) in table.columns[..table.visible()].iter().zip(&notes.columns) {
+        let comment = note.comment.as_deref();
+        found.extend(comment.map(|comment| (format!("COLUMN {name}.{}", quoted(&column.name)), comment)));
+    }
+    for (part, comment) in &notes.comments {
+        let what = match part.split_once(' ') {
+            Some(("index", index)) => {
+                format!("INDEX {}", shown(&Name::new(&table.name.schema, index)))
+            }
+            Some(("constraint", constraint)) => format!("CONSTRAINT {} ON {name}", quoted(constraint)),
+            _ => continue,
+        };
+        found.push((what, comment.as_str()));
+    }
+    found
+}
+
 fn table_definition(table: &Relation, owned: &OwnedSequences) -> String {
     let mut parts: Vec<String> = (0..table.visible()).map(|at| column_definition(table, at, owned)).collect();
     if !table.has_hidden_key {
         let key = column_list(table, table.key.iter().copied());
-        parts.push(format!("CONSTRAINT {} PRIMARY KEY ({key})", quote_identifier(&table.key_name)));
+        parts.push(format!("CONSTRAINT {} PRIMARY KEY ({key})", quoted(&table.key_name)));
     }
     for index in table.indexes.iter().filter(|index| table.notes.unique.contains(&index.name)) {
         let columns = column_list(table, index.columns.iter().copied());
-        parts.push(format!("CONSTRAINT {} UNIQUE ({columns})", quote_identifier(&index.name)));
+        parts.push(format!("CONSTRAINT {} UNIQUE ({columns})", quoted(&index.name)));
     }
     for check in &table.notes.checks {
-        parts.push(format!("CONSTRAINT {} CHECK ({})", quote_identifier(&check.name), check.expression));
+        parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.expression));
     }
     let body = parts.iter().map(|part| format!("\n    {part}")).collect::<Vec<_>>().join(",");
     format!("CREATE TABLE {} ({body}\n);", shown(&table.name))
@@ -316,7 +345,7 @@ fn table_definition(table: &Relation, owned: &OwnedSequences) -> String {
 fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> String {
     let column = &table.columns[at];
     let sequence = owned.of_column(table, at);
-    let mut text = quote_identifier(&column.name);
+    let mut text = quoted(&column.name);
     text.push(' ');
     match (&column.identity, sequence, column.declared.ty) {
         (None, Some(_), ty) => text.push_str(match ty {

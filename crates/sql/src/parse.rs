@@ -7,6 +7,7 @@
 mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;
+pub(crate) mod quote;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Statement};
 use sqlparser::parser::{Parser, ParserError};

@@ -1,5 +1,6 @@
 //! What the catalog knows: tables with their notes, and other objects in a table of their own.
 
+pub(crate) mod listing;
 pub(crate) mod name;
 pub(crate) mod notes;
 pub(crate) mod relation;

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use crate::error::{Result, SqlError, SqlState};
-use crate::function::string::{quote_identifier, quote_literal};
+use crate::parse::quote::{literal, quoted};
 
 /// The schema in which everything is by itself.
 pub(crate) const PUBLIC: &str = "public";
@@ -49,10 +49,10 @@ impl Name {
 
     /// The literal by which functions as `nextval` find it: quoted as a name where it needs quotes, and as a literal.
     pub(crate) fn literal(&self) -> String {
-        let name = quote_identifier(&self.name);
-        quote_literal(&match self.schema.as_str() {
+        let name = quoted(&self.name);
+        literal(&match self.schema.as_str() {
             PUBLIC => name,
-            schema => format!("{}.{name}", quote_identifier(schema)),
+            schema => format!("{}.{name}", quoted(schema)),
         })
     }
 

@@ -204,14 +204,14 @@ impl Blueprint {
     }
 
     /// Whether something that can have a comment is there: `index NAME` or `constraint NAME`.
-    fn has_part(&self, part: &str) -> bool {
+    pub(super) fn has_part(&self, part: &str) -> bool {
         let is_key = |name: &str| self.key.as_ref().is_some_and(|(key, _)| key == name);
         let index = |name: &str| self.indexes.iter().find(|index| index.name == name);
         match part.split_once(' ') {
             Some(("index", name)) => is_key(name) || index(name).is_some(),
             Some(("constraint", name)) => {
-                let is_check = self.checks.iter().any(|check| check.name == name);
-                is_check || is_key(name) || index(name).is_some_and(|index| index.is_constraint)
+                let is_index_alone = index(name).is_some_and(|index| !index.is_constraint);
+                self.has_constraint(name) && !is_index_alone
             }
             _ => false,
         }

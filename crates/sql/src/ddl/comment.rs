@@ -113,17 +113,14 @@ impl Definer<'_, '_> {
     fn comment_on_constraint(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {
         let constraint = parse::parts(&ObjectName(name.0[..1].to_vec()))?.concat();
         let relation = self.writable(&ObjectName(name.0[1..].to_vec()))?;
-        let notes = &relation.notes;
-        let is_key = !relation.has_hidden_key && relation.key_name == constraint;
-        let is_there =
-            is_key || notes.unique.contains(&constraint) || notes.checks.iter().any(|check| check.name == constraint);
-        if !is_there {
-            let table = &relation.name.name;
-            let message = format!("constraint \"{constraint}\" for table \"{table}\" does not exist");
-            return Err(SqlError::new(SqlState::UndefinedObject, message));
-        }
         self.annotate(&relation, |blueprint| {
-            note(blueprint, format!("constraint {constraint}"), comment);
+            let part = format!("constraint {constraint}");
+            if !blueprint.has_part(&part) {
+                let message =
+                    format!("constraint \"{constraint}\" for table \"{}\" does not exist", blueprint.name.name);
+                return Err(SqlError::new(SqlState::UndefinedObject, message));
+            }
+            note(blueprint, part, comment);
             Ok(())
         })
     }

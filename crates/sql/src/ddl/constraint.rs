@@ -123,6 +123,11 @@ impl Definer<'_, '_> {
             let message = format!("constraint \"{new}\" for relation \"{table}\" already exists");
             return Err(SqlError::new(SqlState::DuplicateObject, message));
         }
+        for kind in ["constraint", "index"] {
+            if let Some(comment) = blueprint.comments.remove(&format!("{kind} {old}")) {
+                blueprint.comments.insert(format!("{kind} {new}"), comment);
+            }
+        }
         if self.rename_key(blueprint, old, new)? {
             return Ok(());
         }

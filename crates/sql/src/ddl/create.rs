@@ -13,6 +13,7 @@ use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
+use crate::parse::quote::quoted;
 use crate::types::Type;
 
 /// So many hidden keys a session takes at once.
@@ -213,8 +214,8 @@ impl Definer<'_, '_> {
         }
         let name = blueprint.name.clone();
         self.make(&mut blueprint)?;
-        let quoted = name.name.replace('"', "\"\"");
-        let insert = parse::statements(&format!("INSERT INTO \"{}\".\"{quoted}\" {query}", name.schema))?;
+        let insert =
+            parse::statements(&format!("INSERT INTO {}.{} {query}", quoted(&name.schema), quoted(&name.name)))?;
         Ok(Defined { then: insert.into_iter().next(), ..Defined::tagged("CREATE TABLE AS") })
     }
 

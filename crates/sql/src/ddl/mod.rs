@@ -15,6 +15,7 @@ use osier::{Error, Table, Transaction, TransactionError};
 use sqlparser::ast::{self, ObjectName, Statement};
 
 use crate::bind::Binder;
+use crate::catalog::listing;
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::relation::Relation;
 use crate::catalog::system::refuse_change;
@@ -129,10 +130,7 @@ impl<'d, 's> Definer<'d, 's> {
 
     /// The names of all tables.
     fn table_names(&self) -> Result<Vec<String>> {
-        let tables = self.transaction.table("osier_tables")?;
-        let column = tables.column("name")?;
-        let rows = self.transaction.scan(&tables, osier::table::KeyRange::all())?;
-        rows.map(|row| Ok(row?.text(column).to_owned())).collect()
+        listing::table_names(self.transaction)
     }
 
     /// The table that has an index of this name, as the transaction sees it.

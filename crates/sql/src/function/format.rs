@@ -2,9 +2,9 @@
 
 use super::Call;
 use super::argument::*;
-use super::string::{quote_identifier, quote_literal};
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
+use crate::parse::quote::{literal, quoted};
 
 /// Replaces `%s`, `%I` and `%L`, with places (`%2$s`) and widths (`%-10s`, `%*s`), by arguments.
 pub(super) fn format_text(call: &Call<'_>, a: &[Datum]) -> Result<Datum> {
@@ -79,8 +79,8 @@ fn specifier<'t>(call: &Call<'_>, a: &[Datum], text: &'t str, next: &mut usize, 
         (_, value) => shown(call, value, call.types[*next - 1]),
     };
     let text = match kind {
-        'I' => quote_identifier(&text),
-        'L' if !value.is_null() => quote_literal(&text),
+        'I' => quoted(&text),
+        'L' if !value.is_null() => literal(&text),
         _ => text,
     };
     let blanks = usize::try_from(width).unwrap_or(0).min(1 << 20).saturating_sub(text.chars().count());

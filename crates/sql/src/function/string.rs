@@ -2,13 +2,14 @@
 //!
 //! Positions and lengths count characters, from 1 on.
 //!
-//! Absent: `md5` and the other digests, `convert_from` for encodings other than UTF8, and Unicode normalization.
+//! Absent: `convert_from` for encodings other than UTF8, and Unicode normalization.
 
 use super::argument::*;
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Bytes, Int, Null};
 use crate::error::{Result, SqlState};
+use crate::parse::quote::{literal, quoted};
 use crate::types::Type;
 
 functions! {
@@ -62,15 +63,15 @@ functions! {
     });
     "format" (Text) -> Text [lax stable] = super::format::format_text;
     "format" (Text, Any) -> Text [lax stable variadic] = super::format::format_text;
-    "quote_ident" (Text) -> Text = |_, a| Ok(Datum::text(quote_identifier(text(&a[0]))));
-    "quote_literal" (Text) -> Text = |_, a| Ok(Datum::text(quote_literal(text(&a[0]))));
+    "quote_ident" (Text) -> Text = |_, a| Ok(Datum::text(quoted(text(&a[0]))));
+    "quote_literal" (Text) -> Text = |_, a| Ok(Datum::text(literal(text(&a[0]))));
     "quote_literal" (AnyElement) -> Text [stable] = |call, a| {
-        Ok(Datum::text(quote_literal(&shown(call, &a[0], call.types[0]))))
+        Ok(Datum::text(literal(&shown(call, &a[0], call.types[0]))))
     };
     "quote_nullable" (Text) -> Text [lax] = |_, a| Ok(quote_nullable(a[0].clone()));
     "quote_nullable" (AnyElement) -> Text [lax stable] = |call, a| Ok(match &a[0] {
         Null => quote_nullable(Null),
-        value => Datum::text(quote_literal(&shown(call, value, call.types[0]))),
+        value => Datum::text(literal(&shown(call, value, call.types[0]))),
     });
     "ascii" (Text) -> Int4 = |_, a| Ok(Int(text(&a[0]).chars().next().map_or(0, |first| i64::from(u32::from(first)))));
     "chr" (Int4) -> Text = |_, a| character(int(&a[0]));
@@ -233,125 +234,10 @@ fn push_shown(call: &Call<'_>, value: &Datum, ty: Type, out: &mut Vec<u8>) {
     }
 }
 
-/// Words that are no names unless they are quoted.
-const RESERVED: &[&str] = &[
-    "all",
-    "analyse",
-    "analyze",
-    "and",
-    "any",
-    "array",
-    "as",
-    "asc",
-    "asymmetric",
-    "both",
-    "case",
-    "cast",
-    "check",
-    "collate",
-    "column",
-    "constraint",
-    "create",
-    "cross",
-    "current_date",
-    "current_role",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "default",
-    "deferrable",
-    "desc",
-    "distinct",
-    "do",
-    "else",
-    "end",
-    "except",
-    "false",
-    "fetch",
-    "for",
-    "foreign",
-    "from",
-    "full",
-    "grant",
-    "group",
-    "having",
-    "in",
-    "initially",
-    "inner",
-    "intersect",
-    "into",
-    "is",
-    "isnull",
-    "join",
-    "lateral",
-    "leading",
-    "left",
-    "like",
-    "limit",
-    "localtime",
-    "localtimestamp",
-    "natural",
-    "not",
-    "notnull",
-    "null",
-    "offset",
-    "on",
-    "only",
-    "or",
-    "order",
-    "outer",
-    "overlaps",
-    "placing",
-    "primary",
-    "references",
-    "returning",
-    "right",
-    "select",
-    "session_user",
-    "similar",
-    "some",
-    "symmetric",
-    "table",
-    "then",
-    "to",
-    "trailing",
-    "true",
-    "union",
-    "unique",
-    "user",
-    "using",
-    "variadic",
-    "verbose",
-    "when",
-    "where",
-    "window",
-    "with",
-    "between",
-    "values",
-    "row",
-    "time",
-    "timestamp",
-    "interval",
-];
-
-/// Quotes a name where it needs quotes.
-pub(crate) fn quote_identifier(name: &str) -> String {
-    let is_plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
-        && !name.starts_with(|first: char| first.is_ascii_digit())
-        && !name.is_empty();
-    if is_plain && !RESERVED.contains(&name) { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
-/// Quotes a text as a literal.
-pub(crate) fn quote_literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
-}
-
 fn quote_nullable(datum: Datum) -> Datum {
     match datum {
         Null => Datum::text("NULL"),
-        value => Datum::text(quote_literal(text(&value))),
+        value => Datum::text(literal(text(&value))),
     }
 }
 

@@ -516,3 +516,19 @@ SELECT table_name, column_name, constraint_name FROM information_schema.constrai
 SELECT constraint_name, constraint_type, is_deferrable, initially_deferred FROM information_schema.table_constraints WHERE table_name = 'fkc' AND constraint_type = 'FOREIGN KEY' ORDER BY 1
 --> fkboth|FOREIGN KEY|YES|YES
 --> fkc_z_fkey|FOREIGN KEY|NO|NO
+COMMENT ON CONSTRAINT fkboth ON fkc IS 'both of them'
+SELECT description FROM pg_description d JOIN pg_constraint c ON c.oid = d.objoid WHERE conname = 'fkboth'
+--> both of them
+ALTER TABLE fkc RENAME CONSTRAINT fkboth TO fkpair
+SELECT obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE conname = 'fkpair'
+--> both of them
+COMMENT ON CONSTRAINT nosuch ON fkc IS 'x'
+--! 42704
+SELECT conname FROM pg_constraint WHERE conindid = 'fkp_pkey'::regclass ORDER BY 1
+--> fkp_pkey
+--> fkpair
+SELECT quote_ident('ilike'), quote_ident('a$b'), format('%I', 'authorization')
+--> "ilike"|"a$b"|"authorization"
+ALTER TABLE fkc DROP CONSTRAINT fkpair
+SELECT count(*) FROM pg_description WHERE description = 'both of them'
+--> 0

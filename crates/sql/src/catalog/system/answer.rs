@@ -108,7 +108,7 @@ fn relation_number(name: &str) -> u32 {
 fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
     let Some(Object::Sequence(at)) = snapshot.object(number) else { return Ok(Null) };
-    let sequence = &snapshot.sequences[at];
+    let sequence = &snapshot.sequences[at].listed;
     Ok(match sequence.next {
         Some(next) if next == sequence.start => Null,
         Some(next) => Int(next.wrapping_sub(sequence.increment)),
@@ -158,7 +158,7 @@ pub(crate) fn sequence_name(catalog: &Catalog<'_>, argument: &Datum) -> Result<S
     let wanted = number(Some(argument));
     let snapshot = catalog.snapshot()?;
     match snapshot.object(wanted) {
-        Some(Object::Sequence(at)) => Ok(snapshot.sequences[at].name.engine()),
+        Some(Object::Sequence(at)) => Ok(snapshot.sequences[at].listed.name.engine()),
         Some(_) => {
             let shown = registered::show(catalog, Type::RegClass, wanted)?;
             Err(SqlError::new(SqlState::WrongObjectType, format!("\"{shown}\" is not a sequence")))

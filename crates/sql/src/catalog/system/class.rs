@@ -4,6 +4,7 @@ use super::object::Scope;
 use super::relation::ALL;
 use super::snapshot::{SequenceObject, TableObject};
 use super::{BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, array, kind, oid, role, text};
+use crate::catalog::listing::Sequence;
 use crate::catalog::notes::Identity;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
@@ -90,11 +91,11 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
     for at in scope.tables(catalog)? {
         table_classes(catalog, &snapshot.tables[at], scope, &mut rows)?;
     }
-    for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, &sequence.name.name)) {
+    for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, &sequence.listed.name.name)) {
         let class = Class {
             oid: sequence.oid,
-            name: &sequence.name.name,
-            namespace: schema_number(catalog, &sequence.name.schema)?.unwrap_or(PUBLIC),
+            name: &sequence.listed.name.name,
+            namespace: schema_number(catalog, &sequence.listed.name.schema)?.unwrap_or(PUBLIC),
             owner: owner_of(catalog, sequence)?,
             kind: "S",
             method: 0,
@@ -297,7 +298,7 @@ pub(super) fn defaults(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Ro
 }
 
 /// The type of the values of a sequence: the widest that its bounds show.
-pub(super) fn sequence_type(sequence: &SequenceObject) -> Type {
+pub(super) fn sequence_type(sequence: &Sequence) -> Type {
     let is_within = |least: i64, greatest: i64| match sequence.increment {
         ..0 => sequence.minimum == least,
         _ => sequence.maximum == greatest,
@@ -313,17 +314,17 @@ pub(super) fn sequences(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<R
     let row = |sequence: &SequenceObject| {
         vec![
             oid(sequence.oid),
-            oid(sequence_type(sequence).oid()),
-            Int(sequence.start),
-            Int(sequence.increment),
-            Int(sequence.maximum),
-            Int(sequence.minimum),
-            Int(sequence.cache),
-            Bool(sequence.cycle),
+            oid(sequence_type(&sequence.listed).oid()),
+            Int(sequence.listed.start),
+            Int(sequence.listed.increment),
+            Int(sequence.listed.maximum),
+            Int(sequence.listed.minimum),
+            Int(sequence.listed.cache),
+            Bool(sequence.listed.cycles),
         ]
     };
     let all = &catalog.snapshot()?.sequences;
-    Ok(all.iter().filter(|sequence| scope.has(sequence.oid, &sequence.name.name)).map(row).collect())
+    Ok(all.iter().filter(|sequence| scope.has(sequence.oid, &sequence.listed.name.name)).map(row).collect())
 }
 
 /// The numbers of the columns of a key.

@@ -105,6 +105,22 @@ fn others(catalog: &Catalog<'_>) -> Result<Vec<(String, String, Option<String>)>
     Ok(comments)
 }
 
+/// The comments on things of a kind, with their names.
+pub(crate) fn comments(transaction: &Transaction<'_>, of: Commented) -> Result<Vec<(String, String)>> {
+    let Some(table) = found(transaction.table(TABLE))? else { return Ok(Vec::new()) };
+    let (kind, name, comment) = (table.column("kind")?, table.column("name")?, table.column("comment")?);
+    let mut comments = Vec::new();
+    for row in transaction.scan(&table, KeyRange::all())? {
+        let row = row?;
+        if let Value::Text(comment) = row.value(comment)
+            && row.text(kind) == of.word()
+        {
+            comments.push((row.text(name).to_owned(), comment.to_owned()));
+        }
+    }
+    Ok(comments)
+}
+
 /// A comment: number of what it is of, relation that lists that, column, and the comment.
 type Description = (u32, u32, i64, String);
 
@@ -124,9 +140,11 @@ fn of_tables(snapshot: &Snapshot) -> Vec<Description> {
             let of_key = notes.comments.get(&format!("constraint {}", index.name)).filter(|_| index.constraint != 0);
             all.extend(of_key.map(|comment| (index.constraint, OF_CONSTRAINT, 0, comment.clone())));
         }
-        for (check, number) in notes.checks.iter().zip(&table.checks) {
-            let of_check = notes.comments.get(&format!("constraint {}", check.name));
-            all.extend(of_check.map(|comment| (*number, OF_CONSTRAINT, 0, comment.clone())));
+        let checks = notes.checks.iter().map(|check| &check.name).zip(&table.checks);
+        let keys = notes.foreign_keys.iter().map(|key| &key.name).zip(&table.foreign_keys);
+        for (name, number) in checks.chain(keys) {
+            let comment = notes.comments.get(&format!("constraint {name}"));
+            all.extend(comment.map(|comment| (*number, OF_CONSTRAINT, 0, comment.clone())));
         }
     }
     all

@@ -1,6 +1,6 @@
 //! Definitions as statements: `pg_get_indexdef`, `pg_get_constraintdef`, `pg_get_viewdef`, `pg_get_function_...`.
 
-use super::object::{class_number, qualified, quoted};
+use super::object::{class_number, qualified};
 use super::relation::{self, Kind};
 use super::snapshot::{IndexObject, Object, TableObject};
 use super::{Catalog, deparse, routine, text};
@@ -9,6 +9,7 @@ use crate::catalog::notes::{Action, ForeignKeyNote};
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
 use crate::error::{Result, SqlError, SqlState};
+use crate::parse::quote::quoted;
 use crate::types::Type;
 
 /// `pg_get_expr`.
@@ -74,12 +75,17 @@ pub(super) fn constraint(catalog: &Catalog<'_>, number: u32, is_pretty: bool) ->
 }
 
 fn foreign_key(catalog: &Catalog<'_>, key: &ForeignKeyNote) -> Result<String> {
-    let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let name = Name::of_engine(&key.table);
     let table = match catalog.snapshot()?.oid_of(&name) {
         Some(number) => qualified(catalog, number, &name)?,
         _ => format!("{}.{}", quoted(&name.schema), quoted(&name.name)),
     };
+    Ok(foreign_key_to(&table, key))
+}
+
+/// A foreign key as a statement has it, with the table that it refers to as it is shown.
+pub(crate) fn foreign_key_to(table: &str, key: &ForeignKeyNote) -> String {
+    let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let mut shown = format!("FOREIGN KEY ({}) REFERENCES {table}({})", list(&key.columns), list(&key.referenced));
     if key.is_full {
         shown.push_str(" MATCH FULL");
@@ -102,7 +108,7 @@ fn foreign_key(catalog: &Catalog<'_>, key: &ForeignKeyNote) -> Result<String> {
     {
         shown.push_str(if is_said { words } else { "" });
     }
-    Ok(shown)
+    shown
 }
 
 /// `pg_get_viewdef`: the query of a view as it was written.
@@ -123,7 +129,9 @@ pub(super) fn serial_sequence(catalog: &Catalog<'_>, table: &str, column: &str) 
     };
     let place = snapshot.tables[at].relation.need(column)?;
     let own = snapshot.sequences.iter().find(|sequence| sequence.owner == Some((at, place)));
-    Ok(own.map_or(Null, |sequence| text(format!("{}.{}", quoted(&sequence.name.schema), quoted(&sequence.name.name)))))
+    Ok(own.map_or(Null, |sequence| {
+        text(format!("{}.{}", quoted(&sequence.listed.name.schema), quoted(&sequence.listed.name.name)))
+    }))
 }
 
 /// What a function returns or takes: `pg_get_function_result` and its kin.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, Value};
 
-use super::object::quoted;
 use crate::bind::from::relation_columns;
 use crate::bind::scope::Level;
 use crate::bind::{Binder, Names, View};
@@ -18,6 +17,7 @@ use crate::catalog::relation::Relation;
 use crate::error::Result;
 use crate::function;
 use crate::parse;
+use crate::parse::quote::quoted;
 use crate::settings::Settings;
 use crate::types::{Declared, Modifier, Type};
 

@@ -26,7 +26,8 @@ mod server;
 mod snapshot;
 
 pub(crate) use answer::{answer, sequence_name};
-pub(crate) use comment::{Commented, forget, remark};
+pub(crate) use comment::{Commented, comments, forget, remark};
+pub(crate) use definition::foreign_key_to;
 pub(crate) use relation::{Kind, SystemColumn, SystemRelation, named, refuse_change};
 
 use std::cell::OnceCell;

@@ -6,6 +6,7 @@ use super::{Catalog, Wanted};
 use crate::catalog::name::Name;
 use crate::datum::Datum;
 use crate::error::Result;
+use crate::parse::quote::quoted;
 
 /// Columns that hold the number of an object of which the row is.
 const KEYS: &[(&str, &str)] = &[
@@ -17,7 +18,6 @@ const KEYS: &[(&str, &str)] = &[
     ("pg_index", "indrelid"),
     ("pg_index", "indexrelid"),
     ("pg_constraint", "conrelid"),
-    ("pg_constraint", "conindid"),
     ("pg_constraint", "oid"),
     ("pg_sequence", "seqrelid"),
 ];
@@ -107,36 +107,9 @@ pub(super) fn is_visible(catalog: &Catalog<'_>, number: u32) -> Result<Option<bo
     Ok(Some(class_number(catalog, &[name.name])? == Some(number)))
 }
 
-/// A name as a statement writes it: in quotes where it has to be.
-pub(super) fn quoted(name: &str) -> String {
-    let is_plain = |(at, byte): (usize, u8)| match byte {
-        b'a'..=b'z' | b'_' => true,
-        b'0'..=b'9' | b'$' => at > 0,
-        _ => false,
-    };
-    let is_word = !name.is_empty() && name.bytes().enumerate().all(is_plain) && !is_reserved(name);
-    if is_word { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 /// A name with its schema where it is needed to be found.
 pub(super) fn qualified(catalog: &Catalog<'_>, number: u32, name: &Name) -> Result<String> {
     let bare = class_number(catalog, std::slice::from_ref(&name.name))? == Some(number);
     let own = quoted(&name.name);
     Ok(if bare { own } else { format!("{}.{own}", quoted(&name.schema)) })
-}
-
-/// Words that are no names without quotes: those that PostgreSQL reserves, and those that are names of functions or types.
-fn is_reserved(word: &str) -> bool {
-    const WORDS: &str = " all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean \
-        both case cast char character check coalesce collate collation column concurrently constraint create cross \
-        current_catalog current_date current_role current_schema current_time current_timestamp current_user dec decimal \
-        default deferrable desc distinct do else end except exists extract false fetch float for foreign freeze from full \
-        grant greatest group grouping having ilike in initially inner inout int integer intersect interval into is isnull \
-        join lateral leading least left like limit localtime localtimestamp national natural nchar none normalize not \
-        notnull null nullif numeric offset on only or order out outer overlaps overlay placing position precision primary \
-        real references returning right row select session_user setof similar smallint some substring symmetric table \
-        tablesample then time timestamp to trailing treat trim true union unique user using values varchar variadic verbose \
-        when where window with xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot \
-        xmlserialize xmltable ";
-    WORDS.contains(&format!(" {word} "))
 }

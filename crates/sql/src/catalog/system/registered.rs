@@ -1,10 +1,11 @@
 //! Names of numbers, and numbers of names: `regclass` and its kin.
 
-use super::object::{class_name, class_number, qualified, quoted};
+use super::object::{class_name, class_number, qualified};
 use super::{Catalog, class, role, routine, text};
 use crate::datum::Datum;
 use crate::datum::Datum::{Int, Null};
 use crate::error::{Result, SqlError, SqlState};
+use crate::parse::quote::quoted;
 use crate::types::Type;
 
 /// The number that a text means, which is a name or a number; `None` where nothing has the name.

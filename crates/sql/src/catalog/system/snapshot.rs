@@ -8,10 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use osier::table::KeyRange;
-use osier::{Row as EngineRow, Table, Value};
-
 use super::Catalog;
+use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
 use crate::error::Result;
@@ -54,14 +52,7 @@ pub(super) struct IndexObject {
 /// A sequence.
 pub(super) struct SequenceObject {
     pub(super) oid: u32,
-    pub(super) name: Name,
-    pub(super) increment: i64,
-    pub(super) minimum: i64,
-    pub(super) maximum: i64,
-    pub(super) start: i64,
-    pub(super) cycle: bool,
-    pub(super) cache: i64,
-    pub(super) next: Option<i64>,
+    pub(super) listed: Sequence,
     /// The table and the column that it belongs to.
     pub(super) owner: Option<(usize, usize)>,
 }
@@ -105,12 +96,7 @@ impl Snapshot {
     pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
         let mut snapshot =
             Snapshot { tables: Vec::new(), sequences: Vec::new(), objects: HashMap::new(), names: HashMap::new() };
-        let system = catalog.store.table("osier_tables")?;
-        let column = system.column("name")?;
-        let mut names = Vec::new();
-        for row in catalog.store.scan(&system, None, KeyRange::all(), false)? {
-            names.push(row?.text(column).to_owned());
-        }
+        let names = listing::table_names(catalog.store)?;
         for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
             let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
             let oid = relation.oid();
@@ -182,20 +168,14 @@ impl Snapshot {
                 }
             }
         }
-        let system = catalog.store.table("osier_sequences")?;
-        let mut sequences = Vec::new();
-        for row in catalog.store.scan(&system, None, KeyRange::all(), false)? {
-            let (id, sequence) = sequence_of(&system, &row?)?;
-            if !sequence.name.is_own() {
-                sequences.push((id, sequence));
-            }
-        }
-        sequences.sort_by_key(|(id, _)| *id);
-        for (at, (id, mut sequence)) in sequences.into_iter().enumerate() {
-            sequence.oid = self.take(derived_oid(Sort::Sequence, 0, &id.to_string()), Object::Sequence(at));
-            sequence.owner = owners.get(&sequence.name.engine()).copied();
-            self.names.insert(sequence.name.clone(), sequence.oid);
-            self.sequences.push(sequence);
+        let mut sequences = listing::sequences(catalog.store)?;
+        sequences.sort_by_key(|sequence| sequence.id);
+        for (at, listed) in sequences.into_iter().enumerate() {
+            let number = derived_oid(Sort::Sequence, 0, &listed.id.to_string());
+            let oid = self.take(number, Object::Sequence(at));
+            let owner = owners.get(&listed.name.engine()).copied();
+            self.names.insert(listed.name.clone(), oid);
+            self.sequences.push(SequenceObject { oid, listed, owner });
         }
         Ok(())
     }
@@ -218,7 +198,7 @@ impl Snapshot {
                 let table = &self.tables[at];
                 Name::new(&table.relation.name.schema, &table.indexes[place].name)
             }
-            Object::Sequence(at) => self.sequences[at].name.clone(),
+            Object::Sequence(at) => self.sequences[at].listed.name.clone(),
             Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) => return None,
         })
     }
@@ -230,26 +210,4 @@ impl Snapshot {
             _ => None,
         }
     }
-}
-
-/// What a row of `osier_sequences` says, with the id of the sequence.
-fn sequence_of(system: &Table, row: &EngineRow<'_>) -> Result<(i64, SequenceObject)> {
-    let int = |name: &str| -> Result<i64> { Ok(row.int(system.column(name)?)) };
-    let next = match row.value(system.column("next")?) {
-        Value::Int(next) => Some(next),
-        _ => None,
-    };
-    let sequence = SequenceObject {
-        oid: 0,
-        name: Name::of_engine(row.text(system.column("name")?)),
-        increment: int("increment")?,
-        minimum: int("minimum")?,
-        maximum: int("maximum")?,
-        start: int("start")?,
-        cycle: row.value(system.column("cycle")?) == Value::Bool(true),
-        cache: int("cache")?,
-        next,
-        owner: None,
-    };
-    Ok((int("id")?, sequence))
 }

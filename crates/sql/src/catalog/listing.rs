@@ -1,0 +1,55 @@
+//! What the catalog of the engine lists: tables by name, and sequences.
+
+use osier::Row;
+use osier::table::KeyRange;
+
+use super::name::Name;
+use crate::error::Result;
+use crate::run::store::Store;
+
+/// Returns the names of all tables, as the engine has them: those of SQL itself, too.
+pub(crate) fn table_names(store: &dyn Store) -> Result<Vec<String>> {
+    let system = store.table("osier_tables")?;
+    let column = system.column("name")?;
+    let rows = store.scan(&system, None, KeyRange::all(), false)?;
+    rows.map(|row| Ok(row?.text(column).to_owned())).collect()
+}
+
+/// A sequence, with what it will give next.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub(crate) id: i64,
+    pub(crate) name: Name,
+    pub(crate) increment: i64,
+    pub(crate) minimum: i64,
+    pub(crate) maximum: i64,
+    pub(crate) start: i64,
+    pub(crate) cycles: bool,
+    pub(crate) cache: i64,
+    /// `None`: it is exhausted.
+    pub(crate) next: Option<i64>,
+}
+
+/// Returns the sequences that statements see.
+pub(crate) fn sequences(store: &dyn Store) -> Result<Vec<Sequence>> {
+    let system = store.table("osier_sequences")?;
+    let column = |name: &str| system.column(name);
+    let [id, name, increment] = [column("id")?, column("name")?, column("increment")?];
+    let [minimum, maximum, start] = [column("minimum")?, column("maximum")?, column("start")?];
+    let [cycle, cache, next] = [column("cycle")?, column("cache")?, column("next")?];
+    let read = |row: Row<'_>| Sequence {
+        id: row.int(id),
+        name: Name::of_engine(row.text(name)),
+        increment: row.int(increment),
+        minimum: row.int(minimum),
+        maximum: row.int(maximum),
+        start: row.int(start),
+        cycles: row.boolean(cycle),
+        cache: row.int(cache),
+        next: (!row.is_null(next)).then(|| row.int(next)),
+    };
+    let rows = store.scan(&system, None, KeyRange::all(), false)?;
+    let mut sequences = rows.map(|row| Ok(read(row?))).collect::<Result<Vec<_>>>()?;
+    sequences.retain(|sequence| !sequence.name.is_own());
+    Ok(sequences)
+}
