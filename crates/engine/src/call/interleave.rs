@@ -141,7 +141,7 @@ fn alone(
     let mut attempts = 0;
     let ended = session.attempts(options, |transaction| {
         attempts += 1;
-        whole(caller.attempt::<false>(transaction, call.procedure, call.arguments)).map(Ok)
+        whole(caller.attempt::<false>(transaction, call.procedure, None, call.arguments)).map(Ok)
     });
     ended.map(|(result, receipt)| Ended { result, receipt, conflicts: attempts - 1 })
 }
@@ -161,7 +161,7 @@ async fn one(
         if conflicts >= PAUSE_FROM {
             session.pause_at_random(conflicts);
         }
-        match caller.attempt::<true>(session.begin_beside(options), call.procedure, call.arguments).await {
+        match caller.attempt::<true>(session.begin_beside(options), call.procedure, None, call.arguments).await {
             Err(error) if error.is_conflict() => {}
             ended => return ended.map(|(result, receipt)| Ended { result, receipt, conflicts }),
         }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::compiled::{Caller, Kept, Workspace};
@@ -12,10 +13,12 @@ use super::faults;
 use super::memory::Arena;
 use super::output::Output;
 use super::run::{checked, run};
+use super::signature::Signature;
 use super::trace::Untraced;
 use super::turns::{timed, whole};
+use crate::catalog::handles::Handle;
 use crate::catalog::procedure::VersionKey;
-use crate::error::Error;
+use crate::error::{Error, ProcedureError};
 use crate::io::Clock;
 use crate::log::acknowledge::Receipt;
 use crate::log::format::payload::command::Command;
@@ -48,7 +51,7 @@ impl Session {
         let mut workspace = self.take_workspace::<Workspace>();
         let mut caller = workspace.caller();
         let called = self.attempts(options, |transaction| {
-            whole(caller.attempt::<false>(transaction, procedure, arguments)).and_then(told)
+            whole(caller.attempt::<false>(transaction, procedure, None, arguments)).and_then(told)
         });
         self.keep_workspace(workspace);
         called
@@ -66,14 +69,50 @@ impl Session {
         procedure: &str,
         arguments: &[Argument<'_>],
     ) -> Result<(Result<Output, Error>, Receipt), Error> {
+        self.attempt_call(options, procedure, None, arguments)
+    }
+
+    /// As [`Session::try_call`], of the version of a procedure that the caller has looked at.
+    ///
+    /// # Errors
+    /// Those of [`Session::try_call`]; [`ProcedureError::Changed`] where it is not the current version any more. Nothing was
+    /// executed then.
+    pub fn try_call_of(
+        &mut self,
+        options: TransactionOptions,
+        signature: &Signature,
+        arguments: &[Argument<'_>],
+    ) -> Result<(Result<Output, Error>, Receipt), Error> {
+        self.attempt_call(options, &signature.name, Some(signature.version), arguments)
+    }
+
+    fn attempt_call(
+        &mut self,
+        options: TransactionOptions,
+        procedure: &str,
+        version: Option<VersionKey>,
+        arguments: &[Argument<'_>],
+    ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let mut workspace = self.take_workspace::<Workspace>();
-        let called = whole(workspace.caller().attempt::<false>(self.begin_with(options), procedure, arguments));
+        let transaction = self.begin_with(options);
+        let called = whole(workspace.caller().attempt::<false>(transaction, procedure, version, arguments));
         self.keep_workspace(workspace);
         called
     }
 }
 
 impl Transaction<'_> {
+    /// Returns what the current version of a procedure takes and returns.
+    ///
+    /// # Errors
+    /// [`ProcedureError::Unknown`]; [`ProcedureError::Invalid`] where it makes no sense any more.
+    pub fn signature(&self, procedure: &str) -> Result<Signature, Error> {
+        let mut workspace = self.take_workspace::<Workspace>();
+        let signature = workspace.caller().procedures.get(self, procedure).map(|kept| kept.compiled.signature());
+        self.keep_workspace(workspace);
+        signature
+    }
+
     /// Calls a procedure as a part of this transaction. What it writes is logged as rows, with what else the transaction writes.
     /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
     ///
@@ -136,6 +175,15 @@ async fn call<'a, const INTERLEAVED: bool>(
 }
 
 impl Kept {
+    /// Refuses another version than the one that the caller has looked at.
+    fn expect(self: Arc<Kept>, version: Option<VersionKey>) -> Result<Arc<Kept>, Error> {
+        let handle = &self.compiled.handle;
+        if version.is_none_or(|version| version == handle.version()) {
+            return Ok(self);
+        }
+        Err(ProcedureError::Changed { procedure: handle.name().to_owned() }.into())
+    }
+
     /// Counts an attempt of a transaction of its own.
     fn count(&self, ended: &Result<(Result<Output, Error>, Receipt), Error>) {
         match ended {
@@ -162,15 +210,18 @@ impl Kept {
 }
 
 impl Caller<'_> {
-    /// Calls a procedure, and commits or gives the transaction up. The result may be told once the receipt is acknowledged.
+    /// Calls a procedure, in the version that is given if one is, and commits or gives the transaction up. The result may be told
+    /// once the receipt is acknowledged.
     pub(super) async fn attempt<const INTERLEAVED: bool>(
         &mut self,
         transaction: Transaction<'_>,
         procedure: &str,
+        version: Option<VersionKey>,
         arguments: &[Argument<'_>],
     ) -> Result<(Result<Output, Error>, Receipt), Error> {
         let arena = self.arena(transaction.config());
-        let ended = match self.procedures.get(&transaction, procedure) {
+        let found = self.procedures.get(&transaction, procedure).and_then(|kept| kept.expect(version));
+        let ended = match found {
             Ok(kept) => {
                 let clock = kept.clock(&transaction);
                 let ended = match call::<INTERLEAVED>(&transaction, &arena, &kept, clock, arguments).await {

@@ -30,6 +30,12 @@ pub enum ProcedureError {
         /// As given.
         procedure: String,
     },
+    /// The procedure was replaced since the caller has looked at it. Nothing was executed.
+    #[error("procedure `{procedure}` has changed since the call was prepared; prepare it again")]
+    Changed {
+        /// The procedure.
+        procedure: String,
+    },
     /// The catalog does not hold this version of a procedure.
     #[error(
         "version {version} of procedure `{procedure}` is not kept; `osier procedure list` and `Transaction::procedures` show \
@@ -149,6 +155,7 @@ impl ProcedureError {
             ProcedureError::Invalid { .. } => "42P13",
             ProcedureError::Unknown { .. } => "42883",
             ProcedureError::UnknownVersion { .. } => "42883",
+            ProcedureError::Changed { .. } => "55000",
             ProcedureError::Exists { .. }
             | ProcedureError::FunctionExists { .. }
             | ProcedureError::DeclaredExists { .. } => "42723",
