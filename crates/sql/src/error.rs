@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use osier::{Error, TransactionError};
+use osier::{Error, ProcedureError, TransactionError};
 
 /// What a statement gives, or why it fails.
 pub type Result<T> = std::result::Result<T, SqlError>;
@@ -109,6 +109,8 @@ states! {
     UniqueViolation = "23505";
     /// `check_violation`.
     CheckViolation = "23514";
+    /// `invalid_cursor_state`.
+    InvalidCursorState = "24000";
     /// `invalid_transaction_state`.
     InvalidTransactionState = "25000";
     /// `active_sql_transaction`.
@@ -314,6 +316,24 @@ impl SqlError {
         self
     }
 
+    /// Sets [`SqlError::position`] to where a part of the statement begins, where that is known and the position is not.
+    #[must_use]
+    pub(crate) fn at_node(self, node: &impl sqlparser::ast::Spanned) -> SqlError {
+        match crate::parse::place(node) {
+            Some(position) => self.at(position),
+            None => self,
+        }
+    }
+
+    /// As [`SqlError::at_node`], for a name.
+    #[must_use]
+    pub(crate) fn at_ident(self, ident: &sqlparser::ast::Ident) -> SqlError {
+        match crate::parse::column(ident.span) {
+            Some(position) => self.at(position),
+            None => self,
+        }
+    }
+
     fields! {
         /// Returns what else is known.
         detail, with_detail;
@@ -351,6 +371,9 @@ impl From<Error> for SqlError {
         if let Error::Transaction(TransactionError::DuplicateKey { table, constraint, key }) = &error {
             return duplicate(table, constraint, key);
         }
+        if let Error::Procedure(ProcedureError::Aborted { procedure, place, sqlstate, message }) = &error {
+            return aborted(procedure, place, sqlstate, message);
+        }
         let state = SqlState::of_code(error.sqlstate());
         let made = SqlError::new(state.unwrap_or(SqlState::InternalError), error.to_string());
         match state {
@@ -365,6 +388,14 @@ impl From<TransactionError> for SqlError {
     fn from(error: TransactionError) -> SqlError {
         Error::from(error).into()
     }
+}
+
+/// What a procedure gave up with. A code of its own that means a conflict elsewhere means none here: the call is not run again.
+fn aborted(procedure: &str, place: &str, code: &str, message: &str) -> SqlError {
+    let state = SqlState::of_code(code).filter(|state| *state != SqlState::SerializationFailure);
+    let error = SqlError::new(state.unwrap_or(SqlState::RaiseException), message);
+    let error = if error.state.code() == code { error } else { error.with_code(code) };
+    error.with_context(format!("procedure {procedure}, {place}"))
 }
 
 /// A second row with a key, in the words of PostgreSQL.

@@ -9,6 +9,7 @@ pub mod datum;
 mod ddl;
 mod dump;
 pub mod error;
+mod explain;
 mod expr;
 pub mod function;
 mod parse;

@@ -3,15 +3,17 @@
 //! Invariants:
 //! - Names without quotes are lower case from here on, and no longer than PostgreSQL's.
 //! - What the parser does not know is a syntax error with its place in the text.
+//! - All tokens lie in one line, whatever the text has: the column of a span is the number of its character in the text.
 
 mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;
+pub(crate) mod own;
 pub(crate) mod quote;
 
-use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Statement};
+use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Spanned, Statement};
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
 use dialect::Postgres;
 
@@ -25,12 +27,23 @@ const OPERATORS_MAX: usize = 5000;
 /// The most bytes of a name; longer ones are cut off, as PostgreSQL does.
 const NAME_BYTES_MAX: usize = 63;
 
-/// Splits a text into its statements.
+/// Splits the text of a client into its statements; their nodes have places in it.
+pub(crate) fn of_client(text: &str) -> Result<Vec<Statement>> {
+    parsed(text, |tokens| flatten(text, tokens))
+}
+
+/// Splits a text that no client has sent into its statements.
 pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
+    parsed(text, forget)
+}
+
+fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<Statement>> {
     let dialect = Postgres;
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
+    place(&mut tokens);
+    refuse_current_of(&tokens)?;
     adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
@@ -41,12 +54,66 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
         if matches!(parser.peek_token().token, Token::EOF) {
             return Ok(statements);
         }
-        statements.push(parser.parse_statement().map_err(|error| syntax_error(text, error))?);
+        statements.push(own::statement(&mut parser, text)?);
         let next = parser.peek_token();
         if !matches!(next.token, Token::SemiColon | Token::EOF) {
             return Err(near(text, &next.token.to_string(), next.span.start));
         }
     }
+}
+
+/// Gives each token the place that it has where the text is one line.
+fn flatten(text: &str, tokens: &mut [TokenWithSpan]) {
+    let mut starts = vec![0_u64];
+    let mut sum = 0;
+    for line in text.split('\n') {
+        sum += line.chars().count() as u64 + 1;
+        starts.push(sum);
+    }
+    let flat = |at: Location| match usize::try_from(at.line).ok().and_then(|line| starts.get(line.checked_sub(1)?)) {
+        Some(start) => Location { line: 1, column: start + at.column },
+        None => at,
+    };
+    for token in tokens {
+        token.span.start = flat(token.span.start);
+        token.span.end = flat(token.span.end);
+    }
+}
+
+/// Takes the places from tokens of a text that no client has sent: errors are not to name them.
+fn forget(tokens: &mut [TokenWithSpan]) {
+    for token in tokens {
+        token.span = Span::empty();
+    }
+}
+
+/// Which character of its text a node begins at, from 1 on.
+pub(crate) fn place(node: &impl Spanned) -> Option<usize> {
+    column(node.span())
+}
+
+/// Which character of its text a span begins at, from 1 on.
+pub(crate) fn column(span: Span) -> Option<usize> {
+    if span.start.line == 0 { None } else { usize::try_from(span.start.column).ok() }
+}
+
+/// Refuses `WHERE CURRENT OF`, which the parser does not read.
+fn refuse_current_of(tokens: &[TokenWithSpan]) -> Result<()> {
+    let mut last: [&str; 2] = [""; 2];
+    for token in tokens {
+        let word = match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::Word(word) if word.quote_style.is_none() => word.value.as_str(),
+            _ => "",
+        };
+        let is = |found: &str, word: &str| found.eq_ignore_ascii_case(word);
+        if is(last[0], "where") && is(last[1], "current") && is(word, "of") {
+            return Err(SqlError::unsupported("WHERE CURRENT OF")
+                .with_hint("Name the row by its key: WHERE id = the value that was fetched."));
+        }
+        last = [last[1], word];
+    }
+    Ok(())
 }
 
 /// Refuses expressions that are too deep.
@@ -138,8 +205,10 @@ fn name_constraints(tokens: &mut [TokenWithSpan], words: &[usize]) {
 /// Parses an expression that the catalog keeps.
 pub(crate) fn expression(text: &str) -> Result<sqlparser::ast::Expr> {
     let dialect = Postgres;
-    let parser = Parser::new(&dialect).try_with_sql(text).map_err(|error| syntax_error(text, error))?;
-    let mut parser = parser;
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+    let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
+    forget(&mut tokens);
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     parser.parse_expr().map_err(|error| syntax_error(text, error))
 }
 
@@ -151,6 +220,7 @@ fn near(text: &str, token: &str, at: Location) -> SqlError {
     let error = SqlError::new(SqlState::SyntaxError, message);
     match position(text, at) {
         Some(position) => error.at(position),
+        None if token == "EOF" => error.at(text.chars().count() + 1),
         None => error,
     }
 }
@@ -169,8 +239,7 @@ fn syntax_error(text: &str, error: ParserError) -> SqlError {
         Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
     });
     match (what.split_once(", found: "), location) {
-        (Some((_, token)), Some(location)) => near(text, token, location),
-        (Some((_, "EOF")), None) => SqlError::new(SqlState::SyntaxError, "syntax error at end of input"),
+        (Some((_, token)), location) => near(text, token, location.unwrap_or(Location { line: 0, column: 0 })),
         (_, Some(location)) => {
             let error = SqlError::new(SqlState::SyntaxError, format!("syntax error: {what}"));
             position(text, location).map_or(error.clone(), |at| error.at(at))
@@ -314,7 +383,7 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let error = statements("select 1;\nselect 1 +, 2").unwrap_err();
+        let error = of_client("select 1;\nselect 1 +, 2").unwrap_err();
         assert_eq!((error.code(), error.position()), ("42601", Some(21)), "{error}");
         assert_eq!(statements("select 1 2").unwrap_err().message, "syntax error at or near \"2\"");
         assert_eq!(statements(" ; ;").expect("no statement").len(), 0);

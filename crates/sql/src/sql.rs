@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use osier::ids::TableId;
-use osier::{Database, Error, Table, Transaction, TransactionError};
+use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
 use crate::bind::{Names, View};
 use crate::catalog::name::Name;
@@ -141,5 +141,18 @@ impl Names for CatalogNames<'_, '_> {
 
     fn view(&self, _name: &Name) -> Result<Option<View>> {
         Ok(None)
+    }
+
+    fn has_procedure(&self, name: &str) -> Result<bool> {
+        match self.transaction.signature(name) {
+            Ok(_) => Ok(true),
+            // At a snapshot they are only seen.
+            Err(Error::Transaction(TransactionError::NotAtSnapshot { .. })) => {
+                let procedures = self.transaction.table("osier_procedures")?;
+                Ok(self.transaction.exists(&procedures, &[Value::Text(name)])?)
+            }
+            Err(Error::Procedure(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }

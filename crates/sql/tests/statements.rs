@@ -330,31 +330,7 @@ fn numbers_of_the_catalog_are_kept() {
 
 /// Runs the statements of a file, and compares what they give with what stands behind them there.
 fn suite(name: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite").join(name);
-    let text = std::fs::read_to_string(path).expect("the file");
-    let mut client = client(name);
-    let mut lines = text.lines().enumerate().peekable();
-    let (mut count, mut wrong) = (0, Vec::new());
-    while let Some((number, line)) = lines.next() {
-        if line.is_empty() || line.starts_with("--") {
-            continue;
-        }
-        let mut expected = Vec::new();
-        while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("--> ") || line.starts_with("--! ")) {
-            expected.push(line.to_owned());
-        }
-        let found: Vec<String> = match client.try_run(line) {
-            Ok(rows) if client.has_rows => rows.lines().map(|row| format!("--> {row}")).collect(),
-            Ok(_) => Vec::new(),
-            Err(error) => vec![format!("--! {}", error.code())],
-        };
-        count += 1;
-        if found != expected {
-            wrong.push(format!("{name}:{}: {line}\n  expected {expected:?}\n  found    {found:?}", number + 1));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {count} statements:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(count > 40, "only {count} statements");
+    client(name).suite(name);
 }
 
 #[test]

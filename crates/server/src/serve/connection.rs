@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use osier::Receipt;
-use osier_sql::session::{Canceller, Prepared, Status};
+use osier_sql::session::{Canceller, Status};
 use osier_sql::{Session, SqlError, SqlState};
 use pgwire::messages::startup::ParameterStatus;
 use tokio::time::Instant;
@@ -86,9 +86,7 @@ pub struct Connection {
     pub session: Session,
     /// The commits of which the output tells, each with the place there where it is told.
     pub receipts: Vec<(usize, Receipt)>,
-    /// The prepared statements by name; the unnamed one has the empty name.
-    pub statements: HashMap<String, Arc<Prepared>>,
-    /// The portals, likewise.
+    /// The portals by name; the unnamed one has the empty name.
     pub portals: HashMap<String, Portal>,
     /// Requests are skipped until `Sync`.
     pub is_skipping: bool,
@@ -147,7 +145,6 @@ impl Connection {
             wire,
             session,
             receipts: Vec::new(),
-            statements: HashMap::new(),
             portals: HashMap::new(),
             is_skipping: false,
             has_executed: false,

@@ -53,26 +53,15 @@ impl Connection {
     /// # Errors
     /// A name that is taken, a type that is unknown, what is wrong with the text.
     pub fn parse(&mut self, name: String, text: &str, types: &[u32]) -> Result<(), Failure> {
-        if !name.is_empty() && self.statements.contains_key(&name) {
-            let message = format!("prepared statement \"{name}\" already exists");
-            return Err(SqlError::new(SqlState::DuplicatePreparedStatement, message).into());
+        if name.is_empty() {
+            self.session.forget("");
         }
-        self.statements.remove(&name);
+        self.session.refuse_kept(&name)?;
         let types = types.iter().map(|oid| parameter_type(*oid)).collect::<Result<Vec<_>, _>>()?;
         let prepared = self.guard(|session| session.prepare(text, &types))??;
-        self.statements.insert(name, prepared);
+        self.session.keep(&name, prepared)?;
         self.wire.output.push_empty(b'1');
         Ok(())
-    }
-
-    fn prepared(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
-        self.statements.get(name).ok_or_else(|| {
-            let message = match name {
-                "" => "unnamed prepared statement does not exist".to_owned(),
-                name => format!("prepared statement \"{name}\" does not exist"),
-            };
-            SqlError::new(SqlState::InvalidSqlStatementName, message)
-        })
     }
 
     /// Makes a portal.
@@ -80,8 +69,9 @@ impl Connection {
     /// # Errors
     /// Names that are unknown or taken, parameters that do not fit.
     pub fn bind(&mut self, bind: Bind) -> Result<(), Failure> {
-        let prepared = self.prepared(&bind.statement)?.clone();
-        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+        let prepared = self.session.kept(&bind.statement)?.clone();
+        let is_cursor = self.session.cursor_columns(&bind.portal).is_some();
+        if !bind.portal.is_empty() && (is_cursor || self.portals.contains_key(&bind.portal)) {
             let message = format!("portal \"{}\" already exists", bind.portal);
             return Err(SqlError::new(SqlState::DuplicateCursor, message).into());
         }
@@ -95,7 +85,10 @@ impl Connection {
         }
         let formats = Formats::of_codes(&bind.parameter_formats, given, "parameter")?;
         let columns = prepared.columns().map_or(0, <[_]>::len);
-        let result = Formats::of_codes(&bind.result_formats, columns, "result")?;
+        let result = match prepared.is_binary() {
+            true => Formats::All { is_binary: true },
+            false => Formats::of_codes(&bind.result_formats, columns, "result")?,
+        };
         let settings = self.session.settings();
         let parameters = bind.parameters.iter().zip(prepared.parameters()).enumerate();
         let read = |(number, (bytes, ty)): (usize, (&Option<Bytes>, &Type))| match bytes {
@@ -116,10 +109,15 @@ impl Connection {
     pub fn describe(&mut self, target: Target, name: &str) -> Result<(), Failure> {
         match target {
             Target::Statement => {
-                let prepared = self.prepared(name)?.clone();
+                let prepared = self.session.kept(name)?.clone();
                 let types = prepared.parameters().iter().map(|ty| ty.oid()).collect();
                 self.wire.output.push(&ParameterDescription::new(types));
                 self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
+            }
+            // A cursor is a portal, too.
+            Target::Portal if !self.portals.contains_key(name) => {
+                let columns = self.session.cursor_columns(name).ok_or_else(|| no_portal(name))?;
+                self.wire.output.push_columns(Some(columns), &Formats::TEXT);
             }
             Target::Portal => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
@@ -215,10 +213,12 @@ impl Connection {
     pub fn close(&mut self, target: Target, name: &str) {
         match target {
             Target::Portal => {
-                self.portals.remove(name);
+                if self.portals.remove(name).is_none() {
+                    self.session.close_cursor(name);
+                }
             }
             Target::Statement => {
-                if let Some(gone) = self.statements.remove(name) {
+                if let Some(gone) = self.session.forget(name) {
                     self.portals.retain(|_, portal| !Arc::ptr_eq(&portal.prepared, &gone));
                 }
             }

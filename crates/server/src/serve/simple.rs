@@ -20,7 +20,7 @@ impl Connection {
     /// # Errors
     /// What one of its statements fails with: those behind it are not run.
     pub async fn query(&mut self, text: &str) -> Result<(), Failure> {
-        self.statements.remove("");
+        self.session.forget("");
         self.portals.remove("");
         let parsed = self.guard(|session| session.split(text))??;
         if parsed.is_empty() {
@@ -44,10 +44,11 @@ impl Connection {
             return Ok(());
         }
         let mark = self.wire.output.bytes.len();
+        let formats = Formats::All { is_binary: prepared.is_binary() };
         if prepared.columns().is_some() {
-            self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
+            self.wire.output.push_columns(prepared.columns(), &formats);
         }
-        let done = self.run_whole(&prepared, &[], mode, &Formats::TEXT, mark).await?;
+        let done = self.run_whole(&prepared, &[], mode, &formats, mark).await?;
         self.complete(&prepared, done);
         Ok(())
     }
@@ -115,9 +116,6 @@ impl Connection {
         self.push_notices();
         self.keep(done.receipt);
         self.wire.output.push_complete(&done.tag);
-        if matches!(done.tag.as_str(), "DISCARD ALL" | "DEALLOCATE ALL") {
-            self.statements.clear();
-        }
         if prepared.kind() == Kind::Transaction && self.session.status() == Status::Idle {
             self.portals.clear();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlparser::ast::{self, BinaryOperator, CaseWhen, UnaryOperator, Value};
+use sqlparser::ast::{self, BinaryOperator, CaseWhen, Spanned, UnaryOperator, Value};
 
 use super::Binder;
 use super::scope::{Level, Typed};
@@ -26,15 +26,16 @@ impl Binder<'_> {
         match expr {
             ast::Expr::Identifier(ident) => self.column(std::slice::from_ref(ident), level),
             ast::Expr::CompoundIdentifier(idents) => self.column(idents, level),
-            ast::Expr::Value(value) => self.literal(&value.value),
+            ast::Expr::Value(value) => self.literal(&value.value).map_err(|error| error.at_node(value)),
             ast::Expr::Nested(inner) => self.expr(inner, level),
             ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right, level),
             ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr, level),
             ast::Expr::Cast { expr, data_type, kind, .. } => match kind {
                 ast::CastKind::Cast | ast::CastKind::DoubleColon => {
-                    let to = parse::data_type(data_type)?;
+                    let to = named_type(data_type)?;
                     let input = self.expr_for(expr, to.ty, level)?;
-                    Ok(Typed::new(self.convert(input, to, Conversion::Explicit)?, to))
+                    let converted = self.convert(input, to, Conversion::Explicit);
+                    Ok(Typed::new(converted.map_err(|error| error.at_node(&**expr))?, to))
                 }
                 _ => Err(SqlError::unsupported("TRY_CAST")),
             },
@@ -100,9 +101,9 @@ impl Binder<'_> {
         self.convert(bound, Type::Bool, Conversion::Implicit).map_err(|error| match error.state {
             SqlState::DatatypeMismatch => {
                 let message = format!("argument of {what} must be type boolean, not type {ty}");
-                SqlError::new(SqlState::DatatypeMismatch, message)
+                SqlError::new(SqlState::DatatypeMismatch, message).at_node(expr)
             }
-            _ => error,
+            _ => error.at_node(expr),
         })
     }
 
@@ -114,7 +115,7 @@ impl Binder<'_> {
             [_, table, name] => (Some(table.as_str()), name),
             _ => return Err(SqlError::unsupported(format!("the name {}", names.join(".")))),
         };
-        if let Some(found) = level.resolve(table, name)? {
+        if let Some(found) = level.resolve(table, name).map_err(|error| error.at_ident(&idents[0]))? {
             return Ok(found);
         }
         if let Some(row) = level.whole_row(name).filter(|_| table.is_none()) {
@@ -133,7 +134,7 @@ impl Binder<'_> {
             Some(table) => SqlError::new(SqlState::UndefinedColumn, format!("column {table}.{name} does not exist")),
             None => SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")),
         };
-        Err(error)
+        Err(error.at_ident(&idents[0]))
     }
 
     /// Binds a literal.
@@ -203,8 +204,12 @@ impl Binder<'_> {
             BinaryOperator::NotEq => "<>".to_owned(),
             other => other.to_string(),
         };
+        let place = operator_place(left, op, right);
         let (left, right) = (self.expr(left, level)?, self.expr(right, level)?);
-        self.operate(&symbol, left, right)
+        self.operate(&symbol, left, right).map_err(|error| match place {
+            Some(place) if error.state == SqlState::UndefinedFunction => error.at(place),
+            _ => error,
+        })
     }
 
     /// Applies a binary operator.
@@ -268,7 +273,8 @@ impl Binder<'_> {
     /// Calls a function by its name.
     pub(crate) fn apply(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let types: Vec<Type> = arguments.iter().map(|argument| argument.declared.ty).collect();
-        self.finish_call(function::resolve(name, &types)?, arguments)
+        let resolved = function::resolve(name, &types).map_err(|error| self.undefined(name, error))?;
+        self.finish_call(resolved, arguments)
     }
 
     fn in_list(&self, expr: &ast::Expr, list: &[ast::Expr], is_negated: bool, level: &Level<'_>) -> Result<Typed> {
@@ -432,6 +438,29 @@ fn sequence_name(argument: &Typed) -> Option<Expr> {
         },
         _ => None,
     }
+}
+
+/// The type that an expression names.
+fn named_type(ty: &ast::DataType) -> Result<crate::types::Declared> {
+    parse::data_type(ty).map_err(|error| match ty {
+        ast::DataType::Custom(name, _) => error.at_node(name),
+        _ => error,
+    })
+}
+
+/// Where an operator stands, if that is certain: right between its operands, or with one character on each side.
+fn operator_place(left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Option<usize> {
+    let (end, start) = (left.span().end, right.span().start);
+    if end.line == 0 || start.line == 0 {
+        return None;
+    }
+    let gap = start.column.checked_sub(end.column)?.checked_sub(op.to_string().chars().count() as u64)?;
+    let before = match gap {
+        0 => 0,
+        2 => 1,
+        _ => return None,
+    };
+    usize::try_from(end.column + before).ok()
 }
 
 /// A number: the smallest of `integer`, `bigint` and `numeric` that holds it.

@@ -176,7 +176,8 @@ impl Binder<'_> {
             let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
             let mut columns = relation_columns(&relation, &table);
             rename_columns(&mut columns, alias, &last)?;
-            return Ok(from.add(Source::Table { relation, for_update }, Vec::new(), columns));
+            let alias = table.into();
+            return Ok(from.add(Source::Table { relation, alias, for_update }, Vec::new(), columns));
         }
         for candidate in self.candidates(name)? {
             let Some(view) = self.names.view(&candidate)? else { continue };

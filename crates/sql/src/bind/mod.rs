@@ -5,6 +5,7 @@
 //! - A parameter whose type the client does not say has the type of the first place that asks for one; `text` if none does.
 
 pub(crate) mod aggregate;
+pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod expr;
 pub(crate) mod foreign;
@@ -38,6 +39,10 @@ pub(crate) trait Names {
     fn beside(&self, name: &Name) -> Result<Option<Arc<Relation>>>;
     /// The query of a view, with the names of its columns.
     fn view(&self, name: &Name) -> Result<Option<View>>;
+    /// Whether a procedure has this name.
+    fn has_procedure(&self, _name: &str) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// A view.
@@ -120,6 +125,11 @@ impl<'b> Binder<'b> {
         }
     }
 
+    /// Where levels take their registers from.
+    pub(crate) fn registers(&self) -> &Cell<usize> {
+        &self.registers
+    }
+
     fn new_slot(&self) -> usize {
         self.slots.replace(self.slots.get() + 1)
     }
@@ -171,5 +181,5 @@ impl<'b> Binder<'b> {
 /// A name that no table has.
 pub(crate) fn undefined_table(object: &ObjectName) -> SqlError {
     let shown = crate::parse::parts(object).map_or_else(|_| object.to_string(), |parts| parts.join("."));
-    SqlError::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist"))
+    SqlError::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist")).at_node(object)
 }

@@ -53,16 +53,18 @@ impl Binder<'_> {
         let keeps_unknown = self.keeps_unknown.take();
         let mut from = self.tables_of(&select.from, for_update, outer)?;
         let level = from.level(outer, &self.registers);
-        level.refuse_aggregates("WHERE");
-        if let Some(condition) = &select.selection {
-            self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
-        }
         *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
         level.keeps_unknown.set(keeps_unknown);
         self.bind_windows(&select.named_window, &level)?;
         let mut list = Vec::new();
         for item in &select.projection {
             self.list_item(item, &level, &mut list)?;
+        }
+        if let Some(condition) = &select.selection {
+            // After the list, whose parameters have their types of it.
+            let gathered = level.aggregates.replace(Aggregates::Refused("WHERE"));
+            self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
+            level.aggregates.replace(gathered);
         }
         let having = select.having.as_ref();
         let having = having.map(|having| level.refusing_windows("HAVING", || self.condition(having, "HAVING", &level)));

@@ -237,11 +237,16 @@ impl Binder<'_> {
         {
             return Ok(Typed::new(self.convert(argument.clone(), to, Conversion::Explicit)?, to));
         }
-        self.apply(&name, arguments)
+        self.apply(&name, arguments).map_err(|error| match error.state {
+            SqlState::UndefinedFunction | SqlState::AmbiguousFunction => error.at_node(&call.name),
+            SqlState::FeatureNotSupported => error.at_node(&call.name),
+            _ => error,
+        })
     }
 
     fn undefined_function(&self, call: &ast::Function) -> SqlError {
         SqlError::new(SqlState::UndefinedFunction, format!("function {}() does not exist", call.name))
+            .at_node(&call.name)
     }
 
     fn call_of_query(&self, name: &str, query: &ast::Query, level: &Level<'_>) -> Result<Typed> {

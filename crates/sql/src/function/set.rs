@@ -54,6 +54,11 @@ pub struct ResolvedSet {
 }
 
 impl ResolvedSet {
+    /// Returns the name of the function.
+    pub fn name(&self) -> &'static str {
+        self.function.name
+    }
+
     /// Starts a call with arguments of its types. Where one is NULL, most functions return no row.
     ///
     /// # Errors

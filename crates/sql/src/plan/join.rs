@@ -34,7 +34,7 @@ pub(crate) struct Leaf {
 /// Where the rows of a leaf come from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Table { relation: Arc<Relation>, for_update: bool },
+    Table { relation: Arc<Relation>, alias: Arc<str>, for_update: bool },
     Plan(Plan),
 }
 
@@ -137,10 +137,10 @@ impl<'p> Planner<'p> {
         let captures = std::mem::take(&mut leaf.captures);
         let layout: Vec<usize> = leaf.columns.clone().collect();
         let plan = match leaf.source {
-            Source::Table { relation, for_update } => {
+            Source::Table { relation, alias, for_update } => {
                 let (_, access) = access::choose(&relation, &leaf.columns, &conditions, &Expr::is_fixed);
                 let filter = local(conditions, &layout);
-                Plan::Scan(Scan { relation, access, filter, is_reversed: false, for_update })
+                Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update })
             }
             Source::Plan(mut plan) => {
                 access::choose_key(&mut plan, &leaf.columns, &conditions);
@@ -259,7 +259,7 @@ impl<'p> Planner<'p> {
         own: Vec<Expr>,
         both: Vec<Expr>,
     ) -> Planned {
-        let Source::Table { relation, for_update } = leaf.source else { unreachable!("the leaf is a table") };
+        let Source::Table { relation, alias, for_update } = leaf.source else { unreachable!("the leaf is a table") };
         let layout: Vec<usize> = leaf.columns.collect();
         let mut captures = Vec::new();
         access::for_each_expr(&mut access, &mut |expr| {
@@ -269,7 +269,7 @@ impl<'p> Planner<'p> {
             }
         });
         let filter = local(own, &layout);
-        let plan = Plan::Scan(Scan { relation, access, filter, is_reversed: false, for_update });
+        let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update });
         nested(kind, left, Planned { plan, layout }, captures, both)
     }
 

@@ -59,6 +59,8 @@ pub(crate) enum Plan {
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) relation: Arc<Relation>,
+    /// What the statement calls the table.
+    pub(crate) alias: Arc<str>,
     pub(crate) access: Access,
     /// Which rows of those are meant.
     pub(crate) filter: Option<Expr>,

@@ -11,6 +11,7 @@ use osier::task;
 
 use super::Row;
 use super::foreign::Pending;
+use super::probe::Probe;
 use super::store::Store;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -27,6 +28,8 @@ pub(crate) struct Context<'c> {
     pub(crate) store: &'c dyn Store,
     pub(crate) environment: &'c dyn Environment,
     pub(crate) parameters: &'c [Datum],
+    /// What operators do, where somebody asks.
+    pub(crate) probe: Option<Probe>,
     limits: Limits<'c>,
     registers: RefCell<Vec<Datum>>,
     /// Results of subqueries that capture nothing.
@@ -59,6 +62,7 @@ impl<'c> Context<'c> {
             store,
             environment,
             parameters,
+            probe: None,
             limits,
             registers: RefCell::new(vec![Datum::Null; query.registers]),
             slots: RefCell::new(vec![None; query.slots]),
@@ -68,6 +72,11 @@ impl<'c> Context<'c> {
             rows_read: Cell::new(0),
             bytes: Cell::new(0),
         }
+    }
+
+    /// Has operators count and time what they do.
+    pub(crate) fn watch(&mut self) {
+        self.probe = Some(Probe::default());
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod evaluate;
 pub(crate) mod foreign;
 pub(crate) mod join;
+pub(crate) mod probe;
 pub(crate) mod scan;
 pub(crate) mod set;
 pub(crate) mod sort;
@@ -36,6 +37,14 @@ pub(crate) type AnyCursor<'c> = Box<dyn Cursor + 'c>;
 
 /// Begins to run a plan.
 pub(crate) fn open<'c>(plan: &'c Plan, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
+    match &context.probe {
+        None => begin(plan, context),
+        Some(probe) => probe.open(plan, context),
+    }
+}
+
+/// As [`open`], where nobody watches.
+fn begin<'c>(plan: &'c Plan, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
     Ok(match plan {
         Plan::One => Box::new(Rows(vec![Row::new()].into_iter())),
         Plan::Nothing => Box::new(Rows(Vec::new().into_iter())),

@@ -2,14 +2,19 @@
 //!
 //! This is all that the server knows of SQL.
 
+mod call;
 mod cancel;
 mod copy;
+mod cursor;
 mod deferred;
 mod environment;
+mod explain;
 mod open;
+mod prepared;
 mod run;
 mod setting;
 mod statement;
+mod transaction;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -80,7 +85,7 @@ impl Prepared {
 
     /// Returns its text, as the parser understood it.
     pub fn text(&self) -> String {
-        self.parsed.0.as_ref().map_or_else(String::new, |statement| statement.to_string())
+        self.parsed.0.as_deref().map_or_else(String::new, crate::parse::own::text)
     }
 
     /// Returns the types of its parameters, the first one being `$1`.
@@ -91,6 +96,11 @@ impl Prepared {
     /// Returns the columns of its result; `None` where it returns no rows.
     pub fn columns(&self) -> Option<&[Column]> {
         self.columns.as_deref()
+    }
+
+    /// Whether its rows are sent in the binary format, also where the client does not ask for that.
+    pub fn is_binary(&self) -> bool {
+        self.known().is_binary
     }
 }
 
@@ -179,6 +189,12 @@ struct Core {
     told: Arc<Settings>,
     /// What `PREPARE` has prepared.
     prepared: HashMap<String, Arc<Prepared>>,
+    /// What `DECLARE` has declared.
+    cursors: HashMap<String, cursor::Cursor>,
+    /// How many savepoints the block has in which a statement runs.
+    depth: usize,
+    /// Whether the block that was begun last may not write.
+    began_read_only: bool,
     /// What sequences gave to this session.
     values: Values,
     /// Of what a statement has seen that failed: the error may be told when that is durable.
@@ -205,6 +221,8 @@ struct Block {
     /// Whether a client has begun it, and not a statement.
     is_explicit: bool,
     has_failed: bool,
+    /// Whether a statement has run in it.
+    has_begun: bool,
     savepoints: Vec<(String, Savepoint, deferred::Mark)>,
 }
 
@@ -235,6 +253,9 @@ impl Session {
             canceller: Canceller::default(),
             notices: Vec::new(),
             prepared: HashMap::new(),
+            cursors: HashMap::new(),
+            depth: 0,
+            began_read_only: false,
             values: Values::default(),
             observed: None,
             transaction_start_us: 0,
@@ -306,7 +327,7 @@ impl Session {
     /// # Errors
     /// Of syntax.
     pub fn split(&self, text: &str) -> Result<Vec<Parsed>> {
-        let statements = crate::parse::statements(text)?;
+        let statements = crate::parse::of_client(text)?;
         Ok(statements.into_iter().map(|statement| Parsed(Some(Arc::new(statement)))).collect())
     }
 
@@ -332,15 +353,18 @@ impl Session {
     }
 
     fn prepare_as(&mut self, parsed: &Parsed, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
-        let Core { sql, settings, .. } = &self.core;
+        let core = &self.core;
         let prepared = match &mut self.state {
             State::Idle(session) | State::Failed(session) => {
                 let options = osier::TransactionOptions { read_only: true, ..Default::default() };
                 let transaction = session.begin_with(options);
-                Prepared::new(sql, &transaction, parsed, types, settings)?
+                core.prepare(&transaction, parsed, types)?
             }
             State::Open(block) => {
-                block.transaction.with(|transaction| Prepared::new(sql, transaction, parsed, types, settings))?
+                if block.has_failed && !statement::ends_block(parsed) {
+                    return Err(run::has_failed());
+                }
+                block.transaction.with(|transaction| core.prepare(transaction, parsed, types))?
             }
             State::Between => return Err(gone()),
         };

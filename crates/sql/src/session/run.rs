@@ -24,7 +24,7 @@ use crate::run::context::Limits;
 use crate::run::{Context, foreign, open, set, write};
 
 /// How often a statement alone is run again after conflicts.
-const ATTEMPTS_MAX: u32 = 100;
+pub(super) const ATTEMPTS_MAX: u32 = 100;
 
 impl Done {
     pub(super) fn tagged(tag: impl Into<String>) -> Done {
@@ -78,8 +78,17 @@ impl Session {
         }
         let Session { core, state } = self;
         match state {
-            State::Idle(session) => core.run_alone(session, prepared, parameters, output),
+            State::Idle(session) => {
+                let planned = prepared.known();
+                Session::refuse_alone(&planned)?;
+                if planned.direct_call().is_some() {
+                    return core.call_alone(session, (prepared, planned), parameters, output);
+                }
+                core.run_alone(session, prepared, parameters, output)
+            }
             State::Open(block) => {
+                block.has_begun = true;
+                core.depth = block.savepoints.len();
                 let mut done = block.transaction.with(|tx| core.execute(tx, prepared, parameters, output))?;
                 if let Some(copy) = &mut core.copy {
                     copy.ends_transaction = !block.is_explicit && mode == Mode::Alone;
@@ -99,9 +108,10 @@ impl Session {
                 let mut options = self.core.options(options);
                 // A block that reads only holds nobody up, and nobody ends it.
                 options.snapshot = is_explicit && options.read_only;
+                self.core.began_read_only = options.read_only;
                 let transaction = OpenTransaction::begin(session, options);
-                let savepoints = Vec::new();
-                self.state = State::Open(Block { transaction, is_explicit, has_failed: false, savepoints });
+                let (has_failed, has_begun, savepoints) = (false, false, Vec::new());
+                self.state = State::Open(Block { transaction, is_explicit, has_failed, has_begun, savepoints });
                 Ok(())
             }
             State::Between => Err(gone()),
@@ -125,10 +135,12 @@ impl Session {
                 match receipt {
                     Ok(receipt) => {
                         self.core.settings = self.core.lasting.clone();
+                        self.core.end_cursors(true);
                         Ok(Some(receipt))
                     }
                     Err(error) => {
                         self.core.undo_settings();
+                        self.core.end_cursors(false);
                         Err(error.into())
                     }
                 }
@@ -147,6 +159,7 @@ impl Session {
         self.state = State::Idle(session);
         self.core.deferred = Default::default();
         self.core.undo_settings();
+        self.core.end_cursors(false);
         match receipt {
             Ok(receipt) => {
                 self.core.observed = Some(receipt);
@@ -162,6 +175,7 @@ impl Session {
             State::Open(block) => {
                 self.state = State::Idle(block.transaction.roll_back());
                 self.core.undo_settings();
+                self.core.end_cursors(false);
             }
             State::Failed(session) => self.state = State::Idle(session),
             other => self.state = other,
@@ -214,11 +228,12 @@ impl Session {
             ast::Statement::StartTransaction { modes, begin, .. } => {
                 self.start(modes, if *begin { "BEGIN" } else { "START TRANSACTION" })
             }
-            ast::Statement::Commit { chain: false, .. } => self.end_block(true),
-            ast::Statement::Rollback { chain: false, savepoint: None } => self.end_block(false),
-            ast::Statement::Commit { .. } | ast::Statement::Rollback { savepoint: None, .. } => {
-                Err(SqlError::unsupported("AND CHAIN"))
+            ast::Statement::Commit { chain, .. } => self.end_block(true, *chain),
+            ast::Statement::Rollback { chain, savepoint: None } => self.end_block(false, *chain),
+            ast::Statement::Set(ast::Set::SetTransaction { modes, snapshot: None, session: false }) => {
+                self.set_transaction(modes)
             }
+            ast::Statement::Flush { .. } => self.checkpoint(),
             ast::Statement::Savepoint { name } => self.savepoint(&crate::parse::name(name)),
             ast::Statement::ReleaseSavepoint { name } => self.release(&crate::parse::name(name)),
             ast::Statement::Rollback { savepoint: Some(name), .. } => self.roll_back_to(&crate::parse::name(name)),
@@ -230,12 +245,7 @@ impl Session {
         if let State::Failed(_) = self.state {
             return Err(has_failed());
         }
-        let mut options = TransactionOptions::default();
-        for mode in modes {
-            if let ast::TransactionMode::AccessMode(access) = mode {
-                options.read_only = *access == ast::TransactionAccessMode::ReadOnly;
-            }
-        }
+        let is_read_only = super::transaction::read_only(modes);
         if let State::Open(block) = &mut self.state {
             if block.is_explicit {
                 let warning = "there is already a transaction in progress";
@@ -244,26 +254,37 @@ impl Session {
             block.is_explicit = true;
             return Ok(Done::tagged(tag));
         }
-        self.begin(true, options)?;
+        self.begin_as(true, is_read_only)?;
         Ok(Done::tagged(tag))
     }
 
-    fn end_block(&mut self, commits: bool) -> Result<Done> {
+    fn end_block(&mut self, commits: bool, chains: bool) -> Result<Done> {
         let (is_explicit, has_failed) = match &self.state {
             State::Open(block) => (block.is_explicit, block.has_failed),
             State::Failed(_) => (true, true),
             _ => (false, false),
         };
+        if !is_explicit && chains {
+            let what = if commits { "COMMIT" } else { "ROLLBACK" };
+            let message = format!("{what} AND CHAIN can only be used in transaction blocks");
+            return Err(SqlError::new(SqlState::NoActiveSqlTransaction, message));
+        }
+        // The settings are back already where the block has failed.
+        let is_read_only = self.core.began_read_only || self.core.settings.is_read_only;
         if !is_explicit {
             let warning = "there is no transaction in progress";
             self.core.notices.push(SqlError::new(SqlState::NoActiveSqlTransaction, warning));
         }
-        if !commits || has_failed {
+        let done = if !commits || has_failed {
             self.roll_back();
-            return Ok(Done::tagged("ROLLBACK"));
+            Done::tagged("ROLLBACK")
+        } else {
+            Done { receipt: self.commit()?, ..Done::tagged("COMMIT") }
+        };
+        if chains {
+            self.begin_as(true, Some(is_read_only))?;
         }
-        let receipt = self.commit()?;
-        Ok(Done { receipt, ..Done::tagged("COMMIT") })
+        Ok(done)
     }
 
     fn block(&mut self, what: &str) -> Result<&mut Block> {
@@ -292,6 +313,7 @@ impl Session {
         let block = self.block("RELEASE SAVEPOINT")?;
         let at = find_savepoint(block, name)?;
         block.savepoints.truncate(at);
+        self.core.keep_cursors_behind(at);
         if let State::Open(block) = &self.state {
             self.core.deferred.release_to(block.savepoints.last().map(|(_, _, waiting)| waiting));
         }
@@ -310,11 +332,12 @@ impl Session {
         block.has_failed = false;
         let waiting = block.savepoints[at].2.clone();
         self.core.deferred.roll_back_to(&waiting);
+        self.core.end_cursors_behind(at);
         Ok(Done::tagged("ROLLBACK"))
     }
 }
 
-fn has_failed() -> SqlError {
+pub(super) fn has_failed() -> SqlError {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     SqlError::new(SqlState::InFailedSqlTransaction, message)
 }
@@ -339,7 +362,7 @@ impl Core {
         self.lasting = self.before.clone();
     }
 
-    fn options(&self, options: TransactionOptions) -> TransactionOptions {
+    pub(super) fn options(&self, options: TransactionOptions) -> TransactionOptions {
         let durability = match self.settings.awaits_durability {
             true => Durability::Durable,
             false => Durability::Relaxed,
@@ -367,6 +390,7 @@ impl Core {
                 Ok(done) => match transaction.commit() {
                     Ok(receipt) => {
                         self.settings = self.lasting.clone();
+                        self.end_cursors(true);
                         return Ok(Done { receipt: Some(receipt), ..done });
                     }
                     Err(error) if error.is_conflict() => SqlError::from(error),
@@ -384,6 +408,7 @@ impl Core {
                 },
             };
             self.undo_settings();
+            self.end_cursors(false);
             if attempt == ATTEMPTS_MAX || !output.restart() {
                 return Err(conflict);
             }
@@ -406,7 +431,20 @@ impl Core {
         match &planned.task {
             Task::Empty => Ok(Done::tagged("")),
             Task::Query(query) => self.execute_query(transaction, query, parameters, output),
-            Task::Utility(statement) => self.execute_utility(transaction, statement, output),
+            Task::Call(call) => self.call_within(transaction, call, parameters, output),
+            Task::Execute(execute) => {
+                let (target, values) = self.execution(transaction, execute, parameters)?;
+                self.execute(transaction, &target, &values, output)
+            }
+            Task::Explain(explain) => self.explain(transaction, explain, parameters, output),
+            Task::Declare(new) => self.declare(transaction, new, parameters),
+            Task::Utility(statement) => match &**statement {
+                ast::Statement::Fetch { name, direction, into, .. } => {
+                    let is_move = crate::parse::own::is_move(into.as_ref());
+                    self.fetch(name, direction, is_move, prepared.columns(), output)
+                }
+                statement => self.execute_utility(transaction, statement, output),
+            },
         }
     }
 
@@ -474,10 +512,18 @@ impl Core {
             },
             ast::Statement::Reset(reset) => self.reset(reset),
             ast::Statement::ShowVariable { variable } => self.show(transaction, variable, output),
-            ast::Statement::Explain { .. } => Err(SqlError::unsupported("EXPLAIN")),
+            ast::Statement::Prepare { name, data_types, statement } => {
+                self.prepare_statement(transaction, name, data_types, statement)
+            }
+            ast::Statement::Deallocate { name, .. } => self.deallocate(name),
+            ast::Statement::Close { cursor } => self.close(cursor),
+            ast::Statement::Lock(lock) => self.lock(transaction, lock),
+            // Nobody listens.
+            ast::Statement::UNLISTEN { .. } => Ok(Done::tagged("UNLISTEN")),
             ast::Statement::Discard { object_type } => {
                 if *object_type == ast::DiscardObject::ALL {
                     self.prepared.clear();
+                    self.cursors.clear();
                     self.settings = Default::default();
                     self.lasting = self.settings.clone();
                 }
@@ -491,7 +537,7 @@ impl Core {
 }
 
 /// Runs the statements in `WITH` that nothing has read.
-fn run_writes(query: &Query, context: &Context<'_>) -> Result<()> {
+pub(super) fn run_writes(query: &Query, context: &Context<'_>) -> Result<()> {
     query.writes.iter().try_for_each(|(at, table)| set::common(*at, table, context).map(|_| ()))
 }
 

@@ -57,13 +57,10 @@ impl Core {
             }
             ast::Set::SetNamesDefault {} => self.change("client_encoding", None, false)?,
             // What runs is serializable, whatever is asked for.
-            ast::Set::SetTransaction { modes, .. } => {
-                for mode in modes {
-                    if let ast::TransactionMode::AccessMode(access) = mode {
-                        let is_read_only = *access == ast::TransactionAccessMode::ReadOnly;
-                        let text = if is_read_only { "on" } else { "off" };
-                        self.change("transaction_read_only", Some(text), true)?;
-                    }
+            ast::Set::SetTransaction { modes, snapshot: None, session: true } => {
+                if let Some(is_read_only) = super::transaction::read_only(modes) {
+                    let text = if is_read_only { "on" } else { "off" };
+                    self.change("default_transaction_read_only", Some(text), false)?;
                 }
             }
             ast::Set::SetRole { role_name: None, .. } => {}

@@ -5,6 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use osier::Transaction;
 use sqlparser::ast;
 
+use super::call::{self, Call};
+use super::cursor::{self, NewCursor};
+use super::explain::{self, Explain};
+use super::prepared::Execute;
 use super::{Column, Kind, Parsed, Prepared};
 use crate::bind::{Binder, OutColumn};
 use crate::catalog::relation::Relation;
@@ -21,6 +25,14 @@ pub(crate) enum Task {
     Empty,
     /// A query, or a statement that writes.
     Query(Box<Query>),
+    /// A call of a procedure that is a statement by itself.
+    Call(Box<Call>),
+    /// `EXECUTE`.
+    Execute(Box<Execute>),
+    /// `EXPLAIN`.
+    Explain(Box<Explain>),
+    /// `DECLARE`.
+    Declare(Box<NewCursor>),
     /// Anything else.
     Utility(Box<ast::Statement>),
 }
@@ -30,9 +42,11 @@ pub(crate) enum Task {
 pub(crate) struct Planned {
     pub(crate) task: Task,
     /// The tables as they were. Where one has changed, the plan is made again.
-    relations: Vec<Arc<Relation>>,
-    parameters: Vec<Type>,
-    columns: Option<Vec<Column>>,
+    pub(super) relations: Vec<Arc<Relation>>,
+    pub(super) parameters: Vec<Type>,
+    pub(super) columns: Option<Vec<Column>>,
+    /// Whether its rows are sent in the binary format, whatever the client asks for.
+    pub(super) is_binary: bool,
 }
 
 impl Prepared {
@@ -45,14 +59,24 @@ impl Prepared {
         settings: &Settings,
     ) -> Result<Prepared> {
         let planned = Planned::new(sql, transaction, parsed.0.as_ref(), types, settings)?;
-        Ok(Prepared {
+        Ok(Prepared::of(parsed, types, planned))
+    }
+
+    /// A statement that is prepared already.
+    pub(super) fn of(parsed: &Parsed, types: &[Option<Type>], planned: Planned) -> Prepared {
+        Prepared {
             kind: kind(parsed.0.as_ref()),
             parameters: planned.parameters.clone(),
             columns: planned.columns.clone(),
             parsed: parsed.clone(),
             types: types.to_vec(),
             planned: Mutex::new(Arc::new(planned)),
-        })
+        }
+    }
+
+    /// The plan as it was made last.
+    pub(super) fn known(&self) -> Arc<Planned> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The plan, which is made again where the tables have changed since.
@@ -71,8 +95,7 @@ impl Prepared {
             columns.as_ref().map(|columns| columns.iter().map(|column| column.declared).collect::<Vec<_>>())
         };
         if shape(&anew.columns) != shape(&self.columns) || anew.parameters != self.parameters {
-            return Err(SqlError::new(SqlState::FeatureNotSupported, "cached plan must not change result type")
-                .with_hint("Prepare the statement again."));
+            return Err(changed_shape());
         }
         *planned = Arc::new(anew);
         Ok(planned.clone())
@@ -80,6 +103,11 @@ impl Prepared {
 }
 
 impl Planned {
+    /// A task that asks nothing of tables.
+    pub(super) fn plain(task: Task, parameters: Vec<Type>, columns: Option<Vec<Column>>) -> Planned {
+        Planned { task, relations: Vec::new(), parameters, columns, is_binary: false }
+    }
+
     fn new(
         sql: &Sql,
         transaction: &Transaction<'_>,
@@ -88,36 +116,45 @@ impl Planned {
         settings: &Settings,
     ) -> Result<Planned> {
         let Some(statement) = statement else {
-            return Ok(Planned { task: Task::Empty, relations: Vec::new(), parameters: Vec::new(), columns: None });
+            return Ok(Planned::plain(Task::Empty, Vec::new(), None));
         };
         let names = CatalogNames::new(sql, transaction);
         let binder = Binder::new(&names, settings, types);
+        if let Some((task, columns)) = call::task(transaction, &binder, statement)? {
+            return Ok(Planned::plain(task, binder.parameter_types(), columns));
+        }
         let (task, columns) = match &**statement {
-            ast::Statement::Query(query) => {
-                let bound = binder.shown(binder.query(query, None)?)?;
-                (Task::Query(Box::new(binder.finish(bound.plan))), Some(shown(&bound.columns)))
+            ast::Statement::Explain { .. } => {
+                let (explain, column) = explain::task(&binder, statement)?;
+                (Task::Explain(Box::new(explain)), Some(vec![column]))
             }
-            statement @ (ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)) => {
-                let bound = binder.write(statement)?;
-                let query = binder.finish(Plan::Write(Box::new(bound.write)));
-                (Task::Query(Box::new(query)), bound.columns.as_deref().map(shown))
+            ast::Statement::Declare { stmts } => (Task::Declare(Box::new(cursor::task(&binder, stmts)?)), None),
+            statement if is_planned(statement) => {
+                let (query, columns) = query_of(&binder, statement)?;
+                (Task::Query(Box::new(query)), columns)
             }
             other => (Task::Utility(Box::new(other.clone())), utility_columns(other)),
         };
         let parameters = binder.parameter_types();
         let mut relations = names.used();
-        if let Task::Query(query) = &task {
-            refuse_mixed(query, &relations)?;
+        match &task {
+            Task::Query(query) => refuse_mixed(query, &relations)?,
+            Task::Explain(explain) => refuse_mixed(explain.query(), &relations)?,
+            _ => {}
         }
         relations.extend(names.used_beside());
-        Ok(Planned { task, relations, parameters, columns })
+        Ok(Planned { relations, ..Planned::plain(task, parameters, columns) })
     }
 
-    /// Whether it writes rows or definitions.
+    /// Whether it may write rows or definitions.
     pub(super) fn writes(&self) -> bool {
         match &self.task {
             Task::Empty => false,
-            Task::Query(query) => matches!(query.plan, Plan::Write(_)) || !query.writes.is_empty(),
+            Task::Query(query) => query.is_writing(),
+            Task::Call(_) => true,
+            Task::Execute(execute) => execute.target.known().writes(),
+            Task::Explain(explain) => explain.is_run() && explain.query().is_writing(),
+            Task::Declare(_) => false,
             Task::Utility(statement) => !matches!(
                 **statement,
                 ast::Statement::Set(_)
@@ -128,16 +165,57 @@ impl Planned {
                     | ast::Statement::Vacuum(_)
                     | ast::Statement::Analyze(_)
                     | ast::Statement::Copy { to: true, .. }
+                    | ast::Statement::Prepare { .. }
+                    | ast::Statement::Deallocate { .. }
+                    | ast::Statement::Fetch { .. }
+                    | ast::Statement::Close { .. }
+                    | ast::Statement::UNLISTEN { .. }
+                    | ast::Statement::Lock(_)
             ),
         }
     }
 
     fn is_current(&self, transaction: &Transaction<'_>) -> bool {
+        if let Task::Call(call) = &self.task {
+            return call.is_current(transaction);
+        }
         self.relations.iter().all(|relation| {
             let now = transaction.table(relation.table.name());
             now.is_ok_and(|now| Arc::ptr_eq(now.schema(), relation.table.schema()))
         })
     }
+}
+
+impl Query {
+    /// Whether it writes rows.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.plan, Plan::Write(_)) || !self.writes.is_empty()
+    }
+}
+
+/// The error of a statement that takes or returns something else by now than its client was told.
+#[cold]
+pub(super) fn changed_shape() -> SqlError {
+    SqlError::new(SqlState::FeatureNotSupported, "cached plan must not change result type")
+        .with_hint("Prepare the statement again.")
+}
+
+/// Whether a statement has a plan.
+pub(super) fn is_planned(statement: &ast::Statement) -> bool {
+    matches!(
+        statement,
+        ast::Statement::Query(_) | ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_)
+    )
+}
+
+/// Binds a statement that has a plan, with the columns of its result.
+pub(super) fn query_of(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(Query, Option<Vec<Column>>)> {
+    if let ast::Statement::Query(query) = statement {
+        let bound = binder.shown(binder.query(query, None)?)?;
+        return Ok((binder.finish(bound.plan), Some(shown(&bound.columns))));
+    }
+    let bound = binder.write(statement)?;
+    Ok((binder.finish(Plan::Write(Box::new(bound.write))), bound.columns.as_deref().map(shown)))
 }
 
 /// Refuses a statement in `WITH` that writes a table which something else in the statement names: each would have to see the
@@ -176,9 +254,13 @@ fn utility_columns(statement: &ast::Statement) -> Option<Vec<Column>> {
                 name => vec![text(name)],
             })
         }
-        ast::Statement::Explain { .. } => Some(vec![text("QUERY PLAN")]),
         _ => None,
     }
+}
+
+/// Whether a statement is one that a failed block takes: it ends the block, or goes back to a savepoint. No statement is, too.
+pub(super) fn ends_block(parsed: &Parsed) -> bool {
+    matches!(parsed.0.as_deref(), None | Some(ast::Statement::Commit { .. } | ast::Statement::Rollback { .. }))
 }
 
 fn kind(statement: Option<&Arc<ast::Statement>>) -> Kind {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use osier::{Config, Create, Database};
-use osier_sql::session::{CopyShape, Mode, Output, Session, Status};
+use osier_sql::session::{CopyShape, Mode, Output, Prepared, Session, Status};
 use osier_sql::{Datum, Declared, Result, Sql, SqlError, value};
 
 /// An empty directory for a test.
@@ -34,7 +34,7 @@ pub struct Client {
 
 /// Rows as text; NULL is `NULL`.
 #[derive(Default)]
-struct Rows {
+pub struct Rows {
     columns: Vec<Declared>,
     rows: Vec<Vec<String>>,
     copied: Vec<u8>,
@@ -112,6 +112,21 @@ impl Client {
         Ok(last)
     }
 
+    /// Runs a prepared statement with a parameter as text, and returns its rows.
+    #[allow(dead_code, reason = "not every file of tests runs prepared ones")]
+    pub fn call(&mut self, prepared: &Arc<Prepared>, parameter: &str) -> Result<String> {
+        let columns = prepared.columns().map(|columns| columns.iter().map(|column| column.declared).collect());
+        let mut rows = Rows { columns: columns.unwrap_or_default(), ..Rows::default() };
+        let values = prepared.parameters().iter();
+        let values = values.map(|ty| value::parse(parameter, (*ty).into(), self.session.settings()));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        let done = self.session.run(prepared, &values, Mode::Alone, &mut rows)?;
+        if let Some(receipt) = done.receipt {
+            receipt.wait().expect("durable");
+        }
+        Ok(rows.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n"))
+    }
+
     #[track_caller]
     pub fn run(&mut self, text: &str) -> String {
         self.try_run(text).unwrap_or_else(|error| panic!("{text}: {} {error} {:?}", error.code(), error.detail()))
@@ -131,6 +146,36 @@ impl Client {
     pub fn expect(&mut self, text: &str, expected: &[&str]) {
         let found = self.run(text);
         assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{text}");
+    }
+
+    /// Runs the statements of a file, and compares what they give with what stands behind them there.
+    #[allow(dead_code, reason = "not every file of tests has statements in a file")]
+    pub fn suite(&mut self, name: &str) {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite").join(name);
+        let text = std::fs::read_to_string(path).expect("the file");
+        let mut lines = text.lines().enumerate().peekable();
+        let (mut count, mut wrong) = (0, Vec::new());
+        while let Some((number, line)) = lines.next() {
+            if line.is_empty() || line.starts_with("--") {
+                continue;
+            }
+            let mut expected = Vec::new();
+            while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("--> ") || line.starts_with("--! "))
+            {
+                expected.push(line.to_owned());
+            }
+            let found: Vec<String> = match self.try_run(line) {
+                Ok(rows) if self.has_rows => rows.lines().map(|row| format!("--> {row}")).collect(),
+                Ok(_) => Vec::new(),
+                Err(error) => vec![format!("--! {}", error.code())],
+            };
+            count += 1;
+            if found != expected {
+                wrong.push(format!("{name}:{}: {line}\n  expected {expected:?}\n  found    {found:?}", number + 1));
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {count} statements:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(count > 40, "only {count} statements");
     }
 
     pub fn status(&self) -> Status {
