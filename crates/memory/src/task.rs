@@ -153,7 +153,8 @@ impl<'a, R: 'static> Fiber<'a, R> {
 }
 
 impl<R> Drop for Fiber<'_, R> {
-    /// What unwinds runs on the fiber's stack, which is not that of the current task: it is no task meanwhile, and does not pause.
+    /// What unwinds runs on the fiber's stack, which is not that of the current task: it is no task meanwhile, and pauses
+    /// nothing.
     fn drop(&mut self) {
         let before = Before(CURRENT.take());
         drop(self.coroutine.take());

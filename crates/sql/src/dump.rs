@@ -111,6 +111,16 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
             add(AFTER, &table.name, comment_on(&what, comment));
         }
     }
+    add_comments(transaction, &owned, &mut add)?;
+    Ok(made)
+}
+
+/// The comments on what is no table.
+fn add_comments(
+    transaction: &Transaction<'_>,
+    owned: &OwnedSequences,
+    add: &mut impl FnMut(&'static str, &Name, String),
+) -> Result<()> {
     for (name, comment) in comments(transaction, Commented::Sequence)? {
         let name = Name::of_engine(&name);
         let name = owned.new_name(&name).unwrap_or(&name);
@@ -119,7 +129,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     for (schema, comment) in comments(transaction, Commented::Schema)? {
         add(AFTER, &Name::new(&schema, ""), comment_on(&format!("SCHEMA {}", quoted(&schema)), &comment));
     }
-    Ok(made)
+    Ok(())
 }
 
 /// A name as statements have it.

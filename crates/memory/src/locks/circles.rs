@@ -6,8 +6,8 @@
 //! those of who has given up meanwhile. Who closes a circle looks for it after it has entered the queue, and finds all others in
 //! theirs: none is missed.
 //!
-//! Who waits behind others of the same queue waits for the holders that they wait for. So the search goes from holders to holders,
-//! and does not take longer where many wait for one lock.
+//! Who waits behind others of the same queue waits for the holders that they wait for. So the search goes from holders to
+//! holders, and does not take longer where many wait for one lock.
 
 use super::queue::{Blocker, Queue};
 use super::slot::Slot;
