@@ -165,6 +165,12 @@ impl Transaction<'_> {
         if let Some(own) = own {
             return own.ok_or_else(|| unknown().into());
         }
+        // Mostly its handle is known and current. No row was read then: reservations, which change it, are nobody's conflict.
+        if let Some(sequence) = catalog.open_sequences.find(name, |_| true)
+            && self.touch_definition(state, &DefinitionHandle::Sequence(sequence.clone()))?
+        {
+            return Ok(sequence);
+        }
         self.touch(state, &catalog.system.sequences)?;
         // Where it was created this very moment its handle is about to be published.
         let mut backoff = Backoff::new();
