@@ -1,5 +1,7 @@
 //! Records that a client sends.
 
+use memchr::{memchr, memchr_iter, memchr2, memchr3};
+
 use super::{Format, Options, SIGNATURE};
 use crate::error::{Result, SqlError, SqlState};
 
@@ -57,7 +59,7 @@ impl Reader {
                 Err(error) => break Err(error),
             };
             let taken = &self.pending[at..next];
-            let ends = taken.iter().filter(|byte| **byte == b'\n').count() as u64 + u64::from(!taken.ends_with(b"\n"));
+            let ends = memchr_iter(b'\n', taken).count() as u64 + u64::from(!taken.ends_with(b"\n"));
             at = next;
             self.looked = (at, false);
             let Some(fields) = fields else { continue };
@@ -84,7 +86,13 @@ impl Reader {
         let is_csv = self.options.format == Format::Csv;
         let (mut end, mut is_quoted) = (self.looked.0.max(at), self.looked.1);
         let mut next = None;
+        let [one, other] = if is_csv { [self.options.quote, self.options.escape] } else { [b'\\'; 2] };
         while end < self.pending.len() {
+            let Some(found) = memchr3(one, other, b'\n', &self.pending[end..]) else {
+                end = self.pending.len();
+                break;
+            };
+            end += found;
             let byte = self.pending[end];
             if is_csv && byte == self.options.quote {
                 is_quoted = !is_quoted;
@@ -130,8 +138,12 @@ impl Reader {
         let mut at = 0;
         loop {
             let mut end = at;
-            while end < line.len() && line[end] != self.options.delimiter {
-                end += if line[end] == b'\\' { 2 } else { 1 };
+            while end < line.len() {
+                end += memchr2(self.options.delimiter, b'\\', &line[end..]).unwrap_or(line.len() - end);
+                if line.get(end) != Some(&b'\\') {
+                    break;
+                }
+                end += 2;
             }
             let raw = &line[at..end.min(line.len())];
             fields.push(if raw == self.options.null { None } else { Some(unescaped(raw)) });
@@ -147,7 +159,10 @@ impl Reader {
         let mut fields = Vec::new();
         let (mut field, mut was_quoted, mut is_quoted, mut at) = (Vec::new(), false, false, 0);
         while at < line.len() {
-            let byte = line[at];
+            let plain = memchr3(delimiter, quote, escape, &line[at..]).unwrap_or(line.len() - at);
+            field.extend_from_slice(&line[at..at + plain]);
+            at += plain;
+            let Some(&byte) = line.get(at) else { break };
             if is_quoted && byte == escape && line.get(at + 1).is_some_and(|next| *next == quote || *next == escape) {
                 field.push(line[at + 1]);
                 at += 1;
@@ -226,6 +241,9 @@ impl Reader {
 
 /// A field of the text format without its backslashes.
 fn unescaped(raw: &[u8]) -> Vec<u8> {
+    if memchr(b'\\', raw).is_none() {
+        return raw.to_vec();
+    }
     let mut out = Vec::with_capacity(raw.len());
     let mut bytes = raw.iter().copied().peekable();
     while let Some(byte) = bytes.next() {
