@@ -1,0 +1,152 @@
+//! The statements of `osier-sql`'s tests, with what they give, sent to a server that is killed between them and started again,
+//! under every protocol and payload. What was acknowledged is there, or a later statement gives something else.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::Path;
+
+use support::Directory;
+use support::served::{Answer, Client, Served, query};
+
+/// Files with few statements that need a session.
+const FILES: [&str; 7] = ["queries", "expressions", "functions", "grouping", "windows", "catalog", "foreign_keys"];
+
+/// Files about sessions: nothing is killed.
+const OF_SESSIONS: [&str; 3] = ["prepare", "cursors", "explain"];
+
+/// A statement with the lines that it gives.
+struct Checked {
+    line: usize,
+    text: String,
+    expected: Vec<String>,
+}
+
+/// The statements of a file.
+fn read(file: &str) -> Vec<Checked> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/tests/suite").join(file).with_extension("sql");
+    let mut statements: Vec<Checked> = Vec::new();
+    for (number, line) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
+        match line {
+            line if line.starts_with("--> ") || line.starts_with("--! ") => {
+                statements.last_mut().unwrap().expected.push(line.to_owned());
+            }
+            line if line.is_empty() || line.starts_with("--") => {}
+            text => statements.push(Checked { line: number + 1, text: text.to_owned(), expected: Vec::new() }),
+        }
+    }
+    statements
+}
+
+/// Whether a statement leaves something with its session that others need.
+fn is_of_session(text: &str) -> bool {
+    let words: Vec<String> = text.split_whitespace().take(2).map(str::to_lowercase).collect();
+    let is_lasting = !matches!(words.get(1).map(String::as_str), Some("local" | "transaction" | "constraints"));
+    words.first().is_some_and(|word| word == "set") && is_lasting || text.contains("nextval")
+}
+
+/// What a statement has given, as the files have it.
+fn shown(answers: &[Answer]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for answer in answers {
+        match answer.kind {
+            'D' => {
+                let column =
+                    |column: Option<Vec<u8>>| column.map_or("NULL".to_owned(), |text| String::from_utf8(text).unwrap());
+                let row = answer.columns().into_iter().map(column).collect::<Vec<_>>().join("|");
+                // A value may have several lines.
+                lines.extend(row.lines().map(|line| format!("--> {line}")));
+                lines.extend(row.is_empty().then(|| "--> ".to_owned()));
+            }
+            'E' => lines = vec![format!("--! {}", answer.field('C').unwrap())],
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// Runs a statement; returns the answers, and how they differ from what it is to give.
+fn ask(client: &mut Client, Checked { line, text, expected }: &Checked) -> (Vec<Answer>, Option<String>) {
+    let answers = client.ask(&query(text));
+    let found = shown(&answers);
+    let differs = found != *expected;
+    (answers, differs.then(|| format!("{line}: {text}\n  expected {expected:?}\n  found    {found:?}")))
+}
+
+#[track_caller]
+fn assert_none(options: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{options}: {} statements:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Runs all files against servers with these options. Each is killed after some statements, outside of blocks:
+/// `OSIER_SUITE_STATEMENTS` says after how many.
+fn run(options: &str) {
+    let statements_max = std::env::var("OSIER_SUITE_STATEMENTS").map_or(25, |count| count.parse().unwrap());
+    let options = format!(
+        "--auth trust --no-socket --set transaction_log_bytes_max=262144 --set ring_bytes=1048576 --set segment_bytes=8388608 {options}"
+    );
+    for file in FILES {
+        let directory = Directory::new();
+        let start = || Served::start(&directory, &options);
+        let mut served = start();
+        let mut client = served.client();
+        let (mut wrong, mut kills, mut count, mut has_state) = (Vec::new(), 0, 0, false);
+        for checked in read(file) {
+            let (answers, difference) = ask(&mut client, &checked);
+            wrong.extend(difference.map(|difference| format!("{file}.sql:{difference}")));
+            count += 1;
+            has_state |= is_of_session(&checked.text);
+            if !has_state && count >= statements_max && answers.last().unwrap().body == b"I" {
+                drop(served);
+                served = start();
+                client = served.client();
+                (kills, count) = (kills + 1, 0);
+            }
+        }
+        assert_none(&options, &wrong);
+        assert!(kills > 0, "{file}: nothing was killed");
+    }
+}
+
+#[test]
+fn poplar() {
+    run("");
+    run("--set cc=optimistic");
+    run("--set cc=mvcc");
+}
+
+#[test]
+fn serial() {
+    run("--set protocol=serial");
+    run("--set protocol=serial --set logged=commands");
+}
+
+#[test]
+fn gsn() {
+    run("--set protocol=gsn");
+    run("--set protocol=gsn --set logged=physiological");
+}
+
+#[test]
+fn taurus() {
+    run("--set protocol=taurus");
+    run("--set protocol=taurus --set logged=commands");
+}
+
+#[test]
+fn silo_and_plover() {
+    run("--set protocol=silo");
+    run("--set protocol=plover");
+}
+
+#[test]
+fn statements_about_sessions() {
+    for file in OF_SESSIONS {
+        let directory = Directory::new();
+        let served = Served::start(&directory, "--auth trust --no-socket");
+        let mut client = served.client();
+        let differences = read(file).into_iter().filter_map(|checked| ask(&mut client, &checked).1);
+        assert_none(file, &differences.collect::<Vec<_>>());
+    }
+}
