@@ -373,6 +373,36 @@ fn a_wait_ends_when_it_is_cancelled_or_too_long() {
     assert_eq!(kinds(&other.ask(&query("SELECT 1"))), "TDCZ");
 }
 
+/// Queries by themselves see what has committed, whoever is about to change it, and all that has.
+#[test]
+fn who_only_reads_waits_for_nobody() {
+    let directory = Directory::new();
+    let (_served, mut one, mut other) = blocked(&directory);
+    other.ask(&query("SET lock_timeout = '5s'"));
+    other.ask(&query("CREATE SEQUENCE s"));
+    let mut one_value = |text: &str, expected: &str| {
+        let answers = other.ask(&query(text));
+        assert_eq!(kinds(&answers), "TDCZ", "{text}: {answers:?}");
+        assert_eq!(answers[1].columns(), [Some(expected.as_bytes().to_vec())], "{text}");
+    };
+    one_value("SELECT n FROM t WHERE id = 1", "0");
+    one_value("SELECT sum(n) FROM t", "0");
+    one_value("SELECT n FROM t ORDER BY n DESC LIMIT 1", "0");
+    one_value("UPDATE t SET n = 5 WHERE id = 2 RETURNING n", "5");
+    one_value("SELECT n FROM t WHERE id = 1", "0");
+    one_value("SELECT sum(n) FROM t", "5");
+    for round in 1..=20 {
+        one_value(&format!("INSERT INTO t VALUES ({}, 1) RETURNING id", 10 + round), &(10 + round).to_string());
+        one_value("SELECT count(*) FROM t", &(2 + round).to_string());
+    }
+    assert_eq!(kinds(&one.ask(&query("COMMIT"))), "CZ");
+    one_value("SELECT n FROM t WHERE id = 1", "1");
+    one_value("SELECT sum(n) FROM t", "26");
+    // What a snapshot does not answer.
+    one_value("SELECT count(nextval('s')) FROM t", "22");
+    one_value("SELECT count(*) FROM (SELECT n FROM t FOR UPDATE) locked", "22");
+}
+
 /// A client that disappears in the middle gives its locks back.
 #[test]
 fn a_client_that_is_gone_holds_no_locks() {

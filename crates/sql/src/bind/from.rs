@@ -177,6 +177,7 @@ impl Binder<'_> {
             let mut columns = relation_columns(&relation, &table);
             rename_columns(&mut columns, alias, &last)?;
             let alias = table.into();
+            self.locks_rows.set(self.locks_rows.get() || for_update);
             return Ok(from.add(Source::Table { relation, alias, for_update }, Vec::new(), columns));
         }
         for candidate in self.candidates(name)? {

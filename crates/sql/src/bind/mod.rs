@@ -72,6 +72,8 @@ pub(crate) struct Binder<'b> {
     tables: RefCell<Vec<HashMap<String, Common>>>,
     /// Common table expressions that write.
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
+    /// Whether rows that are read are locked for what follows.
+    locks_rows: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
     /// How many views are being opened: one within the other.
@@ -103,6 +105,7 @@ impl<'b> Binder<'b> {
             commons: Cell::default(),
             tables: RefCell::default(),
             writes: RefCell::default(),
+            locks_rows: Cell::default(),
             keeps_unknown: Cell::default(),
             depth: Cell::default(),
         }
@@ -122,6 +125,7 @@ impl<'b> Binder<'b> {
             slots: self.slots.get(),
             commons: self.commons.get(),
             writes: self.writes.take(),
+            locks_rows: self.locks_rows.get(),
         }
     }
 

@@ -273,7 +273,7 @@ impl Definer<'_, '_> {
     }
 
     fn evaluate(&self, expr: &Expr, row: &[Datum]) -> Result<Datum> {
-        let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new() };
+        let query = Query::none();
         self.runner.with_context(self.transaction, &query, &mut |context| expr.evaluate(row, context))
     }
 

@@ -268,4 +268,27 @@ pub(crate) struct Query {
     pub(crate) commons: usize,
     /// Statements in `WITH` that write: they run, whether or not something reads what they return.
     pub(crate) writes: Vec<(usize, Arc<CommonTable>)>,
+    /// Whether rows that it reads are locked for what follows.
+    pub(crate) locks_rows: bool,
+}
+
+impl Query {
+    /// What expressions are evaluated with that are no part of a query.
+    pub(crate) fn none() -> Query {
+        Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new(), locks_rows: false }
+    }
+}
+
+impl Plan {
+    /// Whether it asks for a row of a table by its key, or for none.
+    pub(crate) fn is_point(&self) -> bool {
+        match self {
+            Plan::One | Plan::Nothing | Plan::Values(_) => true,
+            Plan::Scan(scan) => matches!(scan.access, Access::Key(_)),
+            Plan::Filter(input, _) | Plan::Project(input, _) | Plan::ProjectSet(input, _) => input.is_point(),
+            Plan::Sort(input, _) => input.is_point(),
+            Plan::Limit(limit) => limit.input.is_point(),
+            _ => false,
+        }
+    }
 }

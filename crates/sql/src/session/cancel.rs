@@ -77,6 +77,11 @@ impl Canceller {
         *self.running() = Running { deadline, lock_timeout: settings.lock_timeout, waker: None };
     }
 
+    /// The statement waits so long for a lock from now on; without an end, if that is not limited.
+    pub(super) fn wait_for_locks(&self, at_most: Option<Duration>) {
+        self.running().lock_timeout = at_most;
+    }
+
     /// Says why a statement did not get a lock: because it is to end, or its own limit has passed, if it has one.
     pub(super) fn explain(&self, error: SqlError) -> SqlError {
         match self.check() {

@@ -16,8 +16,8 @@ use crate::catalog::relation::Relation;
 use crate::ddl;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::foreign::SetConstraints;
+use crate::plan::Query;
 use crate::plan::foreign::ForeignKey;
-use crate::plan::{Plan, Query};
 use crate::run::Context;
 use crate::run::foreign::{Batch, Waiting};
 use crate::sql::CatalogNames;
@@ -107,7 +107,7 @@ impl Core {
         transaction: &Transaction<'_>,
         act: impl FnOnce(&Context<'_>) -> Result<()>,
     ) -> Result<()> {
-        let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new() };
+        let query = Query::none();
         self.with_context(transaction, &query, &[], act)
     }
 

@@ -14,7 +14,7 @@ use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::explain::{self, Options, Report};
-use crate::plan::{Plan, Query};
+use crate::plan::Query;
 use crate::run::context::Limits;
 use crate::run::probe::Probe;
 use crate::run::{Context, foreign, open};
@@ -75,7 +75,7 @@ pub(super) fn task(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(E
 pub(super) fn of_execute(statement: &ast::Statement, execute: Execute) -> Result<(Explain, Column)> {
     let options = options_of(statement)?;
     let column = column(&options);
-    let query = Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new() };
+    let query = Query::none();
     Ok((Explain { options, query, planning: Duration::ZERO, execute: Some(execute) }, column))
 }
 

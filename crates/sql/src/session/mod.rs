@@ -2,6 +2,7 @@
 //!
 //! This is all that the server knows of SQL.
 
+mod alone;
 mod call;
 mod cancel;
 mod copy;

@@ -351,13 +351,13 @@ fn find_savepoint(block: &Block, name: &str) -> Result<usize> {
 
 impl Core {
     /// A transaction begins.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.transaction_start_us = now_us();
         self.before = self.lasting.clone();
         self.deferred = Default::default();
     }
 
-    fn undo_settings(&mut self) {
+    pub(super) fn undo_settings(&mut self) {
         self.settings = self.before.clone();
         self.lasting = self.before.clone();
     }
@@ -368,51 +368,6 @@ impl Core {
             false => Durability::Relaxed,
         };
         TransactionOptions { durability, read_only: options.read_only || self.settings.is_read_only, ..options }
-    }
-
-    /// Runs a statement as a transaction by itself.
-    fn run_alone(
-        &mut self,
-        session: &mut osier::Session,
-        prepared: &Prepared,
-        parameters: &[Datum],
-        output: &mut dyn Output,
-    ) -> Result<Done> {
-        let mut attempt = 0;
-        loop {
-            session.pause_after(attempt)?;
-            attempt += 1;
-            self.begin();
-            let transaction = session.begin_with(self.options(TransactionOptions::default()));
-            let executed = self.execute(&transaction, prepared, parameters, output);
-            let executed = executed.and_then(|done| self.settle_deferred(&transaction).map(|()| done));
-            let conflict = match executed {
-                Ok(done) => match transaction.commit() {
-                    Ok(receipt) => {
-                        self.settings = self.lasting.clone();
-                        self.end_cursors(true);
-                        return Ok(Done { receipt: Some(receipt), ..done });
-                    }
-                    Err(error) if error.is_conflict() => SqlError::from(error),
-                    Err(error) => return Err(error.into()),
-                },
-                Err(error) if error.is_conflict() => error,
-                Err(error) => match transaction.abort() {
-                    Ok(receipt) => {
-                        self.observed = Some(receipt);
-                        return Err(error);
-                    }
-                    Err(void) if void.is_conflict() => SqlError::from(void),
-                    // The log has failed: that counts more than what the statement saw.
-                    Err(failed) => return Err(failed.into()),
-                },
-            };
-            self.undo_settings();
-            self.end_cursors(false);
-            if attempt == ATTEMPTS_MAX || !output.restart() {
-                return Err(conflict);
-            }
-        }
     }
 
     /// Runs a statement in a transaction.

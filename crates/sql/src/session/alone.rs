@@ -1,0 +1,112 @@
+//! A statement that is a transaction by itself: run again after conflicts, and in the way in which it holds nobody up.
+//!
+//! Readers wait for no writer. A query reads a snapshot, which holds all that had committed when it was opened. One that asks for
+//! a row by its key first reads the row as it is, for which no snapshot is opened: with a lock, if nobody has one that excludes it.
+//! A query that a snapshot does not answer, such as one that draws from a sequence, is run again as what writes is run.
+
+use std::time::Duration;
+
+use osier::TransactionOptions;
+use sqlparser::ast;
+
+use super::run::ATTEMPTS_MAX;
+use super::statement::{Planned, Task};
+use super::{Core, Done, Output, Prepared};
+use crate::datum::Datum;
+use crate::error::{Result, SqlError, SqlState};
+
+/// How a statement reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// What is there now, and waits for who changes it.
+    Current,
+    /// What is there now, if nobody changes it.
+    AtOnce,
+    Snapshot,
+}
+
+impl Planned {
+    fn reading(&self) -> Reading {
+        match &self.task {
+            Task::Query(query) if query.is_writing() || query.locks_rows => Reading::Current,
+            Task::Query(query) if query.plan.is_point() => Reading::AtOnce,
+            Task::Query(_) => Reading::Snapshot,
+            Task::Utility(statement) if matches!(**statement, ast::Statement::Copy { to: true, .. }) => {
+                Reading::Snapshot
+            }
+            _ => Reading::Current,
+        }
+    }
+}
+
+impl Reading {
+    /// How the statement reads when it is run again after an error, if it is.
+    fn after(self, error: &SqlError) -> Option<Reading> {
+        let is_of_snapshot = || match error.state {
+            SqlState::ReadOnlySqlTransaction | SqlState::ObjectNotInPrerequisiteState => true,
+            _ => error.code() == "72000",
+        };
+        match self {
+            Reading::AtOnce if error.is_conflict() || error.state == SqlState::LockNotAvailable => {
+                Some(Reading::Snapshot)
+            }
+            Reading::Snapshot if error.is_conflict() || is_of_snapshot() => Some(Reading::Current),
+            Reading::Current if error.is_conflict() => Some(Reading::Current),
+            _ => None,
+        }
+    }
+}
+
+impl Core {
+    /// Runs a statement as a transaction by itself.
+    pub(super) fn run_alone(
+        &mut self,
+        session: &mut osier::Session,
+        prepared: &Prepared,
+        parameters: &[Datum],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        let (mut reading, mut attempt) = (prepared.known().reading(), 0);
+        loop {
+            session.pause_after(attempt)?;
+            self.canceller.wait_for_locks(match reading {
+                Reading::AtOnce => Some(Duration::ZERO),
+                _ => self.settings.lock_timeout,
+            });
+            self.begin();
+            let snapshot = reading == Reading::Snapshot;
+            let transaction =
+                session.begin_with(self.options(TransactionOptions { snapshot, ..TransactionOptions::default() }));
+            let executed = self.execute(&transaction, prepared, parameters, output);
+            let executed = executed.and_then(|done| self.settle_deferred(&transaction).map(|()| done));
+            let error = match executed {
+                Ok(done) => match transaction.commit() {
+                    Ok(receipt) => {
+                        self.settings = self.lasting.clone();
+                        self.end_cursors(true);
+                        return Ok(Done { receipt: Some(receipt), ..done });
+                    }
+                    Err(error) if error.is_conflict() => SqlError::from(error),
+                    Err(error) => return Err(error.into()),
+                },
+                Err(error) if reading.after(&error).is_some() => error,
+                Err(error) => match transaction.abort() {
+                    Ok(receipt) => {
+                        self.observed = Some(receipt);
+                        return Err(error);
+                    }
+                    Err(void) if void.is_conflict() => SqlError::from(void),
+                    // The log has failed: that counts more than what the statement saw.
+                    Err(failed) => return Err(failed.into()),
+                },
+            };
+            self.undo_settings();
+            self.end_cursors(false);
+            attempt += u32::from(error.is_conflict());
+            match reading.after(&error) {
+                Some(next) if attempt < ATTEMPTS_MAX && output.restart() => reading = next,
+                _ => return Err(error),
+            }
+        }
+    }
+}
