@@ -586,34 +586,6 @@ fn sequences_lock_nobody_out() {
     }
 }
 
-/// Each value is reserved by a transaction that changes the sequence's row, while others that draw commit.
-#[test]
-fn who_draws_by_name_is_not_run_again() {
-    const ROUNDS: u64 = 300;
-    for policy in POLICIES {
-        let (db, table) = open(in_memory(policy));
-        db.create_sequence(&SequenceOptions::new("s").cache(1)).expect("a sequence");
-        let attempts = AtomicU64::new(0);
-        in_threads(4, |thread| {
-            let mut session = db.session().expect("a session");
-            let body = |tx: &Transaction<'_>| {
-                tx.next_value(&tx.sequence("s")?)?;
-                increment(tx, &table, 10 * (1 + thread as i64))
-            };
-            // What a session uses for the first time it looks up.
-            session.run(body).expect("an increment");
-            for _ in 0..ROUNDS {
-                let counted = |tx: &Transaction<'_>| {
-                    attempts.fetch_add(1, Ordering::Relaxed);
-                    body(tx)
-                };
-                session.run(counted).expect("an increment");
-            }
-        });
-        assert_eq!(attempts.into_inner(), 4 * ROUNDS, "{policy:?}");
-    }
-}
-
 /// Keys whose rows were deleted leave their trees, but none that a transaction has looked up.
 #[test]
 fn keys_go_and_come_back() {

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use osier::config::ConcurrencyControlKind;
 use osier::table::{KeyRange, Schema, Type, Value};
 use osier::{
-    Config, Create, Database, Durability, Error, Protocol, Sequence, SequenceOptions, Session, TransactionError,
-    TransactionOptions, salvage,
+    Config, Create, Database, Durability, Error, Protocol, Sequence, SequenceOptions, Session, Transaction,
+    TransactionError, TransactionOptions, salvage,
 };
 
 fn home(name: &str) -> PathBuf {
@@ -354,4 +357,37 @@ fn as_many_sessions_as_may_be_draw() {
         db.checkpoint().expect("a checkpoint");
     }
     close(db);
+}
+
+/// Each value is reserved by a transaction that changes the sequence's row, while others that draw commit.
+#[test]
+fn who_draws_by_name_is_not_run_again() {
+    const ROUNDS: u64 = 300;
+    const THREADS: i64 = 4;
+    use ConcurrencyControlKind::{Multiversion, Optimistic, TwoPhaseLocking};
+    for control in [Optimistic, TwoPhaseLocking, Multiversion] {
+        let config = Config::new("unused").protocol(Protocol::None).concurrency_control(control);
+        let db = Database::open(config).expect("opened");
+        let schema = Schema::builder("t").column("id", Type::Int64).column("n", Type::Int64).primary_key(["id"]);
+        let table = db.create_table(schema.build().expect("a schema")).expect("a table");
+        db.create_sequence(&SequenceOptions::new("s").cache(1)).expect("a sequence");
+        let (attempts, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
+        let draw = &|thread| {
+            let mut session = db.session().expect("a session");
+            let body = |tx: &Transaction<'_>| {
+                let value = tx.next_value(&tx.sequence("s")?)?;
+                tx.upsert(&table, &[Value::Int(thread), Value::Int(value)])
+            };
+            // What a session uses for the first time it looks up, and then the row counts as read.
+            session.run(body).expect("a row");
+            start.wait();
+            let counted = |tx: &Transaction<'_>| {
+                attempts.fetch_add(1, Ordering::Relaxed);
+                body(tx)
+            };
+            (0..ROUNDS).for_each(|_| drop(session.run(counted).expect("a row")));
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|thread| drop(scope.spawn(move || draw(thread)))));
+        assert_eq!(attempts.into_inner(), THREADS as u64 * ROUNDS, "{control:?}");
+    }
 }

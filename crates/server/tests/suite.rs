@@ -84,7 +84,8 @@ fn assert_none(options: &str, wrong: &[String]) {
 fn run(options: &str) {
     let statements_max = std::env::var("OSIER_SUITE_STATEMENTS").map_or(25, |count| count.parse().unwrap());
     let options = format!(
-        "--auth trust --no-socket --set transaction_log_bytes_max=262144 --set ring_bytes=1048576 --set segment_bytes=8388608 {options}"
+        "--auth trust --no-socket --set transaction_log_bytes_max=262144 --set ring_bytes=1048576 \
+         --set segment_bytes=8388608 {options}"
     );
     for file in FILES {
         let directory = Directory::new();

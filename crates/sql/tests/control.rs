@@ -77,7 +77,7 @@ fn errors_have_a_place() {
         ("DELETE FROM nosuch", 13),
         ("SELECT \u{e4} FROM t", 8),
         ("/* \u{e4}\u{f6} */ SELECT nosuch FROM t", 17),
-        ("SELEKT 1", 1),
+        ("FETCHES 1", 1),
         ("SELECT 1 FROM t t u", 19),
         ("CALL nosuch(1)", 6),
         ("EXECUTE nosuch(1", 17),

@@ -1,8 +1,8 @@
 //! A statement that is a transaction by itself: run again after conflicts, and in the way in which it holds nobody up.
 //!
-//! Readers wait for no writer. A query reads a snapshot, which holds all that had committed when it was opened. One that asks for
-//! a row by its key first reads the row as it is, for which no snapshot is opened: with a lock, if nobody has one that excludes it.
-//! A query that a snapshot does not answer, such as one that draws from a sequence, is run again as what writes is run.
+//! Readers wait for no writer. A query reads a snapshot, which holds all that had committed when it was opened. One that asks
+//! for a row by its key first reads the row as it is, for which no snapshot is opened: with a lock, if nobody has one that
+//! excludes it. A query that a snapshot does not answer, such as one that draws from a sequence, is run again as what writes is.
 
 use std::time::Duration;
 
