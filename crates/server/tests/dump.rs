@@ -56,6 +56,21 @@ CREATE TABLE parent (
 INSERT INTO parent VALUES (1, 1, 'x', 1);
 CREATE TABLE child (x int, y int, FOREIGN KEY (x, y) REFERENCES parent ON DELETE SET NULL (y));
 INSERT INTO child VALUES (1, 1), (NULL, 5);
+CREATE SCHEMA "Other s";
+CREATE SCHEMA void;
+CREATE TABLE "Other s".items (id serial PRIMARY KEY, "Col" text, gone int, n int DEFAULT nextval('down'), p int REFERENCES serials);
+INSERT INTO "Other s".items ("Col", p) VALUES ('x', 1), ('y', NULL);
+SET search_path = "Other s", public;
+CREATE VIEW public.zz AS SELECT * FROM items WHERE "Col" <> 'z';
+CREATE VIEW public.aa (k, "C") AS SELECT z.id, s.x FROM zz z LEFT JOIN serials AS s ON s.id = z.p;
+CREATE VIEW void.checked AS SELECT id, "Col" FROM items i WHERE id > 0 WITH LOCAL CHECK OPTION;
+RESET search_path;
+ALTER TABLE "Other s".items RENAME COLUMN "Col" TO col;
+ALTER TABLE "Other s".items ADD COLUMN later int DEFAULT 4;
+ALTER TABLE "Other s".items RENAME TO things;
+COMMENT ON VIEW zz IS 'the last';
+COMMENT ON COLUMN aa."C" IS 'a column';
+COMMENT ON SCHEMA void IS 'nearly empty';
 COMMENT ON TABLE parent IS 'it''s \ a "parent"';
 COMMENT ON COLUMN parent."authorization" IS 'a word';
 COMMENT ON INDEX "Odd Index" IS 'odd';
@@ -83,6 +98,8 @@ fn a_dump_makes_the_same_database() {
         "CONSTRAINT serials_x_y_key UNIQUE (x, y)",
         "CREATE UNIQUE INDEX \"Odd Index\" ON public.serials (h);",
         "FOREIGN KEY (x, y) REFERENCES public.parent(a, b) ON DELETE SET NULL (y);",
+        "CREATE SCHEMA void;",
+        "CREATE VIEW void.checked (id, \"Col\") AS SELECT id, \"Col\" FROM \"Other s\".things i (id, \"Col\", gone, n, p)",
         "COMMENT ON TABLE public.parent IS E'it''s \\\\ a \"parent\"';",
     ] {
         assert!(first.contains(part), "{part} is not in {first}");
@@ -104,7 +121,7 @@ fn parts_of_a_dump_make_the_whole() {
     let whole = dumped(&directory);
     prints(&directory, &["dump", "--dir", "db", "--schema-only", "--to", "schema.sql"]);
     let said = prints(&directory, &["dump", "--dir", "db", "--data-only", "--to", "data.sql"]);
-    assert!(said.contains("rows of 9 tables"), "{said}");
+    assert!(said.contains("rows of 10 tables"), "{said}");
     let schema = std::fs::read_to_string(directory.join("schema.sql")).unwrap();
     assert!(!schema.contains("COPY") && !schema.contains("setval"), "{schema}");
     for file in ["schema.sql", "data.sql"] {
@@ -167,6 +184,10 @@ fn postgresql_reads_a_dump() {
         "nokey",
         "renamed",
         "\"Mixed\"",
+        "\"Other s\".things",
+        "zz ORDER BY id",
+        "aa ORDER BY k",
+        "void.checked ORDER BY id",
     ];
     let rows = tables.map(|table| {
         let sql = format!("COPY (SELECT * FROM {table}) TO STDOUT");
@@ -183,4 +204,57 @@ fn postgresql_reads_a_dump() {
         assert_eq!(theirs, ours);
     }
     assert_eq!((next.0, next.1.as_str()), (0, "t\n"), "{}", next.2);
+}
+
+#[test]
+fn owners_and_rights_are_dumped() {
+    let directory = Directory::new();
+    let roles = "CREATE ROLE \"Ann\"; CREATE ROLE bob; CREATE ROLE crew; GRANT crew TO bob;";
+    let rights = r#"
+        CREATE SCHEMA s AUTHORIZATION "Ann";
+        CREATE TABLE s.t (id serial PRIMARY KEY, a int, b text);
+        ALTER TABLE s.t OWNER TO "Ann";
+        CREATE VIEW v AS SELECT a, b FROM s.t;
+        ALTER VIEW v OWNER TO bob;
+        CREATE SEQUENCE q;
+        ALTER SEQUENCE q OWNER TO bob;
+        GRANT USAGE ON SCHEMA s TO bob;
+        GRANT SELECT ON s.t TO bob WITH GRANT OPTION;
+        GRANT UPDATE (a), SELECT (b) ON s.t TO crew;
+        GRANT SELECT ON v TO PUBLIC;
+        REVOKE DELETE, TRUNCATE ON s.t FROM "Ann";
+        REVOKE USAGE ON SCHEMA public FROM PUBLIC;
+        GRANT USAGE, SELECT ON SEQUENCE q TO crew;
+        SET SESSION AUTHORIZATION bob;
+        GRANT SELECT ON s.t TO crew;
+        RESET SESSION AUTHORIZATION;
+        CREATE VIEW one AS SELECT 1 AS x;
+        CREATE VIEW two AS SELECT x FROM one;
+        CREATE OR REPLACE VIEW one AS SELECT x FROM two;
+    "#;
+    std::fs::write(directory.join("roles.sql"), roles).unwrap();
+    std::fs::write(directory.join("rights.sql"), rights).unwrap();
+    for file in ["roles.sql", "rights.sql"] {
+        prints(&directory, &["import", file, "--dir", "db"]);
+    }
+    let first = prints(&directory, &["dump", "--dir", "db"]);
+    for part in [
+        "ALTER SCHEMA s OWNER TO \"Ann\";",
+        "ALTER TABLE s.t OWNER TO \"Ann\";",
+        "ALTER VIEW public.v OWNER TO bob;",
+        "ALTER SEQUENCE public.q OWNER TO bob;",
+        "REVOKE DELETE, TRUNCATE ON TABLE s.t FROM \"Ann\";",
+        "REVOKE USAGE ON SCHEMA public FROM PUBLIC;",
+        "GRANT SELECT ON TABLE s.t TO bob WITH GRANT OPTION;",
+        "GRANT UPDATE (a) ON TABLE s.t TO crew;",
+        "SET SESSION AUTHORIZATION bob;\nGRANT SELECT ON TABLE s.t TO crew;\nRESET SESSION AUTHORIZATION;",
+        "CREATE OR REPLACE VIEW public.one",
+    ] {
+        assert!(first.contains(part), "{part} is not in {first}");
+    }
+    std::fs::write(directory.join("first.sql"), &first).unwrap();
+    for file in ["roles.sql", "first.sql"] {
+        prints(&directory, &["import", file, "--dir", "again"]);
+    }
+    assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
 }

@@ -11,10 +11,11 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 7] = ["queries", "expressions", "functions", "grouping", "windows", "catalog", "foreign_keys"];
+const FILES: [&str; 8] =
+    ["queries", "expressions", "functions", "grouping", "windows", "catalog", "foreign_keys", "views"];
 
-/// Files about sessions: nothing is killed.
-const OF_SESSIONS: [&str; 3] = ["prepare", "cursors", "explain"];
+/// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
+const OF_SESSIONS: [&str; 6] = ["prepare", "cursors", "explain", "roles", "schemas", "objects"];
 
 /// A statement with the lines that it gives.
 struct Checked {

@@ -9,19 +9,22 @@
 //! - Every name is shown with its schema and quoted where it needs quotes.
 //! - All of it is of the transaction's moment, a snapshot where it reads one.
 //!
-//! Absent: roles, procedures, and what belongs to other programs than SQL.
+//! Absent: roles with their memberships, procedures with the rights on them, and what belongs to other programs than SQL.
+
+mod objects;
 
 use std::collections::BTreeSet;
 
 use osier::Transaction;
 
 use crate::catalog::listing::{self, Sequence};
-use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::Relation;
 use crate::catalog::system::{Commented, comments, foreign_key_to};
 use crate::error::Result;
 use crate::parse::quote::{literal, quoted};
+use crate::parse::sequence::with_public;
 use crate::sql::Sql;
 use crate::types::Type;
 
@@ -54,18 +57,12 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     let tables = tables(sql, transaction)?;
     let mut sequences = listing::sequences(transaction)?;
     sequences.sort_by(|one, other| one.name.cmp(&other.name));
-    let mut made = Vec::new();
+    let (_, beside) = sql.objects(transaction)?;
+    let names = tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
+    let mut made = objects::schemas(&beside, names.map(|name| name.schema.clone()).collect());
     let mut add = |section, name: &Name, text: String| {
         made.push(Definition { section, name: shown(name), text });
     };
-
-    let schemas: BTreeSet<&str> = tables.iter().map(|table| &*table.name.schema).collect();
-    let of_sequences = sequences.iter().map(|sequence| &*sequence.name.schema);
-    for schema in schemas.into_iter().chain(of_sequences).collect::<BTreeSet<_>>() {
-        if schema != PUBLIC {
-            add(BEFORE, &Name::new(schema, ""), format!("CREATE SCHEMA {};", quoted(schema)));
-        }
-    }
 
     // A column's own sequence gets a free name when the table is made, which these must not take first or leave to others.
     let owned = OwnedSequences::of(&tables, &sequences);
@@ -89,47 +86,65 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
             add(AFTER, name, text);
         }
     }
-    for table in &tables {
+    made.extend(keys_and_indexes(&tables));
+    made.extend(objects::views(&beside));
+    made.extend(all_comments(transaction, &tables, &owned)?);
+    let dumped = |sequence: &Sequence| {
+        let name = sequence.name.clone();
+        let new_name = owned.new_name(&name).unwrap_or(&name).clone();
+        objects::DumpedSequence { comes_with_column: owned.holds(&name), name, new_name }
+    };
+    let dumped: Vec<_> = sequences.iter().map(dumped).collect();
+    made.extend(objects::owners_and_rights(&beside, &tables, &dumped));
+    Ok(made)
+}
+
+/// What of tables comes behind their rows.
+fn keys_and_indexes(tables: &[std::sync::Arc<Relation>]) -> Vec<Definition> {
+    let mut made = Vec::new();
+    for table in tables {
         let is_constraint = |name: &String| table.notes.unique.contains(name);
         for index in table.indexes.iter().filter(|index| !is_constraint(&index.name)) {
             let unique = if index.is_unique { "UNIQUE " } else { "" };
             let (name, columns) = (quoted(&index.name), column_list(table, index.columns.iter().copied()));
             let text = format!("CREATE {unique}INDEX {name} ON {} ({columns});", shown(&table.name));
-            add(AFTER, &Name::new(&table.name.schema, &index.name), text);
+            let name = shown(&Name::new(&table.name.schema, &index.name));
+            made.push(Definition { section: AFTER, name, text });
         }
     }
     // All tables have their keys and rows by now.
-    for table in &tables {
+    for table in tables {
         for key in &table.notes.foreign_keys {
             let (name, to) = (quoted(&key.name), foreign_key_to(&shown(&Name::of_engine(&key.table)), key));
             let text = format!("ALTER TABLE {} ADD CONSTRAINT {name} {to};", shown(&table.name));
-            add(AFTER, &table.name, text);
+            made.push(Definition { section: AFTER, name: shown(&table.name), text });
         }
     }
-    for table in &tables {
-        for (what, comment) in comments_of(table) {
-            add(AFTER, &table.name, comment_on(&what, comment));
-        }
-    }
-    add_comments(transaction, &owned, &mut add)?;
-    Ok(made)
+    made
 }
 
-/// The comments on what is no table.
-fn add_comments(
+/// Comments on anything but views.
+fn all_comments(
     transaction: &Transaction<'_>,
+    tables: &[std::sync::Arc<Relation>],
     owned: &OwnedSequences,
-    add: &mut impl FnMut(&'static str, &Name, String),
-) -> Result<()> {
+) -> Result<Vec<Definition>> {
+    let mut made = Vec::new();
+    let mut add = |name: &Name, text: String| made.push(Definition { section: AFTER, name: shown(name), text });
+    for table in tables {
+        for (what, comment) in comments_of(table) {
+            add(&table.name, comment_on(&what, comment));
+        }
+    }
     for (name, comment) in comments(transaction, Commented::Sequence)? {
         let name = Name::of_engine(&name);
         let name = owned.new_name(&name).unwrap_or(&name);
-        add(AFTER, name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
+        add(name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
     }
     for (schema, comment) in comments(transaction, Commented::Schema)? {
-        add(AFTER, &Name::new(&schema, ""), comment_on(&format!("SCHEMA {}", quoted(&schema)), &comment));
+        add(&Name::new(&schema, ""), comment_on(&format!("SCHEMA {}", quoted(&schema)), &comment));
     }
-    Ok(())
+    Ok(made)
 }
 
 /// A name as statements have it.
@@ -346,7 +361,7 @@ fn table_definition(table: &Relation, owned: &OwnedSequences) -> String {
         parts.push(format!("CONSTRAINT {} UNIQUE ({columns})", quoted(&index.name)));
     }
     for check in &table.notes.checks {
-        parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.expression));
+        parts.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), with_public(&check.expression)));
     }
     let body = parts.iter().map(|part| format!("\n    {part}")).collect::<Vec<_>>().join(",");
     format!("CREATE TABLE {} ({body}\n);", shown(&table.name))
@@ -376,7 +391,7 @@ fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> Str
                 text.push_str(&format!(" ({})", options.join(" ")));
             }
         }
-        (None, Some(default)) if sequence.is_none() => text.push_str(&format!(" DEFAULT {default}")),
+        (None, Some(default)) if sequence.is_none() => text.push_str(&format!(" DEFAULT {}", with_public(default))),
         _ => {}
     }
     if !column.is_nullable {

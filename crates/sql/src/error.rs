@@ -131,6 +131,10 @@ states! {
     DependentObjectsStillExist = "2BP01";
     /// `invalid_cursor_name`.
     InvalidCursorName = "34000";
+    /// `with_check_option_violation`.
+    WithCheckOptionViolation = "44000";
+    /// `invalid_grant_operation`.
+    InvalidGrantOperation = "0LP01";
     /// `invalid_savepoint_specification`.
     InvalidSavepointSpecification = "3B001";
     /// `invalid_catalog_name`.

@@ -15,6 +15,7 @@ pub mod function;
 mod parse;
 mod plan;
 mod run;
+pub mod scram;
 pub mod session;
 pub mod settings;
 pub mod sql;

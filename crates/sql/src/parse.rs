@@ -8,8 +8,10 @@
 mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;
+pub(crate) mod objects;
 pub(crate) mod own;
 pub(crate) mod quote;
+pub(crate) mod sequence;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Spanned, Statement};
 use sqlparser::parser::{Parser, ParserError};
@@ -47,6 +49,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
+    write_out_tables(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
     loop {
@@ -160,6 +163,7 @@ fn adapt(tokens: &mut Vec<TokenWithSpan>) {
         }
         is_kept
     });
+    merge_session_authorization(tokens);
     let words: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
     name_constraints(tokens, &words);
     let mut gone = Vec::new();
@@ -199,6 +203,63 @@ fn name_constraints(tokens: &mut [TokenWithSpan], words: &[usize]) {
             tokens[group[2]].token = Token::make_keyword("DOMAIN");
             tokens[group[4]].token = Token::Period;
         }
+    }
+}
+
+/// `TABLE t` is `SELECT * FROM t`: the parser does not tell what of its name was quoted.
+fn write_out_tables(tokens: &mut Vec<TokenWithSpan>) {
+    let is_table = |token: &Token| matches!(token, Token::Word(word) if is_plain(word, "table"));
+    if !tokens.iter().any(|token| is_table(&token.token)) {
+        return;
+    }
+    let solid: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    // Elsewhere it is the word of another statement, or a name.
+    let begins = |before: &Token| match before {
+        Token::SemiColon | Token::LParen => true,
+        Token::Word(word) => {
+            ["as", "union", "all", "intersect", "except", "explain"].iter().any(|it| is_plain(word, it))
+        }
+        _ => false,
+    };
+    let names = |next: &Token| match next {
+        Token::Word(word) => word.quote_style.is_some() || !quote::quoted(&word.value.to_lowercase()).starts_with('"'),
+        _ => false,
+    };
+    let mut found = Vec::new();
+    for (place, at) in solid.iter().enumerate() {
+        let is_begin = place == 0 || begins(&tokens[solid[place - 1]].token);
+        let is_followed = solid.get(place + 1).is_some_and(|next| names(&tokens[*next].token));
+        if is_table(&tokens[*at].token) && is_begin && is_followed {
+            found.push(*at);
+        }
+    }
+    for at in found.into_iter().rev() {
+        let span = tokens[at].span;
+        let new = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
+        tokens.splice(at..=at, new.into_iter().map(|token| TokenWithSpan::new(token, span)));
+    }
+}
+
+fn is_plain(word: &sqlparser::tokenizer::Word, text: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
+}
+
+/// `RESET SESSION AUTHORIZATION` is `RESET` of the setting with that name.
+fn merge_session_authorization(tokens: &mut Vec<TokenWithSpan>) {
+    let solid: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let is = |at: usize, word: &str| match &tokens[at].token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    let begins = |place: usize| place == 0 || tokens[solid[place - 1]].token == Token::SemiColon;
+    let found: Vec<[usize; 2]> = (0..solid.len().saturating_sub(2))
+        .filter(|place| begins(*place) && is(solid[*place], "reset"))
+        .map(|place| [solid[place + 1], solid[place + 2]])
+        .filter(|[session, authorization]| is(*session, "session") && is(*authorization, "authorization"))
+        .collect();
+    for [session, authorization] in found.into_iter().rev() {
+        tokens[session].token = Token::make_word("session_authorization", None);
+        tokens.remove(authorization);
     }
 }
 

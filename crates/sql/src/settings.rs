@@ -33,6 +33,14 @@ pub struct Settings {
     /// `default_transaction_read_only`.
     pub is_read_only: bool,
     pub(crate) texts: BTreeMap<String, String>,
+    /// `search_path` with `$user` in it.
+    pub(crate) path: Vec<String>,
+    /// The role whose rights count.
+    pub(crate) user: String,
+    /// The role that the session is of: what `SET SESSION AUTHORIZATION` says.
+    pub(crate) session_user: String,
+    /// Whether the user may do everything.
+    pub(crate) is_superuser: bool,
 }
 
 /// What there is to set, with what it is from the start. Clients are told of changes to those marked `true`.
@@ -64,6 +72,7 @@ const KNOWN: &[(&str, &str, bool)] = &[
     ("max_connections", "1000", false),
     ("max_identifier_length", "63", false),
     ("max_index_keys", "32", false),
+    ("role", "none", false),
     ("row_security", "on", false),
     ("search_path", "\"$user\", public", false),
     ("server_encoding", "UTF8", true),
@@ -89,9 +98,11 @@ const FIXED: &[&str] = &[
     "max_connections",
     "max_identifier_length",
     "max_index_keys",
+    "role",
     "server_encoding",
     "server_version",
     "server_version_num",
+    "session_authorization",
     "lc_collate",
     "lc_ctype",
 ];
@@ -100,6 +111,9 @@ const FIXED: &[&str] = &[
 pub(crate) fn is_fixed(name: &str) -> bool {
     FIXED.contains(&name)
 }
+
+/// What stands for the schema that is called as the user.
+const OWN: &str = "$user";
 
 /// `work_mem` from the start.
 const WORK_BYTES: usize = 256 << 20;
@@ -117,6 +131,10 @@ impl Default for Settings {
             awaits_durability: true,
             is_read_only: false,
             texts: BTreeMap::new(),
+            path: vec![OWN.to_owned(), "public".to_owned()],
+            user: String::new(),
+            session_user: String::new(),
+            is_superuser: false,
         }
     }
 }
@@ -181,8 +199,49 @@ impl Settings {
 
     /// Says who the session is.
     pub(crate) fn set_user(&mut self, user: &str, is_superuser: bool) {
+        user.clone_into(&mut self.session_user);
         self.texts.insert("session_authorization".to_owned(), user.to_owned());
+        self.set_role(None, is_superuser);
+    }
+
+    /// Says whose rights count; `None`: those of the session's user.
+    pub(crate) fn set_role(&mut self, role: Option<&str>, is_superuser: bool) {
+        self.user = role.unwrap_or(&self.session_user).to_owned();
+        self.texts.insert("role".to_owned(), role.unwrap_or("none").to_owned());
+        self.set_superuser(is_superuser);
+    }
+
+    /// Says whether the user may do everything.
+    pub(crate) fn set_superuser(&mut self, is_superuser: bool) {
+        self.is_superuser = is_superuser;
         self.texts.insert("is_superuser".to_owned(), if is_superuser { "on" } else { "off" }.to_owned());
+    }
+
+    /// The role whose rights count.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The role that the session is of.
+    pub(crate) fn session_user(&self) -> &str {
+        &self.session_user
+    }
+
+    /// Whether the user may do everything.
+    pub(crate) fn is_superuser(&self) -> bool {
+        self.is_superuser
+    }
+
+    /// The schemas in which names are looked up, whether or not there are such.
+    pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
+        self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema.as_str() })
+    }
+
+    /// Settings as they are from the start, of the same user.
+    pub(crate) fn afresh(&self, is_superuser: bool) -> Settings {
+        let mut settings = Settings::default();
+        settings.set_user(&self.session_user, is_superuser);
+        settings
     }
 
     /// Makes a value count, and returns how it is shown.
@@ -207,8 +266,9 @@ impl Settings {
                 };
             }
             "search_path" => {
-                let schemas = value.split(',').map(|schema| schema.trim().trim_matches('"').to_owned());
-                self.search_path = schemas.filter(|schema| !schema.is_empty() && schema != "$user").collect();
+                let schemas = value.split(',').map(|schema| schema_of(schema.trim()));
+                self.path = schemas.filter(|schema| !schema.is_empty()).collect();
+                self.search_path = self.path.iter().filter(|schema| *schema != OWN).cloned().collect();
             }
             "statement_timeout" => {
                 let duration = duration(value).ok_or_else(refused)?;
@@ -244,6 +304,14 @@ impl Settings {
             _ => {}
         }
         Ok(value.to_owned())
+    }
+}
+
+/// A name in `search_path`, which is written as any.
+fn schema_of(text: &str) -> String {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => text.to_lowercase(),
     }
 }
 

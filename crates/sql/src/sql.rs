@@ -4,13 +4,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use osier::ids::TableId;
+use osier::table::Schema;
 use osier::{Database, Error, Table, Transaction, TransactionError, Value};
 
-use crate::bind::{Names, View};
+use crate::bind::Names;
 use crate::catalog::name::Name;
+use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::error::Result;
@@ -18,10 +21,16 @@ use crate::error::Result;
 /// The schema of the tables that SQL keeps for itself. No statement sees them.
 pub(crate) const OWN_SCHEMA: &str = "osier";
 
+/// So many states of the objects beside tables are kept: that of most transactions, and those of some that change them.
+const OBJECTS_KEPT: usize = 8;
+
 /// A database with its SQL catalog.
 pub struct Sql {
     db: Arc<Database>,
     relations: Mutex<HashMap<TableId, Arc<Relation>>>,
+    objects: Mutex<Vec<(Arc<Schema>, Arc<Objects>)>>,
+    /// How often objects beside tables have changed since the start.
+    changes: AtomicU64,
 }
 
 /// Who may connect.
@@ -47,7 +56,8 @@ impl Sql {
     /// Where the catalog cannot be read or made.
     pub fn new(db: Arc<Database>) -> Result<Arc<Sql>> {
         roles::prepare(&db)?;
-        Ok(Arc::new(Sql { db, relations: Mutex::default() }))
+        objects::prepare(&db)?;
+        Ok(Arc::new(Sql { db, relations: Mutex::default(), objects: Mutex::default(), changes: AtomicU64::new(0) }))
     }
 
     /// Returns the database.
@@ -76,6 +86,34 @@ impl Sql {
         i64::try_from(self.db.metrics().memory.used.total()).unwrap_or(i64::MAX)
     }
 
+    /// How often objects beside tables have changed. It has grown when a transaction that changes some is committed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Says that objects beside tables have changed.
+    pub(crate) fn has_changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The objects beside tables, as a transaction sees them, and what is another one when they have changed.
+    pub(crate) fn objects(&self, transaction: &Transaction<'_>) -> Result<(Arc<Schema>, Arc<Objects>)> {
+        let table = transaction.table(objects::TABLE)?;
+        let known = |kept: &[(Arc<Schema>, Arc<Objects>)]| {
+            kept.iter().find(|(schema, _)| Arc::ptr_eq(schema, table.schema())).cloned()
+        };
+        if let Some(found) = known(&self.objects.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(found);
+        }
+        let found = (table.schema().clone(), Arc::new(Objects::of(transaction, &table)?));
+        let mut kept = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == OBJECTS_KEPT {
+            kept.remove(0);
+        }
+        kept.push(found.clone());
+        Ok(found)
+    }
+
     /// What `table` is to SQL.
     pub(crate) fn relation(&self, table: &Table) -> Result<Arc<Relation>> {
         let mut relations = self.relations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +129,7 @@ impl Sql {
 
     /// The table with this name, as a transaction sees it.
     pub(crate) fn find(&self, transaction: &Transaction<'_>, name: &Name) -> Result<Option<Arc<Relation>>> {
-        if name.schema == OWN_SCHEMA {
+        if name.schema == OWN_SCHEMA || !name.is_sound() {
             return Ok(None);
         }
         match transaction.table(&name.engine()) {
@@ -108,11 +146,20 @@ pub(crate) struct CatalogNames<'n, 's> {
     transaction: &'n Transaction<'s>,
     used: RefCell<Vec<Arc<Relation>>>,
     beside: RefCell<Vec<Arc<Relation>>>,
+    used_objects: RefCell<Option<Arc<Schema>>>,
+    absent: RefCell<Vec<Name>>,
 }
 
 impl<'n, 's> CatalogNames<'n, 's> {
     pub(crate) fn new(sql: &'n Sql, transaction: &'n Transaction<'s>) -> CatalogNames<'n, 's> {
-        CatalogNames { sql, transaction, used: RefCell::default(), beside: RefCell::default() }
+        CatalogNames {
+            sql,
+            transaction,
+            used: RefCell::default(),
+            beside: RefCell::default(),
+            used_objects: RefCell::default(),
+            absent: RefCell::default(),
+        }
     }
 
     /// The tables that were looked up.
@@ -124,12 +171,25 @@ impl<'n, 's> CatalogNames<'n, 's> {
     pub(crate) fn used_beside(&self) -> Vec<Arc<Relation>> {
         self.beside.take()
     }
+
+    /// What the objects beside tables were, if some were looked up.
+    pub(crate) fn used_objects(&self) -> Option<Arc<Schema>> {
+        self.used_objects.take()
+    }
+
+    /// Names that no table has.
+    pub(crate) fn absent(&self) -> Vec<Name> {
+        self.absent.take()
+    }
 }
 
 impl Names for CatalogNames<'_, '_> {
     fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>> {
         let found = self.sql.find(self.transaction, name)?;
-        self.used.borrow_mut().extend(found.clone());
+        match &found {
+            Some(relation) => self.used.borrow_mut().push(relation.clone()),
+            None => self.absent.borrow_mut().push(name.clone()),
+        }
         Ok(found)
     }
 
@@ -139,8 +199,14 @@ impl Names for CatalogNames<'_, '_> {
         Ok(found)
     }
 
-    fn view(&self, _name: &Name) -> Result<Option<View>> {
-        Ok(None)
+    fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>> {
+        Ok(self.objects()?.views.get(name).cloned())
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>> {
+        let (schema, objects) = self.sql.objects(self.transaction)?;
+        *self.used_objects.borrow_mut() = Some(schema);
+        Ok(objects)
     }
 
     fn has_procedure(&self, name: &str) -> Result<bool> {

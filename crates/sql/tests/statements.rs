@@ -349,6 +349,26 @@ fn foreign_keys_are_kept_as_postgresql_does() {
 }
 
 #[test]
+fn views_are_what_postgresql_makes_of_them() {
+    suite("views.sql");
+}
+
+#[test]
+fn schemas_hold_what_postgresql_puts_there() {
+    suite("schemas.sql");
+}
+
+#[test]
+fn roles_may_do_what_postgresql_allows() {
+    suite("roles.sql");
+}
+
+#[test]
+fn views_schemas_and_roles_are_in_the_catalog_and_among_other_things() {
+    suite("objects.sql");
+}
+
+#[test]
 fn the_catalog_is_as_postgresql_has_it() {
     suite("catalog.sql");
 }

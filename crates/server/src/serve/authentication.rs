@@ -5,6 +5,7 @@
 //!
 //! Invariant: a client that does not know the password is told the same whether the role exists, has a password, or may log in.
 
+use osier_sql::scram::{Exchange, MECHANISM, Verifier};
 use osier_sql::sql::Role;
 use osier_sql::{Sql, SqlError, SqlState};
 use pgwire::messages::startup::Authentication;
@@ -12,7 +13,6 @@ use pgwire::messages::startup::Authentication;
 use super::connection::Wire;
 use super::errors::{End, violation};
 use super::message::{Fields, Request, check_text};
-use super::scram::{Exchange, MECHANISM, Verifier};
 use super::server::Server;
 
 /// Checks who a client is. Returns the role.

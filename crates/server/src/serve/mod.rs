@@ -27,7 +27,6 @@ mod message;
 mod output;
 mod registry;
 mod rows;
-pub mod scram;
 mod scrub;
 mod server;
 pub mod shutdown;
@@ -50,7 +49,7 @@ use osier_bench::engine::EngineOptions;
 use osier_bench::error::BenchError;
 use osier_bench::machine::cores;
 use osier_bench::progress::recovery_callback;
-use osier_sql::Sql;
+use osier_sql::{Sql, scram};
 use tokio::task::LocalSet;
 
 use crate::cli::{AuthArg, ServeArgs};

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use osier::recovery::Progress;
-use osier_sql::Sql;
+use osier_sql::{Sql, scram};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::registry::Registry;
-use super::scram;
 use super::shutdown::Phase;
 use super::statistics::Statistics;
 

@@ -2,14 +2,13 @@
 //!
 //! Invariant: the first `ReadyForQuery` leaves together with all that comes before it.
 
-use osier_sql::{Session, SqlError, SqlState};
+use osier_sql::{Session, SqlError, SqlState, scram};
 use pgwire::messages::startup::{BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey};
 
 use super::authentication::authenticate;
 use super::connection::Wire;
 use super::errors::End;
 use super::registry::Seat;
-use super::scram;
 use super::server::Server;
 use super::startup_packet::{Startup, settings_of_options};
 

@@ -4,10 +4,11 @@ use std::cell::Cell;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-use super::query::{renamed, scope_of};
+use super::query::scope_of;
 use super::scope::{Level, ScopeColumn};
 use super::{Binder, OutColumn, undefined_table};
 use crate::catalog::name::Name;
+use crate::catalog::rights::Rights;
 use crate::catalog::system::{self, Kind, SystemRelation};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Comparison, Expr};
@@ -35,7 +36,7 @@ impl From {
     }
 
     /// Adds a leaf with its columns, and returns its tree.
-    fn add(&mut self, source: Source, captures: Vec<(usize, Expr)>, columns: Vec<ScopeColumn>) -> Tree {
+    pub(super) fn add(&mut self, source: Source, captures: Vec<(usize, Expr)>, columns: Vec<ScopeColumn>) -> Tree {
         let start = self.columns.len();
         let count = columns.len();
         for mut column in columns {
@@ -169,28 +170,37 @@ impl Binder<'_> {
             return self.derived_as(from, plan, columns, Vec::new(), alias, name);
         }
         let last = parts.last().cloned().unwrap_or_default();
-        if let Some(relation) = system::named(&parts, &self.settings.search_path) {
+        let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
+        if self.reference(&parts).is_none()
+            && let Some(relation) = system::named(&parts, &self.settings.search_path)
+        {
+            self.place_table(name, alias, &Name::new(relation.schema, relation.name));
             return self.system_relation(from, relation, alias);
         }
         if let Some(relation) = self.find_relation(name)? {
-            let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
+            self.place_table(name, alias, &relation.name);
             let mut columns = relation_columns(&relation, &table);
+            let used = self.use_table(&parts, &relation, &mut columns);
+            used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
+            if for_update && !self.is_within_view() {
+                used.also(Rights::UPDATE);
+            }
             rename_columns(&mut columns, alias, &last)?;
             let alias = table.into();
             self.locks_rows.set(self.locks_rows.get() || for_update);
             return Ok(from.add(Source::Table { relation, alias, for_update }, Vec::new(), columns));
         }
-        for candidate in self.candidates(name)? {
-            let Some(view) = self.names.view(&candidate)? else { continue };
-            let bound = self.within_view(&candidate, || {
-                let statements = parse::statements(&view.query)?;
-                match &statements[..] {
-                    [ast::Statement::Query(query)] => self.query(query, None),
-                    _ => Err(SqlError::new(SqlState::DataCorrupted, format!("view \"{candidate}\" is no query"))),
-                }
-            })?;
-            let columns = renamed(bound.columns, &view.columns, &last)?;
-            return self.derived_as(from, bound.plan, columns, Vec::new(), alias, &last);
+        if let Some((found, view)) = self.find_view(name)? {
+            self.place_table(name, alias, &found);
+            let bound = self.open_view(&found, &view)?;
+            let mut columns = scope_of(Some(&table), &bound.columns);
+            let used = self.use_view(&parts, &found, &view, &mut columns);
+            used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
+            if for_update && !self.is_within_view() {
+                used.also(Rights::UPDATE);
+            }
+            rename_columns(&mut columns, alias, &last)?;
+            return Ok(from.add(Source::Plan(bound.plan), Vec::new(), columns));
         }
         Err(undefined_table(name))
     }
@@ -204,7 +214,7 @@ impl Binder<'_> {
     ) -> Result<Tree> {
         if let Kind::View(query) = relation.kind {
             let name = Name::new(relation.schema, relation.name);
-            let bound = self.within_view(&name, || match &parse::statements(query)?[..] {
+            let bound = self.within_system(|| match &parse::statements(query)?[..] {
                 [ast::Statement::Query(query)] => self.query(query, None),
                 _ => Err(SqlError::new(SqlState::InternalError, format!("view \"{name}\" is no query"))),
             })?;
@@ -361,6 +371,7 @@ impl Binder<'_> {
         let (left, right) = (find(start..middle, "left")?, find(middle..from.columns.len(), "right")?);
         let typed = |at: usize| {
             let column = &from.columns[at];
+            column.is_read();
             super::scope::Typed { expr: column.expr.clone(), declared: column.declared }
         };
         let (a, b) = self.comparable("=", typed(left), typed(right))?;
@@ -412,11 +423,12 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         origin: (relation.oid(), i16::try_from(at + 1).unwrap_or(0)),
         is_merged: at >= relation.visible(),
         is_hidden: at >= relation.visible(),
+        origin_use: None,
     };
     relation.columns.iter().enumerate().map(name).collect()
 }
 
-fn rename_columns(columns: &mut [ScopeColumn], alias: Option<&ast::TableAlias>, table: &str) -> Result<()> {
+pub(super) fn rename_columns(columns: &mut [ScopeColumn], alias: Option<&ast::TableAlias>, table: &str) -> Result<()> {
     let names = alias.map_or(&[][..], |alias| &alias.columns);
     let visible = columns.iter().filter(|column| !column.is_hidden).count();
     if names.len() > visible {

@@ -11,21 +11,27 @@ pub(crate) mod expr;
 pub(crate) mod foreign;
 pub(crate) mod from;
 pub(crate) mod grouping;
+pub(crate) mod places;
 pub(crate) mod query;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod special;
+pub(crate) mod uses;
+pub(crate) mod view;
 pub(crate) mod window;
 pub(crate) mod write;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sqlparser::ast::ObjectName;
 
 use crate::catalog::name::Name;
+use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
+use crate::catalog::rights::Rights;
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::CommonTable;
 use crate::settings::Settings;
@@ -37,19 +43,14 @@ pub(crate) trait Names {
     fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>>;
     /// As [`Names::relation`], of a table that the statement does not name: what it writes depends on it.
     fn beside(&self, name: &Name) -> Result<Option<Arc<Relation>>>;
-    /// The query of a view, with the names of its columns.
-    fn view(&self, name: &Name) -> Result<Option<View>>;
+    /// The view that a name means.
+    fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>>;
+    /// What there is beside tables.
+    fn objects(&self) -> Result<Arc<Objects>>;
     /// Whether a procedure has this name.
     fn has_procedure(&self, _name: &str) -> Result<bool> {
         Ok(false)
     }
-}
-
-/// A view.
-#[derive(Clone, Debug)]
-pub(crate) struct View {
-    pub(crate) query: String,
-    pub(crate) columns: Vec<String>,
 }
 
 /// A column that a query gives.
@@ -76,8 +77,12 @@ pub(crate) struct Binder<'b> {
     locks_rows: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
-    /// How many views are being opened: one within the other.
-    depth: Cell<usize>,
+    /// The views that are being opened, one within the other.
+    opened: RefCell<Vec<view::Opened>>,
+    /// The tables and views that are named.
+    uses: RefCell<Vec<Rc<uses::Use>>>,
+    /// Where they are named, if that is wanted.
+    places: RefCell<Option<Vec<places::Place>>>,
 }
 
 /// A common table expression while the query around it is bound.
@@ -88,9 +93,6 @@ pub(crate) struct Common {
     /// `None` within its own definition: what the last round gave is meant.
     table: Option<Arc<CommonTable>>,
 }
-
-/// Views that refer to views that refer to views end here.
-const VIEWS_MAX: usize = 32;
 
 impl<'b> Binder<'b> {
     /// Begins with the types of parameters that the client says.
@@ -107,7 +109,9 @@ impl<'b> Binder<'b> {
             writes: RefCell::default(),
             locks_rows: Cell::default(),
             keeps_unknown: Cell::default(),
-            depth: Cell::default(),
+            opened: RefCell::default(),
+            uses: RefCell::default(),
+            places: RefCell::default(),
         }
     }
 
@@ -138,47 +142,101 @@ impl<'b> Binder<'b> {
         self.slots.replace(self.slots.get() + 1)
     }
 
-    /// Opens a view, whose query `bind` binds.
-    fn within_view<T>(&self, name: &Name, bind: impl FnOnce() -> Result<T>) -> Result<T> {
-        if self.depth.get() == VIEWS_MAX {
-            let message = format!("views are nested too deeply at \"{name}\"");
-            return Err(SqlError::new(SqlState::StatementTooComplex, message));
+    /// The tables and views that were named.
+    pub(crate) fn uses(&self) -> Vec<Rc<uses::Use>> {
+        self.uses.borrow().clone()
+    }
+
+    /// What the statement needs rights for.
+    pub(crate) fn needs(&self) -> Vec<uses::Need> {
+        self.uses.borrow().iter().map(|one| one.need()).collect()
+    }
+
+    /// What functions need that look at rights while the statement runs; `None`: the user may do everything.
+    pub(crate) fn objects_for_rights(&self) -> Result<Option<Arc<Objects>>> {
+        if self.settings.is_superuser() { Ok(None) } else { self.names.objects().map(Some) }
+    }
+
+    /// Whether a common table expression writes.
+    pub(crate) fn writes_something(&self) -> bool {
+        !self.writes.borrow().is_empty()
+    }
+
+    /// Refuses what the user has no rights for.
+    pub(crate) fn check_rights(&self) -> Result<()> {
+        let needs = self.needs();
+        if self.settings.is_superuser() && !needs.iter().any(uses::Need::is_of_other) {
+            return Ok(());
         }
-        self.depth.set(self.depth.get() + 1);
-        // A view knows nothing of the common table expressions around it.
-        let tables = self.tables.take();
-        let bound = bind();
-        self.tables.replace(tables);
-        self.depth.set(self.depth.get() - 1);
-        bound
+        let objects = self.names.objects()?;
+        needs.iter().try_for_each(|need| need.check(&objects, self.settings.user()))
     }
 
     /// What a name may mean, the most likely first.
     pub(crate) fn candidates(&self, object: &ObjectName) -> Result<Vec<Name>> {
         let mut parts = crate::parse::parts(object)?;
+        if let Some(reference) = self.reference(&parts) {
+            return Ok(vec![Name::new(reference.schema, reference.name)]);
+        }
         match parts.len() {
             1 => {
                 let name = parts.remove(0);
-                Ok(self.settings.search_path.iter().map(|schema| Name::new(schema, &name)).collect())
+                let mut names = Vec::new();
+                for schema in self.settings.schemas() {
+                    if self.may_use(schema)? {
+                        names.push(Name::new(schema, &name));
+                    }
+                }
+                Ok(names)
             }
-            2 => Ok(vec![Name::new(parts.remove(0), parts.remove(0))]),
+            2 => {
+                let name = Name::new(parts.remove(0), parts.remove(0));
+                if !self.settings.is_superuser() {
+                    let objects = self.names.objects()?;
+                    if objects.has_schema(&name.schema) {
+                        objects.need_schema(self.settings.user(), &name.schema, Rights::USAGE)?;
+                    }
+                }
+                Ok(vec![name])
+            }
+            3 if parts[0] == crate::session::DATABASE => Ok(vec![Name::new(parts.remove(1), parts.remove(1))]),
             _ => Err(SqlError::unsupported(format!("the name {object} with more than a schema"))),
         }
     }
 
-    /// The table that a name means.
-    pub(crate) fn find_relation(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+    /// Whether the user sees what is in a schema.
+    fn may_use(&self, schema: &str) -> Result<bool> {
+        if self.settings.is_superuser() {
+            return Ok(true);
+        }
+        Ok(self.names.objects()?.need_schema(self.settings.user(), schema, Rights::USAGE).is_ok())
+    }
+
+    /// The view that a name means.
+    pub(crate) fn find_view(&self, object: &ObjectName) -> Result<Option<(Name, Arc<ViewEntry>)>> {
         for name in self.candidates(object)? {
-            if let Some(relation) = self.names.relation(&name)? {
-                return Ok(Some(relation));
+            if let Some(view) = self.names.view(&name)? {
+                return Ok(Some((name, view)));
             }
         }
         Ok(None)
     }
 
-    /// The table that a name means, which must be there.
-    pub(crate) fn relation(&self, object: &ObjectName) -> Result<Arc<Relation>> {
-        self.find_relation(object)?.ok_or_else(|| undefined_table(object))
+    /// The table that a name means.
+    pub(crate) fn find_relation(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+        let candidates = self.candidates(object)?;
+        for (at, name) in candidates.iter().enumerate() {
+            if let Some(relation) = self.names.relation(name)? {
+                // A view in a schema before it hides the table.
+                for earlier in candidates[..at].iter().filter(|earlier| !earlier.is_own()) {
+                    if self.names.view(earlier)?.is_some() {
+                        return Ok(None);
+                    }
+                }
+                return Ok(Some(relation));
+            }
+        }
+        Ok(None)
     }
 }
 

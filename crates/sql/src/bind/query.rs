@@ -134,13 +134,8 @@ impl Binder<'_> {
             SetExpr::Insert(statement) | SetExpr::Update(statement) | SetExpr::Delete(statement) => {
                 self.write_query(statement)
             }
-            SetExpr::Table(table) => {
-                let name = table.table_name.clone().unwrap_or_default();
-                let query = crate::parse::statements(&format!("SELECT * FROM {name}"))?;
-                match query.first() {
-                    Some(ast::Statement::Query(query)) => self.query(query, outer),
-                    _ => Err(SqlError::unsupported("TABLE")),
-                }
+            SetExpr::Table(_) => {
+                Err(SqlError::unsupported("TABLE here").with_hint("Write SELECT * FROM in its place."))
             }
             SetExpr::Merge(_) => Err(SqlError::unsupported("MERGE")),
         }
@@ -299,6 +294,7 @@ pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeC
         origin: column.origin,
         is_merged: false,
         is_hidden: false,
+        origin_use: None,
     };
     columns.iter().enumerate().map(name).collect()
 }

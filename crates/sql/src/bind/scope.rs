@@ -6,7 +6,9 @@
 //! - A name that two columns of a level have means neither.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use super::uses::Use;
 use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -40,6 +42,17 @@ pub(crate) struct ScopeColumn {
     pub(crate) is_merged: bool,
     /// Whether `*` leaves it out, and only its own name means it.
     pub(crate) is_hidden: bool,
+    /// The table or view that it is a column of, and its position there.
+    pub(crate) origin_use: Option<(Rc<Use>, usize)>,
+}
+
+impl ScopeColumn {
+    /// Says that it is read.
+    pub(crate) fn is_read(&self) {
+        if let Some((used, at)) = &self.origin_use {
+            used.reads(*at);
+        }
+    }
 }
 
 /// The names of a query, and of those around it.
@@ -140,7 +153,10 @@ impl<'p> Level<'p> {
         };
         let mut found = self.columns.iter().filter(fits);
         match (found.next(), found.next()) {
-            (Some(column), None) => Ok(Some(Typed { expr: column.expr.clone(), declared: column.declared })),
+            (Some(column), None) => {
+                column.is_read();
+                Ok(Some(Typed { expr: column.expr.clone(), declared: column.declared }))
+            }
             (Some(_), Some(_)) => {
                 let message = format!("column reference \"{name}\" is ambiguous");
                 Err(SqlError::new(SqlState::AmbiguousColumn, message))
@@ -159,6 +175,7 @@ impl<'p> Level<'p> {
     pub(crate) fn whole_row(&self, table: &str) -> Option<Typed> {
         let columns: Vec<&ScopeColumn> = self.of_table(table).collect();
         (!columns.is_empty()).then(|| {
+            columns.iter().for_each(|column| column.is_read());
             let exprs = columns.iter().map(|column| column.expr.clone()).collect();
             Typed::new(Expr::Row(exprs), crate::types::Type::Record)
         })

@@ -135,21 +135,23 @@ impl Binder<'_> {
             SelectItem::ExprWithAlias { expr, alias } => {
                 list.push(self.listed(expr, Some(parse::name(alias)), level)?);
             }
-            SelectItem::Wildcard(_) => {
-                let shown = level.columns.iter().filter(|column| !column.is_merged && !column.is_hidden);
+            SelectItem::Wildcard(options) => {
+                let shown = || level.columns.iter().filter(|column| !column.is_merged && !column.is_hidden);
                 let before = list.len();
-                list.extend(shown.map(star));
+                self.place_star(None, options, shown());
+                list.extend(shown().map(star));
                 if list.len() == before && level.columns.is_empty() {
                     let message = "SELECT * with no tables specified is not valid";
                     return Err(SqlError::new(SqlState::SyntaxError, message));
                 }
             }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                 let table = parse::parts(name)?.pop().unwrap_or_default();
                 if !level.has_table(&table) {
                     let message = format!("missing FROM-clause entry for table \"{table}\"");
                     return Err(SqlError::new(SqlState::UndefinedTable, message));
                 }
+                self.place_star(Some(name), options, level.of_table(&table));
                 list.extend(level.of_table(&table).map(star));
             }
             other => return Err(SqlError::unsupported(format!("{other}"))),
@@ -308,6 +310,7 @@ struct OrderKey {
 
 /// A column that `*` stands for.
 fn star(column: &ScopeColumn) -> Listed {
+    column.is_read();
     let ScopeColumn { name, declared, origin, .. } = column;
     let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { *declared };
     Listed {

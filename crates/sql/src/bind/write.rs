@@ -7,18 +7,20 @@ use sqlparser::ast::{
     Statement, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 
-use super::from::{From, relation_columns};
+use super::from::{From, relation_columns, rename_columns};
 use super::query::Bound;
 use super::scope::{Level, Typed};
 use super::select::{ListItem, Listed};
+use super::view::{Target, Verb};
 use super::{Binder, OutColumn};
-use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::{Column, Relation};
-use crate::catalog::system::refuse_change;
+use crate::catalog::rights::Rights;
+use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
+use crate::plan::join::Source;
 use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
 use crate::types::Type;
 
@@ -49,43 +51,46 @@ impl Binder<'_> {
         let TableObject::TableName(name) = &insert.table else {
             return Err(SqlError::unsupported("INSERT into anything but a table"));
         };
-        refuse_change(&parse::parts(name)?, &self.settings.search_path, "insert into")?;
-        let relation = self.relation(name)?;
-        let alias = match &insert.table_alias {
-            Some(alias) => parse::name(&alias.alias),
-            None => relation.name.name.clone(),
-        };
+        let alias = insert.table_alias.as_ref().map(|alias| parse::name(&alias.alias));
+        let target = self.write_target(name, alias.as_deref(), Verb::Insert)?;
+        let relation = target.relation.clone();
         let mut targets = Vec::with_capacity(insert.columns.len());
         for column in &insert.columns {
             let name = parse::parts(column)?.pop().unwrap_or_default();
-            let at = relation.need(&name)?;
+            let (at, _) = target.position(&name, Verb::Insert)?;
             if targets.contains(&at) {
                 let message = format!("column \"{name}\" specified more than once");
                 return Err(SqlError::new(SqlState::DuplicateColumn, message));
             }
             targets.push(at);
         }
-        let input = self.insert_input(&relation, &targets, insert.source.as_deref())?;
+        let input = self.insert_input(&target, &targets, insert.source.as_deref())?;
         let conflict = match &insert.on {
             None => None,
-            Some(OnInsert::OnConflict(conflict)) => Some(self.conflict(&relation, &alias, conflict)?),
+            Some(OnInsert::OnConflict(conflict)) => Some(self.conflict(&target, conflict)?),
             Some(_) => return Err(SqlError::unsupported("ON DUPLICATE KEY")),
         };
         let mut level = Level::new(None, &self.registers);
-        level.columns = relation_columns(&relation, &alias);
+        level.columns.clone_from(&target.columns);
         let (returning, columns) = self.returning(insert.returning.as_deref(), &level)?;
         let updates = conflict.as_ref().is_some_and(|conflict| conflict.update.is_some());
         let rules = if updates { self.rules(&relation)? } else { self.insert_rules(&relation)? };
+        let rules = Rules { view_checks: target.checks, ..rules };
         let change = Change::Insert { input, conflict };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
     }
 
     /// The rows that are inserted, with a value for each column.
-    fn insert_input(&self, relation: &Arc<Relation>, targets: &[usize], source: Option<&ast::Query>) -> Result<Plan> {
+    fn insert_input(&self, target: &Target, targets: &[usize], source: Option<&ast::Query>) -> Result<Plan> {
+        let relation = &target.relation;
         let Some(source) = source else {
             return Ok(Plan::Values(vec![self.defaults(relation, &[])?]));
         };
-        let all: Vec<usize> = (0..relation.visible()).collect();
+        let given = match &*source.body {
+            SetExpr::Values(values) => values.rows.iter().map(|row| row.content.len()).max().unwrap_or(0),
+            _ => usize::MAX,
+        };
+        let all = if targets.is_empty() { target.all_columns(given, Verb::Insert)? } else { Vec::new() };
         let is_list = source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none();
         if let SetExpr::Values(values) = &*source.body
             && is_list
@@ -93,12 +98,14 @@ impl Binder<'_> {
             let mut rows = Vec::with_capacity(values.rows.len());
             for row in &values.rows {
                 let targets = insert_targets(targets, &all, row.content.len())?;
+                target.marks(Verb::Insert, targets.iter().copied());
                 rows.push(self.insert_values(relation, targets, &row.content)?);
             }
             return Ok(Plan::Values(rows));
         }
         let Bound { plan, columns } = self.query(source, None)?;
         let targets = insert_targets(targets, &all, columns.len())?;
+        target.marks(Verb::Insert, targets.iter().copied());
         let mut row = self.defaults(relation, targets)?;
         for (at, (target, column)) in targets.iter().zip(&columns).enumerate() {
             let to = &relation.columns[*target];
@@ -158,19 +165,28 @@ impl Binder<'_> {
             (Some(text), _) => {
                 let level = Level::new(None, &self.registers);
                 level.refuse_aggregates("DEFAULT expressions");
-                self.expr(&parse::expression(text)?, &level)?
+                self.expr(&parse::expression(&parse::sequence::with_public(text))?, &level)?
             }
             (None, Some(sequence)) => {
-                let level = Level::new(None, &self.registers);
-                let call = format!("nextval({})", Name::of_engine(sequence).literal());
-                self.expr(&parse::expression(&call)?, &level)?
+                // As bytes it is the name in the engine, which needs no right: no statement can write it so.
+                let name = Typed::new(Expr::Constant(Datum::Bytes(sequence.as_bytes().into())), Type::RegClass);
+                self.apply("nextval", vec![name])?
             }
             (None, None) => return Ok(Expr::NULL),
         };
         self.assign(typed, &column.name, column.declared)
     }
 
-    fn conflict(&self, relation: &Arc<Relation>, alias: &str, conflict: &ast::OnConflict) -> Result<Conflict> {
+    fn conflict(&self, target: &Target, conflict: &ast::OnConflict) -> Result<Conflict> {
+        let relation = &target.relation;
+        if target.through.is_some() && conflict.conflict_target.is_some() {
+            return Err(SqlError::unsupported("ON CONFLICT with a target through a view")
+                .with_hint("Name the table in place of the view."));
+        }
+        if let Some(ConflictTarget::Columns(idents)) = &conflict.conflict_target {
+            let named = idents.iter().filter_map(|ident| relation.position(&parse::name(ident)));
+            named.for_each(|at| target.columns[at].is_read());
+        }
         let key = conflict.conflict_target.as_ref().map(|target| conflict_key(relation, target)).transpose()?;
         let OnConflictAction::DoUpdate(update) = &conflict.action else {
             return Ok(Conflict { key, update: None });
@@ -183,24 +199,26 @@ impl Binder<'_> {
         }
         let mut level = Level::new(None, &self.registers);
         level.refuse_aggregates("ON CONFLICT");
-        level.columns = relation_columns(relation, alias);
+        level.columns.clone_from(&target.columns);
         let count = relation.columns.len();
         for mut column in relation_columns(relation, "excluded") {
             column.expr.move_columns(&|at| at + count);
             column.is_merged = true;
             level.columns.push(column);
         }
-        let assignments = self.assignments(relation, &update.assignments, &level)?;
+        let assignments = self.assignments(target, &update.assignments, &level)?;
+        target.also(Rights::UPDATE);
         let condition = update.selection.as_ref().map(|expr| self.condition(expr, "WHERE", &level)).transpose()?;
         Ok(Conflict { key, update: Some(Resolution { assignments, condition }) })
     }
 
     fn assignments(
         &self,
-        relation: &Relation,
+        target: &Target,
         assignments: &[Assignment],
         level: &Level<'_>,
     ) -> Result<Vec<(usize, Expr)>> {
+        let relation = &target.relation;
         let mut bound: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
         let mut assign = |at: usize, expr: &ast::Expr| {
             let column = &relation.columns[at];
@@ -218,9 +236,13 @@ impl Binder<'_> {
             bound.push((at, value));
             Ok(())
         };
-        let column = |name: &ast::ObjectName| relation.need(&parse::parts(name)?.pop().unwrap_or_default());
-        for Assignment { target, value } in assignments {
-            match (target, value) {
+        let column = |name: &ast::ObjectName| -> Result<usize> {
+            let (at, _) = target.position(&parse::parts(name)?.pop().unwrap_or_default(), Verb::Update)?;
+            target.marks(Verb::Update, std::iter::once(at));
+            Ok(at)
+        };
+        for Assignment { target: named, value } in assignments {
+            match (named, value) {
                 (AssignmentTarget::ColumnName(name), value) => assign(column(name)?, value)?,
                 (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
                     for (name, value) in names.iter().zip(values) {
@@ -249,15 +271,16 @@ impl Binder<'_> {
             Some(UpdateTableFromKind::AfterSet(tables)) => tables,
             Some(UpdateTableFromKind::BeforeSet(_)) => return Err(SqlError::unsupported("FROM before SET")),
         };
-        let (relation, mut from) = self.target(&update.table, others, "update")?;
-        let level = from.level(None, &self.registers);
+        let (target, mut from) = self.target(&update.table, others, Verb::Update)?;
+        let relation = target.relation.clone();
+        let level = target_level(&target, &from, &self.registers);
         level.refuse_aggregates("UPDATE");
         if let Some(condition) = &update.selection {
             self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
         }
-        let assignments = self.assignments(&relation, &update.assignments, &level)?;
+        let assignments = self.assignments(&target, &update.assignments, &level)?;
         let (returning, columns) = self.returning(update.returning.as_deref(), &level)?;
-        let rules = self.rules(&relation)?;
+        let rules = Rules { view_checks: target.checks, ..self.rules(&relation)? };
         let input = self.plan_from(from)?;
         let change = Change::Update { input, assignments };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
@@ -269,8 +292,9 @@ impl Binder<'_> {
         if !delete.tables.is_empty() || !delete.order_by.is_empty() || delete.limit.is_some() {
             return Err(SqlError::unsupported("DELETE with ORDER BY or LIMIT"));
         }
-        let (relation, mut from) = self.target(table, delete.using.as_deref().unwrap_or_default(), "delete from")?;
-        let level = from.level(None, &self.registers);
+        let (target, mut from) = self.target(table, delete.using.as_deref().unwrap_or_default(), Verb::Delete)?;
+        let relation = target.relation.clone();
+        let level = target_level(&target, &from, &self.registers);
         level.refuse_aggregates("DELETE");
         if let Some(condition) = &delete.selection {
             self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
@@ -283,21 +307,34 @@ impl Binder<'_> {
     }
 
     /// The table that is written, and the tables beside it: its columns are the first ones.
-    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins], what: &str) -> Result<(Arc<Relation>, From)> {
-        let TableFactor::Table { name, .. } = &table.relation else {
+    fn target(&self, table: &TableWithJoins, others: &[TableWithJoins], verb: Verb) -> Result<(Target, From)> {
+        let TableFactor::Table { name, alias, .. } = &table.relation else {
             return Err(SqlError::new(SqlState::SyntaxError, "only a table can be written"));
         };
         if !table.joins.is_empty() {
             return Err(SqlError::new(SqlState::SyntaxError, "what is written is one table, without joins"));
         }
-        refuse_change(&parse::parts(name)?, &self.settings.search_path, what)?;
-        let relation = self.relation(name)?;
+        let shown = alias.as_ref().map(|alias| parse::name(&alias.name));
+        let mut target = self.write_target(name, shown.as_deref(), verb)?;
+        let last = parse::parts(name)?.pop().unwrap_or_default();
+        rename_columns(&mut target.columns, alias.as_ref(), &last)?;
+        let mut columns = target.columns.clone();
+        if target.through.is_some() {
+            columns = relation_columns(&target.relation, "");
+            for column in &mut columns {
+                (column.is_hidden, column.is_merged, column.table) = (true, true, None);
+                column.name.clear();
+            }
+        }
         let mut from = From::default();
-        self.add_tables(&mut from, table, true, None)?;
+        let alias = shown.unwrap_or(last).into();
+        let source = Source::Table { relation: target.relation.clone(), alias, for_update: true };
+        from.tree = Some(from.add(source, Vec::new(), columns));
+        from.conditions.extend(target.conditions.iter().cloned());
         for other in others {
             self.add_tables(&mut from, other, false, None)?;
         }
-        Ok((relation, from))
+        Ok((target, from))
     }
 
     #[expect(clippy::type_complexity, reason = "two halves of one clause")]
@@ -326,12 +363,12 @@ impl Binder<'_> {
 
     /// What rows of a table must keep.
     pub(crate) fn rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
-        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, false)? })
+        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, false)?, view_checks: Vec::new() })
     }
 
     /// What rows must keep that are added to a table.
     pub(crate) fn insert_rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
-        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, true)? })
+        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, true)?, view_checks: Vec::new() })
     }
 
     /// The check constraints of a table.
@@ -345,6 +382,15 @@ impl Binder<'_> {
         };
         relation.notes.checks.iter().map(check).collect()
     }
+}
+
+/// The names that a statement which writes can use.
+fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell<usize>) -> Level<'p> {
+    let mut level = from.level(None, registers);
+    if target.through.is_some() {
+        level.columns.splice(0..0, target.columns.iter().cloned());
+    }
+    level
 }
 
 /// Whether an expression is the word `DEFAULT`.

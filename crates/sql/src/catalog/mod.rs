@@ -3,8 +3,11 @@
 pub(crate) mod listing;
 pub(crate) mod name;
 pub(crate) mod notes;
+pub(crate) mod objects;
 pub(crate) mod relation;
+pub(crate) mod rights;
 pub(crate) mod roles;
+pub(crate) mod sequences;
 pub(crate) mod system;
 
 use osier::ids::TableId;

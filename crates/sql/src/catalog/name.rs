@@ -56,6 +56,11 @@ impl Name {
         })
     }
 
+    /// Whether the engine's name means this again. A quoted name with a full stop may not: it would mean another schema's.
+    pub(crate) fn is_sound(&self) -> bool {
+        Name::of_engine(&self.engine()) == *self
+    }
+
     /// Refuses what cannot be a new name.
     pub(crate) fn check(&self) -> Result<()> {
         for part in [&self.schema, &self.name] {

@@ -64,6 +64,35 @@ pub(crate) fn find(db: &Database, name: &str) -> Result<Option<Role>> {
     Ok(role)
 }
 
+/// All roles.
+pub(crate) fn all(transaction: &Transaction<'_>) -> Result<Vec<Role>> {
+    let Some(table) = found(transaction)? else { return Ok(Vec::new()) };
+    let rows = transaction.scan(&table, osier::table::KeyRange::all())?;
+    rows.map(|row| Ok(role_of(&row?))).collect()
+}
+
+/// The role of that name, as a transaction sees it.
+pub(crate) fn get(transaction: &Transaction<'_>, name: &str) -> Result<Option<Role>> {
+    let Some(table) = found(transaction)? else { return Ok(None) };
+    let row = transaction.get(&table, &[Value::Text(name)])?;
+    Ok(row.as_ref().map(role_of))
+}
+
+/// Writes a role.
+pub(crate) fn put(transaction: &Transaction<'_>, role: &Role) -> Result<()> {
+    let table = transaction.table(TABLE)?;
+    let secret = role.secret.as_deref().map_or(Value::Null, Value::Text);
+    let row = [Value::Text(&role.name), Value::Bool(role.is_superuser), Value::Bool(role.can_login), secret];
+    Ok(transaction.upsert(&table, &row)?)
+}
+
+/// Removes a role.
+pub(crate) fn remove(transaction: &Transaction<'_>, name: &str) -> Result<()> {
+    let table = transaction.table(TABLE)?;
+    transaction.delete(&table, &[Value::Text(name)])?;
+    Ok(())
+}
+
 /// Gives a role another secret, and waits until that is durable.
 pub(crate) fn set_secret(db: &Database, name: &str, secret: &str) -> Result<()> {
     let (is_there, receipt) = db.run(|transaction| -> std::result::Result<bool, Error> {

@@ -7,18 +7,20 @@ use osier::Value;
 use osier::table::KeyRange;
 use smallvec::SmallVec;
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, RenameTableNameKind,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, ObjectName, RenameTableNameKind,
 };
 
 use super::blueprint::{Blueprint, ColumnPlan};
-use super::{Defined, Definer, kept};
+use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
+use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Cast, Expr};
 use crate::parse;
+use crate::parse::objects::{Change, Kind};
 use crate::plan::{Plan, Query};
 use crate::value::storage::{self, Stored};
 use crate::value::{self, Conversion};
@@ -45,14 +47,15 @@ impl Definer<'_, '_> {
                 let message = format!("relation \"{}\" does not exist, skipping", alter.name);
                 return Ok(Defined::noticed("ALTER TABLE", SqlState::SuccessfulCompletion, message));
             }
-            return Err(crate::bind::undefined_table(&alter.name));
+            return self.alter_other(alter);
         };
+        self.need_table(&relation)?;
         let mut defined = Defined::tagged("ALTER TABLE");
         let mut relation = relation;
         for operation in &alter.operations {
             let mut blueprint = Blueprint::of(&relation);
             let mut rewrite = Rewrite::default();
-            if let Some(notice) = self.operation(&relation, &mut blueprint, &mut rewrite, operation)? {
+            if let Some(notice) = self.operation(&relation, &mut blueprint, &mut rewrite, operation, &mut defined)? {
                 defined.notices.push(notice);
                 continue;
             }
@@ -71,6 +74,49 @@ impl Definer<'_, '_> {
         Ok(defined)
     }
 
+    /// `ALTER TABLE` of what is no table: a view or a sequence gets another name so.
+    fn alter_other(&self, alter: &AlterTable) -> Result<Defined> {
+        let parts = parse::parts(&alter.name)?;
+        match (&alter.operations[..], self.named(&parts)?) {
+            (_, None) => Err(crate::bind::undefined_table(&alter.name)),
+            ([AlterTableOperation::RenameTable { table_name }], Some(_)) => {
+                let (RenameTableNameKind::To(name) | RenameTableNameKind::As(name)) = table_name;
+                let name = parse::parts(name)?.pop().unwrap_or_default();
+                self.alter_named(Kind::Table, false, &parts, &Change::Name(name))
+            }
+            (_, Some((name, taken))) => {
+                let message = format!("\"{}\" is not a table", name.name);
+                debug_assert!(taken.word() != "table", "tables were looked up");
+                Err(SqlError::new(SqlState::WrongObjectType, message))
+            }
+        }
+    }
+
+    /// Moves a table to another schema, or gives it another name.
+    pub(super) fn move_table(&self, relation: &Relation, new: Name) -> Result<()> {
+        self.need_free(&new)?;
+        let mut blueprint = Blueprint::of(relation);
+        if new.schema != relation.name.schema {
+            for column in &mut blueprint.columns {
+                let Some(old) = column.sequence.clone() else { continue };
+                let moved = Name::new(&new.schema, Name::of_engine(&old).name);
+                self.need_free(&moved)?;
+                self.move_sequence(&old, &moved.engine(), Some(&relation.name))?;
+                let shown = |name: &Name| format!("nextval({})", name.literal());
+                if column.identity.is_none() {
+                    let before = shown(&Name::of_engine(&old));
+                    column.default = column.default.take().map(|text| text.replace(&before, &shown(&moved)));
+                }
+                column.sequence = Some(moved.engine());
+            }
+        }
+        self.relation_renamed(&relation.name, &new)?;
+        let old = std::mem::replace(&mut blueprint.name, new).engine();
+        self.rename_table_in_keys(&mut blueprint, &old)?;
+        let rewrite = Rewrite { is_needed: true, ..Rewrite::default() };
+        self.rewrite(relation, &mut blueprint, &rewrite).map(|_| ())
+    }
+
     /// Makes the change of one operation to the blueprint; returns a notice where there is nothing to change.
     fn operation(
         &self,
@@ -78,8 +124,8 @@ impl Definer<'_, '_> {
         blueprint: &mut Blueprint,
         rewrite: &mut Rewrite,
         operation: &AlterTableOperation,
+        defined: &mut Defined,
     ) -> Result<Option<SqlError>> {
-        let skipped = |message: String| Ok(Some(SqlError::new(SqlState::SuccessfulCompletion, message)));
         match operation {
             AlterTableOperation::AddColumn { column_def, if_not_exists, .. } => {
                 rewrite.is_needed = true;
@@ -90,14 +136,13 @@ impl Definer<'_, '_> {
                 return Ok(notice);
             }
             AlterTableOperation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
-                for ident in column_names {
-                    let name = parse::name(ident);
-                    if *if_exists && blueprint.column(&name).is_none() {
-                        let table = &blueprint.name.name;
-                        return skipped(format!("column \"{name}\" of relation \"{table}\" does not exist, skipping"));
+                let cascades = *drop_behavior == Some(DropBehavior::Cascade);
+                for name in column_names.iter().map(parse::name) {
+                    let notice =
+                        self.drop_named_column(relation, blueprint, rewrite, &name, (*if_exists, cascades), defined)?;
+                    if notice.is_some() {
+                        return Ok(notice);
                     }
-                    let cascades = *drop_behavior == Some(DropBehavior::Cascade);
-                    rewrite.notices.extend(self.drop_column(blueprint, &name, cascades)?);
                 }
                 rewrite.is_needed = true;
             }
@@ -105,18 +150,13 @@ impl Definer<'_, '_> {
                 let (old, new) = (parse::name(old_column_name), parse::name(new_column_name));
                 rename_column(blueprint, &old, &new)?;
                 self.rename_column_in_keys(blueprint, &old, &new)?;
+                self.column_renamed(&relation.name, &old, &new)?;
                 rewrite.renamed.push((old, new));
                 rewrite.is_needed = true;
             }
             AlterTableOperation::RenameTable { table_name } => {
                 let (RenameTableNameKind::To(name) | RenameTableNameKind::As(name)) = table_name;
-                let name = self.new_name(name)?;
-                if self.sql.find(self.transaction, &name)?.is_some() {
-                    let message = format!("relation \"{}\" already exists", name.name);
-                    return Err(SqlError::new(SqlState::DuplicateTable, message));
-                }
-                let old = std::mem::replace(&mut blueprint.name, name).engine();
-                self.rename_table_in_keys(blueprint, &old)?;
+                self.rename_table(relation, blueprint, name)?;
                 rewrite.is_needed = true;
             }
             AlterTableOperation::AddConstraint { .. }
@@ -128,9 +168,41 @@ impl Definer<'_, '_> {
             AlterTableOperation::AlterColumn { column_name, op } => {
                 self.alter_column(relation, blueprint, rewrite, &parse::name(column_name), op)?;
             }
-            AlterTableOperation::OwnerTo { .. } => {}
             other => return Err(SqlError::unsupported(format!("ALTER TABLE ... {other}"))),
         }
+        Ok(None)
+    }
+
+    fn rename_table(&self, relation: &Relation, blueprint: &mut Blueprint, name: &ObjectName) -> Result<()> {
+        let name = Name::new(&relation.name.schema, parse::parts(name)?.pop().unwrap_or_default());
+        self.need_create(&name.schema)?;
+        name.check()?;
+        self.need_free(&name)?;
+        self.relation_renamed(&relation.name, &name)?;
+        let old = std::mem::replace(&mut blueprint.name, name).engine();
+        self.rename_table_in_keys(blueprint, &old)
+    }
+
+    /// Drops a column with what depends on it; returns a notice where it is not there and need not be.
+    fn drop_named_column(
+        &self,
+        relation: &Relation,
+        blueprint: &mut Blueprint,
+        rewrite: &mut Rewrite,
+        name: &str,
+        (if_exists, cascades): (bool, bool),
+        defined: &mut Defined,
+    ) -> Result<Option<SqlError>> {
+        if if_exists && blueprint.column(name).is_none() {
+            let table = &blueprint.name.name;
+            let message = format!("column \"{name}\" of relation \"{table}\" does not exist, skipping");
+            return Ok(Some(SqlError::new(SqlState::SuccessfulCompletion, message)));
+        }
+        blueprint.column_mut(name)?;
+        let what = format!("table {}", self.shown(&relation.name));
+        self.release(&what, &relation.name, Some(name), cascades, &[], defined)?;
+        rewrite.notices.extend(self.drop_column(blueprint, name, cascades)?);
+        self.column_dropped(&relation.name, name)?;
         Ok(None)
     }
 
@@ -161,7 +233,7 @@ impl Definer<'_, '_> {
     ) -> Result<()> {
         let column = blueprint.column_mut(name)?;
         match operation {
-            AlterColumnOperation::SetDefault { value } => column.default = Some(kept(value)),
+            AlterColumnOperation::SetDefault { value } => column.default = Some(self.kept(value)?),
             AlterColumnOperation::DropDefault => column.default = None,
             AlterColumnOperation::SetNotNull => {
                 rewrite.is_needed = column.is_nullable;
@@ -178,6 +250,7 @@ impl Definer<'_, '_> {
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
                 let (from, to) = (column.declared, parse::data_type(data_type)?);
+                self.refuse_new_type(&relation.name, name)?;
                 if let Some(using) = using {
                     column.declared = to;
                     rewrite.values.push((name.to_owned(), self.row_value(relation, using, name, to)?));

@@ -2,13 +2,16 @@
 
 use sqlparser::ast::{CommentObject, ObjectName, Statement};
 
+use super::authority::Taken;
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
-use crate::bind::Binder;
+use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
+use crate::catalog::rights::Object;
 use crate::catalog::system::{self, Commented};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
+use crate::sql::Sql;
 
 impl Definer<'_, '_> {
     pub(super) fn comment(&self, statement: &Statement) -> Result<Defined> {
@@ -24,13 +27,15 @@ impl Definer<'_, '_> {
             // See `adapt` of the parser: a constraint and its table.
             CommentObject::Domain if object_name.0.len() > 1 => self.comment_on_constraint(object_name, comment)?,
             CommentObject::Sequence => self.comment_on_sequence(object_name, comment)?,
+            CommentObject::View => self.comment_on_view(object_name, comment)?,
             CommentObject::Schema => {
-                let name = parse::parts(object_name)?.join(".");
-                let is_there =
-                    name == crate::catalog::name::PUBLIC || matches!(&*name, "pg_catalog" | "information_schema");
-                let missing =
-                    || SqlError::new(SqlState::InvalidSchemaName, format!("schema \"{name}\" does not exist"));
-                is_there.then_some(()).ok_or_else(missing)?;
+                let name = super::schema::schema_name(object_name)?;
+                let objects = self.objects()?;
+                if !objects.has_schema(&name) && !matches!(&*name, "pg_catalog" | "information_schema") {
+                    let message = format!("schema \"{name}\" does not exist");
+                    return Err(SqlError::new(SqlState::InvalidSchemaName, message));
+                }
+                objects.need_owner(self.user, &Object::Schema(name.clone()), objects.schema_owner(&name))?;
                 system::remark(self.transaction, Commented::Schema, &name, comment)?;
             }
             CommentObject::Database => {
@@ -39,13 +44,16 @@ impl Definer<'_, '_> {
                     let message = format!("database \"{name}\" does not exist");
                     return Ok(Defined::noticed("COMMENT", SqlState::InvalidCatalogName, message));
                 }
+                let objects = self.objects()?;
+                if !objects.is_owner(self.user, Sql::FIRST_ROLE) {
+                    let message = format!("must be owner of database {name}");
+                    return Err(SqlError::new(SqlState::InsufficientPrivilege, message));
+                }
                 system::remark(self.transaction, Commented::Database, &name, comment)?;
             }
             CommentObject::Role | CommentObject::User => {
                 let name = parse::parts(object_name)?.join(".");
-                if self.sql.role(&name)?.is_none() {
-                    return Err(SqlError::new(SqlState::UndefinedObject, format!("role \"{name}\" does not exist")));
-                }
+                self.need_role_comment(&name)?;
                 system::remark(self.transaction, Commented::Role, &name, comment)?;
             }
             other => return Err(SqlError::unsupported(format!("COMMENT ON {other}"))),
@@ -76,7 +84,11 @@ impl Definer<'_, '_> {
         if parts.is_empty() {
             return Err(SqlError::new(SqlState::SyntaxError, "column name must be qualified"));
         }
-        let relation = self.writable(&ObjectName(parts))?;
+        let table = ObjectName(parts);
+        if let Some((name, Taken::View)) = self.named(&parse::parts(&table)?)? {
+            return self.comment_on_view_column(&name, &column.concat(), comment);
+        }
+        let relation = self.writable(&table)?;
         self.annotate(&relation, |blueprint| {
             blueprint.column_mut(&column.concat())?.comment = comment.map(str::to_owned);
             Ok(())
@@ -84,14 +96,26 @@ impl Definer<'_, '_> {
     }
 
     fn comment_on_index(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {
-        let index = parse::parts(name)?.pop().unwrap_or_default();
-        let found = match self.table_of_index(&index)? {
-            Some(table) => Some(Relation::of(&table)?),
-            None => self.table_of_key(&index)?,
-        };
+        let parts = parse::parts(name)?;
+        let mut found = None;
+        for index in self.candidates(&parts)? {
+            found = match self.table_of_index(&index)? {
+                Some(table) => Some(Relation::of(&table)?),
+                None => self.table_of_key(&index)?,
+            };
+            if found.is_some() {
+                break;
+            }
+        }
+        let index = parts.last().map_or("", String::as_str);
         let Some(relation) = found else {
-            return Err(SqlError::new(SqlState::UndefinedTable, format!("relation \"{index}\" does not exist")));
+            let message = format!("relation \"{}\" does not exist", parts.join("."));
+            return Err(SqlError::new(SqlState::UndefinedTable, message));
         };
+        if !self.objects()?.is_owner(self.user, &relation.notes.owner) {
+            let message = format!("must be owner of index {index}");
+            return Err(SqlError::new(SqlState::InsufficientPrivilege, message));
+        }
         self.annotate(&relation, |blueprint| {
             note(blueprint, format!("index {index}"), comment);
             Ok(())
@@ -99,11 +123,12 @@ impl Definer<'_, '_> {
     }
 
     /// The table whose primary key has a name.
-    fn table_of_key(&self, name: &str) -> Result<Option<std::sync::Arc<Relation>>> {
+    fn table_of_key(&self, name: &Name) -> Result<Option<std::sync::Arc<Relation>>> {
         for table in self.table_names()? {
             let Ok(table) = self.transaction.table(&table) else { continue };
             let relation = Relation::of(&table)?;
-            if !relation.has_hidden_key && relation.key_name == name && !relation.name.is_own() {
+            let is_here = relation.name.schema == name.schema && !relation.name.is_own();
+            if is_here && !relation.has_hidden_key && relation.key_name == name.name {
                 return Ok(Some(relation));
             }
         }
@@ -126,18 +151,74 @@ impl Definer<'_, '_> {
     }
 
     fn comment_on_sequence(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {
-        let names = self.names();
-        for candidate in Binder::new(&names, self.settings, &[]).candidates(name)? {
-            if self.transaction.sequence(&candidate.engine()).is_ok() {
+        for candidate in self.candidates(&parse::parts(name)?)? {
+            if candidate.is_sound() && !candidate.is_own() && self.transaction.sequence(&candidate.engine()).is_ok() {
+                let owner = self.sequence_owner(&candidate)?;
+                self.objects()?.need_owner(self.user, &Object::Sequence(candidate.clone()), &owner)?;
                 return system::remark(self.transaction, Commented::Sequence, &candidate.engine(), comment);
             }
         }
         Err(crate::bind::undefined_table(name))
     }
 
-    /// The table that a name means, which must be there and be none of the catalog's.
+    fn comment_on_view(&self, name: &ObjectName, comment: Option<&str>) -> Result<()> {
+        let parts = parse::parts(name)?;
+        match self.named(&parts)? {
+            None => Err(crate::bind::undefined_table(name)),
+            Some((name, Taken::View)) => {
+                self.need_view(&name)?;
+                self.change_view(&name, |view| view.comment = comment.map(str::to_owned))
+            }
+            Some((name, _)) => {
+                let message = format!("\"{}\" is not a view", name.name);
+                Err(SqlError::new(SqlState::WrongObjectType, message))
+            }
+        }
+    }
+
+    fn comment_on_view_column(&self, name: &Name, column: &str, comment: Option<&str>) -> Result<()> {
+        self.need_view(name)?;
+        let objects = self.objects()?;
+        let known = objects.views.get(name).is_some_and(|view| view.columns.iter().any(|own| own.name == column));
+        if !known {
+            let message = format!("column \"{column}\" of relation \"{}\" does not exist", name.name);
+            return Err(SqlError::new(SqlState::UndefinedColumn, message));
+        }
+        self.change_view(name, |view| {
+            for own in view.columns.iter_mut().filter(|own| own.name == column) {
+                own.comment = comment.map(str::to_owned);
+            }
+        })
+    }
+
+    fn need_view(&self, name: &Name) -> Result<()> {
+        let (object, owner) = self.object_of(name, Taken::View)?;
+        self.objects()?.need_owner(self.user, &object, &owner)
+    }
+
+    fn need_role_comment(&self, name: &str) -> Result<()> {
+        let objects = self.objects()?;
+        let Some(role) = objects.roles.get(name) else {
+            return Err(SqlError::new(SqlState::UndefinedObject, format!("role \"{name}\" does not exist")));
+        };
+        let denied = |message: &str| Err(SqlError::new(SqlState::InsufficientPrivilege, message));
+        if objects.is_superuser(self.user) {
+            return Ok(());
+        }
+        if role.is_superuser {
+            return denied("must be superuser to comment on superuser role");
+        }
+        match objects.roles.get(self.user).is_some_and(|own| own.create_role) {
+            true => Ok(()),
+            false => denied("must have CREATEROLE privilege"),
+        }
+    }
+
+    /// The table that a name means, which must be there, be none of the catalog's, and be the user's own.
     fn writable(&self, name: &ObjectName) -> Result<std::sync::Arc<Relation>> {
-        self.relation(name)
+        let relation = self.relation(name)?;
+        self.need_table(&relation)?;
+        Ok(relation)
     }
 }
 

@@ -138,7 +138,7 @@ impl Definer<'_, '_> {
             new.clone_into(name);
             return Ok(());
         }
-        if self.table_of_index(new)?.is_some() {
+        if self.table_of_index(&Name::new(&blueprint.name.schema, new))?.is_some() {
             return Err(SqlError::new(SqlState::DuplicateTable, format!("relation \"{new}\" already exists")));
         }
         for index in blueprint.indexes.iter_mut().filter(|index| index.name == old) {
@@ -177,7 +177,7 @@ impl Definer<'_, '_> {
     /// engine names them.
     pub(crate) fn deferrable_keys(&self, parts: &[String]) -> Result<Vec<(String, String)>> {
         let (schemas, name) = match parts {
-            [name] => (self.settings.search_path.clone(), name),
+            [name] => (self.settings.schemas().map(str::to_owned).collect(), name),
             [schema, name] => (vec![schema.clone()], name),
             _ => return Err(SqlError::unsupported("the name of a constraint with more than a schema")),
         };

@@ -4,12 +4,13 @@ use osier::{SequenceOptions, Table};
 use sqlparser::ast::{self, ColumnOption, CreateIndex, CreateTable, GeneratedAs, TableConstraint};
 
 use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
-use super::{Defined, Definer, kept};
+use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
 use crate::catalog::name::Name;
 use crate::catalog::notes::{CheckNote, Identity};
 use crate::catalog::relation::Relation;
+use crate::catalog::rights::Object;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
@@ -25,7 +26,7 @@ impl Definer<'_, '_> {
             return Err(SqlError::unsupported(what));
         }
         let name = self.new_name(&create.name)?;
-        if self.sql.find(self.transaction, &name)?.is_some() {
+        if self.taken(&name)?.is_some() {
             let message = format!("relation \"{}\" already exists", name.name);
             if create.if_not_exists {
                 let message = format!("{message}, skipping");
@@ -40,6 +41,8 @@ impl Definer<'_, '_> {
         for constraint in &create.constraints {
             self.constraint(&mut blueprint, constraint)?;
         }
+        // One with that name may have been dropped without SQL.
+        self.forget_rights(&Object::Table(blueprint.name.clone()))?;
         self.resolve_keys(&mut blueprint)?;
         match &create.query {
             None => drop(self.make(&mut blueprint)?),
@@ -113,7 +116,7 @@ impl Definer<'_, '_> {
         match option {
             ColumnOption::Null => {}
             ColumnOption::NotNull => blueprint.column_mut(name)?.is_nullable = false,
-            ColumnOption::Default(expr) => blueprint.column_mut(name)?.default = Some(kept(expr)),
+            ColumnOption::Default(expr) => blueprint.column_mut(name)?.default = Some(self.kept(expr)?),
             ColumnOption::PrimaryKey(key) => {
                 refuse_deferrable(key.characteristics)?;
                 blueprint.set_key(constraint, columns())?;
@@ -125,7 +128,7 @@ impl Definer<'_, '_> {
             ColumnOption::Check(check) => {
                 let note = CheckNote {
                     name: constraint.unwrap_or_else(|| blueprint.check_name(Some(name))),
-                    expression: kept(&check.expr),
+                    expression: self.kept(&check.expr)?,
                 };
                 blueprint.checks.push(note);
             }
@@ -171,7 +174,7 @@ impl Definer<'_, '_> {
                 let note = CheckNote {
                     name: name(&check.name)
                         .unwrap_or_else(|| blueprint.check_name(only_column(blueprint, &check.expr))),
-                    expression: kept(&check.expr),
+                    expression: self.kept(&check.expr)?,
                 };
                 blueprint.checks.push(note);
                 Ok(())
@@ -227,14 +230,19 @@ impl Definer<'_, '_> {
             return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
         }
         let relation = self.relation(&create.table_name)?;
+        self.need_table(&relation)?;
         let columns = key_columns(&create.columns)?;
         let blueprint = Blueprint::of(&relation);
         blueprint.need_columns(&columns)?;
         let name = match &create.name {
-            Some(name) => self.new_name(name)?.name,
+            Some(name) => {
+                let name = parse::parts(name)?.pop().unwrap_or_default();
+                Name::new(&relation.name.schema, &name).check()?;
+                name
+            }
             None => blueprint.index_name(&columns, "idx"),
         };
-        if self.table_of_index(&name)?.is_some() {
+        if self.taken(&Name::new(&relation.name.schema, &name))?.is_some() {
             let message = format!("relation \"{name}\" already exists");
             if create.if_not_exists {
                 let message = format!("{message}, skipping");
@@ -261,7 +269,7 @@ impl Definer<'_, '_> {
 
 /// The column that an expression names, if it is only one: the constraint is called after it.
 fn only_column<'b>(blueprint: &'b Blueprint, expr: &ast::Expr) -> Option<&'b str> {
-    let text = kept(expr);
+    let text = expr.to_string();
     let mut named = blueprint.columns.iter().filter(|column| super::alter::mentions(&text, &column.name));
     match (named.next(), named.next()) {
         (Some(column), None) => Some(&column.name),

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use osier::{Error, TransactionError};
+use osier::{Error, Table, TransactionError};
 use sqlparser::ast::{CascadeOption, ObjectName, ObjectType, Truncate, TruncateIdentityOption};
 
+use super::authority::Taken;
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
-use crate::bind::{Binder, undefined_table};
+use crate::bind::undefined_table;
 use crate::catalog::name::Name;
 use crate::catalog::notes::{ForeignKeyNote, ReferenceNote};
 use crate::catalog::relation::Relation;
+use crate::catalog::rights::{Object, Rights};
+use crate::catalog::sequences;
 use crate::catalog::system::{Commented, forget};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
@@ -23,8 +26,11 @@ impl Definer<'_, '_> {
         names: &[ObjectName],
         cascades: bool,
     ) -> Result<Defined> {
-        if ty == ObjectType::Table {
-            return self.drop_tables(if_exists, names, cascades);
+        match ty {
+            ObjectType::Table => return self.drop_tables(if_exists, names, cascades),
+            ObjectType::Schema => return self.drop_schemas(names, if_exists, cascades),
+            ObjectType::View => return self.drop_views(names, if_exists, cascades),
+            _ => {}
         }
         let mut defined = Defined::tagged(match ty {
             ObjectType::Index => "DROP INDEX",
@@ -34,7 +40,7 @@ impl Definer<'_, '_> {
         for name in names {
             let was_there = match ty {
                 ObjectType::Index => self.drop_index(name, cascades, &mut defined.notices)?,
-                _ => self.drop_sequence(name)?,
+                _ => self.drop_sequence(name, cascades, &mut defined)?,
             };
             if was_there {
                 continue;
@@ -51,27 +57,56 @@ impl Definer<'_, '_> {
         Ok(defined)
     }
 
+    /// What a statement drops, so that what of it depends on the rest does not keep it.
+    fn going(&self, names: &[ObjectName]) -> Result<Vec<Name>> {
+        let mut going = Vec::with_capacity(names.len());
+        for name in names {
+            going.extend(self.named(&parse::parts(name)?)?.map(|(name, _)| name));
+        }
+        Ok(going)
+    }
+
     fn drop_tables(&self, if_exists: bool, names: &[ObjectName], cascades: bool) -> Result<Defined> {
         let mut defined = Defined::tagged("DROP TABLE");
         let mut tables: Vec<String> = Vec::new();
         for name in names {
-            match self.find(name)? {
-                Some(relation) if tables.iter().any(|known| known == relation.table.name()) => {}
-                Some(relation) => tables.push(relation.table.name().to_owned()),
-                None => {
-                    let message = format!("table \"{}\" does not exist", parse::parts(name)?.join("."));
-                    if !if_exists {
-                        return Err(SqlError::new(SqlState::UndefinedTable, message));
-                    }
-                    let message = format!("{message}, skipping");
-                    defined.notices.push(SqlError::new(SqlState::SuccessfulCompletion, message));
+            let Some(relation) = self.find(name)? else {
+                self.refuse_other_kind(name, Taken::Table)?;
+                let message = format!("table \"{}\" does not exist", parse::parts(name)?.join("."));
+                if !if_exists {
+                    return Err(SqlError::new(SqlState::UndefinedTable, message));
                 }
+                let message = format!("{message}, skipping");
+                defined.notices.push(SqlError::new(SqlState::SuccessfulCompletion, message));
+                continue;
+            };
+            let object = Object::Table(relation.name.clone());
+            self.need_to_drop(&object, &relation.notes.owner, &relation.name.schema)?;
+            if tables.iter().all(|known| known != relation.table.name()) {
+                tables.push(relation.table.name().to_owned());
             }
         }
+        let going = self.going(names)?;
+        self.drop_all(&tables, cascades, &going, &mut defined)?;
+        Ok(defined)
+    }
+
+    /// Drops tables with their sequences, and what depends on them. `going` is what the statement drops beside.
+    pub(super) fn drop_all(
+        &self,
+        tables: &[String],
+        cascades: bool,
+        going: &[Name],
+        defined: &mut Defined,
+    ) -> Result<()> {
+        for table in tables {
+            let name = Name::of_engine(table);
+            self.release(&format!("table {}", self.shown(&name)), &name, None, cascades, going, defined)?;
+        }
         // Keys between tables that are dropped go with them.
-        for table in &tables {
+        for table in tables {
             let mut blueprint = self.blueprint_of(table)?;
-            let what = format!("table {}", blueprint.name);
+            let what = format!("table {}", self.shown(&blueprint.name));
             let is_lost =
                 |_: &Blueprint, reference: &ReferenceNote, _: &ForeignKeyNote| !tables.contains(&reference.table);
             defined.notices.extend(self.drop_references(&mut blueprint, (&what, &what), cascades, &is_lost)?);
@@ -81,13 +116,55 @@ impl Definer<'_, '_> {
                 self.drop_key(&mut blueprint, &key.name)?;
             }
         }
-        for table in &tables {
+        for table in tables {
             let sequences = self.blueprint_of(table)?;
             self.transaction.drop_table(&self.transaction.table(table)?)?;
             let of_columns = sequences.columns.iter().filter_map(|column| column.sequence.as_deref());
             for sequence in of_columns.chain(sequences.hidden_sequence.as_deref()) {
                 self.drop_engine_sequence(sequence)?;
             }
+            self.forget_rights(&Object::Table(Name::of_engine(table)))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to drop something as what it is not.
+    fn refuse_other_kind(&self, name: &ObjectName, wanted: Taken) -> Result<()> {
+        let parts = parse::parts(name)?;
+        if let Some((_, taken)) = self.named(&parts)?
+            && taken != wanted
+        {
+            let message = format!("\"{}\" is not a {}", parts.last().map_or("", String::as_str), wanted.word());
+            return Err(SqlError::new(SqlState::WrongObjectType, message).with_hint(format!(
+                "Use DROP {} to remove {} {}.",
+                taken.word().to_uppercase(),
+                taken.article(),
+                taken.word()
+            )));
+        }
+        Ok(())
+    }
+
+    fn drop_views(&self, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<Defined> {
+        let mut defined = Defined::tagged("DROP VIEW");
+        let going = self.going(names)?;
+        for object in names {
+            let parts = parse::parts(object)?;
+            let Some((name, taken)) = self.named(&parts)? else {
+                let message = format!("view \"{}\" does not exist", parts.join("."));
+                if !if_exists {
+                    return Err(SqlError::new(SqlState::UndefinedTable, message));
+                }
+                defined.notices.push(SqlError::new(SqlState::SuccessfulCompletion, format!("{message}, skipping")));
+                continue;
+            };
+            if taken != Taken::View {
+                self.refuse_other_kind(object, Taken::View)?;
+            }
+            let (object, owner) = self.object_of(&name, Taken::View)?;
+            self.need_to_drop(&object, &owner, &name.schema)?;
+            self.release(&format!("view {}", self.shown(&name)), &name, None, cascade, &going, &mut defined)?;
+            self.remove_view(&name)?;
         }
         Ok(defined)
     }
@@ -96,51 +173,70 @@ impl Definer<'_, '_> {
         Ok(Blueprint::of(&*self.sql.relation(&self.transaction.table(table)?)?))
     }
 
-    fn drop_index(&self, name: &ObjectName, cascades: bool, notices: &mut Vec<SqlError>) -> Result<bool> {
-        let name = parse::parts(name)?.pop().unwrap_or_default();
-        let Some(table) = self.table_of_index(&name)? else { return Ok(false) };
-        let relation = Relation::of(&table)?;
-        if relation.notes.unique.contains(&name) {
-            let table = &relation.name.name;
-            let message = format!("cannot drop index {name} because constraint {name} on table {table} requires it");
-            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
-                .with_hint(format!("You can drop constraint {name} on table {table} instead.")));
+    fn drop_index(&self, object: &ObjectName, cascades: bool, notices: &mut Vec<SqlError>) -> Result<bool> {
+        for index in self.candidates(&parse::parts(object)?)? {
+            let Some(table) = self.table_of_index(&index)? else { continue };
+            let (relation, name) = (Relation::of(&table)?, &index.name);
+            if self.need_to_drop(&Object::Table(index.clone()), &relation.notes.owner, &index.schema).is_err() {
+                let message = format!("must be owner of index {name}");
+                return Err(SqlError::new(SqlState::InsufficientPrivilege, message));
+            }
+            if relation.notes.unique.contains(name) {
+                let table = &relation.name.name;
+                let message =
+                    format!("cannot drop index {name} because constraint {name} on table {table} requires it");
+                return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
+                    .with_hint(format!("You can drop constraint {name} on table {table} instead.")));
+            }
+            self.drop_index_of(table, &relation, name, cascades, notices)?;
+            return Ok(true);
         }
-        let mut blueprint = Blueprint::of(&relation);
+        self.refuse_other_kind(object, Taken::Index)?;
+        Ok(false)
+    }
+
+    fn drop_index_of(
+        &self,
+        table: Table,
+        relation: &Relation,
+        name: &str,
+        cascades: bool,
+        notices: &mut Vec<SqlError>,
+    ) -> Result<()> {
+        let mut blueprint = Blueprint::of(relation);
         blueprint.indexes.retain(|index| index.name != name);
         let what = format!("index {name}");
-        notices.extend(self.drop_keyless_references(&mut blueprint, (&what, &name), cascades)?);
+        notices.extend(self.drop_keyless_references(&mut blueprint, (&what, name), cascades)?);
         let table = match blueprint.referenced_by.len() == relation.notes.referenced_by.len() {
             true => table,
             false => self.transaction.annotate_table(&table, blueprint.schema()?.notes().to_owned())?,
         };
-        let table = self.transaction.drop_index(&table, &name)?;
+        let table = self.transaction.drop_index(&table, name)?;
         if relation.notes.comments.contains_key(&what) {
             let notes = Blueprint::of(&*Relation::of(&table)?).schema()?.notes().to_owned();
             self.transaction.annotate_table(&table, notes)?;
         }
-        Ok(true)
+        Ok(())
     }
 
-    fn drop_sequence(&self, name: &ObjectName) -> Result<bool> {
-        let names = self.names();
-        for candidate in Binder::new(&names, self.settings, &[]).candidates(name)? {
-            let engine = candidate.engine();
-            for table in self.table_names()? {
-                let Ok(table) = self.transaction.table(&table) else { continue };
-                let relation = Relation::of(&table)?;
-                let owner = relation.notes.columns.iter().position(|note| note.sequence.as_deref() == Some(&engine));
-                if let Some(at) = owner {
-                    let (table, column) = (&relation.name.name, &relation.columns[at].name);
-                    let message = format!("cannot drop sequence {engine} because other objects depend on it");
-                    return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
-                        .with_detail(format!("default value for column {column} of table {table} depends on it.")));
-                }
+    fn drop_sequence(&self, name: &ObjectName, cascades: bool, defined: &mut Defined) -> Result<bool> {
+        for candidate in self.candidates(&parse::parts(name)?)? {
+            if !candidate.is_sound() || self.transaction.sequence(&candidate.engine()).is_err() {
+                continue;
             }
-            if self.drop_engine_sequence(&engine)? {
-                return Ok(true);
+            let owner = self.sequence_owner(&candidate)?;
+            self.need_to_drop(&Object::Sequence(candidate.clone()), &owner, &candidate.schema)?;
+            if let Some((relation, at)) = sequences::of_column(self.transaction, &candidate)? {
+                let (table, column) = (&relation.name.name, &relation.columns[at].name);
+                let shown = self.shown(&candidate);
+                let message = format!("cannot drop sequence {shown} because other objects depend on it");
+                return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
+                    .with_detail(format!("default value for column {column} of table {table} depends on it.")));
             }
+            self.release_sequence(&candidate, cascades, defined)?;
+            return self.drop_engine_sequence(&candidate.engine());
         }
+        self.refuse_other_kind(name, Taken::Sequence)?;
         Ok(false)
     }
 
@@ -150,6 +246,7 @@ impl Definer<'_, '_> {
             Ok(sequence) => {
                 self.transaction.drop_sequence(&sequence)?;
                 forget(self.transaction, Commented::Sequence, name)?;
+                self.forget_sequence(name)?;
                 Ok(true)
             }
             Err(Error::Transaction(TransactionError::UnknownSequence { .. })) => Ok(false),
@@ -160,17 +257,22 @@ impl Definer<'_, '_> {
     pub(super) fn truncate(&self, truncate: &Truncate) -> Result<Defined> {
         let mut relations: Vec<Arc<Relation>> = Vec::new();
         for target in &truncate.table_names {
-            let relation = self.find(&target.name)?.ok_or_else(|| undefined_table(&target.name))?;
+            let Some(relation) = self.find(&target.name)? else {
+                self.refuse_other_kind(&target.name, Taken::Table)?;
+                return Err(undefined_table(&target.name));
+            };
             if relations.iter().all(|known| known.table.id() != relation.table.id()) {
                 relations.push(relation);
             }
         }
         let cascades = truncate.cascade == Some(CascadeOption::Cascade);
         let notices = self.truncate_children(&mut relations, cascades)?;
+        relations.iter().try_for_each(|relation| self.need_right(relation, Rights::TRUNCATE))?;
         for relation in relations {
             self.transaction.drop_table(&relation.table)?;
             self.transaction.create_table(Blueprint::of(&relation).schema()?)?;
             if truncate.identity == Some(TruncateIdentityOption::Restart) {
+                self.need_table(&relation)?;
                 for sequence in relation.notes.columns.iter().filter_map(|note| note.sequence.as_deref()) {
                     let sequence = self.transaction.sequence(sequence)?;
                     self.transaction.restart_sequence(&sequence, None)?;

@@ -11,6 +11,7 @@ use super::Definer;
 use super::blueprint::Blueprint;
 use crate::bind::{Binder, undefined_table};
 use crate::catalog::notes::{Action, ForeignKeyNote, ReferenceNote};
+use crate::catalog::rights::{Object, Rights};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::{Declared, Type};
@@ -47,6 +48,7 @@ impl Definer<'_, '_> {
             let message = format!("column \"{name}\" referenced in ON DELETE SET action must be part of foreign key");
             return Err(SqlError::new(SqlState::InvalidColumnReference, message));
         }
+        self.need_reference(blueprint, &parent, &referenced)?;
         let name = match declared.name.as_ref().map(parse::name) {
             Some(name) if blueprint.has_constraint(&name) => {
                 let message = format!("constraint \"{name}\" for relation \"{}\" already exists", blueprint.name.name);
@@ -90,8 +92,26 @@ impl Definer<'_, '_> {
             if let Some(relation) = self.sql.find(self.transaction, &name)? {
                 return Ok(Blueprint::of(&relation));
             }
+            if self.taken(&name)?.is_some() {
+                let message = format!("referenced relation \"{}\" is not a table", name.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message));
+            }
         }
         Err(undefined_table(&declared.foreign_table))
+    }
+
+    /// Refuses who may not refer to a table: the right must be had on all of it, or on each of the columns.
+    fn need_reference(&self, blueprint: &Blueprint, parent: &Blueprint, columns: &[String]) -> Result<()> {
+        if parent.name == blueprint.name || self.settings.is_superuser() {
+            return Ok(());
+        }
+        let (objects, object) = (self.objects()?, Object::Table(parent.name.clone()));
+        let has =
+            |column: Option<&str>| objects.rights(self.user, &object, &parent.owner, column).has(Rights::REFERENCES);
+        match has(None) || columns.iter().all(|column| has(Some(column))) {
+            true => Ok(()),
+            false => Err(object.denied()),
+        }
     }
 
     /// Changes what a table has of foreign keys: in the blueprint, if that is of this table. A table that is not there, because
@@ -151,7 +171,7 @@ impl Definer<'_, '_> {
         for reference in blueprint.referenced_by.clone() {
             let Some(note) = self.referring_key(blueprint, &reference)? else { continue };
             if is_lost(blueprint, &reference, &note) {
-                let child = crate::catalog::name::Name::of_engine(&reference.table);
+                let child = self.shown(&crate::catalog::name::Name::of_engine(&reference.table));
                 lost.push((reference, format!("constraint {} on table {child}", note.name)));
             }
         }

@@ -1,13 +1,20 @@
 //! Statements that define: tables, indexes, sequences. Each is a part of the transaction that it is in.
 
 mod alter;
+mod authority;
 mod blueprint;
 mod comment;
 mod constraint;
 mod create;
+mod depend;
 mod drop;
 mod foreign;
+mod grant;
+mod role;
+mod schema;
 mod sequence;
+mod uses;
+mod view;
 
 use std::sync::Arc;
 
@@ -16,12 +23,13 @@ use sqlparser::ast::{self, ObjectName, Statement};
 
 use crate::bind::Binder;
 use crate::catalog::listing;
-use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::name::Name;
 use crate::catalog::relation::Relation;
 use crate::catalog::system::refuse_change;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
+use crate::parse::objects::Own;
 use crate::plan::Query;
 use crate::run::Context;
 use crate::settings::Settings;
@@ -70,7 +78,14 @@ pub(crate) struct Definer<'d, 's> {
 impl<'d, 's> Definer<'d, 's> {
     /// Runs a statement.
     pub(crate) fn define(&self, statement: &Statement) -> Result<Defined> {
+        if let Some(own) = parse::objects::carried(statement) {
+            return self.define_own(&own);
+        }
         match statement {
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::CreateSchema { schema_name, if_not_exists, .. } => {
+                self.create_schema(schema_name, *if_not_exists)
+            }
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateIndex(create) => self.create_index(create),
             Statement::CreateSequence { .. } => self.create_sequence(statement),
@@ -88,14 +103,26 @@ impl<'d, 's> Definer<'d, 's> {
         }
     }
 
+    fn define_own(&self, own: &Own) -> Result<Defined> {
+        match own {
+            Own::Alter { kind, if_exists, name, change } => self.alter_named(*kind, *if_exists, name, change),
+            Own::CreateRole { name, options } => self.create_role(name, options),
+            Own::AlterRole { role, options } => self.alter_role(role, options),
+            Own::RenameRole { from, to } => self.rename_role(from, to),
+            Own::DropRoles { roles, if_exists } => self.drop_roles(roles, *if_exists),
+            Own::Grant(grant) => self.grant(grant),
+            Own::GrantRoles { is_revoke, roles, members, admin } => {
+                self.grant_roles(*is_revoke, roles, members, *admin)
+            }
+            Own::Refused(what) => Err(SqlError::unsupported(what)),
+        }
+    }
+
     /// What a new object is called.
     fn new_name(&self, object: &ObjectName) -> Result<Name> {
         let mut parts = parse::parts(object)?;
         let name = match parts.len() {
-            1 => {
-                let schema = self.settings.search_path.first().map_or(PUBLIC, String::as_str);
-                Name::new(schema, parts.remove(0))
-            }
+            1 => Name::new(self.schema_to_create_in()?, parts.remove(0)),
             2 => Name::new(parts.remove(0), parts.remove(0)),
             _ => return Err(SqlError::unsupported(format!("the name {object} with more than a schema"))),
         };
@@ -105,10 +132,7 @@ impl<'d, 's> Definer<'d, 's> {
             return Err(SqlError::new(SqlState::InsufficientPrivilege, message)
                 .with_detail("System catalog modifications are currently disallowed."));
         }
-        if name.schema != PUBLIC {
-            let message = format!("schema \"{}\" does not exist", name.schema);
-            return Err(SqlError::new(SqlState::InvalidSchemaName, message));
-        }
+        self.need_create(&name.schema)?;
         Ok(name)
     }
 
@@ -125,31 +149,50 @@ impl<'d, 's> Definer<'d, 's> {
 
     /// The table that a name means, which must be there.
     fn relation(&self, object: &ObjectName) -> Result<Arc<Relation>> {
-        self.find(object)?.ok_or_else(|| crate::bind::undefined_table(object))
+        if let Some(found) = self.find(object)? {
+            return Ok(found);
+        }
+        match self.named(&parse::parts(object)?)? {
+            None => Err(crate::bind::undefined_table(object)),
+            Some((name, _)) => {
+                let message = format!("\"{}\" is not a table", name.name);
+                Err(SqlError::new(SqlState::WrongObjectType, message))
+            }
+        }
     }
 
-    /// The names of all tables.
+    /// The names of all tables that statements see.
     fn table_names(&self) -> Result<Vec<String>> {
-        listing::table_names(self.transaction)
+        let names = listing::table_names(self.transaction)?;
+        Ok(names.into_iter().filter(|name| !Name::of_engine(name).is_own()).collect())
     }
 
-    /// The table that has an index of this name, as the transaction sees it.
-    fn table_of_index(&self, index: &str) -> Result<Option<Table>> {
+    /// The names of all sequences that statements see.
+    fn sequence_names(&self) -> Result<Vec<String>> {
+        let sequences = listing::sequences(self.transaction)?;
+        Ok(sequences.iter().map(|sequence| sequence.name.engine()).collect())
+    }
+
+    /// The table in a schema that has an index of this name, as the transaction sees it.
+    fn table_of_index(&self, index: &Name) -> Result<Option<Table>> {
         for name in self.table_names()? {
+            if Name::of_engine(&name).schema != index.schema {
+                continue;
+            }
             let table = match self.transaction.table(&name) {
                 Ok(table) => table,
                 Err(Error::Transaction(TransactionError::UnknownTable { .. })) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if table.schema().index(index).is_ok() {
+            if table.schema().index(&index.name).is_ok() {
                 return Ok(Some(table));
             }
         }
         Ok(None)
     }
-}
 
-/// An expression as the catalog keeps it.
-fn kept(expr: &ast::Expr) -> String {
-    expr.to_string()
+    /// An expression as the catalog keeps it: sequences in it are those that the names mean now.
+    fn kept(&self, expr: &ast::Expr) -> Result<String> {
+        self.with_schemas(&expr.to_string(), false)
+    }
 }

@@ -3,6 +3,7 @@
 use osier::{Error, SequenceOptions, TransactionError};
 use sqlparser::ast::{self, SequenceOptions as Option_, Statement};
 
+use super::authority::Taken;
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
 use crate::catalog::name::Name;
@@ -19,9 +20,16 @@ impl Definer<'_, '_> {
             unreachable!("the statement makes a sequence");
         };
         let name = self.new_name(name)?;
+        if matches!(self.taken(&name)?, Some(taken) if taken != Taken::Sequence) {
+            let message = format!("relation \"{}\" already exists", name.name);
+            return Err(SqlError::new(SqlState::DuplicateTable, message));
+        }
         let ty = data_type.as_ref().map(parse::data_type).transpose()?.map_or(Type::Int8, |declared| declared.ty);
         match self.transaction.create_sequence(&options(name.engine(), ty, sequence_options)?) {
-            Ok(_) => Ok(Defined::tagged("CREATE SEQUENCE")),
+            Ok(_) => {
+                self.own(&name.engine(), self.user)?;
+                Ok(Defined::tagged("CREATE SEQUENCE"))
+            }
             Err(Error::Transaction(TransactionError::SequenceExists { .. })) => {
                 let message = format!("relation \"{}\" already exists", name.name);
                 if *if_not_exists {
@@ -48,13 +56,19 @@ impl Definer<'_, '_> {
         }
         let base = Name::new(&blueprint.name.schema, format!("{}_{column}_seq", blueprint.name.name)).engine();
         options(base.clone(), ty, given)?;
-        self.free_sequence(&base, &|name| options(name, ty, given).expect("they were good under another name"))
+        let make = |name| options(name, ty, given).expect("they were good under another name");
+        let name = self.free_sequence(&base, &make)?;
+        self.own(&name, &blueprint.owner)?;
+        Ok(name)
     }
 
     /// Makes a sequence under a name that is free, and returns it.
     pub(super) fn free_sequence(&self, base: &str, make: &dyn Fn(String) -> SequenceOptions) -> Result<String> {
         for number in 0_u32.. {
             let name = if number == 0 { base.to_owned() } else { format!("{base}{number}") };
+            if self.transaction.table(&name).is_ok() || self.objects()?.views.contains_key(&Name::of_engine(&name)) {
+                continue;
+            }
             match self.transaction.create_sequence(&make(name.clone())) {
                 Ok(_) => return Ok(name),
                 Err(Error::Transaction(TransactionError::SequenceExists { .. })) => {}

@@ -1,6 +1,7 @@
 //! Expressions as text, much as PostgreSQL shows them.
 
 use super::Describer;
+use crate::catalog::name::Name;
 use crate::datum::Datum;
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
 use crate::plan::window::{WindowCall, WindowFunction};
@@ -134,8 +135,12 @@ impl Describer {
     }
 
     fn call(&mut self, call: &Call, names: &[String]) -> String {
-        let arguments = self.list(&call.arguments, names);
         let name = call.function.name;
+        if let ("nextval", [Expr::Constant(Datum::Bytes(sequence))]) = (name, &call.arguments[..]) {
+            let sequence = Name::of_engine(&String::from_utf8_lossy(sequence));
+            return format!("nextval({}::regclass)", sequence.literal());
+        }
+        let arguments = self.list(&call.arguments, names);
         let is_symbol = !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
         match &arguments[..] {
             [left, right] if is_symbol => format!("({left} {name} {right})"),

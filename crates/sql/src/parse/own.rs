@@ -13,7 +13,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::{near, syntax_error};
+use super::{near, objects, syntax_error};
 use crate::error::{Result, SqlError, SqlState};
 
 /// First words of statements that other databases have.
@@ -95,7 +95,13 @@ pub(super) fn statement(parser: &mut Parser<'_>, text: &str) -> Result<Statement
 
 /// Reads what the parser reads as PostgreSQL does.
 fn theirs(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {
-    let statement = parser.parse_statement().map_err(|error| syntax_error(text, error))?;
+    if let Some(own) = objects::statement(parser).map_err(|error| syntax_error(text, error))? {
+        return Ok(objects::carry(&own));
+    }
+    let mut statement = parser.parse_statement().map_err(|error| syntax_error(text, error))?;
+    if let Statement::CreateView(view) = &mut statement {
+        objects::check_option(parser, view).map_err(|error| syntax_error(text, error))?;
+    }
     if let Statement::Call(call) = &statement
         && call.args == sqlparser::ast::FunctionArguments::None
     {

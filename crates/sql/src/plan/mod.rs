@@ -257,6 +257,8 @@ pub(crate) struct Rules {
     pub(crate) checks: Vec<(String, Expr)>,
     /// The foreign keys, where there are some; the table is the first one of them.
     pub(crate) keys: Option<Arc<foreign::Keys>>,
+    /// What rows must fulfil that are written through a view, which is named.
+    pub(crate) view_checks: Vec<(String, Expr)>,
 }
 
 /// A query that can be run.

@@ -2,9 +2,14 @@
 //!
 //! The one implementation is [`Transaction`]. Behind the trait its lifetime is out of the way of everything that runs.
 
+use std::sync::Arc;
+
 use osier::call::ListedProcedure;
 use osier::table::KeyRange;
 use osier::{Error, Row, Table, Transaction, Value};
+
+use crate::catalog::objects::Objects;
+use crate::sql::Sql;
 
 /// Rows that are read one after the other.
 pub(crate) type Scanned<'t> = Box<dyn Iterator<Item = Result<Row<'t>, Error>> + 't>;
@@ -31,6 +36,11 @@ pub(crate) trait Store {
     fn replace(&self, table: &Table, row: &[Value<'_>]) -> Result<bool, Error>;
 
     fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error>;
+
+    fn has_sequence(&self, sequence: &str) -> bool;
+
+    /// What there is beside tables.
+    fn objects(&self, sql: &Sql) -> crate::Result<Arc<Objects>>;
 
     fn next_value(&self, sequence: &str) -> Result<i64, Error>;
 
@@ -81,6 +91,14 @@ impl Store for Transaction<'_> {
 
     fn delete(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
         Transaction::delete(self, table, key)
+    }
+
+    fn has_sequence(&self, sequence: &str) -> bool {
+        self.sequence(sequence).is_ok()
+    }
+
+    fn objects(&self, sql: &Sql) -> crate::Result<Arc<Objects>> {
+        Ok(sql.objects(self)?.1)
     }
 
     fn next_value(&self, sequence: &str) -> Result<i64, Error> {

@@ -17,7 +17,7 @@ use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::plan::{Change, Conflict, Plan, Resolution, Write};
+use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
 use crate::value;
 
 /// What a statement has written.
@@ -66,7 +66,7 @@ impl Writer<'_> {
         if let Some(sequence) = hidden_sequence(relation) {
             row.push(Datum::Int(self.context.store.next_value(sequence)?));
         }
-        check_row(relation, &rules.checks, &row, self.context)?;
+        check_written(relation, rules, &row, self.context)?;
         if let Some(conflict) = conflict
             && let Some(old) = conflicting(relation, conflict, &row, self.context)?
         {
@@ -97,7 +97,7 @@ impl Writer<'_> {
         }
         let new = assigned(&old, &both, assignments, self.context)?;
         let Write { relation, rules, .. } = self.write;
-        check_row(relation, &rules.checks, &new, self.context)?;
+        check_written(relation, rules, &new, self.context)?;
         replace_row(relation, &old, &new, self.context)?;
         if let Some(keys) = &rules.keys {
             self.context.pending.borrow_mut().begin_step();
@@ -116,7 +116,7 @@ impl Writer<'_> {
             let old = &row[..relation.columns.len()];
             if seen.insert(key_of(relation, old)) {
                 let new = assigned(old, &row, assignments, self.context)?;
-                check_row(relation, &rules.checks, &new, self.context)?;
+                check_written(relation, rules, &new, self.context)?;
                 self.context.keep(super::row_bytes(&new))?;
                 changes.push((row, new));
             }
@@ -203,6 +203,19 @@ pub(super) fn check_row(
             let table = &relation.name.name;
             let message = format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
             let error = SqlError::new(SqlState::CheckViolation, message).with_constraint(name);
+            return Err(failing(error, relation, row, context));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a row that breaks a rule of its table, or of the view through which it is written.
+fn check_written(relation: &Relation, rules: &Rules, row: &[Datum], context: &Context<'_>) -> Result<()> {
+    check_row(relation, &rules.checks, row, context)?;
+    for (view, check) in &rules.view_checks {
+        if check.evaluate(row, context)? != Datum::Bool(true) {
+            let message = format!("new row violates check option for view \"{view}\"");
+            let error = SqlError::new(SqlState::WithCheckOptionViolation, message);
             return Err(failing(error, relation, row, context));
         }
     }

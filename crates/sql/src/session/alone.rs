@@ -84,6 +84,7 @@ impl Core {
                     Ok(receipt) => {
                         self.settings = self.lasting.clone();
                         self.end_cursors(true);
+                        self.tell_of_changes();
                         return Ok(Done { receipt: Some(receipt), ..done });
                     }
                     Err(error) if error.is_conflict() => SqlError::from(error),

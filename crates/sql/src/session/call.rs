@@ -20,6 +20,7 @@ use super::statement::{Planned, Task};
 use super::{Column, Core, Done, Output, Prepared};
 use crate::bind::Binder;
 use crate::bind::call::{Written, declared, element_of};
+use crate::catalog::objects::{self, Objects};
 use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -30,6 +31,7 @@ use crate::plan::{Plan, Query};
 use crate::run::context::Limits;
 use crate::run::store::{Scanned, Store};
 use crate::run::{Context, Row};
+use crate::sql::Sql;
 use crate::types::{Declared, Type};
 use crate::value::storage::{self, Stored};
 
@@ -219,6 +221,11 @@ impl Call {
             column.name.clone_from(name);
         }
         Ok(Some(columns))
+    }
+
+    /// What the procedure is called.
+    pub(super) fn name(&self) -> &str {
+        self.signature.name()
     }
 
     /// Whether the procedure is as it was.
@@ -439,5 +446,13 @@ impl Store for Nowhere {
 
     fn set_sequence(&self, sequence: &str, _: i64, _: bool) -> std::result::Result<(), Error> {
         none(sequence)
+    }
+
+    fn has_sequence(&self, _: &str) -> bool {
+        false
+    }
+
+    fn objects(&self, _: &Sql) -> Result<Arc<Objects>> {
+        Ok(none(objects::TABLE)?)
     }
 }

@@ -9,6 +9,7 @@ use sqlparser::ast::{self, CopySource, CopyTarget};
 
 use super::{CopyShape, Core, Done, Output, Prepared, Session, State};
 use crate::bind::Binder;
+use crate::bind::view::Verb;
 use crate::catalog::relation::Relation;
 use crate::copy::read::{Field, Reader};
 use crate::copy::write::Writer;
@@ -84,8 +85,17 @@ impl Core {
         };
         let names = CatalogNames::new(&self.sql, transaction);
         let binder = Binder::new(&names, &self.settings, &[]);
-        let relation = binder.relation(table_name)?;
+        if binder.find_relation(table_name)?.is_none() && binder.find_view(table_name)?.is_some() {
+            let message = format!("cannot copy to view \"{table_name}\"");
+            return Err(SqlError::new(SqlState::WrongObjectType, message)
+                .with_hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."));
+        }
+        let target = binder.write_target(table_name, None, Verb::Insert)?;
+        let relation = target.relation.clone();
         let targets = copied(&relation, columns)?;
+        target.marks(Verb::Insert, targets.iter().copied());
+        binder.check_rights()?;
+        self.objects = binder.objects_for_rights()?;
         let row = binder.copied_row(&relation, &targets)?;
         let write = Write {
             relation: relation.clone(),
@@ -104,7 +114,7 @@ impl Core {
     }
 
     fn copy_out(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         source: &CopySource,
         options: &Options,
@@ -124,7 +134,18 @@ impl Core {
         let Some(ast::Statement::Query(query)) = statements.first() else {
             return Err(SqlError::unsupported("COPY of anything but a table or a query"));
         };
+        if let CopySource::Table { table_name, .. } = source
+            && binder.find_relation(table_name)?.is_none()
+            && binder.find_view(table_name)?.is_some()
+        {
+            let message = format!("cannot copy from view \"{table_name}\"");
+            return Err(
+                SqlError::new(SqlState::WrongObjectType, message).with_hint("Try the COPY (SELECT ...) TO variant.")
+            );
+        }
         let bound = binder.shown(binder.query(query, None)?)?;
+        binder.check_rights()?;
+        self.objects = binder.objects_for_rights()?;
         let columns: Vec<(String, Declared)> =
             bound.columns.iter().map(|column| (column.name.clone(), column.declared)).collect();
         let shape = shape(columns.len(), options);

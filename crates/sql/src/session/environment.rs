@@ -6,12 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Core;
 use crate::catalog::name::Name;
+use crate::catalog::rights::{Object, Rights};
+use crate::catalog::sequences;
 use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::function;
 use crate::run::store::Store;
 use crate::settings::Settings;
+use crate::sql::OWN_SCHEMA;
 
 /// The name of the only database.
 pub(crate) const DATABASE: &str = "osier";
@@ -45,26 +48,71 @@ impl Environment<'_> {
             transaction_start_us: self.core.transaction_start_us,
             statement_start_us: self.statement_start_us,
         };
-        let Core { sql, settings, user, .. } = self.core;
-        Catalog { sql, store: self.store, settings, user, session, seen: &self.seen }
+        let Core { sql, settings, .. } = self.core;
+        Catalog { sql, store: self.store, settings, user: settings.user(), session, seen: &self.seen }
     }
 
-    /// The sequence that an argument names.
-    fn sequence(&self, argument: &Datum) -> Result<String> {
-        let Datum::Text(text) = argument else {
-            return system::sequence_name(&self.catalog(), argument);
+    /// The sequence that an argument names, as the engine does, if the user has one of some rights on it.
+    fn sequence(&self, argument: &Datum, rights: Rights) -> Result<String> {
+        let text = match argument {
+            Datum::Text(text) => text,
+            // The engine's name: it is that of an identity column.
+            Datum::Bytes(name) => return Ok(String::from_utf8_lossy(name).into_owned()),
+            number => {
+                let name = Name::of_engine(&system::sequence_name(&self.catalog(), number)?);
+                return self.usable(name, rights);
+            }
         };
         let object = crate::parse::object_name(text)?;
+        let objects = self.core.objects.as_deref();
+        let user = self.core.settings.user();
         let name = match &object[..] {
-            [name] => Name::new(function::Environment::schema(self).unwrap_or("public"), name),
-            [schema, name] => Name::new(schema, name),
+            [name] => {
+                let is_seen = |schema: &str| {
+                    objects.is_none_or(|objects| objects.need_schema(user, schema, Rights::USAGE).is_ok())
+                };
+                let named = self.core.settings.schemas().filter(|schema| is_seen(schema));
+                named.map(|schema| Name::new(schema, name)).find(|name| self.has_sequence(name))
+            }
+            [schema, name] => {
+                if let Some(objects) = objects.filter(|objects| objects.has_schema(schema)) {
+                    objects.need_schema(user, schema, Rights::USAGE)?;
+                }
+                Some(Name::new(schema, name)).filter(|name| self.has_sequence(name))
+            }
             _ => return Err(SqlError::new(SqlState::InvalidName, format!("invalid name syntax: \"{text}\""))),
         };
+        let Some(name) = name else {
+            if let [schema, _] = &object[..]
+                && !self.store.objects(&self.core.sql)?.has_schema(schema)
+            {
+                let message = format!("schema \"{schema}\" does not exist");
+                return Err(SqlError::new(SqlState::InvalidSchemaName, message));
+            }
+            let message = format!("relation \"{}\" does not exist", object.join("."));
+            return Err(SqlError::new(SqlState::UndefinedTable, message));
+        };
+        self.usable(name, rights)
+    }
+
+    /// What the engine calls a sequence, if the user has one of some rights on it.
+    fn usable(&self, name: Name, rights: Rights) -> Result<String> {
+        if let Some(objects) = self.core.objects.as_deref() {
+            let owner = sequences::owner(objects, &name);
+            let object = Object::Sequence(name.clone());
+            if !objects.rights(self.core.settings.user(), &object, owner, None).meets(rights) {
+                return Err(object.denied());
+            }
+        }
         Ok(name.engine())
     }
 
+    fn has_sequence(&self, name: &Name) -> bool {
+        name.is_sound() && name.schema != OWN_SCHEMA && self.store.has_sequence(&name.engine())
+    }
+
     fn next_value(&self, argument: &Datum) -> Result<Datum> {
-        let name = self.sequence(argument)?;
+        let name = self.sequence(argument, Rights::USAGE.and(Rights::UPDATE))?;
         let value = self.store.next_value(&name).map_err(|error| match error {
             osier::Error::Transaction(osier::TransactionError::UnknownSequence { sequence }) => {
                 SqlError::new(SqlState::UndefinedTable, format!("relation \"{sequence}\" does not exist"))
@@ -77,7 +125,7 @@ impl Environment<'_> {
     }
 
     fn current_value(&self, argument: &Datum) -> Result<Datum> {
-        let name = self.sequence(argument)?;
+        let name = self.sequence(argument, Rights::USAGE.and(Rights::SELECT))?;
         let value = self.core.values.of.borrow().get(&name).copied();
         value.map(Datum::Int).ok_or_else(|| {
             let message = format!("currval of sequence \"{name}\" is not yet defined in this session");
@@ -86,7 +134,7 @@ impl Environment<'_> {
     }
 
     fn set_value(&self, arguments: &[Datum]) -> Result<Datum> {
-        let name = self.sequence(&arguments[0])?;
+        let name = self.sequence(&arguments[0], Rights::UPDATE)?;
         let Datum::Int(value) = arguments[1] else { return Ok(Datum::Null) };
         let is_called = !matches!(arguments.get(2), Some(Datum::Bool(false)));
         self.store.set_sequence(&name, value, is_called)?;
@@ -113,11 +161,11 @@ impl function::Environment for Environment<'_> {
     }
 
     fn user(&self) -> &str {
-        &self.core.user
+        self.core.settings.user()
     }
 
     fn session_user(&self) -> &str {
-        &self.core.user
+        self.core.settings.session_user()
     }
 
     fn database(&self) -> &str {
@@ -125,7 +173,21 @@ impl function::Environment for Environment<'_> {
     }
 
     fn schema(&self) -> Option<&str> {
-        self.core.settings.search_path.first().map(String::as_str)
+        self.schemas().first().copied()
+    }
+
+    fn schemas(&self) -> Vec<&str> {
+        let Ok(objects) = self.store.objects(&self.core.sql) else { return Vec::new() };
+        let user = self.core.settings.user();
+        let is_seen =
+            |schema: &&str| objects.has_schema(schema) && objects.need_schema(user, schema, Rights::USAGE).is_ok();
+        let mut seen = Vec::new();
+        for schema in self.core.settings.schemas().filter(is_seen) {
+            if !seen.contains(&schema) {
+                seen.push(schema);
+            }
+        }
+        seen
     }
 
     fn random(&self) -> f64 {

@@ -36,6 +36,11 @@ impl Explain {
         &self.query
     }
 
+    /// Whether it is `EXPLAIN EXECUTE`.
+    pub(super) fn is_of_execute(&self) -> bool {
+        self.execute.is_some()
+    }
+
     /// Whether the statement is run.
     pub(super) fn is_run(&self) -> bool {
         self.options.analyzes
@@ -153,7 +158,7 @@ fn is_json(format: Option<&str>, option: &ast::Ident) -> Result<bool> {
 impl Core {
     /// Runs `EXPLAIN`.
     pub(super) fn explain(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         explain: &Explain,
         parameters: &[Datum],
@@ -165,6 +170,7 @@ impl Core {
         let (target, values) = self.execution(transaction, execute, parameters)?;
         let started = Instant::now();
         let planned = target.planned(&self.sql, transaction, &self.settings)?;
+        self.check_rights(transaction, &planned)?;
         if explain.is_run() && self.settings.is_read_only && planned.writes() {
             let message = "the transaction is read-only: it cannot write or define";
             return Err(SqlError::new(SqlState::ReadOnlySqlTransaction, message));

@@ -3,6 +3,7 @@
 //! This is all that the server knows of SQL.
 
 mod alone;
+mod authority;
 mod call;
 mod cancel;
 mod copy;
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex};
 use osier::{Receipt, Savepoint};
 use sqlparser::ast;
 
+use crate::catalog::objects::Objects;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::settings::Settings;
@@ -204,6 +206,14 @@ struct Core {
     copy: Option<copy::CopyIn>,
     /// What waits for the end of the transaction.
     deferred: deferred::Deferred,
+    /// What there is beside tables, while a statement runs that needs rights.
+    objects: Option<Arc<Objects>>,
+    /// The number of changes of these after which was looked whether the user may do everything.
+    changes: u64,
+    /// Whether that has to be looked at again.
+    is_stale: bool,
+    /// Whether the transaction defines something.
+    defines: bool,
 }
 
 /// What is open.
@@ -262,6 +272,10 @@ impl Session {
             transaction_start_us: 0,
             copy: None,
             deferred: deferred::Deferred::default(),
+            objects: None,
+            changes: sql.changes(),
+            is_stale: true,
+            defines: false,
         };
         Ok(Session { core, state: State::Idle(Box::new(session)) })
     }

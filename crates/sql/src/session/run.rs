@@ -81,7 +81,7 @@ impl Session {
             State::Idle(session) => {
                 let planned = prepared.known();
                 Session::refuse_alone(&planned)?;
-                if planned.direct_call().is_some() {
+                if planned.direct_call().is_some() && core.may_call_all(session) {
                     return core.call_alone(session, (prepared, planned), parameters, output);
                 }
                 core.run_alone(session, prepared, parameters, output)
@@ -136,6 +136,7 @@ impl Session {
                     Ok(receipt) => {
                         self.core.settings = self.core.lasting.clone();
                         self.core.end_cursors(true);
+                        self.core.tell_of_changes();
                         Ok(Some(receipt))
                     }
                     Err(error) => {
@@ -333,6 +334,7 @@ impl Session {
         let waiting = block.savepoints[at].2.clone();
         self.core.deferred.roll_back_to(&waiting);
         self.core.end_cursors_behind(at);
+        self.core.is_stale = true;
         Ok(Done::tagged("ROLLBACK"))
     }
 }
@@ -355,9 +357,11 @@ impl Core {
         self.transaction_start_us = now_us();
         self.before = self.lasting.clone();
         self.deferred = Default::default();
+        self.look_for_changes();
     }
 
     pub(super) fn undo_settings(&mut self) {
+        self.is_stale = true;
         self.settings = self.before.clone();
         self.lasting = self.before.clone();
     }
@@ -378,7 +382,9 @@ impl Core {
         parameters: &[Datum],
         output: &mut dyn Output,
     ) -> Result<Done> {
+        self.refresh_authority(transaction)?;
         let planned = prepared.planned(&self.sql, transaction, &self.settings)?;
+        self.check_rights(transaction, &planned)?;
         if self.settings.is_read_only && planned.writes() {
             let message = "the transaction is read-only: it cannot write or define";
             return Err(SqlError::new(SqlState::ReadOnlySqlTransaction, message));
@@ -463,9 +469,15 @@ impl Core {
             ast::Statement::Copy { .. } => self.copy(transaction, statement, output),
             ast::Statement::Set(set) => match crate::parse::foreign::constraints_of(set) {
                 Some(constraints) => self.set_constraints(transaction, &constraints),
-                None => self.set_statement(set),
+                None => match self.set_authority(transaction, set)? {
+                    Some(done) => Ok(done),
+                    None => self.set_statement(set),
+                },
             },
-            ast::Statement::Reset(reset) => self.reset(reset),
+            ast::Statement::Reset(reset) => match self.reset_authority(transaction, reset)? {
+                Some(done) => Ok(done),
+                None => self.reset(reset),
+            },
             ast::Statement::ShowVariable { variable } => self.show(transaction, variable, output),
             ast::Statement::Prepare { name, data_types, statement } => {
                 self.prepare_statement(transaction, name, data_types, statement)
@@ -479,8 +491,7 @@ impl Core {
                 if *object_type == ast::DiscardObject::ALL {
                     self.prepared.clear();
                     self.cursors.clear();
-                    self.settings = Default::default();
-                    self.lasting = self.settings.clone();
+                    self.reset_all(transaction)?;
                 }
                 Ok(Done::tagged(format!("DISCARD {object_type}")))
             }
@@ -503,10 +514,12 @@ impl Core {
         statement: &ast::Statement,
         output: &mut dyn Output,
     ) -> Result<Done> {
-        let Core { sql, settings, user, .. } = &*self;
-        let definer = ddl::Definer { sql, transaction, settings, user, runner: &*self };
+        self.defines = true;
+        let Core { sql, settings, .. } = &*self;
+        let definer = ddl::Definer { sql, transaction, settings, user: settings.user(), runner: &*self };
         let defined = definer.define(statement)?;
         self.follow_definition(transaction, defined.tag)?;
+        self.is_stale = true;
         self.notices.extend(defined.notices);
         let Some(then) = defined.then else { return Ok(Done::tagged(defined.tag)) };
         let parsed = Parsed(Some(Arc::new(then)));

@@ -23,7 +23,7 @@ pub(super) fn shown_name(variable: &[ast::Ident]) -> String {
 }
 
 /// A value of `SET` as text.
-fn text_of(expr: &ast::Expr) -> String {
+pub(super) fn text_of(expr: &ast::Expr) -> String {
     match expr {
         ast::Expr::Value(value) => match &value.value {
             ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => text.clone(),
@@ -34,12 +34,23 @@ fn text_of(expr: &ast::Expr) -> String {
     }
 }
 
+/// A schema in `search_path`, with quotes where they are needed.
+fn schema_of(expr: &ast::Expr) -> String {
+    let name = match expr {
+        ast::Expr::Identifier(ident) => crate::parse::name(ident),
+        other => text_of(other),
+    };
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if is_plain && !name.is_empty() { name } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
 impl Core {
     pub(super) fn set_statement(&mut self, set: &ast::Set) -> Result<Done> {
         match set {
             ast::Set::SingleAssignment { scope, variable, values, .. } => {
                 let name = variable.to_string().replace('"', "");
-                let text = values.iter().map(text_of).collect::<Vec<_>>().join(", ");
+                let shown = if name.eq_ignore_ascii_case("search_path") { schema_of } else { text_of };
+                let text = values.iter().map(shown).collect::<Vec<_>>().join(", ");
                 let is_default = match &values[..] {
                     [ast::Expr::Identifier(ident)] => ident.value.eq_ignore_ascii_case("default"),
                     _ => false,
@@ -63,7 +74,6 @@ impl Core {
                     self.change("default_transaction_read_only", Some(text), false)?;
                 }
             }
-            ast::Set::SetRole { role_name: None, .. } => {}
             other => return Err(SqlError::unsupported(format!("{other}"))),
         }
         Ok(Done::tagged("SET"))
@@ -73,6 +83,9 @@ impl Core {
         match &reset.reset {
             ast::Reset::ALL => {
                 for (name, _) in self.settings.clone().all() {
+                    if name == "role" || name == "session_authorization" {
+                        continue;
+                    }
                     // What cannot be set is as it was.
                     let _ = self.change(name, None, false);
                 }

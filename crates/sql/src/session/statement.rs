@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use osier::Transaction;
+use osier::table::Schema;
 use sqlparser::ast;
 
 use super::call::{self, Call};
@@ -10,12 +11,15 @@ use super::cursor::{self, NewCursor};
 use super::explain::{self, Explain};
 use super::prepared::Execute;
 use super::{Column, Kind, Parsed, Prepared};
+use crate::bind::uses::Need;
 use crate::bind::{Binder, OutColumn};
+use crate::catalog::name::Name;
+use crate::catalog::objects;
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
-use crate::plan::{Change, Plan, Query};
+use crate::plan::{Plan, Query};
 use crate::settings::Settings;
-use crate::sql::{CatalogNames, Sql};
+use crate::sql::{CatalogNames, OWN_SCHEMA, Sql};
 use crate::types::{Declared, Type};
 
 /// What running a statement means.
@@ -43,6 +47,16 @@ pub(crate) struct Planned {
     pub(crate) task: Task,
     /// The tables as they were. Where one has changed, the plan is made again.
     pub(super) relations: Vec<Arc<Relation>>,
+    /// Names that no table had.
+    pub(super) absent: Vec<Name>,
+    /// The objects beside tables as they were, if it depends on some.
+    pub(super) objects: Option<Arc<Schema>>,
+    /// What it needs rights for.
+    pub(super) needs: Vec<Need>,
+    /// What names meant: the user and the search path.
+    pub(super) user: String,
+    pub(super) is_superuser: bool,
+    pub(super) schemas: Vec<String>,
     pub(super) parameters: Vec<Type>,
     pub(super) columns: Option<Vec<Column>>,
     /// Whether its rows are sent in the binary format, whatever the client asks for.
@@ -87,7 +101,7 @@ impl Prepared {
         settings: &Settings,
     ) -> Result<Arc<Planned>> {
         let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        if planned.is_current(transaction) {
+        if planned.is_current(transaction, settings)? {
             return Ok(planned.clone());
         }
         let anew = Planned::new(sql, transaction, self.parsed.0.as_ref(), &self.types, settings)?;
@@ -105,7 +119,19 @@ impl Prepared {
 impl Planned {
     /// A task that asks nothing of tables.
     pub(super) fn plain(task: Task, parameters: Vec<Type>, columns: Option<Vec<Column>>) -> Planned {
-        Planned { task, relations: Vec::new(), parameters, columns, is_binary: false }
+        Planned {
+            task,
+            relations: Vec::new(),
+            absent: Vec::new(),
+            objects: None,
+            needs: Vec::new(),
+            user: String::new(),
+            is_superuser: false,
+            schemas: Vec::new(),
+            parameters,
+            columns,
+            is_binary: false,
+        }
     }
 
     fn new(
@@ -143,7 +169,21 @@ impl Planned {
             _ => {}
         }
         relations.extend(names.used_beside());
-        Ok(Planned { relations, ..Planned::plain(task, parameters, columns) })
+        Ok(Planned {
+            relations,
+            absent: names.absent().into_iter().filter(|name| name.schema != OWN_SCHEMA).collect(),
+            objects: names.used_objects(),
+            needs: binder.needs(),
+            user: settings.user().to_owned(),
+            is_superuser: settings.is_superuser(),
+            schemas: settings.schemas().map(str::to_owned).collect(),
+            ..Planned::plain(task, parameters, columns)
+        })
+    }
+
+    /// Whether rights have to be looked at: a superuser may do everything, but the owner of a view may not.
+    pub(super) fn needs_rights(&self) -> bool {
+        !self.needs.is_empty() && (!self.is_superuser || self.needs.iter().any(Need::is_of_other))
     }
 
     /// Whether it may write rows or definitions.
@@ -175,14 +215,28 @@ impl Planned {
         }
     }
 
-    fn is_current(&self, transaction: &Transaction<'_>) -> bool {
-        if let Task::Call(call) = &self.task {
-            return call.is_current(transaction);
+    /// Whether the statement means what it meant.
+    fn is_current(&self, transaction: &Transaction<'_>, settings: &Settings) -> Result<bool> {
+        match &self.task {
+            Task::Call(call) => return Ok(call.is_current(transaction)),
+            Task::Empty | Task::Execute(_) | Task::Utility(_) => return Ok(true),
+            Task::Explain(explain) if explain.is_of_execute() => return Ok(true),
+            Task::Query(_) | Task::Explain(_) | Task::Declare(_) => {}
         }
-        self.relations.iter().all(|relation| {
+        let is_same = self.relations.iter().all(|relation| {
             let now = transaction.table(relation.table.name());
             now.is_ok_and(|now| Arc::ptr_eq(now.schema(), relation.table.schema()))
-        })
+        });
+        let is_of_user = self.user == settings.user()
+            && self.is_superuser == settings.is_superuser()
+            && settings.schemas().eq(self.schemas.iter().map(String::as_str));
+        if !is_same || !is_of_user || self.absent.iter().any(|name| transaction.table(&name.engine()).is_ok()) {
+            return Ok(false);
+        }
+        match &self.objects {
+            None => Ok(true),
+            Some(objects) => Ok(Arc::ptr_eq(objects, transaction.table(objects::TABLE)?.schema())),
+        }
     }
 }
 
@@ -223,8 +277,8 @@ pub(super) fn query_of(binder: &Binder<'_>, statement: &ast::Statement) -> Resul
 fn refuse_mixed(query: &Query, named: &[Arc<Relation>]) -> Result<()> {
     for (_, table) in &query.writes {
         let Plan::Write(write) = &table.plan else { continue };
-        // What it names itself.
-        let own = if let Change::Insert { .. } = write.change { 1 } else { 2 };
+        // It names the table once itself.
+        let own = 1;
         let count = named.iter().filter(|named| named.table.id() == write.relation.table.id()).count();
         if count > own {
             let name = &write.relation.name;

@@ -12,6 +12,7 @@ use super::run::has_failed;
 use super::statement::{Planned, Task};
 use super::{Core, Done, Session, State};
 use crate::bind::Binder;
+use crate::catalog::rights::{Object, Rights};
 use crate::error::{Result, SqlError, SqlState};
 use crate::sql::CatalogNames;
 
@@ -109,7 +110,23 @@ impl Core {
     pub(super) fn lock(&self, transaction: &Transaction<'_>, lock: &ast::Lock) -> Result<Done> {
         let names = CatalogNames::new(&self.sql, transaction);
         let binder = Binder::new(&names, &self.settings, &[]);
-        lock.tables.iter().try_for_each(|target| binder.relation(&target.name).map(|_| ()))?;
+        let write = Rights::UPDATE.and(Rights::DELETE).and(Rights::TRUNCATE);
+        let needed = match lock.lock_mode {
+            Some(ast::LockTableMode::AccessShare) => Rights::SELECT,
+            Some(ast::LockTableMode::RowExclusive) => write.and(Rights::INSERT),
+            _ => write,
+        };
+        let (_, objects) = self.sql.objects(transaction)?;
+        for target in &lock.tables {
+            let (object, owner) = match (binder.find_relation(&target.name)?, binder.find_view(&target.name)?) {
+                (Some(relation), _) => (Object::Table(relation.name.clone()), relation.notes.owner.clone()),
+                (None, Some((name, view))) => (Object::View(name), view.owner.clone()),
+                (None, None) => return Err(crate::bind::undefined_table(&target.name)),
+            };
+            if !objects.rights(self.settings.user(), &object, &owner, None).meets(needed) {
+                return Err(object.denied());
+            }
+        }
         Ok(Done::tagged("LOCK TABLE"))
     }
 }

@@ -2,7 +2,10 @@
 
 use super::comment::{OF_CLASS, OF_CONSTRAINT, OF_DATABASE, OF_NAMESPACE, OF_ROLE};
 use super::snapshot::Object;
-use super::{Catalog, class, comment, definition, object, privilege, registered, role, text};
+use super::{Catalog, comment, definition, object, privilege, registered, role, text, view};
+use crate::catalog::rights::Object::Sequence;
+use crate::catalog::rights::Rights;
+use crate::catalog::sequences;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlError, SqlState};
@@ -74,7 +77,7 @@ pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum])
         "pg_sequence_last_value" => last_value(catalog, number(first))?,
         "pg_table_is_visible" => object::is_visible(catalog, number(first))?.map_or(Null, Bool),
         other if other.ends_with("_is_visible") => Bool(true),
-        _ => return others(catalog, function, number(first), first),
+        _ => return others(catalog, function, number(first), (first, second)),
     }))
 }
 
@@ -84,8 +87,11 @@ fn schemas(catalog: &Catalog<'_>, with_implicit: bool) -> Result<Datum> {
     if with_implicit {
         names.push(text("pg_catalog"));
     }
-    for schema in &catalog.settings.search_path {
-        if class::schema_number(catalog, schema)?.is_some() {
+    // The catalog's own schemas are always there.
+    let own = catalog.schemas()?;
+    for schema in catalog.settings.schemas() {
+        let is_system = matches!(schema, "pg_catalog" | "information_schema");
+        if (is_system || own.contains(&schema)) && !names.contains(&text(schema)) {
             names.push(text(schema));
         }
     }
@@ -109,6 +115,11 @@ fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
     let Some(Object::Sequence(at)) = snapshot.object(number) else { return Ok(Null) };
     let sequence = &snapshot.sequences[at].listed;
+    let (beside, rights) = (&snapshot.beside, Rights::USAGE.and(Rights::SELECT));
+    let owner = sequences::owner(beside, &sequence.name);
+    if !beside.rights(catalog.user, &Sequence(sequence.name.clone()), owner, None).meets(rights) {
+        return Ok(Null);
+    }
     Ok(match sequence.next {
         Some(next) if next == sequence.start => Null,
         Some(next) => Int(next.wrapping_sub(sequence.increment)),
@@ -117,7 +128,12 @@ fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
 }
 
 /// Functions about what there is none of, and about sizes.
-fn others(catalog: &Catalog<'_>, function: &str, number: u32, first: Option<&Datum>) -> Result<Option<Datum>> {
+fn others(
+    catalog: &Catalog<'_>,
+    function: &str,
+    number: u32,
+    (first, column): (Option<&Datum>, Option<&Datum>),
+) -> Result<Option<Datum>> {
     Ok(Some(match function {
         // Rules, triggers, partitions and statistics have no numbers.
         "pg_get_ruledef"
@@ -133,9 +149,27 @@ fn others(catalog: &Catalog<'_>, function: &str, number: u32, first: Option<&Dat
         // Inserts, updates and deletes are the bits 3, 2 and 4.
         "pg_relation_is_updatable" => Int(match catalog.snapshot()?.object(number) {
             Some(Object::Table(_)) => 28,
+            Some(Object::View(at)) => {
+                match &view::written_columns(catalog.snapshot()?, &catalog.snapshot()?.views[at])[..] {
+                    [] => 0,
+                    _ => 28,
+                }
+            }
             _ => 0,
         }),
-        "pg_column_is_updatable" => Bool(matches!(catalog.snapshot()?.object(number), Some(Object::Table(_)))),
+        "pg_column_is_updatable" => match catalog.snapshot()?.object(number) {
+            Some(Object::Table(_)) => Bool(true),
+            Some(Object::View(at)) => {
+                let snapshot = catalog.snapshot()?;
+                let written = view::written_columns(snapshot, &snapshot.views[at]);
+                let column = match column {
+                    Some(Int(column)) => usize::try_from(*column - 1).ok(),
+                    _ => None,
+                };
+                Bool(column.and_then(|at| written.get(at)).copied().unwrap_or(false))
+            }
+            _ => Bool(false),
+        },
         "pg_relation_filenode" => match catalog.snapshot()?.object(number) {
             Some(Object::Table(_) | Object::Index(..) | Object::Sequence(_)) => Int(number.into()),
             _ => Null,

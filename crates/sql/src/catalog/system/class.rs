@@ -2,10 +2,14 @@
 
 use super::object::Scope;
 use super::relation::ALL;
-use super::snapshot::{SequenceObject, TableObject};
-use super::{BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, array, kind, oid, role, text};
+use super::snapshot::{SequenceObject, Sort, TableObject, derived_oid};
+use super::{
+    BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, acl, array, kind, oid, role, text, view,
+};
 use crate::catalog::listing::Sequence;
 use crate::catalog::notes::Identity;
+use crate::catalog::rights::Object as Rights;
+use crate::catalog::sequences;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
@@ -25,6 +29,8 @@ struct Class<'c> {
     checks: usize,
     has_triggers: bool,
     has_rules: bool,
+    acl: Datum,
+    options: Datum,
 }
 
 impl Class<'_> {
@@ -62,17 +68,28 @@ impl Class<'_> {
             zero(),
             zero(),
             zero(),
-            Null,
-            Null,
+            self.acl.clone(),
+            self.options.clone(),
             Null,
         ]
     }
 }
 
 /// The schemas, with their owners and names.
-pub(super) fn schemas(_: &Catalog<'_>) -> Result<Vec<(u32, String, u32)>> {
+pub(super) fn schemas(catalog: &Catalog<'_>) -> Result<Vec<(u32, String, u32)>> {
     let own = |number, name: &str| (number, name.to_owned(), FIRST_ROLE);
-    Ok(vec![own(PG_CATALOG, "pg_catalog"), own(PUBLIC, "public"), own(INFORMATION_SCHEMA, "information_schema")])
+    let objects = &catalog.snapshot()?.beside;
+    let public = role::number_of(catalog, objects.schema_owner("public"))?;
+    let mut schemas = vec![
+        own(PG_CATALOG, "pg_catalog"),
+        (PUBLIC, "public".to_owned(), public),
+        own(INFORMATION_SCHEMA, "information_schema"),
+    ];
+    for (name, entry) in objects.schemas.iter().filter(|(name, _)| *name != "public") {
+        let number = derived_oid(Sort::Schema, 0, &entry.number.to_string());
+        schemas.push((number, name.clone(), role::number_of(catalog, &entry.owner)?));
+    }
+    Ok(schemas)
 }
 
 /// The number of a schema.
@@ -81,8 +98,11 @@ pub(super) fn schema_number(catalog: &Catalog<'_>, name: &str) -> Result<Option<
 }
 
 pub(super) fn namespaces(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    let row = |(number, name, owner): (u32, String, u32)| vec![oid(number), text(name), oid(owner), Null];
-    Ok(schemas(catalog)?.into_iter().map(row).collect())
+    let row = |(number, name, owner): (u32, String, u32)| {
+        let acl = acl::list(catalog, &Rights::Schema(name.clone()), None)?;
+        Ok(vec![oid(number), text(name), oid(owner), acl])
+    };
+    schemas(catalog)?.into_iter().map(row).collect()
 }
 
 pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
@@ -104,6 +124,26 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             checks: 0,
             has_triggers: false,
             has_rules: false,
+            acl: acl::list(catalog, &Rights::Sequence(sequence.listed.name.clone()), None)?,
+            options: Null,
+        };
+        rows.push(class.row());
+    }
+    for view in snapshot.views.iter().filter(|view| scope.has(view.oid, &view.name.name)) {
+        let class = Class {
+            oid: view.oid,
+            name: &view.name.name,
+            namespace: schema_number(catalog, &view.name.schema)?.unwrap_or(PUBLIC),
+            owner: role::number_of(catalog, &view.entry.owner)?,
+            kind: "v",
+            method: 0,
+            has_index: false,
+            columns: view.columns.len(),
+            checks: 0,
+            has_triggers: false,
+            has_rules: true,
+            acl: acl::list(catalog, &Rights::View(view.name.clone()), None)?,
+            options: view::options(view),
         };
         rows.push(class.row());
     }
@@ -120,6 +160,8 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             checks: 0,
             has_triggers: false,
             has_rules: system.is_view(),
+            acl: Null,
+            options: Null,
         };
         rows.push(class.row());
     }
@@ -145,6 +187,8 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             // PostgreSQL keeps foreign keys by triggers, and tools look for keys only where there are some.
             has_triggers: !relation.notes.foreign_keys.is_empty() || !relation.notes.referenced_by.is_empty(),
             has_rules: false,
+            acl: acl::list(catalog, &Rights::Table(name.clone()), None)?,
+            options: Null,
         };
         rows.push(class.row());
     }
@@ -161,18 +205,18 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             checks: 0,
             has_triggers: false,
             has_rules: false,
+            acl: Null,
+            options: Null,
         };
         rows.push(class.row());
     }
     Ok(())
 }
 
-/// The owner of a sequence: that of the table whose column it belongs to.
+/// The owner of a sequence.
 pub(super) fn owner_of(catalog: &Catalog<'_>, sequence: &SequenceObject) -> Result<u32> {
-    match sequence.owner {
-        Some((table, _)) => role::number_of(catalog, &catalog.snapshot()?.tables[table].relation.notes.owner),
-        None => Ok(FIRST_ROLE),
-    }
+    let objects = &catalog.snapshot()?.beside;
+    role::number_of(catalog, sequences::owner(objects, &sequence.listed.name))
 }
 
 /// A column of a relation.
@@ -184,6 +228,7 @@ struct Attribute<'a> {
     is_nullable: bool,
     has_default: bool,
     identity: Option<Identity>,
+    acl: Datum,
 }
 
 impl Attribute<'_> {
@@ -217,7 +262,7 @@ impl Attribute<'_> {
             Bool(true),
             Int(0),
             oid(shape.collation),
-            Null,
+            self.acl.clone(),
             Null,
             Null,
             Null,
@@ -233,15 +278,32 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
     let snapshot = catalog.snapshot()?;
     let mut rows = Vec::new();
     for at in scope.tables(catalog)? {
-        table_attributes(&snapshot.tables[at], scope, &mut rows);
+        table_attributes(catalog, &snapshot.tables[at], scope, &mut rows)?;
     }
     let plain = |relation, name, number, ty: Type, is_nullable| {
         let (has_default, identity) = (false, None);
-        Attribute { relation, name, number, declared: ty.into(), is_nullable, has_default, identity }.row()
+        let declared = ty.into();
+        Attribute { relation, name, number, declared, is_nullable, has_default, identity, acl: Null }.row()
     };
     for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, "")) {
         let columns = SEQUENCE_COLUMNS.iter().enumerate();
         rows.extend(columns.map(|(at, (name, ty))| plain(sequence.oid, name, at + 1, *ty, false)));
+    }
+    for view in snapshot.views.iter().filter(|view| scope.has(view.oid, "")) {
+        let object = Rights::View(view.name.clone());
+        for (at, (column, declared)) in view.entry.columns.iter().zip(&view.columns).enumerate() {
+            let attribute = Attribute {
+                relation: view.oid,
+                name: &column.name,
+                number: at + 1,
+                declared: *declared,
+                is_nullable: true,
+                has_default: false,
+                identity: None,
+                acl: acl::list(catalog, &object, Some(&column.name))?,
+            };
+            rows.push(attribute.row());
+        }
     }
     for system in ALL.iter().filter(|system| scope.has(system.oid, "")) {
         let columns = system.columns.iter().enumerate();
@@ -250,8 +312,9 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
     Ok(rows)
 }
 
-fn table_attributes(table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) {
+fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) -> Result<()> {
     let relation = &table.relation;
+    let object = Rights::Table(relation.name.clone());
     if scope.has(table.oid, "") {
         for (at, column) in relation.columns[..relation.visible()].iter().enumerate() {
             let attribute = Attribute {
@@ -262,6 +325,7 @@ fn table_attributes(table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) 
                 is_nullable: column.is_nullable,
                 has_default: column.default.is_some(),
                 identity: column.identity,
+                acl: acl::list(catalog, &object, Some(&column.name))?,
             };
             rows.push(attribute.row());
         }
@@ -277,10 +341,12 @@ fn table_attributes(table: &TableObject, scope: Scope<'_>, rows: &mut Vec<Row>) 
                 is_nullable: true,
                 has_default: false,
                 identity: None,
+                acl: Null,
             };
             rows.push(attribute.row());
         }
     }
+    Ok(())
 }
 
 pub(super) fn defaults(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {

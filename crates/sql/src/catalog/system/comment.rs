@@ -147,6 +147,12 @@ fn of_tables(snapshot: &Snapshot) -> Vec<Description> {
             all.extend(comment.map(|comment| (*number, OF_CONSTRAINT, 0, comment.clone())));
         }
     }
+    for view in &snapshot.views {
+        all.extend(view.entry.comment.iter().map(|comment| (view.oid, OF_CLASS, 0, comment.clone())));
+        for (at, column) in view.entry.columns.iter().enumerate() {
+            all.extend(column.comment.iter().map(|comment| (view.oid, OF_CLASS, at as i64 + 1, comment.clone())));
+        }
+    }
     all
 }
 

@@ -112,7 +112,11 @@ pub(crate) fn foreign_key_to(table: &str, key: &ForeignKeyNote) -> String {
 }
 
 /// `pg_get_viewdef`: the query of a view as it was written.
-pub(super) fn view(_: &Catalog<'_>, number: u32) -> Result<Datum> {
+pub(super) fn view(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
+    let snapshot = catalog.snapshot()?;
+    if let Some(Object::View(at)) = snapshot.object(number) {
+        return Ok(text(super::view::definition(catalog, &snapshot.views[at])?));
+    }
     Ok(match relation::of_oid(number).map(|system| system.kind) {
         Some(Kind::View(query)) => text(format!(" {query};")),
         _ => Null,

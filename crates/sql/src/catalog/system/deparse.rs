@@ -11,8 +11,9 @@ use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, Value};
 
 use crate::bind::from::relation_columns;
 use crate::bind::scope::Level;
-use crate::bind::{Binder, Names, View};
+use crate::bind::{Binder, Names};
 use crate::catalog::name::Name;
+use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::error::Result;
 use crate::function;
@@ -33,8 +34,12 @@ impl Names for NoNames {
         Ok(None)
     }
 
-    fn view(&self, _: &Name) -> Result<Option<View>> {
+    fn view(&self, _: &Name) -> Result<Option<Arc<ViewEntry>>> {
         Ok(None)
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>> {
+        Ok(Arc::default())
     }
 }
 

@@ -7,7 +7,8 @@ SELECT current_database() AS catalog_name
 SELECT current_database() AS catalog_name, n.nspname AS schema_name, a.rolname AS schema_owner,
     NULL::name AS default_character_set_catalog, NULL::name AS default_character_set_schema,
     NULL::name AS default_character_set_name, NULL::varchar AS sql_path
-FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_authid a ON a.oid = n.nspowner
+FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_authid a ON a.oid = n.nspowner
+WHERE pg_catalog.pg_has_role(n.nspowner, 'USAGE') OR pg_catalog.has_schema_privilege(n.oid, 'CREATE, USAGE')
 
 -- tables
 SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
@@ -19,6 +20,9 @@ SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname
     'NO'::varchar AS is_typed, NULL::varchar AS commit_action
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'f', 'p')
+    AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+        OR pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+        OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- columns
 SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
@@ -70,6 +74,8 @@ FROM pg_catalog.pg_attribute a
         WHERE dep.classid = 1259 AND dep.deptype = 'i') s
         ON s.refobjid = a.attrelid AND s.refobjsubid = a.attnum
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+    AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+        OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- table_constraints
 SELECT current_database() AS constraint_catalog, n.nspname AS constraint_schema, k.conname AS constraint_name,
@@ -155,7 +161,10 @@ WHERE k.contype = 'f'
 
 -- views
 SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
-    pg_catalog.pg_get_viewdef(c.oid)::varchar AS view_definition, 'NONE'::varchar AS check_option,
+    (CASE WHEN pg_catalog.pg_has_role(c.relowner, 'USAGE') THEN pg_catalog.pg_get_viewdef(c.oid) END)::varchar
+        AS view_definition,
+    (CASE WHEN 'check_option=cascaded' = ANY (c.reloptions) THEN 'CASCADED'
+        WHEN 'check_option=local' = ANY (c.reloptions) THEN 'LOCAL' ELSE 'NONE' END)::varchar AS check_option,
     (CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid, false) & 20 = 20 THEN 'YES' ELSE 'NO' END)::varchar AS is_updatable,
     (CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid, false) & 8 = 8 THEN 'YES' ELSE 'NO' END)::varchar
         AS is_insertable_into,
@@ -163,6 +172,9 @@ SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname
     'NO'::varchar AS is_trigger_insertable_into
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'v'
+    AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
+        OR pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+        OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
 -- sequences
 SELECT current_database() AS sequence_catalog, n.nspname AS sequence_schema, c.relname AS sequence_name,
@@ -250,30 +262,45 @@ SELECT current_database() AS collation_catalog, n.nspname AS collation_schema, c
 FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace
 
 -- table_privileges
-SELECT o.rolname AS grantor, o.rolname AS grantee, current_database() AS table_catalog, n.nspname AS table_schema,
-    c.relname AS table_name, p.word::varchar AS privilege_type, 'YES'::varchar AS is_grantable,
+SELECT trim('"' from split_part(i.item, '/', 2))::name AS grantor,
+    coalesce(nullif(trim('"' from split_part(i.item, '=', 1)), ''), 'PUBLIC')::name AS grantee,
+    current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
+    p.word::varchar AS privilege_type,
+    (CASE WHEN position(p.letter || '*' in split_part(i.item, '=', 2)) > 0
+        OR pg_catalog.pg_get_userbyid(c.relowner) = trim('"' from split_part(i.item, '=', 1)) THEN 'YES' ELSE 'NO' END)::varchar
+        AS is_grantable,
     (CASE WHEN p.word = 'SELECT' THEN 'YES' ELSE 'NO' END)::varchar AS with_hierarchy
 FROM pg_catalog.pg_class c
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_authid o ON o.oid = c.relowner
-    CROSS JOIN (VALUES ('INSERT'), ('SELECT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS p(word)
-WHERE c.relkind IN ('r', 'v', 'f', 'p')
+    CROSS JOIN LATERAL unnest(coalesce(c.relacl, ARRAY[o.rolname::text || '=arwdDxt/' || o.rolname::text])) AS i(item)
+    CROSS JOIN (VALUES ('INSERT', 'a'), ('SELECT', 'r'), ('UPDATE', 'w'), ('DELETE', 'd'), ('TRUNCATE', 'D'),
+        ('REFERENCES', 'x'), ('TRIGGER', 't')) AS p(word, letter)
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND position(p.letter in split_part(split_part(i.item, '=', 2), '/', 1)) > 0
 
 -- role_table_grants
-SELECT * FROM information_schema.table_privileges
+SELECT * FROM information_schema.table_privileges WHERE grantee <> 'PUBLIC'
 
 -- column_privileges
-SELECT o.rolname AS grantor, o.rolname AS grantee, current_database() AS table_catalog, n.nspname AS table_schema,
-    c.relname AS table_name, a.attname AS column_name, p.word::varchar AS privilege_type, 'YES'::varchar AS is_grantable
+SELECT trim('"' from split_part(i.item, '/', 2))::name AS grantor,
+    coalesce(nullif(trim('"' from split_part(i.item, '=', 1)), ''), 'PUBLIC')::name AS grantee,
+    current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name,
+    p.word::varchar AS privilege_type,
+    (CASE WHEN position(p.letter || '*' in split_part(i.item, '=', 2)) > 0
+        OR pg_catalog.pg_get_userbyid(c.relowner) = trim('"' from split_part(i.item, '=', 1)) THEN 'YES' ELSE 'NO' END)::varchar
+        AS is_grantable
 FROM pg_catalog.pg_attribute a
     JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_authid o ON o.oid = c.relowner
-    CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('REFERENCES')) AS p(word)
+    CROSS JOIN LATERAL unnest(coalesce(c.relacl, ARRAY[o.rolname::text || '=arwx/' || o.rolname::text])
+        || coalesce(a.attacl, ARRAY[]::text[])) AS i(item)
+    CROSS JOIN (VALUES ('SELECT', 'r'), ('INSERT', 'a'), ('UPDATE', 'w'), ('REFERENCES', 'x')) AS p(word, letter)
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+    AND position(p.letter in split_part(split_part(i.item, '=', 2), '/', 1)) > 0
 
 -- role_column_grants
-SELECT * FROM information_schema.column_privileges
+SELECT * FROM information_schema.column_privileges WHERE grantee <> 'PUBLIC'
 
 -- column_udt_usage
 SELECT current_database() AS udt_catalog, tn.nspname AS udt_schema, t.typname AS udt_name,

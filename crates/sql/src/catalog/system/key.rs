@@ -4,6 +4,7 @@ use super::class::numbers;
 use super::object::Scope;
 use super::snapshot::{IndexObject, Snapshot, TableObject};
 use super::{Catalog, PUBLIC, array, class, kind, oid, text};
+use crate::catalog::name::Name;
 use crate::catalog::notes::{Action, ForeignKeyNote, Identity};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
@@ -14,6 +15,7 @@ use crate::run::Row;
 const PG_CLASS: u32 = 1259;
 const PG_CONSTRAINT: u32 = 2606;
 const PG_ATTRDEF: u32 = 2604;
+const PG_REWRITE: u32 = 2618;
 /// The operator `=` of integers.
 const EQUAL: u32 = 96;
 
@@ -212,6 +214,19 @@ pub(super) fn dependencies(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
         rows.push(row((PG_CLASS, sequence.oid), (PG_CLASS, table.oid, column + 1), kind));
         if table.defaults[column] != 0 {
             rows.push(row((PG_ATTRDEF, table.defaults[column]), (PG_CLASS, sequence.oid, 0), "n"));
+        }
+    }
+    for view in &snapshot.views {
+        rows.push(row((PG_REWRITE, view.rule), (PG_CLASS, view.oid, 0), "i"));
+        rows.extend((1..=view.columns.len()).map(|at| row((PG_REWRITE, view.rule), (PG_CLASS, view.oid, at), "n")));
+        for reference in &view.entry.tables {
+            let name = Name::new(&reference.schema, &reference.name);
+            let Some(number) = snapshot.oid_of(&name) else { continue };
+            rows.push(row((PG_REWRITE, view.rule), (PG_CLASS, number, 0), "n"));
+            for column in reference.columns.iter().filter(|column| column.is_used) {
+                let at = snapshot.column_of(number, &column.name);
+                rows.extend(at.map(|at| row((PG_REWRITE, view.rule), (PG_CLASS, number, at + 1), "n")));
+            }
         }
     }
     for table in &snapshot.tables {

@@ -9,6 +9,7 @@
 //! - Types that there are none of here are replaced: `pg_node_tree`, `pg_lsn`, `inet` and `anyarray` by `text`, `aclitem[]` by
 //!   `text[]`.
 
+mod acl;
 mod answer;
 mod class;
 mod comment;
@@ -24,6 +25,7 @@ mod role;
 mod routine;
 mod server;
 mod snapshot;
+mod view;
 
 pub(crate) use answer::{answer, sequence_name};
 pub(crate) use comment::{Commented, comments, forget, remark};
@@ -32,6 +34,7 @@ pub(crate) use relation::{Kind, SystemColumn, SystemRelation, named, refuse_chan
 
 use std::cell::OnceCell;
 
+use crate::catalog::rights::Rights;
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::run::Row;
@@ -91,11 +94,26 @@ impl<'c> Catalog<'c> {
         Ok(self.seen.0.get_or_init(|| read))
     }
 
+    /// The schemas in which names are looked up: those of the path that are there and that the user may use.
+    fn schemas(&self) -> Result<Vec<&'c str>> {
+        let (objects, user) = (&self.snapshot()?.beside, self.user);
+        let is_seen =
+            |schema: &&str| objects.has_schema(schema) && objects.need_schema(user, schema, Rights::USAGE).is_ok();
+        let mut seen = Vec::new();
+        for schema in self.settings.schemas().filter(is_seen) {
+            if !seen.contains(&schema) {
+                seen.push(schema);
+            }
+        }
+        Ok(seen)
+    }
+
     /// The rows of a relation.
     pub(crate) fn rows(&self, relation: &str, wanted: Wanted<'_>) -> Result<Vec<Row>> {
         let relation = relation::of_table(relation);
         let scope = object::Scope::of(relation, wanted);
         let rows = match relation.name {
+            "pg_rewrite" => view::rules(self)?,
             "pg_namespace" => class::namespaces(self)?,
             "pg_class" => class::classes(self, scope)?,
             "pg_attribute" => class::attributes(self, scope)?,

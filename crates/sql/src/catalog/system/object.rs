@@ -72,7 +72,7 @@ impl<'w> Scope<'w> {
                     | Object::ForeignKey(at, _)
                     | Object::Default(at, _),
                 ) => vec![at],
-                Some(Object::Sequence(_)) | None => Vec::new(),
+                Some(Object::Sequence(_) | Object::View(_) | Object::Rule(_)) | None => Vec::new(),
             },
         })
     }
@@ -88,13 +88,12 @@ pub(super) fn class_name(catalog: &Catalog<'_>, number: u32) -> Result<Option<Na
 
 /// The number in `pg_class` of what a name means.
 pub(super) fn class_number(catalog: &Catalog<'_>, parts: &[String]) -> Result<Option<u32>> {
-    let path = &catalog.settings.search_path;
-    if let Some(system) = super::named(parts, path) {
+    if let Some(system) = super::named(parts, &catalog.settings.search_path) {
         return Ok(Some(system.oid));
     }
     let snapshot = catalog.snapshot()?;
     Ok(match parts {
-        [name] => path.iter().find_map(|schema| snapshot.oid_of(&Name::new(schema, name))),
+        [name] => catalog.schemas()?.iter().find_map(|schema| snapshot.oid_of(&Name::new(*schema, name))),
         [schema, name] => snapshot.oid_of(&Name::new(schema, name)),
         [database, schema, name] if database == crate::session::DATABASE => snapshot.oid_of(&Name::new(schema, name)),
         _ => None,

@@ -2,11 +2,9 @@
 //!
 //! Invariant: the first role has the number of PostgreSQL's first one; every other one has a number of its name.
 
-use osier::table::KeyRange;
-use osier::{Error, TransactionError, Value};
-
 use super::snapshot::{Sort, derived_oid};
 use super::{Catalog, FIRST_ROLE, oid, text};
+use crate::catalog::objects::RoleEntry;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::Result;
 use crate::run::Row;
@@ -14,23 +12,13 @@ use crate::sql::{Role, Sql};
 
 /// All roles by name.
 pub(super) fn all(catalog: &Catalog<'_>) -> Result<Vec<Role>> {
-    let table = match catalog.store.table("osier.roles") {
-        Ok(table) => table,
-        Err(Error::Transaction(TransactionError::UnknownTable { .. })) => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
+    let role = |(name, entry): (&String, &RoleEntry)| Role {
+        name: name.clone(),
+        is_superuser: entry.is_superuser,
+        can_login: entry.can_login,
+        secret: None,
     };
-    let (name, superuser, login) = (table.column("name")?, table.column("superuser")?, table.column("login")?);
-    let mut roles = Vec::new();
-    for row in catalog.store.scan(&table, None, KeyRange::all(), false)? {
-        let row = row?;
-        roles.push(Role {
-            name: row.text(name).to_owned(),
-            is_superuser: row.value(superuser) == Value::Bool(true),
-            can_login: row.value(login) == Value::Bool(true),
-            secret: None,
-        });
-    }
-    Ok(roles)
+    Ok(catalog.snapshot()?.beside.roles.iter().map(role).collect())
 }
 
 /// The number of a role, whether it is there or not.
@@ -53,27 +41,32 @@ pub(super) fn name_of(catalog: &Catalog<'_>, wanted: u32) -> Result<Option<Strin
 
 /// `pg_authid`; secrets are not shown.
 pub(super) fn roles(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    let row = |role: Role| {
-        let all = || Bool(role.is_superuser);
+    let row = |(name, role): (&String, &RoleEntry)| {
         vec![
-            oid(number(&role.name)),
-            text(&role.name),
-            all(),
-            Bool(true),
-            all(),
-            all(),
+            oid(number(name)),
+            text(name),
+            Bool(role.is_superuser),
+            Bool(role.inherits),
+            Bool(role.is_superuser || role.create_role),
+            Bool(role.is_superuser || role.create_db),
             Bool(role.can_login),
-            all(),
-            all(),
+            Bool(role.is_superuser),
+            Bool(role.is_superuser),
             Int(-1),
             Null,
             Null,
         ]
     };
-    Ok(all(catalog)?.into_iter().map(row).collect())
+    Ok(catalog.snapshot()?.beside.roles.iter().map(row).collect())
 }
 
-/// `pg_auth_members`.
-pub(super) fn members(_: &Catalog<'_>) -> Result<Vec<Row>> {
-    Ok(Vec::new())
+/// `pg_auth_members`. Who has granted a membership is not kept: the first role stands for it.
+pub(super) fn members(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (member, entry) in &catalog.snapshot()?.beside.roles {
+        for (of, is_admin) in &entry.member_of {
+            rows.push(vec![oid(number(of)), oid(number(member)), oid(FIRST_ROLE), Bool(*is_admin)]);
+        }
+    }
+    Ok(rows)
 }

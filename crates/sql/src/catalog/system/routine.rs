@@ -4,8 +4,9 @@
 
 use osier::procedure::program::{Field, Results};
 
-use super::{Catalog, FIRST_ROLE, PG_CATALOG, PUBLIC, array, kind, oid, text};
+use super::{Catalog, FIRST_ROLE, PG_CATALOG, PUBLIC, acl, array, kind, oid, text};
 use crate::catalog::relation::declared_named;
+use crate::catalog::rights::Object;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
@@ -140,10 +141,14 @@ pub(super) fn procedures(catalog: &Catalog<'_>) -> Result<Vec<Routine>> {
 
 /// `pg_proc`.
 pub(super) fn routines(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
-    Ok(compiled().iter().chain(&procedures(catalog)?).map(row).collect())
+    let acl_of = |routine: &Routine| match routine.kind {
+        "p" => acl::list(catalog, &Object::Procedure(routine.name.clone()), None),
+        _ => Ok(Null),
+    };
+    compiled().iter().chain(&procedures(catalog)?).map(|routine| Ok(row(routine, acl_of(routine)?))).collect()
 }
 
-fn row(routine: &Routine) -> Row {
+fn row(routine: &Routine, acl: Datum) -> Row {
     let all = routine.all.as_ref();
     let listed = |show: &dyn Fn(&(u32, &'static str, String)) -> Datum| {
         all.map_or(Null, |all| if all.is_empty() { Null } else { array(all.iter().map(show)) })
@@ -178,7 +183,7 @@ fn row(routine: &Routine) -> Row {
         Null,
         Null,
         Null,
-        Null,
+        acl,
     ]
 }
 

@@ -11,16 +11,21 @@ use std::sync::Arc;
 use super::Catalog;
 use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::Name;
+use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::error::Result;
+use crate::types::Declared;
 
-/// Numbers from here on are those of indexes, constraints, defaults, sequences and roles.
+/// Numbers from here on are those of indexes, constraints, defaults, sequences, views, schemas and roles.
 const DERIVED: u32 = 1 << 30;
 
 /// All objects.
 pub(super) struct Snapshot {
     pub(super) tables: Vec<TableObject>,
     pub(super) sequences: Vec<SequenceObject>,
+    pub(super) views: Vec<ViewObject>,
+    /// What the engine has no place for: views, schemas, roles and rights.
+    pub(super) beside: Arc<Objects>,
     objects: HashMap<u32, Object>,
     names: HashMap<Name, u32>,
 }
@@ -57,6 +62,16 @@ pub(super) struct SequenceObject {
     pub(super) owner: Option<(usize, usize)>,
 }
 
+/// A view.
+pub(super) struct ViewObject {
+    pub(super) oid: u32,
+    /// The number of the rule that shows its query.
+    pub(super) rule: u32,
+    pub(super) name: Name,
+    pub(super) entry: Arc<ViewEntry>,
+    pub(super) columns: Vec<Declared>,
+}
+
 /// What a number means: the position of a table or a sequence, and of its part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
@@ -68,6 +83,9 @@ pub(super) enum Object {
     ForeignKey(usize, usize),
     Default(usize, usize),
     Sequence(usize),
+    View(usize),
+    /// The rule that shows the query of a view.
+    Rule(usize),
 }
 
 /// What an object is, for its number.
@@ -80,6 +98,9 @@ pub(super) enum Sort {
     Sequence,
     Role,
     ForeignKey,
+    View,
+    Rule,
+    Schema,
 }
 
 /// A number for an object: the same for the same owner and name, forever (FNV-1a).
@@ -94,8 +115,10 @@ pub(super) fn derived_oid(sort: Sort, owner: u32, name: &str) -> u32 {
 impl Snapshot {
     /// Reads the catalog of the engine.
     pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
+        let beside = catalog.store.objects(catalog.sql)?;
+        let (tables, sequences, views) = Default::default();
         let mut snapshot =
-            Snapshot { tables: Vec::new(), sequences: Vec::new(), objects: HashMap::new(), names: HashMap::new() };
+            Snapshot { tables, sequences, views, beside, objects: HashMap::new(), names: HashMap::new() };
         let names = listing::table_names(catalog.store)?;
         for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
             let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
@@ -108,6 +131,7 @@ impl Snapshot {
             snapshot.number(at);
         }
         snapshot.read_sequences(catalog)?;
+        snapshot.read_views()?;
         Ok(snapshot)
     }
 
@@ -180,17 +204,33 @@ impl Snapshot {
         Ok(())
     }
 
+    fn read_views(&mut self) -> Result<()> {
+        let mut all: Vec<(Name, Arc<ViewEntry>)> =
+            self.beside.views.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
+        all.sort_by_key(|(_, entry)| entry.number);
+        for (at, (name, entry)) in all.into_iter().enumerate() {
+            let number = entry.number.to_string();
+            let oid = self.take(derived_oid(Sort::View, 0, &number), Object::View(at));
+            let rule = self.take(derived_oid(Sort::Rule, 0, &number), Object::Rule(at));
+            self.names.insert(name.clone(), oid);
+            let columns = entry.columns.iter().map(|column| crate::parse::declared(&column.ty));
+            let columns = columns.collect::<Result<_>>()?;
+            self.views.push(ViewObject { oid, rule, name, entry, columns });
+        }
+        Ok(())
+    }
+
     /// What a number means.
     pub(super) fn object(&self, oid: u32) -> Option<Object> {
         self.objects.get(&oid).copied()
     }
 
-    /// The number of the table, index or sequence with a name.
+    /// The number of the table, index, sequence or view with a name.
     pub(super) fn oid_of(&self, name: &Name) -> Option<u32> {
         self.names.get(name).copied()
     }
 
-    /// The table, index or sequence with a number: its name.
+    /// The table, index, sequence or view with a number: its name.
     pub(super) fn name_of(&self, oid: u32) -> Option<Name> {
         Some(match self.object(oid)? {
             Object::Table(at) => self.tables[at].relation.name.clone(),
@@ -199,8 +239,20 @@ impl Snapshot {
                 Name::new(&table.relation.name.schema, &table.indexes[place].name)
             }
             Object::Sequence(at) => self.sequences[at].listed.name.clone(),
-            Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) => return None,
+            Object::View(at) => self.views[at].name.clone(),
+            Object::Key(..) | Object::Check(..) | Object::ForeignKey(..) | Object::Default(..) | Object::Rule(_) => {
+                return None;
+            }
         })
+    }
+
+    /// The position of a column of the table or view with a number.
+    pub(super) fn column_of(&self, number: u32, column: &str) -> Option<usize> {
+        match self.object(number)? {
+            Object::Table(at) => self.tables[at].relation.position(column),
+            Object::View(at) => self.views[at].entry.columns.iter().position(|own| own.name == column),
+            _ => None,
+        }
     }
 
     /// The table with this name of the engine.

@@ -1,8 +1,11 @@
 //! What is listed of the catalog agrees with what is made.
 
+use std::sync::Arc;
+
 use super::relation::{ALL, Kind};
-use crate::bind::{Binder, Names, View};
+use crate::bind::{Binder, Names};
 use crate::catalog::name::Name;
+use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::error::Result;
 use crate::settings::Settings;
@@ -10,16 +13,20 @@ use crate::settings::Settings;
 struct NoNames;
 
 impl Names for NoNames {
-    fn relation(&self, _: &Name) -> Result<Option<std::sync::Arc<Relation>>> {
+    fn relation(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
         Ok(None)
     }
 
-    fn beside(&self, _: &Name) -> Result<Option<std::sync::Arc<Relation>>> {
+    fn beside(&self, _: &Name) -> Result<Option<Arc<Relation>>> {
         Ok(None)
     }
 
-    fn view(&self, _: &Name) -> Result<Option<View>> {
+    fn view(&self, _: &Name) -> Result<Option<Arc<ViewEntry>>> {
         Ok(None)
+    }
+
+    fn objects(&self) -> Result<Arc<Objects>> {
+        Ok(Arc::default())
     }
 }
 

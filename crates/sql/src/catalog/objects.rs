@@ -1,0 +1,361 @@
+//! What SQL keeps beside tables: schemas, views, owners of sequences, roles' attributes and memberships, and rights.
+//!
+//! They are rows of one table of the engine, `osier.objects`: a kind, a name and a definition as JSON. So they are logged,
+//! recovered and backed up like any other row, and change with the transaction that changes them.
+//!
+//! Invariants:
+//! - Whoever writes a row changes the notes of the table, too. What was read of one handle of the table holds as long as the
+//!   handle does, and a transaction that has looked at it conflicts with one that changes it.
+//! - The notes have the sum of the hashes of all rows. Rows that do not add up to it are those of a transaction that is being
+//!   committed right now: who reads them is run again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use osier::table::{KeyRange, Schema, Type};
+use osier::{Database, Error, Table, Transaction, TransactionError, Value};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::name::{Name, PUBLIC};
+use super::rights::Grant;
+use crate::bind::places::edited;
+use crate::error::{Result, SqlError, SqlState};
+use crate::parse::quote::quoted;
+use crate::sql::Sql;
+
+/// The table, with columns `kind`, `name` and `definition`.
+pub(crate) const TABLE: &str = "osier.objects";
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Schema,
+    View,
+    Sequence,
+    Role,
+    /// The list of rights of an object.
+    Rights,
+}
+
+impl Kind {
+    fn text(self) -> &'static str {
+        match self {
+            Kind::Schema => "schema",
+            Kind::View => "view",
+            Kind::Sequence => "sequence",
+            Kind::Role => "role",
+            Kind::Rights => "rights",
+        }
+    }
+}
+
+/// All of it, as some transactions see it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Objects {
+    pub(crate) schemas: BTreeMap<String, SchemaEntry>,
+    pub(crate) views: BTreeMap<Name, Arc<ViewEntry>>,
+    /// Sequences that somebody else than the owner of their column, or the first role, owns.
+    pub(crate) sequences: BTreeMap<Name, SequenceEntry>,
+    pub(crate) roles: BTreeMap<String, RoleEntry>,
+    /// Rights, by [`Object::key`](super::rights::Object::key).
+    pub(crate) lists: BTreeMap<String, Vec<Grant>>,
+}
+
+/// A schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SchemaEntry {
+    pub(crate) number: u32,
+    pub(crate) owner: String,
+}
+
+/// A sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SequenceEntry {
+    pub(crate) number: u32,
+    pub(crate) owner: String,
+}
+
+/// A role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RoleEntry {
+    pub(crate) number: u32,
+    pub(crate) is_superuser: bool,
+    pub(crate) can_login: bool,
+    pub(crate) create_db: bool,
+    pub(crate) create_role: bool,
+    pub(crate) inherits: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) valid_until: Option<String>,
+    /// Roles that it is a member of, and whether it may make others members of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) member_of: BTreeMap<String, bool>,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ViewEntry {
+    pub(crate) number: u32,
+    pub(crate) owner: String,
+    /// As it was written, but that names of tables have their schemas, and `*` is the columns. What names mean is in `tables`.
+    pub(crate) query: String,
+    pub(crate) columns: Vec<ViewColumn>,
+    pub(crate) tables: Vec<Reference>,
+    /// Where the query names them.
+    pub(crate) places: Vec<TablePlace>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) check: Option<CheckOption>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) comment: Option<String>,
+}
+
+/// Where a query names a table or view, in characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TablePlace {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The end of the alias behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) alias_end: Option<usize>,
+    /// Whether the alias has columns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_columns: bool,
+    /// Its position in the list of tables.
+    pub(crate) of: usize,
+}
+
+/// A column of a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ViewColumn {
+    pub(crate) name: String,
+    /// As `format_type` shows it.
+    #[serde(rename = "type")]
+    pub(crate) ty: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) comment: Option<String>,
+}
+
+/// Which rows that are written through a view it must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CheckOption {
+    Local,
+    Cascaded,
+}
+
+/// A table or view that the query of a view names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reference {
+    /// The parts of the name in the query.
+    pub(crate) text: Vec<String>,
+    /// What that means: schema and name.
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// The columns that the query knows.
+    pub(crate) columns: Vec<KnownColumn>,
+}
+
+/// A column that the query of a view knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KnownColumn {
+    /// What the query calls it.
+    pub(crate) text: String,
+    /// What it is called.
+    pub(crate) name: String,
+    pub(crate) is_used: bool,
+}
+
+impl ViewEntry {
+    /// The query with what tables and their columns are called now; `shown` shows a name.
+    pub(crate) fn definition(&self, shown: &dyn Fn(&Name) -> String) -> String {
+        let mut edits = Vec::new();
+        for place in &self.places {
+            let Some(reference) = self.tables.get(place.of) else { continue };
+            let now = Name::new(&reference.schema, &reference.name);
+            let mut text = shown(&now);
+            let was = reference.text.last().map_or("", String::as_str);
+            let is_renamed = reference.columns.iter().any(|known| known.text != known.name) && !place.has_columns;
+            if place.alias_end.is_none() && (is_renamed || now.name != was) {
+                text.push_str(&format!(" AS {}", quoted(was)));
+            }
+            let columns: Vec<String> = reference.columns.iter().map(|known| quoted(&known.text)).collect();
+            let columns = format!(" ({})", columns.join(", "));
+            match (is_renamed, place.alias_end) {
+                (true, Some(end)) => edits.push((end, end, columns)),
+                (true, None) => text.push_str(&columns),
+                (false, _) => {}
+            }
+            edits.push((place.start, place.end, text));
+        }
+        edited(&self.query, edits)
+    }
+}
+
+impl Reference {
+    pub(crate) fn is_to(&self, name: &Name) -> bool {
+        self.schema == name.schema && self.name == name.name
+    }
+}
+
+impl RoleEntry {
+    /// What a role is that nothing is said of.
+    pub(crate) fn new() -> RoleEntry {
+        RoleEntry {
+            number: 0,
+            is_superuser: false,
+            can_login: false,
+            create_db: false,
+            create_role: false,
+            inherits: true,
+            valid_until: None,
+            member_of: BTreeMap::new(),
+        }
+    }
+}
+
+/// Makes the table, if there is none.
+pub(crate) fn prepare(db: &Database) -> Result<()> {
+    let ((), receipt) = db.run(|transaction| -> std::result::Result<(), Error> {
+        match transaction.table(TABLE) {
+            Ok(_) => return Ok(()),
+            Err(Error::Transaction(TransactionError::UnknownTable { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        let schema = Schema::builder(TABLE)
+            .column("kind", Type::Text)
+            .column("name", Type::Text)
+            .column("definition", Type::Text)
+            .primary_key(["kind", "name"]);
+        transaction.create_table(schema.build()?.with_notes(Mark::default().text())?)?;
+        Ok(())
+    })?;
+    receipt.wait().map_err(Error::from)?;
+    Ok(())
+}
+
+/// What the notes of the table say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// The sum of the hashes of all rows.
+    sum: u64,
+    /// How often something has changed; numbers of objects, too.
+    changes: u32,
+}
+
+impl Mark {
+    fn of(table: &Table) -> Result<Mark> {
+        serde_json::from_str(table.schema().notes()).map_err(|error| damaged(&error.to_string()))
+    }
+
+    fn text(self) -> String {
+        serde_json::to_string(&self).expect("two numbers")
+    }
+}
+
+fn damaged(what: &str) -> SqlError {
+    SqlError::new(SqlState::DataCorrupted, format!("the table {TABLE} cannot be read: {what}"))
+}
+
+/// FNV-1a of a row.
+fn hash(kind: &str, name: &str, definition: &str) -> u64 {
+    let bytes = kind.bytes().chain([0]).chain(name.bytes()).chain([0]).chain(definition.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn text_of(value: Option<Value<'_>>) -> Result<String> {
+    match value {
+        Some(Value::Text(text)) => Ok(text.to_owned()),
+        _ => Err(damaged("a row has other columns")),
+    }
+}
+
+fn read<T: DeserializeOwned>(definition: &str) -> Result<T> {
+    serde_json::from_str(definition).map_err(|error| damaged(&error.to_string()))
+}
+
+impl Objects {
+    /// Reads all of it.
+    pub(crate) fn of(transaction: &Transaction<'_>, table: &Table) -> Result<Objects> {
+        let mut objects = Objects::default();
+        let mut sum = 0_u64;
+        for row in transaction.scan(table, KeyRange::all())? {
+            let row = row?;
+            let mut values = row.values();
+            let (kind, name, definition) = (text_of(values.next())?, text_of(values.next())?, text_of(values.next())?);
+            sum = sum.wrapping_add(hash(&kind, &name, &definition));
+            match kind.as_str() {
+                "schema" => drop(objects.schemas.insert(name, read(&definition)?)),
+                "view" => drop(objects.views.insert(Name::of_engine(&name), Arc::new(read(&definition)?))),
+                "sequence" => drop(objects.sequences.insert(Name::of_engine(&name), read(&definition)?)),
+                "role" => drop(objects.roles.insert(name, read(&definition)?)),
+                "rights" => drop(objects.lists.insert(name, read(&definition)?)),
+                other => return Err(damaged(&format!("it has objects of the kind {other}; use a later program"))),
+            }
+        }
+        if sum != Mark::of(table)?.sum {
+            return Err(SqlError::new(SqlState::SerializationFailure, "the catalog is being changed")
+                .with_hint("The transaction might succeed if retried."));
+        }
+        for role in super::roles::all(transaction)? {
+            objects.roles.entry(role.name).or_insert(RoleEntry {
+                is_superuser: role.is_superuser,
+                can_login: role.can_login,
+                ..RoleEntry::new()
+            });
+        }
+        Ok(objects)
+    }
+
+    /// Whether there is such a schema.
+    pub(crate) fn has_schema(&self, name: &str) -> bool {
+        name == PUBLIC || self.schemas.contains_key(name)
+    }
+
+    /// Who owns a schema.
+    pub(crate) fn schema_owner(&self, name: &str) -> &str {
+        self.schemas.get(name).map_or(Sql::FIRST_ROLE, |schema| &schema.owner)
+    }
+}
+
+/// Writes an object.
+pub(crate) fn put<T: Serialize>(transaction: &Transaction<'_>, kind: Kind, name: &str, object: &T) -> Result<()> {
+    let definition = serde_json::to_string(object).map_err(|error| damaged(&error.to_string()))?;
+    change(transaction, kind, name, Some(&definition))
+}
+
+/// Removes an object.
+pub(crate) fn remove(transaction: &Transaction<'_>, kind: Kind, name: &str) -> Result<()> {
+    change(transaction, kind, name, None)
+}
+
+/// A number that no object has had.
+pub(crate) fn new_number(transaction: &Transaction<'_>) -> Result<u32> {
+    Ok(Mark::of(&transaction.table(TABLE)?)?.changes + 1)
+}
+
+fn change(transaction: &Transaction<'_>, kind: Kind, name: &str, definition: Option<&str>) -> Result<()> {
+    let table = transaction.table(TABLE)?;
+    let mut mark = Mark::of(&table)?;
+    let kind = kind.text();
+    let key = [Value::Text(kind), Value::Text(name)];
+    let before = match transaction.get(&table, &key)? {
+        Some(row) => Some(text_of(row.values().nth(2))?),
+        None => None,
+    };
+    if let Some(before) = &before {
+        mark.sum = mark.sum.wrapping_sub(hash(kind, name, before));
+    }
+    mark.changes += 1;
+    match definition {
+        Some(definition) => {
+            mark.sum = mark.sum.wrapping_add(hash(kind, name, definition));
+            transaction.upsert(&table, &[Value::Text(kind), Value::Text(name), Value::Text(definition)])?;
+        }
+        None if before.is_some() => {
+            transaction.delete(&table, &key)?;
+        }
+        None => return Ok(()),
+    }
+    transaction.annotate_table(&table, mark.text())?;
+    Ok(())
+}

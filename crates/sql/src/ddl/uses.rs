@@ -1,0 +1,123 @@
+//! Who names a sequence: defaults of columns, checks and views.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::blueprint::Blueprint;
+use super::{Defined, Definer};
+use crate::catalog::name::{Name, PUBLIC};
+use crate::catalog::relation::Relation;
+use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
+
+/// Whether a text that the catalog keeps names a sequence.
+fn names(text: &str, sequence: &Name) -> Result<bool> {
+    let found = RefCell::new(false);
+    parse::sequence::renamed(text, &|name| {
+        *found.borrow_mut() |= is_it(name, sequence);
+        Ok(None)
+    })?;
+    Ok(found.into_inner())
+}
+
+/// Whether a name in such a text is that of a sequence: one without a schema is of `public`.
+fn is_it(name: &str, sequence: &Name) -> bool {
+    match parse::object_name(name).unwrap_or_default().as_slice() {
+        [name] => sequence.schema == PUBLIC && sequence.name == *name,
+        [schema, name] => sequence.schema == *schema && sequence.name == *name,
+        _ => false,
+    }
+}
+
+impl Definer<'_, '_> {
+    /// The tables that name a sequence in a default, but for one, and the views that do.
+    fn users_of_sequence(&self, sequence: &Name, but: Option<&Name>) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
+        let mut tables = Vec::new();
+        for engine in self.table_names()? {
+            let name = Name::of_engine(&engine);
+            let Some(relation) = self.sql.find(self.transaction, &name)? else { continue };
+            if but == Some(&name) {
+                continue;
+            }
+            let defaults = relation.columns.iter().filter_map(|column| column.default.as_deref());
+            let checks = relation.notes.checks.iter().map(|check| check.expression.as_str());
+            let mut uses = false;
+            for text in defaults.chain(checks) {
+                uses |= names(text, sequence)?;
+            }
+            if uses {
+                tables.push(relation);
+            }
+        }
+        let mut views = Vec::new();
+        for (name, view) in &self.objects()?.views {
+            if names(&view.query, sequence)? {
+                views.push(name.clone());
+            }
+        }
+        Ok((tables, views))
+    }
+
+    /// Refuses to drop a sequence that something names, or takes it from the defaults that name it.
+    pub(super) fn release_sequence(&self, sequence: &Name, cascades: bool, defined: &mut Defined) -> Result<()> {
+        let (tables, views) = self.users_of_sequence(sequence, None)?;
+        let mut lines = Vec::new();
+        for relation in &tables {
+            for column in &relation.columns {
+                if column.default.as_deref().map_or(Ok(false), |text| names(text, sequence))? {
+                    let table = self.shown(&relation.name);
+                    lines.push(format!("default value for column {} of table {table}", column.name));
+                }
+            }
+        }
+        lines.extend(views.iter().map(|view| format!("view {}", self.shown(view))));
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let what = format!("sequence {}", self.shown(sequence));
+        if !cascades {
+            let lines: Vec<String> = lines.iter().map(|line| format!("{line} depends on {what}")).collect();
+            let message = format!("cannot drop {what} because other objects depend on it");
+            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(lines.join("\n"))
+                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        if let Some(view) = views.first() {
+            let message = format!("dropping a sequence that the view {} uses", self.shown(view));
+            return Err(SqlError::unsupported(message).with_hint("Drop the view first."));
+        }
+        for relation in &tables {
+            let mut blueprint = Blueprint::of(relation);
+            for column in &mut blueprint.columns {
+                if column.default.as_deref().map_or(Ok(false), |text| names(text, sequence))? {
+                    column.default = None;
+                }
+            }
+            self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
+        }
+        self.say_gone(&lines, defined);
+        Ok(())
+    }
+
+    /// Says in defaults and checks what a sequence is called now; `but` is a table that is made anew with it.
+    pub(super) fn sequence_renamed(&self, old: &Name, new: &Name, but: Option<&Name>) -> Result<()> {
+        let (tables, views) = self.users_of_sequence(old, but)?;
+        if let Some(view) = views.first() {
+            let message = format!("another name for a sequence that the view {} uses", self.shown(view));
+            return Err(SqlError::unsupported(message).with_hint("Drop the view first."));
+        }
+        let rename = |name: &str| Ok(is_it(name, old).then(|| parse::sequence::shown(new)));
+        for relation in tables {
+            let mut blueprint = Blueprint::of(&relation);
+            for column in &mut blueprint.columns {
+                let default = column.default.take();
+                column.default = default.map(|text| parse::sequence::renamed(&text, &rename)).transpose()?;
+            }
+            for check in &mut blueprint.checks {
+                check.expression = parse::sequence::renamed(&check.expression, &rename)?;
+            }
+            self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
+        }
+        Ok(())
+    }
+}

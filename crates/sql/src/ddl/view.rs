@@ -1,0 +1,265 @@
+//! `CREATE VIEW`, and what `ALTER` changes of views.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sqlparser::ast::{self, CreateTableOptions, CreateView, SqlOption};
+
+use super::{Defined, Definer};
+use crate::bind::places::{Place, What, edited};
+use crate::bind::uses::Use;
+use crate::bind::view::updatable;
+use crate::bind::{Binder, OutColumn};
+use crate::catalog::name::Name;
+use crate::catalog::objects::{self, CheckOption, Kind, KnownColumn, Reference, TablePlace, ViewColumn, ViewEntry};
+use crate::catalog::rights::Object;
+use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
+use crate::types::Type;
+
+impl Definer<'_, '_> {
+    pub(super) fn create_view(&self, create: &CreateView) -> Result<Defined> {
+        if let Some(what) = unsupported_part(create) {
+            return Err(SqlError::unsupported(what));
+        }
+        let name = self.new_name(&create.name)?;
+        let objects = self.objects()?;
+        let before = objects.views.get(&name);
+        match before {
+            Some(before) if create.or_replace => {
+                objects.need_owner(self.user, &Object::View(name.clone()), &before.owner)?;
+            }
+            _ => {
+                if let (true, Some(taken)) = (create.or_replace, self.taken(&name)?) {
+                    let message = format!("\"{}\" is not a view", name.name);
+                    let error = SqlError::new(SqlState::WrongObjectType, message);
+                    debug_assert!(taken != super::authority::Taken::View, "views were looked up");
+                    return Err(error);
+                }
+                self.need_free(&name)?;
+            }
+        }
+        let entry = self.view_of(create, before)?;
+        objects::put(self.transaction, Kind::View, &name.engine(), &entry)?;
+        Ok(Defined::tagged("CREATE VIEW"))
+    }
+
+    /// Binds the query of a view, and notes what it means.
+    fn view_of(&self, create: &CreateView, before: Option<&Arc<ViewEntry>>) -> Result<ViewEntry> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let bound = binder.query(&create.query, None)?;
+        if !binder.parameter_types().is_empty() {
+            return Err(SqlError::new(SqlState::UndefinedParameter, "there is no parameter $1"));
+        }
+        if binder.writes_something() {
+            let message = "views must not contain data-modifying statements in WITH";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+        }
+        let given: Vec<String> = create.columns.iter().map(|column| parse::name(&column.name)).collect();
+        let mut columns = view_columns(&bound.columns, &given)?;
+        if let Some(before) = before {
+            refuse_other_columns(&before.columns, &columns)?;
+            for (before, now) in before.columns.iter().zip(&mut columns) {
+                now.comment.clone_from(&before.comment);
+            }
+        }
+        let Written { query, tables, places } = self.written(&create.query)?;
+        let check = check_of(&create.options)?;
+        if check.is_some()
+            && let Err(why) = updatable(&create.query)
+        {
+            let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_hint(why));
+        }
+        let number = match before {
+            Some(before) => before.number,
+            None => objects::new_number(self.transaction)?,
+        };
+        let owner = before.map_or_else(|| self.user.to_owned(), |before| before.owner.clone());
+        let comment = before.and_then(|before| before.comment.clone());
+        Ok(ViewEntry { number, owner, query, columns, tables, places, check, comment })
+    }
+
+    /// The query of a view as it is kept: it means the same under every search path, and when tables get columns.
+    fn written(&self, query: &ast::Query) -> Result<Written> {
+        let text = self.with_schemas(&query.to_string(), true)?;
+        if text.contains(['\0', '\u{1}']) {
+            return Err(SqlError::unsupported("EXCLUDE in the query of a view"));
+        }
+        let (places, _) = self.placed(&text)?;
+        let edit = |place: Place| match place.what {
+            What::Star(columns) => (place.start, place.end, columns),
+            What::Table { name, .. } => (place.start, place.end, parse::sequence::quoted(&name.schema, &name.name)),
+        };
+        let text = edited(&text, places.into_iter().map(edit).collect());
+        let (places, uses) = self.placed(&text)?;
+        let tables = references(&uses);
+        let mut kept = Vec::new();
+        for place in places {
+            let What::Table { name, alias_end } = place.what else { continue };
+            // Relations of the catalog keep their names.
+            let Some(of) = tables.iter().position(|reference| reference.is_to(&name)) else { continue };
+            let behind = alias_end.map(|end| text.chars().skip(end).find(|c| !c.is_whitespace()));
+            let has_columns = behind == Some(Some('('));
+            kept.push(TablePlace { start: place.start, end: place.end, alias_end, has_columns, of });
+        }
+        Ok(Written { query: text, tables, places: kept })
+    }
+
+    /// Where a query names tables, and what it does with them.
+    fn placed(&self, text: &str) -> Result<(Vec<Place>, Vec<std::rc::Rc<Use>>)> {
+        let statements = parse::of_client(text)?;
+        let [ast::Statement::Query(query)] = &statements[..] else {
+            return Err(SqlError::new(SqlState::InternalError, "the text of a view is no query"));
+        };
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        binder.record_places();
+        binder.query(query, None)?;
+        Ok((binder.places(), binder.uses()))
+    }
+
+    /// Gives a view another name, in the same schema or another one.
+    pub(super) fn move_view(&self, old: &Name, new: &Name) -> Result<()> {
+        self.need_free(new)?;
+        let objects = self.objects()?;
+        let Some(entry) = objects.views.get(old) else { return Ok(()) };
+        objects::remove(self.transaction, Kind::View, &old.engine())?;
+        objects::put(self.transaction, Kind::View, &new.engine(), &**entry)?;
+        self.relation_renamed(old, new)
+    }
+
+    pub(super) fn change_view(&self, name: &Name, change: impl FnOnce(&mut ViewEntry)) -> Result<()> {
+        let objects = self.objects()?;
+        let Some(entry) = objects.views.get(name) else { return Ok(()) };
+        let mut entry = ViewEntry::clone(entry);
+        change(&mut entry);
+        objects::put(self.transaction, Kind::View, &name.engine(), &entry)
+    }
+}
+
+/// The query of a view as it is kept.
+struct Written {
+    query: String,
+    tables: Vec<Reference>,
+    places: Vec<TablePlace>,
+}
+
+/// The columns of a view.
+fn view_columns(bound: &[OutColumn], given: &[String]) -> Result<Vec<ViewColumn>> {
+    if given.len() > bound.len() {
+        let message = "CREATE VIEW specifies more column names than columns";
+        return Err(SqlError::new(SqlState::SyntaxError, message));
+    }
+    let mut columns: Vec<ViewColumn> = Vec::with_capacity(bound.len());
+    for (at, column) in bound.iter().enumerate() {
+        let name = given.get(at).unwrap_or(&column.name);
+        if columns.iter().any(|known| known.name == *name) {
+            let message = format!("column \"{name}\" specified more than once");
+            return Err(SqlError::new(SqlState::DuplicateColumn, message));
+        }
+        let ty = match column.declared.ty {
+            Type::Unknown => Type::Text.to_string(),
+            Type::Record => {
+                let message = format!("column \"{name}\" has pseudo-type record");
+                return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+            }
+            _ => column.declared.to_string(),
+        };
+        columns.push(ViewColumn { name: name.clone(), ty, comment: None });
+    }
+    Ok(columns)
+}
+
+/// Refuses to replace a view by one with other columns.
+fn refuse_other_columns(before: &[ViewColumn], now: &[ViewColumn]) -> Result<()> {
+    let refused = |message: String| Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+    if now.len() < before.len() {
+        return refused("cannot drop columns from view".to_owned());
+    }
+    for (before, now) in before.iter().zip(now) {
+        if before.name != now.name {
+            let message = format!("cannot change name of view column \"{}\" to \"{}\"", before.name, now.name);
+            return Err(SqlError::new(SqlState::InvalidTableDefinition, message)
+                .with_hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+        }
+        if before.ty != now.ty {
+            let name = &before.name;
+            return refused(format!(
+                "cannot change data type of view column \"{name}\" from {} to {}",
+                before.ty, now.ty
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What the names in a query mean.
+fn references(uses: &[std::rc::Rc<Use>]) -> Vec<Reference> {
+    let mut found: BTreeMap<Vec<String>, Reference> = BTreeMap::new();
+    for used in uses.iter().filter(|used| !used.is_within_view) {
+        let reference = found.entry(used.text.clone()).or_insert_with(|| Reference {
+            text: used.text.clone(),
+            schema: used.name.schema.clone(),
+            name: used.name.name.clone(),
+            columns: used
+                .columns
+                .iter()
+                .map(|(text, name)| KnownColumn { text: text.clone(), name: name.clone(), is_used: false })
+                .collect(),
+        });
+        let read = used.read.borrow();
+        for (at, column) in reference.columns.iter_mut().enumerate() {
+            column.is_used |= used.pins_all.get() || read.contains(&at);
+        }
+    }
+    found.into_values().collect()
+}
+
+fn check_of(options: &CreateTableOptions) -> Result<Option<CheckOption>> {
+    let options = match options {
+        CreateTableOptions::None => return Ok(None),
+        CreateTableOptions::With(options) => options,
+        other => return Err(SqlError::unsupported(format!("the options {other} of a view"))),
+    };
+    let mut check = None;
+    for option in options {
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(SqlError::unsupported(format!("the option {option} of a view")));
+        };
+        let value = match value {
+            ast::Expr::Value(value) => value.value.clone().into_string().unwrap_or_default(),
+            other => other.to_string(),
+        };
+        check = Some(match (parse::name(key).as_str(), value.to_lowercase().as_str()) {
+            ("check_option", "local") => CheckOption::Local,
+            ("check_option", "cascaded") => CheckOption::Cascaded,
+            ("check_option", other) => {
+                let message = format!("invalid value for enum option \"check_option\": {other}");
+                return Err(SqlError::new(SqlState::InvalidParameterValue, message)
+                    .with_detail("Valid values are \"local\" and \"cascaded\"."));
+            }
+            (other @ ("security_barrier" | "security_invoker"), _) => {
+                return Err(SqlError::unsupported(format!("the option {other} of a view")));
+            }
+            (other, _) => {
+                let message = format!("unrecognized parameter \"{other}\"");
+                return Err(SqlError::new(SqlState::InvalidParameterValue, message));
+            }
+        });
+    }
+    Ok(check)
+}
+
+fn unsupported_part(create: &CreateView) -> Option<&'static str> {
+    let parts = [
+        (create.materialized, "CREATE MATERIALIZED VIEW"),
+        (create.temporary, "a temporary view"),
+        (create.or_alter, "CREATE OR ALTER VIEW"),
+        (create.if_not_exists, "CREATE VIEW IF NOT EXISTS"),
+        (create.secure || create.copy_grants || create.with_no_schema_binding, "this option of a view"),
+        (!create.cluster_by.is_empty() || create.comment.is_some() || create.to.is_some(), "this option of a view"),
+    ];
+    parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
+}
