@@ -58,7 +58,9 @@ CREATE TABLE child (x int, y int, FOREIGN KEY (x, y) REFERENCES parent ON DELETE
 INSERT INTO child VALUES (1, 1), (NULL, 5);
 CREATE SCHEMA "Other s";
 CREATE SCHEMA void;
-CREATE TABLE "Other s".items (id serial PRIMARY KEY, "Col" text, gone int, n int DEFAULT nextval('down'), p int REFERENCES serials);
+CREATE TABLE "Other s".items (
+    id serial PRIMARY KEY, "Col" text, gone int, n int DEFAULT nextval('down'), p int REFERENCES serials
+);
 INSERT INTO "Other s".items ("Col", p) VALUES ('x', 1), ('y', NULL);
 SET search_path = "Other s", public;
 CREATE VIEW public.zz AS SELECT * FROM items WHERE "Col" <> 'z';

@@ -398,6 +398,8 @@ fn who_only_reads_waits_for_nobody() {
     assert_eq!(kinds(&one.ask(&query("COMMIT"))), "CZ");
     one_value("SELECT n FROM t WHERE id = 1", "1");
     one_value("SELECT sum(n) FROM t", "26");
+    let answers = one.ask(&query("BEGIN READ ONLY; SELECT nextval('s')"));
+    assert_eq!(code(&answers[1]).as_deref(), Some("25006"));
     // What a snapshot does not answer.
     one_value("SELECT count(nextval('s')) FROM t", "22");
     one_value("SELECT count(*) FROM (SELECT n FROM t FOR UPDATE) locked", "22");

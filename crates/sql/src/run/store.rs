@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use osier::call::ListedProcedure;
 use osier::table::KeyRange;
-use osier::{Error, Row, Table, Transaction, Value};
+use osier::{Error, Row, Table, Transaction, TransactionError, Value};
 
 use crate::catalog::objects::Objects;
 use crate::sql::Sql;
@@ -94,7 +94,14 @@ impl Store for Transaction<'_> {
     }
 
     fn has_sequence(&self, sequence: &str) -> bool {
-        self.sequence(sequence).is_ok()
+        match self.sequence(sequence) {
+            // At a snapshot they are only seen.
+            Err(Error::Transaction(TransactionError::NotAtSnapshot { .. })) => {
+                let sequences = self.table("osier_sequences");
+                sequences.is_ok_and(|table| self.exists(&table, &[Value::Text(sequence)]).unwrap_or(false))
+            }
+            found => found.is_ok(),
+        }
     }
 
     fn objects(&self, sql: &Sql) -> crate::Result<Arc<Objects>> {
