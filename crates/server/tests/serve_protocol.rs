@@ -204,6 +204,21 @@ fn copy_goes_both_ways() {
         [parse("", COPY_IN), bind("", ""), execute("", 0), sync(), message(b'd', b"4\n"), message(b'c', b""), sync()];
     client.send(&extended.concat());
     assert_eq!(kinds(&client.answers()), "12GCZ");
+
+    // Other statements stand behind it in the same text.
+    let rows = |client: &mut Client| client.ask(&query("SELECT count(*) FROM t"))[1].columns();
+    let before = rows(&mut client);
+    let put = |client: &mut Client, text: &str| {
+        client.send(&query(text));
+        while client.answer().unwrap().kind != 'G' {}
+        kinds(&client.ask(&[message(b'd', b"5\n6\n"), message(b'c', b"")].concat()))
+    };
+    assert_eq!(put(&mut client, "BEGIN; COPY t FROM STDIN; ROLLBACK"), "CCZ");
+    assert_eq!(rows(&mut client), before);
+    assert_eq!(put(&mut client, "COPY t FROM STDIN; SELECT 1 / 0"), "CEZ");
+    assert_eq!(rows(&mut client), before, "all of a text is one transaction");
+    assert_eq!(put(&mut client, "BEGIN; COPY t FROM STDIN; COMMIT; SELECT count(*) FROM t"), "CCTDCZ");
+    assert_ne!(rows(&mut client), before);
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub(crate) mod quote;
 pub(crate) mod sequence;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Spanned, Statement};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
@@ -40,8 +41,7 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
 }
 
 fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<Statement>> {
-    let dialect = Postgres;
-    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+    let tokens = Tokenizer::new(&Postgres::default(), text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
     place(&mut tokens);
@@ -50,19 +50,37 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
     write_out_tables(&mut tokens);
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = Vec::new();
-    loop {
-        while parser.consume_token(&Token::SemiColon) {}
-        if matches!(parser.peek_token().token, Token::EOF) {
-            return Ok(statements);
-        }
-        statements.push(own::statement(&mut parser, text)?);
-        let next = parser.peek_token();
-        if !matches!(next.token, Token::SemiColon | Token::EOF) {
-            return Err(near(text, &next.token.to_string(), next.span.start));
-        }
+    for part in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
+        let mut words = part.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::SemiColon));
+        let Some(first) = words.next() else { continue };
+        // The parser takes what stands behind `COPY ... FROM STDIN;` for data.
+        let is_copy = matches!(&first.token, Token::Word(word) if word.keyword == Keyword::COPY);
+        let end = part.len() - usize::from(is_copy && part[part.len() - 1].token == Token::SemiColon);
+        let part = &part[..end];
+        statements.push(statement(part, text)?);
     }
+    Ok(statements)
+}
+
+/// Parses one statement.
+fn statement(tokens: &[TokenWithSpan], text: &str) -> Result<Statement> {
+    let dialect = Postgres::for_tokens(tokens.len());
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
+    let parsed = own::statement(&mut parser, text);
+    if dialect.is_exhausted() {
+        return Err(too_deep());
+    }
+    let statement = parsed?;
+    match parser.peek_token() {
+        next if matches!(next.token, Token::SemiColon | Token::EOF) => Ok(statement),
+        next => Err(near(text, &next.token.to_string(), next.span.start)),
+    }
+}
+
+fn too_deep() -> SqlError {
+    SqlError::new(SqlState::StatementTooComplex, "the statement is nested too deeply")
+        .with_hint("Write it with fewer levels.")
 }
 
 /// Gives each token the place that it has where the text is one line.
@@ -265,7 +283,7 @@ fn merge_session_authorization(tokens: &mut Vec<TokenWithSpan>) {
 
 /// Parses an expression that the catalog keeps.
 pub(crate) fn expression(text: &str) -> Result<sqlparser::ast::Expr> {
-    let dialect = Postgres;
+    let dialect = Postgres::default();
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     forget(&mut tokens);
@@ -290,8 +308,7 @@ fn near(text: &str, token: &str, at: Location) -> SqlError {
 fn syntax_error(text: &str, error: ParserError) -> SqlError {
     let said = match error {
         ParserError::RecursionLimitExceeded => {
-            let message = "the statement is nested too deeply";
-            return SqlError::new(SqlState::StatementTooComplex, message).with_hint("Write it with fewer levels.");
+            return too_deep();
         }
         ParserError::ParserError(said) | ParserError::TokenizerError(said) => said,
     };
@@ -341,7 +358,7 @@ pub(crate) fn parts(object: &ObjectName) -> Result<Vec<String>> {
 
 /// The parts of a name that is written within a text, as the argument of `nextval` is.
 pub(crate) fn object_name(text: &str) -> Result<Vec<String>> {
-    let dialect = Postgres;
+    let dialect = Postgres::default();
     let invalid = |_| SqlError::new(SqlState::InvalidName, format!("invalid name syntax: \"{text}\""));
     let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(invalid)?;
     parts(&parser.parse_object_name(false).map_err(invalid)?)
@@ -459,6 +476,40 @@ mod tests {
         let rows = format!("insert into t values {}", vec!["(1, -2)"; 20_000].join(", "));
         assert_eq!(statements(&rows).expect("many rows").len(), 1);
         assert_eq!(statements(&sum(1000)).expect("some terms").len(), 1);
+    }
+
+    /// What the parser tries in two ways on each level takes no time that doubles with each.
+    #[test]
+    fn forms_in_forms_end() {
+        const LEVELS: usize = 60;
+        let forms =
+            ["cast(", "array[", "substring(", "ceil(", "overlay(", "position(", "not (", "extract(", "trim(", "case ("];
+        for form in
+            forms.iter().chain(&["interval (", "exists (select ", "(select ", "row(", "coalesce(", "1 in (", "date ("])
+        {
+            let error = statements(&format!("select {}", form.repeat(LEVELS))).unwrap_err();
+            assert!(["42601", "54001"].contains(&error.code()), "{form}: {error}");
+        }
+        for form in ["(", "(select * from ", "lateral (", "a join ("] {
+            let error = statements(&format!("select * from {}", form.repeat(LEVELS))).unwrap_err();
+            assert!(["42601", "54001"].contains(&error.code()), "{form}: {error}");
+            let whole = format!("select * from {}t{}", form.repeat(LEVELS), ")".repeat(LEVELS));
+            drop(statements(&whole));
+        }
+        let casts = |levels: usize| format!("select {}1{}", "cast(".repeat(levels), " as int)".repeat(levels));
+        assert_eq!(statements(&casts(1000)).unwrap_err().code(), "54001");
+        assert_eq!(statements(&casts(20)).expect("a query").len(), 1);
+    }
+
+    /// What stands behind a statement is no data of it.
+    #[test]
+    fn statements_behind_copy_are_read() {
+        let read = statements("begin; copy t from stdin; commit").expect("three");
+        assert_eq!(read.len(), 3, "{read:?}");
+        assert_eq!(
+            statements("copy t from stdin; select 1 +; select 2").unwrap_err().message,
+            "syntax error at or near \";\""
+        );
     }
 
     #[test]

@@ -143,6 +143,9 @@ impl Binder<'_> {
             Value::Null => Typed::new(Expr::NULL, Type::Unknown),
             Value::Boolean(value) => truth(Expr::Constant(Datum::Bool(*value))),
             Value::Number(text, _) => return number(text),
+            Value::UnicodeStringLiteral(text) if text.contains('\0') => {
+                return Err(SqlError::new(SqlState::SyntaxError, "invalid Unicode escape value"));
+            }
             Value::SingleQuotedString(text)
             | Value::EscapedStringLiteral(text)
             | Value::UnicodeStringLiteral(text)

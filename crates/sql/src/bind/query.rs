@@ -56,6 +56,7 @@ impl Binder<'_> {
         if let Some(what) = unsupported_part(query) {
             return Err(SqlError::unsupported(what));
         }
+        let keeps_unknown = self.keeps_unknown.take() && matches!(*query.body, SetExpr::Select(_) | SetExpr::Query(_));
         let depth = self.tables.borrow().len();
         if let Some(with) = &query.with {
             self.tables.borrow_mut().push(HashMap::new());
@@ -63,6 +64,7 @@ impl Binder<'_> {
                 self.common_table(table, with.recursive, outer)?;
             }
         }
+        self.keeps_unknown.set(keeps_unknown);
         let bound = self.body(query, outer);
         self.tables.borrow_mut().truncate(depth);
         bound

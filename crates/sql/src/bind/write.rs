@@ -103,6 +103,7 @@ impl Binder<'_> {
             }
             return Ok(Plan::Values(rows));
         }
+        self.keeps_unknown.set(true);
         let Bound { plan, columns } = self.query(source, None)?;
         let targets = insert_targets(targets, &all, columns.len())?;
         target.marks(Verb::Insert, targets.iter().copied());

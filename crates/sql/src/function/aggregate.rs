@@ -16,6 +16,7 @@ use super::{Environment, Parameter, Returns};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
+use crate::run::row_bytes;
 use crate::settings::Settings;
 use crate::types::Type;
 use crate::value::interval::Interval;
@@ -99,7 +100,7 @@ aggregates! {
     "sum" (Int2) -> Int8 = |_, _| whole(|sum, _| int8(i64::try_from(sum).ok()));
     "sum" (Int4) -> Int8 = |_, _| whole(|sum, _| int8(i64::try_from(sum).ok()));
     "sum" (Int8) -> Numeric = |_, _| whole(|sum, _| Ok(make_numeric(Numeric::from_i128(sum))));
-    "sum" (Numeric) -> Numeric = |_, _| decimal(|sum, _| Ok(sum.clone()));
+    "sum" (Numeric) -> Numeric = |_, _| decimal(|sum, _| sum.clone().checked());
     "sum" (Float4) -> Float4 = |_, _| moments(Statistic::SingleSum);
     "sum" (Float8) -> Float8 = |_, _| moments(Statistic::Sum);
     "sum" (Interval) -> Interval = |_, _| fold(|sum, next| Ok(Datum::Interval(interval(sum).add(&interval(next))?)));
@@ -154,7 +155,7 @@ aggregates! {
     "max" (AnyArray) -> AnyArray = |_, _| extreme(false);
     "string_agg" (Text, Text) -> Text = |_, _| Box::new(Joined { bytes: None, is_text: true });
     "string_agg" (Bytea, Bytea) -> Bytea = |_, _| Box::new(Joined { bytes: None, is_text: false });
-    "array_agg" (AnyNonArray) -> AnyArray = |_, _| Box::new(List { values: Vec::new() });
+    "array_agg" (AnyNonArray) -> AnyArray = |_, _| Box::new(List { values: Vec::new(), bytes: 0 });
     "json_agg" (Any) -> Json = |types, settings| json(types, settings, false, false);
     "jsonb_agg" (Any) -> Jsonb = |types, settings| json(types, settings, true, false);
     "json_object_agg" (Any, Any) -> Json = |types, settings| json(types, settings, false, true);
@@ -577,10 +578,13 @@ impl Accumulator for Joined {
 /// Collects values.
 struct List {
     values: Vec<Datum>,
+    /// What they take.
+    bytes: usize,
 }
 
 impl Accumulator for List {
     fn add(&mut self, arguments: &[Datum]) -> Result<()> {
+        self.bytes += row_bytes(&arguments[..1]);
         self.values.push(arguments[0].clone());
         Ok(())
     }
@@ -590,7 +594,7 @@ impl Accumulator for List {
     }
 
     fn bytes(&self) -> usize {
-        size_of::<List>() + self.values.capacity() * size_of::<Datum>()
+        size_of::<List>() + self.bytes
     }
 }
 

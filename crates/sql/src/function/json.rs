@@ -17,16 +17,17 @@ use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Jsonb, Null};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::Type;
+use crate::value::json;
 
 functions! {
     /// Operators of JSON.
     OPERATORS:
     "->" (Json, Text) -> Json = |_, a| Ok(raw(text_member(text(&a[0]), text(&a[1]))));
     "->" (Json, Int4) -> Json = |_, a| Ok(raw(text_element(text(&a[0]), int(&a[1]))));
-    "->>" (Json, Text) -> Text = |_, a| Ok(raw_text(text_member(text(&a[0]), text(&a[1]))));
-    "->>" (Json, Int4) -> Text = |_, a| Ok(raw_text(text_element(text(&a[0]), int(&a[1]))));
+    "->>" (Json, Text) -> Text = |_, a| raw_text(text_member(text(&a[0]), text(&a[1])));
+    "->>" (Json, Int4) -> Text = |_, a| raw_text(text_element(text(&a[0]), int(&a[1])));
     "#>" (Json, TextArray) -> Json = |_, a| Ok(raw(text_path(text(&a[0]), elements(&a[1]))));
-    "#>>" (Json, TextArray) -> Text = |_, a| Ok(raw_text(text_path(text(&a[0]), elements(&a[1]))));
+    "#>>" (Json, TextArray) -> Text = |_, a| raw_text(text_path(text(&a[0]), elements(&a[1])));
     "->" (Jsonb, Text) -> Jsonb = |_, a| Ok(tree(value(&a[0]).as_object().and_then(|all| all.get(text(&a[1])))));
     "->" (Jsonb, Int4) -> Jsonb = |_, a| Ok(tree(element(value(&a[0]), int(&a[1]))));
     "->>" (Jsonb, Text) -> Text = |call, a| {
@@ -61,7 +62,7 @@ functions! {
     "json_array_length" (Json) -> Int4 = |_, a| array_length(&parsed(text(&a[0]))?);
     "jsonb_array_length" (Jsonb) -> Int4 = |_, a| array_length(value(&a[0]));
     "json_extract_path" (Json, Text) -> Json [variadic] = |_, a| Ok(raw(text_path(text(&a[0]), &a[1..])));
-    "json_extract_path_text" (Json, Text) -> Text [variadic] = |_, a| Ok(raw_text(text_path(text(&a[0]), &a[1..])));
+    "json_extract_path_text" (Json, Text) -> Text [variadic] = |_, a| raw_text(text_path(text(&a[0]), &a[1..]));
     "jsonb_extract_path" (Jsonb, Text) -> Jsonb [variadic] = |_, a| Ok(tree(path(value(&a[0]), &a[1..])));
     "jsonb_extract_path_text" (Jsonb, Text) -> Text [variadic] = |call, a| Ok(as_text(call, path(value(&a[0]), &a[1..])));
     "jsonb_set" (Jsonb, TextArray, Jsonb) -> Jsonb = |_, a| changed(a, true, Change::Set);
@@ -158,12 +159,18 @@ fn raw(found: Option<&str>) -> Datum {
 }
 
 /// Returns a piece of JSON as text: a string without its quotes, `null` as NULL.
-fn raw_text(found: Option<&str>) -> Datum {
-    match found.map(str::trim) {
+fn raw_text(found: Option<&str>) -> Result<Datum> {
+    Ok(match found.map(str::trim) {
         None | Some("null") => Null,
-        Some(text) if text.starts_with('"') => serde_json::from_str::<String>(text).map_or(Null, Datum::text),
+        Some(text) if text.starts_with('"') => match serde_json::from_str::<String>(text) {
+            Ok(text) => {
+                json::check_text(&text)?;
+                Datum::text(text)
+            }
+            Err(_) => Null,
+        },
         Some(text) => Datum::text(text),
-    }
+    })
 }
 
 fn element(value: &Value, index: i64) -> Option<&Value> {
@@ -409,7 +416,7 @@ fn no_array(function: &str, text: &str) -> SqlError {
 /// Returns the elements of a `json`.
 pub(super) fn text_elements(text: &str, as_text: bool) -> Result<Vec<Datum>> {
     let items = items(text).ok_or_else(|| no_array("extract elements from", text))?;
-    Ok(items.iter().map(|item| if as_text { raw_text(Some(item.get())) } else { raw(Some(item.get())) }).collect())
+    items.iter().map(|item| if as_text { raw_text(Some(item.get())) } else { Ok(raw(Some(item.get()))) }).collect()
 }
 
 #[cold]
@@ -421,10 +428,10 @@ fn no_object(function: &str) -> SqlError {
 pub(super) fn text_pairs(text: &str, as_text: bool) -> Result<Vec<Datum>> {
     let members = members(text).ok_or_else(|| no_object(if as_text { "json_each_text" } else { "json_each" }))?;
     let pair = |(key, value): (String, &RawValue)| {
-        let value = if as_text { raw_text(Some(value.get())) } else { raw(Some(value.get())) };
-        Datum::Record([Datum::text(key), value].into())
+        let value = if as_text { raw_text(Some(value.get()))? } else { raw(Some(value.get())) };
+        Ok(Datum::Record([Datum::text(key), value].into()))
     };
-    Ok(members.into_iter().map(pair).collect())
+    members.into_iter().map(pair).collect()
 }
 
 /// Returns the keys of a `json`.

@@ -141,9 +141,9 @@ floats! {
 functions! {
     /// Operators of numerics, of floats alone, of texts and of bytes.
     OTHER_OPERATORS:
-    "+" (Numeric, Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).add(numeric(&a[1]))));
-    "-" (Numeric, Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).sub(numeric(&a[1]))));
-    "*" (Numeric, Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).mul(numeric(&a[1]))));
+    "+" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).add(numeric(&a[1])).checked().map(make_numeric);
+    "-" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).sub(numeric(&a[1])).checked().map(make_numeric);
+    "*" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).mul(numeric(&a[1])).checked().map(make_numeric);
     "/" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).div(numeric(&a[1])).map(make_numeric);
     "%" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).rem(numeric(&a[1])).map(make_numeric);
     "^" (Numeric, Numeric) -> Numeric = |_, a| numeric(&a[0]).power(numeric(&a[1])).map(make_numeric);

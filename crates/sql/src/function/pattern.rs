@@ -12,6 +12,7 @@ use regex::{Captures, Regex, RegexBuilder};
 
 use super::argument::*;
 use super::functions;
+use super::string::{LONGEST, too_large};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlState};
@@ -350,6 +351,9 @@ fn replace(value: &Datum, pattern: &Datum, replacement: &str, flags: &str) -> Re
             let all = found.get(0).expect("group 0 is the match");
             out.push_str(&whole[copied..all.start()]);
             push_replacement(&found, replacement, &mut out);
+            if out.len() > LONGEST as usize {
+                return Err(too_large());
+            }
             copied = all.end();
         }
         out.push_str(&whole[copied..]);

@@ -11,6 +11,7 @@ use crate::datum::Datum::{Bool, Bytes, Int, Null};
 use crate::error::{Result, SqlState};
 use crate::parse::quote::{literal, quoted};
 use crate::types::Type;
+use crate::value::text::without_nul;
 
 functions! {
     /// Functions of texts and bytes.
@@ -48,10 +49,10 @@ functions! {
     "rtrim" (Text, Text) -> Text = |_, a| Ok(trim(&a[0], text(&a[1]), false, true));
     "position" (Text, Text) -> Int4 = |_, a| Ok(position(text(&a[0]), text(&a[1])));
     "strpos" (Text, Text) -> Int4 = |_, a| Ok(position(text(&a[0]), text(&a[1])));
-    "replace" (Text, Text, Text) -> Text = |_, a| Ok(match text(&a[1]) {
-        "" => a[0].clone(),
-        from => Datum::text(text(&a[0]).replace(from, text(&a[2]))),
-    });
+    "replace" (Text, Text, Text) -> Text = |_, a| match text(&a[1]) {
+        "" => Ok(a[0].clone()),
+        from => replaced(text(&a[0]), from, text(&a[2])),
+    };
     "translate" (Text, Text, Text) -> Text = |_, a| Ok(translate(text(&a[0]), text(&a[1]), text(&a[2])));
     "reverse" (Text) -> Text = |_, a| Ok(Datum::text(text(&a[0]).chars().rev().collect::<String>()));
     "repeat" (Text, Int4) -> Text = |_, a| repeat(text(&a[0]), int(&a[1]));
@@ -149,11 +150,19 @@ fn right(text: &str, count: i64) -> Datum {
     Datum::text(&text[byte_of(text, skipped)..])
 }
 
+fn replaced(whole: &str, from: &str, to: &str) -> Result<Datum> {
+    let longer = to.len().saturating_sub(from.len());
+    if longer > 0 && whole.len() + whole.matches(from).count().saturating_mul(longer) > LONGEST as usize {
+        return Err(too_large());
+    }
+    Ok(Datum::text(whole.replace(from, to)))
+}
+
 /// The longest text that a function makes, in bytes.
-const LONGEST: i64 = 1 << 30;
+pub(super) const LONGEST: i64 = 1 << 30;
 
 #[cold]
-fn too_large() -> crate::SqlError {
+pub(super) fn too_large() -> crate::SqlError {
     error(SqlState::ProgramLimitExceeded, "requested length too large")
 }
 
@@ -257,11 +266,12 @@ fn convert_from(value: &[u8], encoding: &str) -> Result<Datum> {
     if !matches!(encoding.to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode") {
         return Err(invalid(format!("invalid source encoding name \"{encoding}\"")));
     }
-    std::str::from_utf8(value).map(Datum::text).map_err(|fault| {
+    let text = std::str::from_utf8(value).map_err(|fault| {
         let byte = value[fault.valid_up_to()];
         let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
         error(SqlState::CharacterNotInRepertoire, message)
-    })
+    })?;
+    without_nul(text).map(Datum::text)
 }
 
 fn get_byte(value: &[u8], index: i64) -> Result<Datum> {

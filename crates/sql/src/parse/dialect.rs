@@ -6,14 +6,44 @@
 //! Invariant: all that PostgreSQL's dialect sets is passed on. A new version of the parser may set more.
 
 use std::any::TypeId;
+use std::cell::Cell;
 
+use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 
 /// The dialect.
+///
+/// The parser tries a special form such as `CAST(` and, if that fails, the same word as a name: what is wrong in the innermost of
+/// many forms would be read twice with each level. So it may look at so many expressions, in proportion to the tokens; whoever
+/// asks for more gets an error at once, on every level.
 #[derive(Debug)]
-pub(super) struct Postgres;
+pub(super) struct Postgres {
+    left: Cell<usize>,
+}
+
+/// So many expressions may be looked at for each token. A statement that is right needs less than one.
+const LOOKS_PER_TOKEN: usize = 16;
+
+impl Postgres {
+    /// The dialect for a statement of so many tokens.
+    pub(super) fn for_tokens(count: usize) -> Postgres {
+        Postgres { left: Cell::new(1_000 + count * LOOKS_PER_TOKEN) }
+    }
+
+    /// Whether the parser has looked at too many expressions.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+}
+
+impl Default for Postgres {
+    /// Without a bound, for texts of the database itself.
+    fn default() -> Postgres {
+        Postgres { left: Cell::new(usize::MAX) }
+    }
+}
 
 const PARENT: PostgreSqlDialect = PostgreSqlDialect {};
 
@@ -29,6 +59,12 @@ macro_rules! pass_on {
 impl Dialect for Postgres {
     fn dialect(&self) -> TypeId {
         PARENT.dialect()
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        if left == 0 { Some(Err(ParserError::RecursionLimitExceeded)) } else { PARENT.parse_prefix(parser) }
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {

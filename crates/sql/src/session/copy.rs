@@ -229,6 +229,7 @@ impl Core {
                         let message = "invalid byte sequence for encoding \"UTF8\"";
                         SqlError::new(SqlState::CharacterNotInRepertoire, message)
                     });
+                    let text = text.and_then(value::text::without_nul);
                     let parsed = text.and_then(|text| value::parse(text, column.declared, &self.settings));
                     parsed.map_err(|error| error.with_context(in_column(&column.name, &bytes)))?
                 }

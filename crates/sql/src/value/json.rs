@@ -61,7 +61,8 @@ fn normalize(value: &mut Value) -> Result<()> {
     }
 }
 
-fn check_text(text: &str) -> Result<()> {
+/// Refuses what JSON has and no text: a zero byte.
+pub(crate) fn check_text(text: &str) -> Result<()> {
     if !text.contains('\0') {
         return Ok(());
     }

@@ -6,7 +6,8 @@
 //! - The order is -Infinity, numbers, Infinity, NaN; NaN equals itself.
 //!
 //! Absent: a limit on the results of addition, subtraction and multiplication. [`Numeric::checked`] applies PostgreSQL's limit to
-//! these; every other way to make a number applies it by itself.
+//! these, and whoever calls them is to apply it at the end; every other way to make a number applies it by itself. What is stored
+//! is checked once more: beyond the limit it could not be read.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -194,16 +195,16 @@ impl Numeric {
     /// # Errors
     /// A number with more digits.
     pub fn checked(self) -> Result<Numeric> {
-        match &self.0 {
-            Kind::Small { .. } => Ok(self),
-            Kind::Big { units, scale } => {
-                // A decimal digit has at least 3 and at most 4 bits.
-                let is_short = units.bits() / 3 < WHOLE_DIGITS_MAX as u64;
-                let whole = if is_short { 0 } else { units.magnitude().to_string().len() as i64 - i64::from(*scale) };
-                if whole > WHOLE_DIGITS_MAX { Err(overflow()) } else { Ok(self) }
-            }
-            _ => Ok(self),
-        }
+        self.check().map(|()| self)
+    }
+
+    /// Refuses what [`Numeric::checked`] does.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Kind::Big { units, scale } = &self.0 else { return Ok(()) };
+        // A decimal digit has at least 3 and at most 4 bits.
+        let is_short = units.bits() / 3 < WHOLE_DIGITS_MAX as u64;
+        let whole = if is_short { 0 } else { units.magnitude().to_string().len() as i64 - i64::from(*scale) };
+        if whole > WHOLE_DIGITS_MAX { Err(overflow()) } else { Ok(()) }
     }
 }
 

@@ -37,6 +37,7 @@ use osier::table::Value;
 use super::interval::Interval;
 use super::json;
 use super::numeric::Numeric;
+use super::text::without_nul;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
@@ -149,7 +150,7 @@ pub fn store<'d>(datum: &'d Datum, declared: Declared, scratch: &mut Vec<u8>) ->
         Datum::Bool(value) => Value::Bool(*value),
         Datum::Int(value) | Datum::Time(value) => Value::Int(*value),
         Datum::Float(value) => Value::Float(*value),
-        Datum::Text(text) => Value::Text(text),
+        Datum::Text(text) => Value::Text(without_nul(text)?),
         Datum::Bytes(bytes) => Value::Bytes(bytes),
         Datum::Date(days) => Value::Int((*days).into()),
         Datum::Timestamp(us) => Value::Timestamp(*us),
@@ -158,7 +159,10 @@ pub fn store<'d>(datum: &'d Datum, declared: Declared, scratch: &mut Vec<u8>) ->
             Some((_, scale)) => {
                 Value::Numeric(numeric.to_units(scale).ok_or_else(|| without_units(numeric, declared))?)
             }
-            None => return Ok(in_scratch(scratch, |scratch| numeric.encode_key(scratch))),
+            None => {
+                numeric.check()?;
+                return Ok(in_scratch(scratch, |scratch| numeric.encode_key(scratch)));
+            }
         },
         Datum::Interval(interval) => return Ok(in_scratch(scratch, |scratch| push_interval(*interval, scratch))),
         Datum::Jsonb(value) => {

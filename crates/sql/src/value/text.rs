@@ -24,6 +24,19 @@ pub const NAME_BYTES_MAX: usize = 63;
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 
+/// Refuses a zero byte, which no text has.
+///
+/// # Errors
+/// One is there.
+pub(crate) fn without_nul(text: &str) -> Result<&str> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Ok(text),
+        Some(_) => {
+            Err(SqlError::new(SqlState::CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x00"))
+        }
+    }
+}
+
 /// Returns the error of text that is no value of a type.
 pub fn invalid_syntax(ty: Type, text: &str) -> SqlError {
     SqlError::new(SqlState::InvalidTextRepresentation, format!("invalid input syntax for type {ty}: \"{text}\""))

@@ -217,3 +217,57 @@ SELECT upper(lower(upper(lower(upper(lower(upper(lower(upper(lower(upper(lower(u
 --> A
 SELECT abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(abs(-1))))))))))))))))))));
 --> 1
+
+-- Limits of numbers, literals whose types are those of the columns they go to, and zero bytes.
+CREATE TABLE edge (a int PRIMARY KEY, n numeric, d date, t text);
+INSERT INTO edge SELECT 1, 10::numeric^131000 * 10::numeric^131000;
+--! 22003
+INSERT INTO edge SELECT 2, (9::numeric * 10::numeric^131071) * 10;
+--! 22003
+INSERT INTO edge SELECT 3, sum(9 * 10::numeric^131071) FROM generate_series(1, 100);
+--! 22003
+SELECT 9::numeric * 10::numeric^131071 + 9::numeric * 10::numeric^131071;
+--! 22003
+SELECT -(9::numeric * 10::numeric^131071) - 9::numeric * 10::numeric^131071;
+--! 22003
+INSERT INTO edge SELECT 4, 9 * 10::numeric^131071;
+SELECT a, length(n::text) FROM edge;
+--> 4|131089
+DELETE FROM edge;
+INSERT INTO edge SELECT 1, NULL;
+INSERT INTO edge SELECT 2, '2.5';
+INSERT INTO edge (a, d) SELECT g, '2020-01-01' FROM generate_series(3, 4) g;
+INSERT INTO edge (a, d, t) WITH q AS (SELECT 5 z) SELECT z, NULL, 'x' FROM q;
+INSERT INTO edge (a, d) SELECT g, CASE g WHEN 6 THEN '2021-02-03' END FROM generate_series(6, 7) g;
+--! 42804
+INSERT INTO edge (a, d) SELECT 6, '2021-02-30';
+--! 22008
+INSERT INTO edge (a, d) SELECT 6, 'x';
+--! 22007
+INSERT INTO edge (a, d) (SELECT 6, '2021-02-03');
+INSERT INTO edge (a, d) SELECT 7, '2022-02-03' ORDER BY 1 LIMIT 1;
+INSERT INTO edge (a, d) SELECT '8', '2022-02-03' UNION ALL SELECT '9', NULL;
+--! 42804
+INSERT INTO edge (a, d) SELECT 10, x FROM (SELECT '2022-02-03') s(x);
+--! 42804
+SELECT a, n, d, t FROM edge ORDER BY a;
+--> 1|NULL|NULL|NULL
+--> 2|2.5|NULL|NULL
+--> 3|NULL|2020-01-01|NULL
+--> 4|NULL|2020-01-01|NULL
+--> 5|NULL|NULL|x
+--> 6|NULL|2021-02-03|NULL
+--> 7|NULL|2022-02-03|NULL
+SELECT U&'\0000';
+--! 42601
+SELECT convert_from('\x6100', 'utf8');
+--! 22021
+SELECT ('{"a":"\u0000"}'::json)->>'a';
+--! 22P05
+SELECT ('{"a":"b\u0000"}'::json)#>>'{a}';
+--! 22P05
+SELECT ('{"a":"b"}'::json)->>'a';
+--> b
+SELECT replace('aXbXc', 'X', 'yy'), replace('aXbXc', 'X', ''), replace('aXbXc', 'XbX', '-');
+--> ayybyyc|abc|a-c
+DROP TABLE edge;
