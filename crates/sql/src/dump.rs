@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use osier::Transaction;
 
 use crate::catalog::listing::{self, Sequence};
-use crate::catalog::name::Name;
+use crate::catalog::name::{Name, made_name};
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::Relation;
 use crate::catalog::system::{Commented, comments, foreign_key_to};
@@ -285,10 +285,9 @@ impl OwnedSequences {
             for (place, one) in owned.iter_mut().enumerate() {
                 let Some(table) = tables.iter().find(|table| table.name == one.table) else { continue };
                 let column = &table.columns[one.column];
-                let base = format!("{}_{}_seq", one.table.name, column.name);
-                let named = |number: u32| match number {
-                    0 => Name::new(&one.table.schema, &base),
-                    number => Name::new(&one.table.schema, format!("{base}{number}")),
+                let named = |number: u32| {
+                    let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };
+                    Name::new(&one.table.schema, made_name(&one.table.name, Some(&column.name), &label))
                 };
                 let new_name = (0..).map(named).find(|name| !taken.contains(name));
                 one.new_name = new_name.unwrap_or_else(|| one.name.clone());

@@ -6,6 +6,8 @@ use std::fmt;
 
 use osier::{Error, ProcedureError, TransactionError};
 
+use crate::catalog::name::made_name;
+
 /// What a statement gives, or why it fails.
 pub type Result<T> = std::result::Result<T, SqlError>;
 
@@ -405,7 +407,7 @@ fn aborted(procedure: &str, place: &str, code: &str, message: &str) -> SqlError 
 /// A second row with a key, in the words of PostgreSQL.
 fn duplicate(table: &str, constraint: &str, key: &str) -> SqlError {
     let quoted = constraint.split('`').nth(1);
-    let name = quoted.map_or_else(|| format!("{table}_pkey"), str::to_owned);
+    let name = quoted.map_or_else(|| made_name(table, None, "pkey"), str::to_owned);
     let message = format!("duplicate key value violates unique constraint \"{name}\"");
     SqlError::new(SqlState::UniqueViolation, message)
         .with_detail(format!("Key {key} already exists."))

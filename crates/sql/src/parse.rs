@@ -22,13 +22,11 @@ use dialect::Postgres;
 
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
+use crate::value::text::NAME_BYTES_MAX;
 
 /// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who
 /// goes down it needs as much of the stack.
 const OPERATORS_MAX: usize = 5000;
-
-/// The most bytes of a name; longer ones are cut off, as PostgreSQL does.
-const NAME_BYTES_MAX: usize = 63;
 
 /// Splits the text of a client into its statements; their nodes have places in it.
 pub(crate) fn of_client(text: &str) -> Result<Vec<Statement>> {

@@ -9,6 +9,7 @@ use std::fmt;
 
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse::quote::{literal, quoted};
+use crate::value::text::NAME_BYTES_MAX;
 
 /// The schema in which everything is by itself.
 pub(crate) const PUBLIC: &str = "public";
@@ -18,6 +19,17 @@ pub(crate) const PUBLIC: &str = "public";
 pub(crate) struct Name {
     pub(crate) schema: String,
     pub(crate) name: String,
+}
+
+/// The name of what belongs to a table or its columns, as PostgreSQL makes it: where it would be longer than names may be, the
+/// longer one of the first two parts is cut.
+pub(crate) fn made_name(table: &str, columns: Option<&str>, label: &str) -> String {
+    let (mut table, mut columns) = (table.to_owned(), columns.map(|columns| format!("_{columns}")).unwrap_or_default());
+    while table.len() + columns.len() + label.len() + 1 > NAME_BYTES_MAX {
+        let longer = if table.len() >= columns.len() { &mut table } else { &mut columns };
+        longer.pop();
+    }
+    format!("{table}{columns}_{label}")
 }
 
 impl Name {

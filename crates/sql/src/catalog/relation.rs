@@ -9,7 +9,7 @@ use std::sync::Arc;
 use osier::Table;
 use osier::table::ColumnId;
 
-use super::name::Name;
+use super::name::{Name, made_name};
 use super::notes::{HIDDEN_KEY, Identity, Notes};
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Type};
@@ -79,7 +79,7 @@ impl Relation {
         let key_name = notes.as_ref().and_then(|notes| notes.primary_key.clone());
         Ok(Arc::new(Relation {
             key: positions(schema.primary_key()),
-            key_name: key_name.unwrap_or_else(|| format!("{}_pkey", name.name)),
+            key_name: key_name.unwrap_or_else(|| made_name(&name.name, None, "pkey")),
             indexes: indexes.collect(),
             notes: notes.unwrap_or_else(|| Notes::new(crate::sql::Sql::FIRST_ROLE)),
             table: table.clone(),

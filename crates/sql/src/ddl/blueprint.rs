@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use osier::Schema;
 use sqlparser::ast::ForeignKeyConstraint;
 
-use crate::catalog::name::Name;
+use crate::catalog::name::{Name, made_name};
 use crate::catalog::notes::{CheckNote, ColumnNote, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, ReferenceNote};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
@@ -155,7 +155,7 @@ impl Blueprint {
         for column in &columns {
             self.column_mut(column)?.is_nullable = false;
         }
-        let name = name.unwrap_or_else(|| format!("{}_pkey", self.name.name));
+        let name = name.unwrap_or_else(|| made_name(&self.name.name, None, "pkey"));
         self.key = Some((name, columns));
         Ok(())
     }
@@ -186,21 +186,20 @@ impl Blueprint {
 
     /// A name that no index of the table has yet.
     pub(super) fn index_name(&self, columns: &[String], suffix: &str) -> String {
-        let base = format!("{}_{}_{suffix}", self.name.name, columns.join("_"));
         let is_free = |name: &String| self.indexes.iter().all(|index| index.name != *name);
-        let numbered = (1..).map(|number| format!("{base}{number}"));
-        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+        self.numbered(Some(&columns.join("_")), suffix, is_free)
     }
 
     /// A name that no check of the table has yet.
     pub(super) fn check_name(&self, column: Option<&str>) -> String {
-        let base = match column {
-            Some(column) => format!("{}_{column}_check", self.name.name),
-            None => format!("{}_check", self.name.name),
-        };
-        let is_free = |name: &String| self.checks.iter().all(|check| check.name != *name);
-        let numbered = (1..).map(|number| format!("{base}{number}"));
-        std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or(base)
+        self.numbered(column, "check", |name| self.checks.iter().all(|check| check.name != *name))
+    }
+
+    /// The first name that is free, of those with this label and numbers behind it.
+    fn numbered(&self, columns: Option<&str>, label: &str, is_free: impl Fn(&String) -> bool) -> String {
+        let numbered = (1..).map(|number| format!("{label}{number}"));
+        let mut names = std::iter::once(label.to_owned()).chain(numbered);
+        names.find_map(|label| Some(made_name(&self.name.name, columns, &label)).filter(&is_free)).unwrap_or_default()
     }
 
     /// Whether something that can have a comment is there: `index NAME` or `constraint NAME`.

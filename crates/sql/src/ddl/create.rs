@@ -56,7 +56,8 @@ impl Definer<'_, '_> {
         if blueprint.key.is_none() && blueprint.hidden_sequence.is_none() {
             let base = format!("osier.{}.row", blueprint.name.engine());
             let make = |name: String| SequenceOptions::new(name).cache(HIDDEN_KEYS_CACHE);
-            blueprint.hidden_sequence = Some(self.free_sequence(&base, &make)?);
+            let named = |number: u32| if number == 0 { base.clone() } else { format!("{base}{number}") };
+            blueprint.hidden_sequence = Some(self.free_sequence(&named, &make)?);
         }
         let table = self.transaction.create_table(blueprint.schema()?)?;
         self.check_expressions(&table)?;

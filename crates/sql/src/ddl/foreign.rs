@@ -10,15 +10,13 @@ use sqlparser::ast::{ConstraintReferenceMatchKind, DeferrableInitial, ForeignKey
 use super::Definer;
 use super::blueprint::Blueprint;
 use crate::bind::{Binder, undefined_table};
+use crate::catalog::name::made_name;
 use crate::catalog::notes::{Action, ForeignKeyNote, ReferenceNote};
 use crate::catalog::rights::{Object, Rights};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::{Declared, Type};
 use crate::value::{self, Conversion};
-
-/// The most bytes of a name.
-const NAME_BYTES_MAX: usize = 63;
 
 impl Definer<'_, '_> {
     /// Resolves the foreign keys that were declared, and returns their names.
@@ -290,21 +288,11 @@ impl Blueprint {
     fn key_name(&self, columns: &[String]) -> String {
         let names = (0..).map(|number: u32| {
             let label = if number == 0 { "fkey".to_owned() } else { format!("fkey{number}") };
-            made_name(&self.name.name, &columns.join("_"), &label)
+            made_name(&self.name.name, Some(&columns.join("_")), &label)
         });
         let mut free = names.filter(|name| !self.has_constraint(name));
         free.next().unwrap_or_default()
     }
-}
-
-/// A name that is made of three, the longer one of the first two being cut so that the whole is no longer than names may be.
-fn made_name(table: &str, columns: &str, label: &str) -> String {
-    let (mut table, mut columns) = (table.to_owned(), columns.to_owned());
-    while table.len() + columns.len() + label.len() + 2 > NAME_BYTES_MAX {
-        let longer = if table.len() > columns.len() { &mut table } else { &mut columns };
-        longer.pop();
-    }
-    format!("{table}_{columns}_{label}")
 }
 
 fn action_of(action: Option<ReferentialAction>) -> Action {

@@ -6,7 +6,7 @@ use sqlparser::ast::{self, SequenceOptions as Option_, Statement};
 use super::authority::Taken;
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
-use crate::catalog::name::Name;
+use crate::catalog::name::{Name, made_name};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::Type;
@@ -54,18 +54,25 @@ impl Definer<'_, '_> {
             let message = "identity column type must be smallint, integer, or bigint";
             return Err(SqlError::new(SqlState::InvalidParameterValue, message));
         }
-        let base = Name::new(&blueprint.name.schema, format!("{}_{column}_seq", blueprint.name.name)).engine();
-        options(base.clone(), ty, given)?;
+        let named = |number: u32| {
+            let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };
+            Name::new(&blueprint.name.schema, made_name(&blueprint.name.name, Some(column), &label)).engine()
+        };
+        options(named(0), ty, given)?;
         let make = |name| options(name, ty, given).expect("they were good under another name");
-        let name = self.free_sequence(&base, &make)?;
+        let name = self.free_sequence(&named, &make)?;
         self.own(&name, &blueprint.owner)?;
         Ok(name)
     }
 
-    /// Makes a sequence under a name that is free, and returns it.
-    pub(super) fn free_sequence(&self, base: &str, make: &dyn Fn(String) -> SequenceOptions) -> Result<String> {
+    /// Makes a sequence under the first of numbered names that is free, and returns it.
+    pub(super) fn free_sequence(
+        &self,
+        named: &dyn Fn(u32) -> String,
+        make: &dyn Fn(String) -> SequenceOptions,
+    ) -> Result<String> {
         for number in 0_u32.. {
-            let name = if number == 0 { base.to_owned() } else { format!("{base}{number}") };
+            let name = named(number);
             if self.transaction.table(&name).is_ok() || self.objects()?.views.contains_key(&Name::of_engine(&name)) {
                 continue;
             }

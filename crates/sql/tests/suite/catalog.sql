@@ -532,3 +532,38 @@ SELECT quote_ident('ilike'), quote_ident('a$b'), format('%I', 'authorization')
 ALTER TABLE fkc DROP CONSTRAINT fkpair
 SELECT count(*) FROM pg_description WHERE description = 'both of them'
 --> 0
+
+-- Names that are made of long ones.
+CREATE TABLE xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (id serial PRIMARY KEY, yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy int UNIQUE, zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz int CHECK (zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz > 0), a int CHECK (a > 1) CHECK (a < 9));
+CREATE TABLE wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww (id int PRIMARY KEY, vvvvvvvvvvvvvvvvvvvvvvvvvvvvvv int REFERENCES xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, UNIQUE (id, vvvvvvvvvvvvvvvvvvvvvvvvvvvvvv));
+CREATE INDEX ON xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy, zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz);
+CREATE INDEX ON xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy);
+CREATE INDEX ON xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy);
+INSERT INTO xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx (id) VALUES (1), (1);
+--! 23505
+SELECT conname FROM pg_constraint WHERE conrelid IN ('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'::regclass, 'wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww'::regclass) ORDER BY 1;
+--> wwwwwwwwwwwwwwwwwwwwwwwwwwwww_id_vvvvvvvvvvvvvvvvvvvvvvvvvv_key
+--> wwwwwwwwwwwwwwwwwwwwwwwwwwwww_vvvvvvvvvvvvvvvvvvvvvvvvvvvv_fkey
+--> wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww_pkey
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxx_zzzzzzzzzzzzzzzzzzzzzzzzzzzz_check
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyyy_key
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_a_check1
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_a_check
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_pkey
+SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'::regclass ORDER BY 1;
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx1
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx2
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyyy_key
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_pkey
+SELECT relname FROM pg_class WHERE relname LIKE 'xxxx%' ORDER BY 1;
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx1
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx2
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyyy_idx
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxx_yyyyyyyyyyyyyyyyyyyyyyyyyyyyy_key
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_id_seq
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_pkey
+--> xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+SELECT pg_get_serial_sequence('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'id');
+--> public.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_id_seq
+DROP TABLE wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx;
