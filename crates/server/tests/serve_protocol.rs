@@ -330,6 +330,22 @@ fn silence_in_a_transaction_ends_it() {
     assert_eq!(kinds(&idle.ask(&query("SELECT 1"))), "TDCZ");
 }
 
+#[test]
+fn sessions_bound_their_own_silence() {
+    let directory = Directory::new();
+    let served = trusting(&directory);
+    let (mut within, mut outside) = (served.client(), served.client());
+    within.ask(&query("SET idle_in_transaction_session_timeout = '100ms'"));
+    outside.ask(&query("SET idle_session_timeout = '100ms'"));
+    assert_eq!(outside.answer().unwrap().field('C').as_deref(), Some("57P05"));
+    assert_eq!(kinds(&within.ask(&query("SELECT 1"))), "TDCZ", "it was silent outside of a block");
+    within.ask(&query("BEGIN"));
+    assert_eq!(within.answer().unwrap().field('C').as_deref(), Some("25P03"));
+    let mut other = served.client();
+    other.ask(&query("CREATE TABLE u (a int, b int)"));
+    assert_eq!(code(&other.ask(&query("COPY u (a, a) FROM STDIN"))[0]).as_deref(), Some("42701"));
+}
+
 /// Connects two clients in one thread, to a table with two rows. The first one has a block open and has written row 1.
 fn blocked(directory: &Directory) -> (Served, Client, Client) {
     let served = Served::start(directory, "--auth trust --no-socket --workers 1 --set cc=2pl --set locking=detect");

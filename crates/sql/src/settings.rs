@@ -24,6 +24,9 @@ pub struct Settings {
     pub search_path: Vec<String>,
     /// `statement_timeout`; `None`: statements take as long as they take.
     pub statement_timeout: Option<Duration>,
+    /// `idle_session_timeout` and `idle_in_transaction_session_timeout`: how long a client may be silent outside of a transaction,
+    /// and within one. `None`: as long as the server lets it.
+    pub idle_timeouts: [Option<Duration>; 2],
     /// `lock_timeout`; `None`: locks are waited for as long as the engine lets it.
     pub lock_timeout: Option<Duration>,
     /// `work_mem`: how many bytes the operators of a statement may keep rows in.
@@ -58,6 +61,7 @@ const KNOWN: &[(&str, &str, bool)] = &[
     ("default_transaction_read_only", "off", true),
     ("extra_float_digits", "1", false),
     ("idle_in_transaction_session_timeout", "0", false),
+    ("idle_session_timeout", "0", false),
     ("in_hot_standby", "off", true),
     ("integer_datetimes", "on", true),
     ("IntervalStyle", "postgres", true),
@@ -126,6 +130,7 @@ impl Default for Settings {
             escapes_bytea: false,
             search_path: vec!["public".to_owned()],
             statement_timeout: None,
+            idle_timeouts: [None; 2],
             lock_timeout: None,
             work_bytes_max: WORK_BYTES,
             awaits_durability: true,
@@ -278,8 +283,10 @@ impl Settings {
                 let duration = duration(value).ok_or_else(refused)?;
                 self.lock_timeout = (!duration.is_zero()).then_some(duration);
             }
-            "idle_in_transaction_session_timeout" => {
-                duration(value).ok_or_else(refused)?;
+            "idle_session_timeout" | "idle_in_transaction_session_timeout" => {
+                let duration = duration(value).ok_or_else(refused)?;
+                let is_within = usize::from(name == "idle_in_transaction_session_timeout");
+                self.idle_timeouts[is_within] = (!duration.is_zero()).then_some(duration);
             }
             "work_mem" => self.work_bytes_max = bytes(value).ok_or_else(refused)?,
             "synchronous_commit" => {

@@ -365,10 +365,14 @@ impl Connection {
     /// Returns how long the client may be silent, and how the connection ends then.
     fn silence_max(&self) -> (Option<Duration>, End) {
         let limits = &self.server.limits;
-        let (limit, code, what) = match self.session.status() {
-            Status::Idle => (limits.idle, "57P05", "idle-session timeout"),
-            Status::Open | Status::Failed => (limits.idle_in_transaction, "25P03", "idle-in-transaction timeout"),
+        let [idle, within] = self.session.settings().idle_timeouts;
+        let (limits, code, what) = match self.session.status() {
+            Status::Idle => ([limits.idle, idle], "57P05", "idle-session timeout"),
+            Status::Open | Status::Failed => {
+                ([limits.idle_in_transaction, within], "25P03", "idle-in-transaction timeout")
+            }
         };
+        let limit = limits.into_iter().flatten().min();
         let message = format!("terminating connection due to {what}");
         (limit, End::Fatal(SqlError::new(SqlState::AdminShutdown, message).with_code(code)))
     }

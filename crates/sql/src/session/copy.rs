@@ -253,7 +253,18 @@ fn in_column(name: &str, value: &[u8]) -> String {
 fn copied(relation: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>> {
     match columns {
         [] => Ok((0..relation.visible()).collect()),
-        columns => columns.iter().map(|column| relation.need(&parse::name(column))).collect(),
+        columns => {
+            let mut copied = Vec::with_capacity(columns.len());
+            for column in columns {
+                let at = relation.need(&parse::name(column))?;
+                if copied.contains(&at) {
+                    let message = format!("column \"{}\" specified more than once", parse::name(column));
+                    return Err(SqlError::new(SqlState::DuplicateColumn, message));
+                }
+                copied.push(at);
+            }
+            Ok(copied)
+        }
     }
 }
 

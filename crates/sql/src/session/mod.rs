@@ -234,7 +234,16 @@ struct Block {
     has_failed: bool,
     /// Whether a statement has run in it.
     has_begun: bool,
-    savepoints: Vec<(String, Savepoint, deferred::Mark)>,
+    savepoints: Vec<NamedSavepoint>,
+}
+
+/// What `ROLLBACK TO SAVEPOINT` goes back to.
+struct NamedSavepoint {
+    name: String,
+    savepoint: Savepoint,
+    waiting: deferred::Mark,
+    /// Those in force, and those that last.
+    settings: [Arc<Settings>; 2],
 }
 
 impl Session {

@@ -14,7 +14,7 @@ use sqlparser::ast;
 use super::environment::{Environment, now_us};
 use super::open::OpenTransaction;
 use super::statement::Task;
-use super::{Block, Core, Done, Mode, Output, Parsed, Prepared, Session, State, gone};
+use super::{Block, Core, Done, Mode, NamedSavepoint, Output, Parsed, Prepared, Session, State, gone};
 use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::ddl;
@@ -305,8 +305,9 @@ impl Session {
             return Err(has_failed());
         }
         let savepoint = block.transaction.with(|transaction| transaction.savepoint());
-        let waiting = self.core.deferred.mark();
-        self.block("SAVEPOINT")?.savepoints.push((name.to_owned(), savepoint, waiting));
+        let (name, waiting) = (name.to_owned(), self.core.deferred.mark());
+        let settings = [self.core.settings.clone(), self.core.lasting.clone()];
+        self.block("SAVEPOINT")?.savepoints.push(NamedSavepoint { name, savepoint, waiting, settings });
         Ok(Done::tagged("SAVEPOINT"))
     }
 
@@ -316,7 +317,7 @@ impl Session {
         block.savepoints.truncate(at);
         self.core.keep_cursors_behind(at);
         if let State::Open(block) = &self.state {
-            self.core.deferred.release_to(block.savepoints.last().map(|(_, _, waiting)| waiting));
+            self.core.deferred.release_to(block.savepoints.last().map(|last| &last.waiting));
         }
         Ok(Done::tagged("RELEASE"))
     }
@@ -324,14 +325,16 @@ impl Session {
     fn roll_back_to(&mut self, name: &str) -> Result<Done> {
         let block = self.block("ROLLBACK TO SAVEPOINT")?;
         let at = find_savepoint(block, name)?;
-        let savepoint = block.savepoints[at].1;
+        let savepoint = block.savepoints[at].savepoint;
         block.transaction.with(|transaction| transaction.rollback_to(savepoint))?;
         // What is rolled back to can be rolled back to again.
         let again = block.transaction.with(|transaction| transaction.savepoint());
         block.savepoints.truncate(at + 1);
-        block.savepoints[at].1 = again;
+        block.savepoints[at].savepoint = again;
         block.has_failed = false;
-        let waiting = block.savepoints[at].2.clone();
+        let NamedSavepoint { waiting, settings, .. } = &block.savepoints[at];
+        let (waiting, [settings, lasting]) = (waiting.clone(), settings.clone());
+        (self.core.settings, self.core.lasting) = (settings, lasting);
         self.core.deferred.roll_back_to(&waiting);
         self.core.end_cursors_behind(at);
         self.core.is_stale = true;
@@ -345,7 +348,7 @@ pub(super) fn has_failed() -> SqlError {
 }
 
 fn find_savepoint(block: &Block, name: &str) -> Result<usize> {
-    block.savepoints.iter().rposition(|(known, ..)| known == name).ok_or_else(|| {
+    block.savepoints.iter().rposition(|known| known.name == name).ok_or_else(|| {
         let message = format!("savepoint \"{name}\" does not exist");
         SqlError::new(SqlState::InvalidSavepointSpecification, message)
     })

@@ -356,3 +356,20 @@ LOCK TABLE nosuch;
 --! 42P01
 ROLLBACK;
 UNLISTEN *;
+
+-- Settings go back with the savepoint.
+BEGIN;
+SET LOCAL lock_timeout = 5;
+SET statement_timeout = 7000;
+SAVEPOINT q;
+SET LOCAL lock_timeout = 50;
+SET statement_timeout = 8000;
+ROLLBACK TO q;
+SELECT current_setting('lock_timeout') LIKE '5%', current_setting('statement_timeout') LIKE '7%', current_setting('lock_timeout') LIKE '50%';
+--> t|t|f
+SET statement_timeout = 9000;
+RELEASE q;
+COMMIT;
+SELECT current_setting('lock_timeout') = '0', current_setting('statement_timeout') LIKE '9%';
+--> t|t
+RESET statement_timeout;
