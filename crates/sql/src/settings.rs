@@ -24,8 +24,8 @@ pub struct Settings {
     pub search_path: Vec<String>,
     /// `statement_timeout`; `None`: statements take as long as they take.
     pub statement_timeout: Option<Duration>,
-    /// `idle_session_timeout` and `idle_in_transaction_session_timeout`: how long a client may be silent outside of a transaction,
-    /// and within one. `None`: as long as the server lets it.
+    /// `idle_session_timeout` and `idle_in_transaction_session_timeout`: how long a client may be silent outside of a
+    /// transaction, and within one. `None`: as long as the server lets it.
     pub idle_timeouts: [Option<Duration>; 2],
     /// `lock_timeout`; `None`: locks are waited for as long as the engine lets it.
     pub lock_timeout: Option<Duration>,
