@@ -201,6 +201,11 @@ impl Core {
 
     /// The values of a record.
     fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Vec<Field>) -> Result<Row> {
+        // A record of no fields is an empty line.
+        let is_blank = |field: &Option<Vec<u8>>| field.as_ref().is_none_or(Vec::is_empty);
+        if targets.is_empty() && fields.len() == 1 && fields.iter().all(is_blank) {
+            return Ok(Row::new());
+        }
         if fields.len() > targets.len() {
             return Err(SqlError::new(SqlState::BadCopyFileFormat, "extra data after last expected column"));
         }
