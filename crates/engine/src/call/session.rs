@@ -30,10 +30,9 @@ impl Session {
     /// commands, the log gets the call and not what it wrote.
     ///
     /// # Errors
-    /// [`ProcedureError::Unknown`](crate::ProcedureError::Unknown), or
-    /// [`ProcedureError::Arguments`](crate::ProcedureError::Arguments) where they do not fit the parameters.
-    /// [`ProcedureError::Aborted`](crate::ProcedureError::Aborted) where the procedure gives up, or a statement fails that
-    /// nothing catches; as with [`Session::run`] nothing took effect, and what the error tells of is durable.
+    /// [`ProcedureError::Unknown`], or [`ProcedureError::Arguments`] where they do not fit the parameters.
+    /// [`ProcedureError::Aborted`] where the procedure gives up, or a statement fails that nothing catches; as with
+    /// [`Session::run`] nothing took effect, and what the error tells of is durable.
     pub fn call(&mut self, procedure: &str, arguments: &[Argument<'_>]) -> Result<(Output, Receipt), Error> {
         self.call_with(TransactionOptions::default(), procedure, arguments)
     }
@@ -117,7 +116,7 @@ impl Transaction<'_> {
     /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
     ///
     /// # Errors
-    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`](crate::ProcedureError::WithinFunction) within a function
+    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`] within a function
     /// that is a procedure.
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
         let cure = "do what it does in the function, or call both procedures from a transaction of `Session::run`";
