@@ -291,6 +291,11 @@ impl SqlError {
         SqlError { state, message: message.into(), more: None }
     }
 
+    /// The error of a list that names a column twice.
+    pub(crate) fn named_twice(column: &str) -> SqlError {
+        SqlError::new(SqlState::DuplicateColumn, format!("column \"{column}\" specified more than once"))
+    }
+
     /// Makes the error of a feature that is not there.
     #[cold]
     pub fn unsupported(what: impl fmt::Display) -> SqlError {

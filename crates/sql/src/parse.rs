@@ -48,30 +48,45 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
     write_out_tables(&mut tokens);
-    let mut statements = Vec::new();
-    for part in tokens.split_inclusive(|token| token.token == Token::SemiColon) {
-        let mut words = part.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::SemiColon));
-        let Some(first) = words.next() else { continue };
+    let (mut statements, mut part) = (Vec::new(), Vec::new());
+    for token in tokens {
+        let is_end = token.token == Token::SemiColon;
         // The parser takes what stands behind `COPY ... FROM STDIN;` for data.
-        let is_copy = matches!(&first.token, Token::Word(word) if word.keyword == Keyword::COPY);
-        let end = part.len() - usize::from(is_copy && part[part.len() - 1].token == Token::SemiColon);
-        let part = &part[..end];
-        statements.push(statement(part, text)?);
+        if !is_end || !is_copy(&part) {
+            part.push(token);
+        }
+        if is_end {
+            statements.extend(statement(std::mem::take(&mut part), text)?);
+        }
     }
+    statements.extend(statement(part, text)?);
     Ok(statements)
 }
 
-/// Parses one statement.
-fn statement(tokens: &[TokenWithSpan], text: &str) -> Result<Statement> {
+/// The words and signs of a statement.
+fn signs(tokens: &[TokenWithSpan]) -> impl Iterator<Item = &Token> {
+    let tokens = tokens.iter().map(|token| &token.token);
+    tokens.filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon))
+}
+
+fn is_copy(tokens: &[TokenWithSpan]) -> bool {
+    matches!(signs(tokens).next(), Some(Token::Word(word)) if word.keyword == Keyword::COPY)
+}
+
+/// Parses one statement; `None`: there is nothing.
+fn statement(tokens: Vec<TokenWithSpan>, text: &str) -> Result<Option<Statement>> {
+    if signs(&tokens).next().is_none() {
+        return Ok(None);
+    }
     let dialect = Postgres::for_tokens(tokens.len());
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let parsed = own::statement(&mut parser, text);
     if dialect.is_exhausted() {
         return Err(too_deep());
     }
     let statement = parsed?;
     match parser.peek_token() {
-        next if matches!(next.token, Token::SemiColon | Token::EOF) => Ok(statement),
+        next if matches!(next.token, Token::SemiColon | Token::EOF) => Ok(Some(statement)),
         next => Err(near(text, &next.token.to_string(), next.span.start)),
     }
 }
@@ -497,6 +512,14 @@ mod tests {
         let casts = |levels: usize| format!("select {}1{}", "cast(".repeat(levels), " as int)".repeat(levels));
         assert_eq!(statements(&casts(1000)).unwrap_err().code(), "54001");
         assert_eq!(statements(&casts(20)).expect("a query").len(), 1);
+    }
+
+    #[test]
+    fn texts_have_no_passwords() {
+        for text in ["create role r login password 'secret'", "alter user r with encrypted password 'secret'"] {
+            let shown = own::text(&statements(text).expect(text)[0]);
+            assert!(!shown.contains("secret") && shown.ends_with(" ROLE"), "{shown}");
+        }
     }
 
     /// What stands behind a statement is no data of it.

@@ -116,8 +116,7 @@ impl Transaction<'_> {
     /// Where it fails, what it has written until then stays: roll back to a savepoint, or give the transaction up.
     ///
     /// # Errors
-    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`] within a function
-    /// that is a procedure.
+    /// Those of [`Session::call`]; [`ProcedureError::WithinFunction`] within a function that is a procedure.
     pub fn call(&self, procedure: &str, arguments: &[Argument<'_>]) -> Result<Output, Error> {
         let cure = "do what it does in the function, or call both procedures from a transaction of `Session::run`";
         self.refuse_in_function("`Transaction::call`", cure)?;

@@ -20,12 +20,12 @@ impl Signature {
         &self.name
     }
 
-    /// Returns what a call gives.
+    /// Returns the parameters, in the order in which a call gives them.
     pub fn parameters(&self) -> &[Field] {
         &self.parameters
     }
 
-    /// Returns what a call returns.
+    /// Returns what the procedure returns: nothing, one row, or rows.
     pub fn results(&self) -> &Results {
         &self.results
     }

@@ -165,7 +165,8 @@ impl Transaction<'_> {
         if let Some(own) = own {
             return own.ok_or_else(|| unknown().into());
         }
-        // Mostly its handle is known and current. No row was read then: reservations, which change it, are nobody's conflict.
+        // Mostly the published handle is current, and its definition is what is relied on. The row is not read then: reservations
+        // change it, and whoever had read it would conflict with them.
         if let Some(sequence) = catalog.open_sequences.find(name, |_| true)
             && self.touch_definition(state, &DefinitionHandle::Sequence(sequence.clone()))?
         {

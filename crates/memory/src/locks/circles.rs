@@ -1,10 +1,12 @@
 //! The search for those that wait for each other in a circle.
 //!
-//! Owners and whom they wait for are a graph. Its edges are read from the queues one after the other, not at one moment. Of an
-//! owner that one waits for it is read in which wait it is, and again where its own edges are read. Where that is the same one it
-//! has given nothing back in between. So the edges of a circle that was found are all there when the last one is read, but for
-//! those of who has given up meanwhile. Who closes a circle looks for it after it has entered the queue, and finds all others in
-//! theirs: none is missed.
+//! Owners and whom they wait for are a graph. Its edges are read from the queues one after the other, not at one moment; so a
+//! holder may have given the lock back, and wait for it again in its next transaction, when its own edges are read. That would be
+//! a circle that never was. Therefore each owner counts its waits. An edge is read together with the number of the holder's
+//! wait, and followed only if the holder is still in the wait with that number: then it has released nothing in between, and the
+//! edge still stands. So a circle that is found is there, unless somebody in it has just given up waiting.
+//!
+//! None is missed: whoever closes a circle searches after it has entered its queue, when all others of the circle are in theirs.
 //!
 //! Who waits behind others of the same queue waits for the holders that they wait for. So the search goes from holders to
 //! holders, and does not take longer where many wait for one lock.

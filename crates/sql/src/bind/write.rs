@@ -59,8 +59,7 @@ impl Binder<'_> {
             let name = parse::parts(column)?.pop().unwrap_or_default();
             let (at, _) = target.position(&name, Verb::Insert)?;
             if targets.contains(&at) {
-                let message = format!("column \"{name}\" specified more than once");
-                return Err(SqlError::new(SqlState::DuplicateColumn, message));
+                return Err(SqlError::named_twice(&name));
             }
             targets.push(at);
         }

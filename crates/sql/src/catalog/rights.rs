@@ -30,21 +30,23 @@ impl Rights {
     pub(crate) const CREATE: Rights = Rights(256);
     pub(crate) const EXECUTE: Rights = Rights(512);
 
+    /// All of them, with their words.
+    pub(crate) const WORDS: [(Rights, &str); 10] = [
+        (Rights::SELECT, "SELECT"),
+        (Rights::INSERT, "INSERT"),
+        (Rights::UPDATE, "UPDATE"),
+        (Rights::DELETE, "DELETE"),
+        (Rights::TRUNCATE, "TRUNCATE"),
+        (Rights::REFERENCES, "REFERENCES"),
+        (Rights::TRIGGER, "TRIGGER"),
+        (Rights::USAGE, "USAGE"),
+        (Rights::CREATE, "CREATE"),
+        (Rights::EXECUTE, "EXECUTE"),
+    ];
+
     /// The right with that name.
     pub(crate) fn named(word: &str) -> Option<Rights> {
-        Some(match word {
-            "select" => Rights::SELECT,
-            "insert" => Rights::INSERT,
-            "update" => Rights::UPDATE,
-            "delete" => Rights::DELETE,
-            "truncate" => Rights::TRUNCATE,
-            "references" => Rights::REFERENCES,
-            "trigger" => Rights::TRIGGER,
-            "usage" => Rights::USAGE,
-            "create" => Rights::CREATE,
-            "execute" => Rights::EXECUTE,
-            _ => return None,
-        })
+        Rights::WORDS.iter().find(|(_, known)| known.eq_ignore_ascii_case(word)).map(|(right, _)| *right)
     }
 
     pub(crate) fn has(self, other: Rights) -> bool {

@@ -133,8 +133,7 @@ impl Blueprint {
     /// Adds a column.
     pub(super) fn add(&mut self, column: ColumnPlan) -> Result<()> {
         if self.column(&column.name).is_some() {
-            let message = format!("column \"{}\" specified more than once", column.name);
-            return Err(SqlError::new(SqlState::DuplicateColumn, message));
+            return Err(SqlError::named_twice(&column.name));
         }
         if column.name == HIDDEN_KEY {
             let message = format!("the column name \"{HIDDEN_KEY}\" is reserved");

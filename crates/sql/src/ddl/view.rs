@@ -156,8 +156,7 @@ fn view_columns(bound: &[OutColumn], given: &[String]) -> Result<Vec<ViewColumn>
     for (at, column) in bound.iter().enumerate() {
         let name = given.get(at).unwrap_or(&column.name);
         if columns.iter().any(|known| known.name == *name) {
-            let message = format!("column \"{name}\" specified more than once");
-            return Err(SqlError::new(SqlState::DuplicateColumn, message));
+            return Err(SqlError::named_twice(name));
         }
         let ty = match column.declared.ty {
             Type::Unknown => Type::Text.to_string(),

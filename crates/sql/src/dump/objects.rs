@@ -14,20 +14,6 @@ use crate::catalog::sequences;
 use crate::parse::quote::quoted;
 use crate::sql::Sql;
 
-/// The words of rights.
-const WORDS: [(Rights, &str); 10] = [
-    (Rights::SELECT, "SELECT"),
-    (Rights::INSERT, "INSERT"),
-    (Rights::UPDATE, "UPDATE"),
-    (Rights::DELETE, "DELETE"),
-    (Rights::TRUNCATE, "TRUNCATE"),
-    (Rights::REFERENCES, "REFERENCES"),
-    (Rights::TRIGGER, "TRIGGER"),
-    (Rights::USAGE, "USAGE"),
-    (Rights::CREATE, "CREATE"),
-    (Rights::EXECUTE, "EXECUTE"),
-];
-
 fn define(section: &'static str, name: &Name, text: String) -> Definition {
     Definition { section, name: shown(name), text }
 }
@@ -162,7 +148,7 @@ pub(super) fn owners_and_rights(
 
 fn words(rights: Rights, column: Option<&str>) -> String {
     let column = column.map_or_else(String::new, |column| format!(" ({})", quoted(column)));
-    let of = WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| format!("{word}{column}"));
+    let of = Rights::WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| format!("{word}{column}"));
     of.collect::<Vec<_>>().join(", ")
 }
 

@@ -44,6 +44,24 @@ pub(crate) enum Own {
     Refused(String),
 }
 
+impl Own {
+    /// The words that it begins with.
+    pub(super) fn words(&self) -> &'static str {
+        match self {
+            Own::Alter { kind: Kind::Table, .. } => "ALTER TABLE",
+            Own::Alter { kind: Kind::View, .. } => "ALTER VIEW",
+            Own::Alter { kind: Kind::Sequence, .. } => "ALTER SEQUENCE",
+            Own::Alter { kind: Kind::Schema, .. } => "ALTER SCHEMA",
+            Own::CreateRole { .. } => "CREATE ROLE",
+            Own::AlterRole { .. } | Own::RenameRole { .. } => "ALTER ROLE",
+            Own::DropRoles { .. } => "DROP ROLE",
+            Own::Grant(GrantStatement { is_revoke: false, .. }) | Own::GrantRoles { is_revoke: false, .. } => "GRANT",
+            Own::Grant(_) | Own::GrantRoles { .. } => "REVOKE",
+            Own::Refused(_) => "",
+        }
+    }
+}
+
 /// What `ALTER` is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {

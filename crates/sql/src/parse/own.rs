@@ -61,10 +61,11 @@ pub(crate) fn is_move(into: Option<&ObjectName>) -> bool {
     into.is_some()
 }
 
-/// A statement as a text.
+/// A statement as a text. Of those that have no text of the parser's it is the first words: one may have a password in it.
 pub(crate) fn text(statement: &Statement) -> String {
     match statement {
         Statement::Flush { .. } => "CHECKPOINT".to_owned(),
+        Statement::Install { .. } => objects::carried(statement).map_or_else(String::new, |own| own.words().to_owned()),
         Statement::Fetch { name, direction, position, into: Some(_) } => format!("MOVE {direction} {position} {name}"),
         other => other.to_string(),
     }

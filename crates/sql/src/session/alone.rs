@@ -62,11 +62,11 @@ impl Core {
     pub(super) fn run_alone(
         &mut self,
         session: &mut osier::Session,
-        prepared: &Prepared,
+        (prepared, planned): (&Prepared, &Planned),
         parameters: &[Datum],
         output: &mut dyn Output,
     ) -> Result<Done> {
-        let (mut reading, mut attempt) = (prepared.known().reading(), 0);
+        let (mut reading, mut attempt) = (planned.reading(), 0);
         loop {
             session.pause_after(attempt)?;
             self.canceller.wait_for_locks(match reading {

@@ -263,8 +263,7 @@ fn copied(relation: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>> {
             for column in columns {
                 let at = relation.need(&parse::name(column))?;
                 if copied.contains(&at) {
-                    let message = format!("column \"{}\" specified more than once", parse::name(column));
-                    return Err(SqlError::new(SqlState::DuplicateColumn, message));
+                    return Err(SqlError::named_twice(&parse::name(column)));
                 }
                 copied.push(at);
             }

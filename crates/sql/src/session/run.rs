@@ -84,7 +84,7 @@ impl Session {
                 if planned.direct_call().is_some() && core.may_call_all(session) {
                     return core.call_alone(session, (prepared, planned), parameters, output);
                 }
-                core.run_alone(session, prepared, parameters, output)
+                core.run_alone(session, (prepared, &planned), parameters, output)
             }
             State::Open(block) => {
                 block.has_begun = true;
