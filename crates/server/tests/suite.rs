@@ -122,6 +122,7 @@ fn poplar() {
 fn serial() {
     run("--set protocol=serial");
     run("--set protocol=serial --set logged=commands");
+    run("--set protocol=serial --set logged=adaptive");
 }
 
 #[test]
