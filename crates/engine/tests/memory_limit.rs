@@ -123,7 +123,8 @@ fn at_the_limit_only_growth_is_refused() {
 #[test]
 fn one_transaction_does_not_pass_the_limit() {
     for log_bytes_max in [64 << 20, 1 << 20] {
-        let mut config = config(&directory(&format!("one-{log_bytes_max}")), Protocol::Serial);
+        let home = directory(&format!("one-{log_bytes_max}"));
+        let mut config = config(&home, Protocol::Serial);
         (config.transaction_log_bytes_max, config.ring_bytes) = (log_bytes_max, 4 * log_bytes_max);
         config.segment_bytes = 2 * config.ring_bytes as u64;
         let db = Database::open(config).expect("opened");
@@ -139,6 +140,7 @@ fn one_transaction_does_not_pass_the_limit() {
             used(&db) < LIMIT
         });
         db.close().expect("closed");
+        let _ = std::fs::remove_dir_all(&home);
     }
 }
 

@@ -88,7 +88,8 @@ where
     let outcome = target.client(id).and_then(|mut client| {
         let mut requests = workload.requests(id, config.workers, config.seed);
         shared.arrive(WARM_UP);
-        worker.phase(WARM_UP, workload, &mut client, &mut requests, None)?;
+        let without = config.warmup.is_zero().then_some(0);
+        worker.phase(WARM_UP, workload, &mut client, &mut requests, without)?;
         shared.arrive(MEASURE);
         worker.part = Part::new(workload.kinds().len());
         published.0.store(0, Ordering::Relaxed);
