@@ -35,6 +35,8 @@ pub enum Mutation {
     NoLeafValidation,
     /// Where rows are locked, those that are read are not.
     ReadsUnlocked,
+    /// Where rows are locked, who has waited for a row in vain reads it all the same.
+    TimedOutHeld,
     /// Where rows are locked, what was read is given back before the serialization point.
     LocksReleasedEarly,
     /// Where rows are locked, the gaps between them are not, nor are leaves validated.
@@ -545,7 +547,7 @@ pub mod simulated {
     use std::sync::OnceLock;
 
     use osier_memory::sync::{SIMULATOR, Simulator};
-    use osier_memory::{TreeFault, set_tree_fault, set_tree_sizes};
+    use osier_memory::{TreeFault, set_timeouts, set_tree_fault, set_tree_sizes};
 
     use super::{Draw, Mutation, Point, Slice};
     use crate::sizes;
@@ -627,6 +629,8 @@ pub mod simulated {
         pub stamps_early: bool,
         /// Of 256 calls so many are logged as commands where the database decides that, by chance; otherwise by what it measures.
         pub commands_of_256: Option<u8>,
+        /// Whether waits for locks pass their limit now and then, drawn from this seed.
+        pub timeouts: Option<u64>,
     }
 
     impl Variant {
@@ -637,6 +641,7 @@ pub mod simulated {
             locks_by_key: false,
             stamps_early: false,
             commands_of_256: None,
+            timeouts: None,
         };
     }
 
@@ -647,5 +652,6 @@ pub mod simulated {
         LOCKS_BY_KEY.set(variant.locks_by_key);
         STAMPS_EARLY.set(variant.stamps_early);
         COMMANDS_OF_256.set(variant.commands_of_256);
+        set_timeouts(variant.timeouts);
     }
 }

@@ -51,7 +51,7 @@ pub use record::{AsOf, Dead, LockFailed, Observed, Record, RecordBox, Replayed, 
 pub use ring::{Batch, Closed, Reservation, Ring, RingConfig};
 pub use simulated::TreeFault;
 #[cfg(feature = "simulated")]
-pub use simulated::{TreeSizes, set_tree_fault, set_tree_sizes};
+pub use simulated::{TreeSizes, set_timeouts, set_tree_fault, set_tree_sizes};
 pub use snapshots::{Committer, Ended, OpenSnapshot, Reads, Snapshot, Snapshots, Swept};
 pub use thin::{Entry, Keyed, Thin};
 pub use timestamps::{Moment, Timestamp, Timestamps};

@@ -46,6 +46,8 @@ mod of_thread {
     thread_local! {
         pub(super) static SIZES: Cell<TreeSizes> = const { Cell::new(TreeSizes::SHIPPED) };
         pub(super) static FAULT: Cell<Option<TreeFault>> = const { Cell::new(None) };
+        /// The state of the numbers drawn; none are.
+        pub(super) static TIMEOUTS: Cell<Option<u64>> = const { Cell::new(None) };
     }
 }
 
@@ -57,6 +59,17 @@ mod of_thread {
 pub fn set_tree_sizes(sizes: TreeSizes) {
     assert!(sizes.leaf_slots >= 4 && sizes.inner_slots >= 4, "a node has at least four slots: {sizes:?}");
     of_thread::SIZES.set(sizes);
+}
+
+/// Waits with a limit end so seldom, in a thread whose waits do: one of so many times that others have run meanwhile.
+#[cfg(feature = "simulated")]
+const TIMES_OUT_ONE_IN: u64 = 24;
+
+/// Lets waits of the calling thread that have a limit pass it now and then, drawn from this seed; or never.
+#[cfg(feature = "simulated")]
+pub fn set_timeouts(seed: Option<u64>) {
+    // A state of 0 would stay.
+    of_thread::TIMEOUTS.set(seed.map(|seed| seed | 1));
 }
 
 /// Builds a fault into the trees that the calling thread works on from now on, or none.
@@ -90,6 +103,23 @@ pub(crate) fn hinted_leaves_min() -> usize {
     return of_thread::SIZES.get().hinted_leaves_min;
     #[cfg(not(feature = "simulated"))]
     HINTED_LEAVES_MIN
+}
+
+/// Whether a wait of a simulated thread, during which others have run, has passed its limit.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub(crate) fn times_out() -> bool {
+    #[cfg(feature = "simulated")]
+    return of_thread::TIMEOUTS.get().is_some_and(|state| {
+        // Marsaglia's xorshift, 2003.
+        let state = state ^ state << 13;
+        let state = state ^ state >> 7;
+        let state = state ^ state << 17;
+        of_thread::TIMEOUTS.set(Some(state));
+        state % TIMES_OUT_ONE_IN == 0
+    });
+    #[cfg(not(feature = "simulated"))]
+    false
 }
 
 /// Whether the fault is built into what this thread runs.

@@ -115,7 +115,8 @@ pub fn wait<'a, T>(condition: &Condvar, mutex: &'a Mutex<T>, guard: MutexGuard<'
     condition.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// As [`wait()`], up to `limit`: `false`, where that has passed. For threads of a model or of a simulator it never does.
+/// As [`wait()`], up to `limit`: `false`, where that has passed. For threads of a model it never does, for those of a simulator
+/// when it says so.
 #[cfg(not(any(loom, shuttle)))]
 pub fn wait_for<'a, T>(
     condition: &Condvar,
@@ -124,7 +125,7 @@ pub fn wait_for<'a, T>(
     limit: std::time::Duration,
 ) -> (MutexGuard<'a, T>, bool) {
     if simulated_pause().is_some() {
-        return (wait(condition, mutex, guard), true);
+        return (wait(condition, mutex, guard), !crate::simulated::times_out());
     }
     let (guard, timeout) = condition.wait_timeout(guard, limit).unwrap_or_else(|poisoned| poisoned.into_inner());
     (guard, !timeout.timed_out())

@@ -404,6 +404,30 @@ fn a_wait_ends_when_it_is_cancelled_or_too_long() {
     assert_eq!(kinds(&other.ask(&query("SELECT 1"))), "TDCZ");
 }
 
+#[test]
+fn a_block_goes_on_from_a_savepoint_after_a_wait_in_vain() {
+    let directory = Directory::new();
+    let (served, mut one, mut other) = blocked(&directory);
+    let waits = "UPDATE t SET n = n + 1 WHERE id = 1";
+    other.ask(&query("BEGIN; UPDATE t SET n = 7 WHERE id = 2; SAVEPOINT here"));
+    for limit in ["lock_timeout", "statement_timeout"] {
+        other.ask(&query(&format!("SET {limit} = '50ms'; INSERT INTO t VALUES (3, 3)")));
+        let expected = if limit == "lock_timeout" { "55P03" } else { "57014" };
+        assert_eq!(code(&other.ask(&query(waits))[0]).as_deref(), Some(expected));
+        assert_eq!(code(&other.ask(&query("SELECT 1"))[0]).as_deref(), Some("25P02"));
+        assert_eq!(kinds(&other.ask(&query("ROLLBACK TO here"))), "CZ");
+    }
+    other.send(&query(waits));
+    std::thread::sleep(Duration::from_millis(50));
+    served.cancel(&other);
+    assert_eq!(code(&other.answers()[0]).as_deref(), Some("57014"));
+    assert_eq!(kinds(&one.ask(&query("COMMIT"))), "CZ");
+    let rest = "ROLLBACK TO here; UPDATE t SET n = n + 1 WHERE id = 1; COMMIT";
+    assert_eq!(kinds(&other.ask(&query(rest))), "CCCZ");
+    let answers = other.ask(&query("SELECT string_agg(id || ':' || n, ' ' ORDER BY id) FROM t"));
+    assert_eq!(answers[1].columns(), [Some(b"1:2 2:7".to_vec())]);
+}
+
 /// Queries by themselves see what has committed, whoever is about to change it, and all that has.
 #[test]
 fn who_only_reads_waits_for_nobody() {

@@ -1,6 +1,6 @@
 //! Where the simulation makes the write set and locks wrong. What ships gets back what it gave.
 
-use osier_memory::{AsOf, Held, LockMode, Pin, Record};
+use osier_memory::{AsOf, Held, LockMode, Lost, Pin, Record};
 
 use crate::failpoint::{Mutation, has};
 
@@ -48,6 +48,12 @@ pub(super) fn after_locks(draw: impl FnOnce()) {
 #[inline(always)]
 pub(super) fn row_mode(mode: Option<LockMode>) -> Option<LockMode> {
     mode.filter(|mode| *mode == LockMode::Exclusive || !has(Mutation::ReadsUnlocked))
+}
+
+/// Whether an owner goes on as if it had a lock that it has waited for in vain ([`Mutation::TimedOutHeld`]).
+#[inline(always)]
+pub(super) fn is_held(lost: Lost, mode: LockMode) -> bool {
+    (lost, mode) == (Lost::TimedOut, LockMode::Shared) && has(Mutation::TimedOutHeld)
 }
 
 /// Whether the gaps of a leaf are locked ([`Mutation::GapsUnlocked`]).

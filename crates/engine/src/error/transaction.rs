@@ -49,8 +49,8 @@ pub enum TransactionError {
         /// What the two met on.
         what: Contended,
     },
-    /// A lock was not given back for so long: its holder is slow, or waits for this very thread. The transaction can only be
-    /// rolled back; committing it returns this again.
+    /// A lock was not given back for so long: its holder is slow, or waits for this very thread. What the transaction has locked
+    /// stays locked until it ends.
     #[error(
         "another transaction has held a lock for {limit:?}, the limit is lock_timeout; end transactions sooner, hold one at a \
          time in a thread, or raise the limit"

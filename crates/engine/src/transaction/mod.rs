@@ -182,11 +182,11 @@ struct UsedDefinition {
 }
 
 /// Makes an access by the scheme of the transaction whose state `$state` is. A conflict that it meets becomes the outcome of the
-/// transaction, which can then only be rolled back.
+/// transaction, which can then only be rolled back; after a wait that took too long it can go on.
 macro_rules! try_access {
     ($state:expr, $control:ident => $access:expr) => {
         match $crate::concurrency::with_scheme!(&mut $state.scheme, $control => $access) {
-            Err(conflict) => Err($state.lose(conflict)),
+            Err(error) if !matches!(error, $crate::error::TransactionError::LockTimeout { .. }) => Err($state.lose(error)),
             accessed => accessed,
         }
     };

@@ -209,8 +209,8 @@ impl Session {
         };
         block.has_failed = true;
         let is_explicit = block.is_explicit;
-        let is_beaten = error.is_some_and(|error| error.is_conflict() || error.state == SqlState::LockNotAvailable);
-        // After a conflict, or a lock that was not had, no savepoint brings the transaction back.
+        let is_beaten = error.is_some_and(SqlError::is_conflict);
+        // After a conflict no savepoint brings the transaction back.
         if is_explicit && !is_beaten && !block.savepoints.is_empty() {
             self.core.copy = None;
             return;

@@ -218,6 +218,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::PlaceholderUnobserved, "absent records are not observed", "serializability: phantoms"),
     case(Mutation::NoLeafValidation, "versions of leaves are not validated", "serializability: phantoms"),
     case(Mutation::ReadsUnlocked, "rows that are read are not locked", "serializability: two phases").locking(),
+    case(Mutation::TimedOutHeld, "who has waited for a row in vain reads it", "serializability: two phases").locking(),
     case(Mutation::LocksReleasedEarly, "shared locks are given back before the S-point", "serializability: two phases")
         .locking(),
     case(Mutation::GapsUnlocked, "the gaps of a range are not locked", "serializability: phantoms").locking(),

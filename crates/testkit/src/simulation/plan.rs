@@ -249,7 +249,9 @@ impl Plan {
         let sizes = if self.profile == Profile::Parts { variant::in_parts(rng, variant.sizes) } else { variant.sizes };
         // From a number of its own, as above.
         let commands_of_256 = Some([64, 128, 230][Rng::with_seed(rng.clone().u64(..)).usize(0..3)]);
-        let variant = Variant { trees, sizes, commands_of_256, ..variant };
+        let of_timeouts = &mut Rng::with_seed(rng.clone().u64(..).rotate_left(29));
+        let timeouts = (of_timeouts.u8(0..3) == 0).then(|| of_timeouts.u64(..));
+        let variant = Variant { trees, sizes, commands_of_256, timeouts, ..variant };
         Plan { variant: if self.profile == Profile::Lagging { Plan::apart(variant) } else { variant }, ..self }
     }
 

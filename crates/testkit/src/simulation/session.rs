@@ -7,7 +7,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use osier::io::Clock;
 use osier::{
-    Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Snapshot, Transaction, TransactionOptions,
+    Database, Durability, Error, Protocol, Receipt, Savepoint, Session, Snapshot, Transaction, TransactionError,
+    TransactionOptions,
 };
 
 use super::checkpoints::Watch;
@@ -243,6 +244,11 @@ fn step(world: &World<'_>, transaction: &Transaction<'_>, draft: &mut Draft) -> 
             Ok(Attempt::Goes)
         }
         Err(error) if draft.options.snapshot && error.is_conflict() => Err(Failure::engine(draft.id, &error)),
+        // It has done nothing, and the transaction goes on.
+        Err(error) if has_timed_out(&error) => {
+            world.trace.line(|| format!("  {} waits in vain for {operation:?}", draft.id));
+            Ok(Attempt::Goes)
+        }
         Err(error) => gave_up(world, draft.id, &error, &operation),
     }
 }
@@ -283,10 +289,16 @@ fn end(world: &World<'_>, transaction: Transaction<'_>, draft: Draft) -> Result<
     }
 }
 
-/// A conflict or a failed log ends a transaction quietly; anything else is not expected.
+/// Whether a lock was waited for in vain.
+fn has_timed_out(error: &Error) -> bool {
+    matches!(error, Error::Transaction(TransactionError::LockTimeout { .. }))
+}
+
+/// A conflict, a wait that took too long or a failed log ends a transaction quietly; anything else is not expected.
 fn gave_up(world: &World<'_>, id: TransactionId, error: &Error, at: &dyn std::fmt::Debug) -> Result<Attempt, Failure> {
     world.trace.line(|| format!("  {id} gives up at {at:?}: {error}"));
-    if error.is_conflict() || matches!(error, Error::Log(_)) && world.database.failure().is_some() {
+    let is_beaten = error.is_conflict() || has_timed_out(error);
+    if is_beaten || matches!(error, Error::Log(_)) && world.database.failure().is_some() {
         return Ok(Attempt::GaveUp);
     }
     Err(Failure::engine(format!("{id} at {at:?}"), error))

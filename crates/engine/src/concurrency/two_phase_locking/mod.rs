@@ -12,6 +12,8 @@
 //! - Every row and every entry that was read is locked from before the read to the commit's S-point; every record that is written
 //!   exclusively, placeholders from before they are indexed.
 //! - Locks are given back by the install, or at the end, and none is taken after that: all are held at the S-point.
+//! - An access that waits for its lock in vain has observed nothing, and the transaction can go on without it. Where that is the
+//!   lock of a gap that a split made, the leaf is observed all the same: the commit validates it.
 //! - A record whose lock is held does not leave its tree ([`purge`](crate::transaction)).
 //!
 //! Where stamps cover reads they are raised at the stamp, with the locks held: who overwrites what was read has waited for that.
@@ -42,7 +44,7 @@ pub(crate) struct TwoPhaseLocking<D: Gathered> {
     gaps: Vec<LeafRead>,
     /// What is observed beside the locks, and what the transaction depends on.
     observed: Optimistic<D>,
-    /// Why a lock was not had: nothing more is locked.
+    /// The transaction cannot go on, because of others: nothing more is locked.
     lost: Option<Lost>,
     /// Whether others have ended it: it may be run again.
     is_beaten: Cell<bool>,
@@ -71,6 +73,7 @@ impl<D: Gathered> TwoPhaseLocking<D> {
                 Ok(Taken::Closed) if record.word().is_dead() => return Ok(false),
                 // It stays, perhaps.
                 Ok(Taken::Closed) => backoff.wait(),
+                Err(lost) if faults::is_held(lost, mode) => return Ok(true),
                 Err(lost) => return Err(self.lose(lost)),
             }
         }
@@ -96,9 +99,12 @@ impl<D: Gathered> TwoPhaseLocking<D> {
         }
     }
 
+    /// Who has waited for too long keeps what it has, and may go on.
     #[cold]
     fn lose(&mut self, lost: Lost) -> TransactionError {
-        self.lost = Some(lost);
+        if lost != Lost::TimedOut {
+            self.lost = Some(lost);
+        }
         self.error(lost)
     }
 
@@ -311,6 +317,7 @@ impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
     fn install(&mut self, pin: &Pin<'_>, writes: &mut WriteSet, stamp: Stamp, committer: &Committer<'_>) {
         self.observed.install(pin, writes, stamp, committer);
         self.release(pin);
+        self.is_beaten.set(false);
     }
 
     fn await_met(&mut self) -> Result<bool, TransactionError> {
