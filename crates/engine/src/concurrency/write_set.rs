@@ -254,7 +254,7 @@ impl WriteSet {
 
     /// Remembers a placeholder that was indexed, until a write of it is added.
     pub(crate) fn note_placeholder(&mut self, record: Held<Record>, tree_ref: TreeRef) {
-        assert!(self.position(record).is_none(), "a record that was just made is not written yet");
+        debug_assert!(self.position(record).is_none(), "a record that was just made is not written yet");
         self.abandoned.push((record, tree_ref));
     }
 
@@ -264,6 +264,8 @@ impl WriteSet {
         if write.is_placeholder {
             let at = self.abandoned.iter().rposition(|(record, _)| *record == write.record);
             self.abandoned.swap_remove(at.expect("a placeholder is noted when it is indexed"));
+            self.push(write);
+            return;
         }
         match self.position(write.record) {
             Some(at) => self.replace(at, write.pending, write.birth),

@@ -577,7 +577,12 @@ impl<'s> Transaction<'s> {
     ) -> Result<(Looked<'a>, bool), TransactionError> {
         loop {
             let (record, is_placeholder) = self.index_record(state, tree, tree_ref, key, (false, intent))?;
-            if let Some(content) = self.read(state, record, intent)? {
+            // What was just made is in no write set.
+            let content = match is_placeholder {
+                true => self.read_committed(state, record, intent)?,
+                false => self.read(state, record, intent)?,
+            };
+            if let Some(content) = content {
                 return Ok(((record, content), is_placeholder));
             }
         }
@@ -628,6 +633,17 @@ impl<'s> Transaction<'s> {
             let own = |version: &VersionBox| Content::Own { bytes: version.bytes().into(), birth: write.birth };
             return Ok(Some(write.pending.as_ref().map(own)));
         }
+        self.read_committed(state, record, intent)
+    }
+
+    /// As [`Transaction::read`], of a record that the transaction has not written.
+    #[inline]
+    fn read_committed<'a>(
+        &'a self,
+        state: &mut TransactionState,
+        record: Held<Record>,
+        intent: Intent,
+    ) -> Result<Option<Option<Content<'a>>>, TransactionError> {
         Ok(match try_access!(state, control => control.read(self.pin(), record, intent))? {
             Found::Present(version) => Some(Some(Content::Committed(version))),
             Found::Absent => Some(None),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::store::Scanned;
 use super::{AnyCursor, Context, Cursor, Row, Rows};
-use crate::catalog::relation::Relation;
+use crate::catalog::relation::{Column, Relation};
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::expr::Expr;
@@ -134,10 +134,26 @@ pub(crate) fn with_encoded<T>(
     values: &[Datum],
     act: impl FnOnce(&[Value<'_>]) -> T,
 ) -> Result<T> {
+    encoded(values.iter().zip(columns.iter().map(|at| &relation.columns[*at])), act)
+}
+
+/// As [`with_encoded`], of a whole row.
+pub(super) fn with_encoded_row<T>(
+    relation: &Relation,
+    row: &[Datum],
+    act: impl FnOnce(&[Value<'_>]) -> T,
+) -> Result<T> {
+    encoded(row.iter().zip(&relation.columns), act)
+}
+
+fn encoded<'d, T>(
+    values: impl Iterator<Item = (&'d Datum, &'d Column)>,
+    act: impl FnOnce(&[Value<'_>]) -> T,
+) -> Result<T> {
     let mut scratch = Vec::new();
-    let mut stored: SmallVec<[Stored<'_>; VALUES_INLINE]> = SmallVec::with_capacity(values.len());
-    for (value, at) in values.iter().zip(columns) {
-        stored.push(storage::store(value, relation.columns[*at].declared, &mut scratch)?);
+    let mut stored: SmallVec<[Stored<'_>; VALUES_INLINE]> = SmallVec::new();
+    for (value, column) in values {
+        stored.push(storage::store(value, column.declared, &mut scratch)?);
     }
     let values: SmallVec<[Value<'_>; VALUES_INLINE]> =
         stored.into_iter().map(|stored| stored.value(&scratch)).collect();
@@ -168,7 +184,7 @@ pub(crate) fn all_fit(relation: &Relation, columns: &[usize], values: &[Datum]) 
 
 /// A row of the engine as one of SQL.
 pub(crate) fn loaded(row: &osier::Row<'_>, relation: &Relation) -> Result<Row> {
-    let load = |(value, column): (Value<'_>, &crate::catalog::relation::Column)| storage::load(value, column.declared);
+    let load = |(value, column): (Value<'_>, &Column)| storage::load(value, column.declared);
     row.values().zip(&relation.columns).map(load).collect()
 }
 

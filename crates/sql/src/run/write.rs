@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use osier::Value;
 use osier::table::KeyRange;
 
-use super::scan::{by_key, loaded, with_encoded};
+use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
 use super::set::all;
 use super::{Context, Row, foreign};
 use crate::catalog::relation::Relation;
@@ -238,13 +238,9 @@ fn failing(error: SqlError, relation: &Relation, row: &[Datum], context: &Contex
     error.with_detail(detail).with_schema(&relation.name.schema).with_table(&relation.name.name)
 }
 
-fn every_column(relation: &Relation) -> Vec<usize> {
-    (0..relation.columns.len()).collect()
-}
-
 fn insert_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
     let insert = |values: &[Value<'_>]| context.store.insert(&relation.table, values);
-    let inserted = with_encoded(relation, &every_column(relation), row, insert)?;
+    let inserted = with_encoded_row(relation, row, insert)?;
     inserted.map_err(|error| duplicate(relation, row, error.into(), context))
 }
 
@@ -272,7 +268,7 @@ fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Cont
         return insert_row(relation, new, context);
     }
     let replace = |values: &[Value<'_>]| context.store.replace(&relation.table, values);
-    let replaced = with_encoded(relation, &every_column(relation), new, replace)?;
+    let replaced = with_encoded_row(relation, new, replace)?;
     replaced.map_err(|error| duplicate(relation, new, error.into(), context)).map(|_| ())
 }
 

@@ -35,8 +35,8 @@ pub(super) struct CopyIn {
     targets: Vec<usize>,
     options: Options,
     reader: Reader,
-    /// A value for each column, made of those that the data has.
-    row: Vec<Expr>,
+    /// A value for each column, made of those that the data has; `None`: it has all, in their order.
+    row: Option<Vec<Expr>>,
     query: Query,
     count: u64,
     /// What foreign keys look at when all has come.
@@ -96,7 +96,8 @@ impl Core {
         target.marks(Verb::Insert, targets.iter().copied());
         binder.check_rights()?;
         self.objects = binder.objects_for_rights()?;
-        let row = binder.copied_row(&relation, &targets)?;
+        let is_whole = targets.iter().copied().eq(0..relation.columns.len());
+        let row = if is_whole { None } else { Some(binder.copied_row(&relation, &targets)?) };
         let write = Write {
             relation: relation.clone(),
             change: Change::Insert { input: Plan::Nothing, conflict: None },
@@ -186,9 +187,11 @@ impl Core {
                     error.with_context(context)
                 };
                 let values = self.values(relation, targets, options, fields).map_err(place)?;
-                let whole: Row =
-                    row.iter().map(|expr| expr.evaluate(&values, context)).collect::<Result<_>>().map_err(place)?;
-                write::insert_one(insert, whole, context).map_err(place)?;
+                let whole = match row {
+                    None => Ok(values),
+                    Some(exprs) => exprs.iter().map(|expr| expr.evaluate(&values, context)).collect(),
+                };
+                write::insert_one(insert, whole.map_err(place)?, context).map_err(place)?;
                 *count += 1;
                 Ok(())
             })?;
