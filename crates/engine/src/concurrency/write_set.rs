@@ -7,6 +7,8 @@
 //! - Rolling back to a savepoint restores the set exactly.
 //! - Every placeholder that the transaction indexed is in a write or remembered for the purge, whatever fails in between.
 
+use std::cell::RefCell;
+
 use osier_memory::{AddressMap, Held, Pin, Record, Stamp, Version, VersionBox};
 
 use super::{KEPT_CAPACITY, faults};
@@ -119,11 +121,34 @@ struct Undo {
     birth: Option<Stamp>,
 }
 
+/// Where in a large set the writes of records are. Nobody asks that of a set that only adds rows, so it is worked out when
+/// somebody does.
+#[derive(Default)]
+struct Places {
+    by_record: AddressMap<usize>,
+    /// Of so many writes.
+    known: usize,
+}
+
+impl Places {
+    fn of(&mut self, writes: &[Write], record: Held<Record>) -> Option<usize> {
+        let new = writes.iter().enumerate().skip(self.known);
+        self.by_record.extend(new.map(|(at, write)| (write.record.address(), at)));
+        self.known = writes.len();
+        self.by_record.get(&record.address()).copied()
+    }
+
+    fn clear(&mut self) {
+        self.by_record.clear();
+        self.known = 0;
+    }
+}
+
 /// The writes of one transaction.
 #[derive(Default)]
 pub(crate) struct WriteSet {
     writes: Vec<Write>,
-    by_record: AddressMap<usize>,
+    places: RefCell<Places>,
     /// A Bloom filter of the records: nearly every read asks, and seldom for one of them.
     filter: u64,
     /// What replaced versions were, since the first savepoint.
@@ -176,7 +201,7 @@ impl WriteSet {
             *self = WriteSet { puts: self.puts, ..WriteSet::default() };
         }
         self.writes.clear();
-        self.by_record.clear();
+        self.places.get_mut().clear();
         self.filter = 0;
         self.undo.clear();
         self.abandoned.clear();
@@ -249,7 +274,7 @@ impl WriteSet {
         if self.writes.len() <= linear_writes_max() {
             return self.writes.iter().position(|write| write.record == record);
         }
-        self.by_record.get(&record.address()).copied()
+        self.places.borrow_mut().of(&self.writes, record)
     }
 
     /// Remembers a placeholder that was indexed, until a write of it is added.
@@ -293,12 +318,6 @@ impl WriteSet {
         self.memory_bytes += size_of::<Write>() + memory_bytes(&write.pending);
         self.filter |= filter_bit(write.record);
         self.writes.push(write);
-        let len = self.writes.len();
-        if len == linear_writes_max() + 1 {
-            self.by_record.extend(self.writes.iter().enumerate().map(|(at, write)| (write.record.address(), at)));
-        } else if len > linear_writes_max() {
-            self.by_record.insert(self.writes[len - 1].record.address(), len - 1);
-        }
     }
 
     pub(crate) fn mark(&mut self) -> Mark {
@@ -347,15 +366,17 @@ impl WriteSet {
             self.memory_bytes -= size_of::<Undo>() + memory_bytes(&write.pending);
             (write.pending, write.birth) = (undo.pending, undo.birth);
         }
+        let places = self.places.get_mut();
         for write in self.writes.extract_if(mark.writes.., |write| faults::goes(write.tree_ref.index)) {
             self.memory_bytes -= size_of::<Write>() + memory_bytes(&write.pending);
-            faults::forget(|| self.by_record.remove(&write.record.address()));
+            faults::forget(|| places.by_record.remove(&write.record.address()));
             if write.is_placeholder {
                 self.abandoned.push((write.record, write.tree_ref));
             }
         }
+        places.known = places.known.min(self.writes.len());
         if self.writes.len() <= linear_writes_max() {
-            self.by_record.clear();
+            places.clear();
         }
         self.protected = mark.writes;
         assert!(self.writes.len() >= mark.writes && self.undo.len() == mark.undo, "the set is as it was at the mark");
@@ -443,7 +464,7 @@ impl WriteSet {
         self.writes.sort_unstable_by(|a, b| lock_order(pin, a.record).cmp(&lock_order(pin, b.record)));
         let is_once = |pair: &[Write]| pair[0].record != pair[1].record;
         assert!(self.writes.windows(2).all(is_once), "a record is locked once");
-        self.by_record.clear();
+        self.places.get_mut().clear();
     }
 
     /// Whether the record is to be written, once the set is sorted.

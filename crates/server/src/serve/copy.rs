@@ -1,7 +1,7 @@
 //! `COPY ... FROM STDIN`: the client sends its data while the statement is open.
 //!
 //! Invariants:
-//! - The data goes to the session piece by piece as it comes; none is gathered here.
+//! - The data goes to the session as it comes. Clients send a message for each row, so what has come at once is run at once.
 //! - `Sync` and `Flush` within the data mean nothing, as in PostgreSQL; any other request gives the statement up.
 //!
 //! Absent: what the client sends of the data after the statement has failed (`connection.rs` passes over it); what
@@ -15,6 +15,9 @@ use super::errors::{End, Failure, violation};
 use super::message::Request;
 use super::rows::copy_formats;
 
+/// So much of the data is run at once, about.
+const RUN_BYTES: usize = 64 << 10;
+
 impl Connection {
     /// Takes the data of a statement that waits for some. Returns what the statement has done.
     ///
@@ -26,10 +29,27 @@ impl Connection {
         self.wire.output.push(&CopyInResponse::new(format, shape.columns as i16, formats));
         // The client waits for this before it sends anything.
         self.flush().await?;
+        let mut waiting = 0;
         loop {
-            let (kind, body) = self.next_request().await?;
+            let next = if waiting < RUN_BYTES { self.wire.input.next().map_err(End::Fatal)? } else { None };
+            let (kind, body) = match next {
+                Some(next @ (b'd', _)) => next,
+                next => {
+                    if waiting > 0 {
+                        self.act(|session| session.copy_run()).await??;
+                        waiting = 0;
+                    }
+                    match next {
+                        Some(next) => next,
+                        None => self.next_request().await?,
+                    }
+                }
+            };
             match Request::decode(kind, body) {
-                Ok(Request::CopyData(bytes)) => self.act(|session| session.copy_data(&bytes)).await??,
+                Ok(Request::CopyData(bytes)) => {
+                    self.guard(|session| session.copy_add(&bytes))?;
+                    waiting += bytes.len();
+                }
                 Ok(Request::CopyDone) => return Ok(self.act(|session| session.copy_done()).await??),
                 Ok(Request::CopyFail(reason)) => return Err(self.guard(|session| session.copy_fail(&reason))?.into()),
                 Ok(Request::Flush | Request::Sync) => {}

@@ -15,7 +15,7 @@ use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
 use crate::catalog::name::Name;
-use crate::catalog::relation::Relation;
+use crate::catalog::relation::{Column, Relation};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Cast, Expr};
@@ -354,8 +354,8 @@ impl Definer<'_, '_> {
     fn rewrite(&self, relation: &Relation, blueprint: &mut Blueprint, rewrite: &Rewrite) -> Result<osier::Table> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
-        let rows = self.transaction.scan(&relation.table, KeyRange::all())?;
-        let old = rows.map(|row| crate::run::scan::loaded(&row?, relation)).collect::<Result<Vec<_>>>()?;
+        let old =
+            self.transaction.scan(&relation.table, KeyRange::all())?.collect::<std::result::Result<Vec<_>, _>>()?;
         self.transaction.drop_table(&relation.table)?;
         if blueprint.key.is_some()
             && let Some(sequence) = blueprint.hidden_sequence.take()
@@ -375,10 +375,21 @@ impl Definer<'_, '_> {
                 (None, None) => binder.default_of(&new, at)?,
             });
         }
+        // What is only copied is not read.
+        let column = |expr: &Expr| if let Expr::Column(at) = expr { Some(*at) } else { None };
+        let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| !new.has_hidden_key);
         let query = binder.finish(Plan::Nothing);
         self.runner.with_context(self.transaction, &query, &mut |context| {
             for row in &old {
-                let mut values = exprs.iter().map(|expr| expr.evaluate(row, context)).collect::<Result<Vec<_>>>()?;
+                context.tick()?;
+                if let Some(copied) = &copied {
+                    let old: SmallVec<[Value<'_>; 16]> = row.values().collect();
+                    let values: SmallVec<[Value<'_>; 16]> = copied.iter().map(|at| old[*at]).collect();
+                    self.insert_stored(&new, &values)?;
+                    continue;
+                }
+                let row = crate::run::scan::loaded(row, relation)?;
+                let mut values = exprs.iter().map(|expr| expr.evaluate(&row, context)).collect::<Result<Vec<_>>>()?;
                 if let Some(sequence) = new.notes.columns.last().filter(|_| new.has_hidden_key) {
                     let sequence = sequence.sequence.as_deref().unwrap_or_default();
                     values.push(Datum::Int(context.store.next_value(sequence)?));
@@ -391,20 +402,23 @@ impl Definer<'_, '_> {
     }
 
     fn insert(&self, relation: &Relation, values: &[Datum]) -> Result<()> {
-        for (column, value) in relation.columns.iter().zip(values) {
-            if value.is_null() && !column.is_nullable {
-                let table = &relation.name.name;
-                let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
-                return Err(SqlError::new(SqlState::NotNullViolation, message));
-            }
-        }
         let mut scratch = Vec::new();
         let mut stored: SmallVec<[Stored<'_>; 16]> = SmallVec::new();
         for (value, column) in values.iter().zip(&relation.columns) {
             stored.push(storage::store(value, column.declared, &mut scratch)?);
         }
         let values: SmallVec<[Value<'_>; 16]> = stored.into_iter().map(|stored| stored.value(&scratch)).collect();
-        self.transaction.insert(&relation.table, &values)?;
+        self.insert_stored(relation, &values)
+    }
+
+    fn insert_stored(&self, relation: &Relation, values: &[Value<'_>]) -> Result<()> {
+        let is_missing = |(column, value): &(&Column, &Value<'_>)| value.is_null() && !column.is_nullable;
+        if let Some((column, _)) = relation.columns.iter().zip(values).find(is_missing) {
+            let table = &relation.name.name;
+            let message = format!("column \"{}\" of relation \"{table}\" contains null values", column.name);
+            return Err(SqlError::new(SqlState::NotNullViolation, message));
+        }
+        self.transaction.insert(&relation.table, values)?;
         Ok(())
     }
 }

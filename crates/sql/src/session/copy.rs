@@ -281,7 +281,23 @@ impl Session {
     /// # Errors
     /// What it makes the statement fail with, which has ended.
     pub fn copy_data(&mut self, bytes: &[u8]) -> Result<()> {
-        self.copy_some(bytes, false).map(|_| ())
+        self.copy_add(bytes);
+        self.copy_run()
+    }
+
+    /// Takes a piece of the data, which waits for [`Session::copy_run`].
+    pub fn copy_add(&mut self, bytes: &[u8]) {
+        if let Some(copy) = &mut self.core.copy {
+            copy.reader.add(bytes);
+        }
+    }
+
+    /// Writes the rows of the data that has been taken.
+    ///
+    /// # Errors
+    /// As those of [`Session::copy_data`].
+    pub fn copy_run(&mut self) -> Result<()> {
+        self.copy_some(false).map(|_| ())
     }
 
     /// Ends the data of a `COPY ... FROM STDIN` that runs.
@@ -289,7 +305,7 @@ impl Session {
     /// # Errors
     /// As those of [`Session::run`].
     pub fn copy_done(&mut self) -> Result<Done> {
-        let (count, ends_transaction) = self.copy_some(&[], true)?;
+        let (count, ends_transaction) = self.copy_some(true)?;
         self.core.copy = None;
         let receipt = if ends_transaction { self.commit()? } else { None };
         Ok(Done { receipt, ..Done::tagged(format!("COPY {count}")) })
@@ -301,10 +317,9 @@ impl Session {
         SqlError::new(SqlState::QueryCanceled, format!("COPY from stdin failed: {reason}"))
     }
 
-    fn copy_some(&mut self, bytes: &[u8], is_last: bool) -> Result<(u64, bool)> {
+    fn copy_some(&mut self, is_last: bool) -> Result<(u64, bool)> {
         let missing = || SqlError::new(SqlState::ProtocolViolation, "no COPY from stdin is in progress");
         let mut copy = self.core.copy.take().ok_or_else(missing)?;
-        copy.reader.add(bytes);
         let result = match &self.state {
             State::Open(block) => {
                 block.transaction.with(|transaction| self.core.copy_more(transaction, &mut copy, is_last))
