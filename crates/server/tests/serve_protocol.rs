@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::served::{Client, Served, bind, bind_one, describe, execute, kinds, message, parse, query, sync};
+use support::served::{Answer, Client, Served, bind, bind_one, describe, execute, kinds, message, parse, query, sync};
 use support::{Directory, fails};
 use tokio_postgres::NoTls;
 
@@ -120,14 +120,45 @@ fn a_portal_is_fetched_by_pieces() {
     client.send(&[begin, execute("p", 2), execute("p", 2), execute("p", 0), sync()].concat());
     assert_eq!(kinds(&client.answers()), "CZ");
     let answers = client.answers();
-    assert_eq!(kinds(&answers), "12TDDsDDsDCEZ");
-    assert_eq!(answers[11].field('C').as_deref(), Some("55000"), "a portal runs once");
+    assert_eq!(kinds(&answers), "12TDDsDDsDCCZ");
+    assert_eq!(answers[10].body, b"SELECT 1\0");
+    assert_eq!(answers[11].body, b"SELECT 0\0", "nothing is left");
     client.ask(&query("ROLLBACK"));
     let answers = client.ask(&[bind("p", "s"), sync(), execute("p", 0), sync()].concat());
     assert_eq!(kinds(&answers), "2Z");
     let answers = client.answers();
     assert_eq!(kinds(&answers), "EZ");
     assert_eq!(answers[0].field('C').as_deref(), Some("34000"), "portals end with their transaction");
+}
+
+/// What PostgreSQL 15 answers to an execution of a portal that is over, or whose statement was closed.
+#[test]
+fn portals_that_are_over_give_nothing() {
+    let directory = Directory::new();
+    let served = trusting(&directory);
+    let mut client = served.client();
+    client.ask(&query("CREATE TABLE t (i int)"));
+    let twice = |text: &str| [parse("", text), bind("p", ""), execute("p", 0), execute("p", 0), sync()].concat();
+    let tags = |answers: &[Answer]| {
+        let of = |answer: &Answer| String::from_utf8_lossy(&answer.body).trim_end_matches('\0').to_owned();
+        answers.iter().filter(|answer| answer.kind == 'C').map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(tags(&client.ask(&twice("SELECT 1 WHERE false"))), ["SELECT 0", "SELECT 0"]);
+    assert_eq!(tags(&client.ask(&twice("INSERT INTO t VALUES (1), (2) RETURNING i"))), ["INSERT 0 2", "INSERT 0 0"]);
+    assert_eq!(tags(&client.ask(&twice("SHOW TimeZone"))), ["SHOW", "SHOW"]);
+    assert_eq!(kinds(&client.ask(&twice(""))), "12IIZ");
+    let answers = client.ask(&twice("INSERT INTO t VALUES (3)"));
+    assert_eq!((kinds(&answers).as_str(), answers[3].field('C').as_deref()), ("12CEZ", Some("55000")));
+    let pieces =
+        [parse("", "INSERT INTO t VALUES (4), (5) RETURNING i"), bind("p", ""), execute("p", 1), execute("p", 1)];
+    let answers = client.ask(&[pieces.concat(), execute("p", 1), execute("p", 0), sync()].concat());
+    assert_eq!((kinds(&answers).as_str(), tags(&answers).join(";")), ("12DsDsCCZ", "INSERT 0 0;INSERT 0 0".to_owned()));
+
+    let begin =
+        [parse("s", FIVE_ROWS), bind("p", "s"), execute("p", 1), message(b'C', b"Ss\0"), execute("p", 0)].concat();
+    let answers = client.ask(&[begin, describe('P', "p"), sync()].concat());
+    assert_eq!(kinds(&answers), "12Ds3DDDDCTZ", "a portal outlives its statement");
+    assert_eq!(kinds(&client.ask(&[bind("p", "s"), sync()].concat())), "EZ", "the statement is gone");
 }
 
 #[test]

@@ -36,7 +36,10 @@ enum Progress {
         tag: String,
     },
     /// Over.
-    Over,
+    Over {
+        /// What the client is told then, where the portal has rows: it gives none any more.
+        tag: Option<String>,
+    },
 }
 
 /// A statement with its parameters, ready to run.
@@ -133,8 +136,11 @@ impl Connection {
     /// A name that is unknown, a portal that is over, what the statement fails with.
     pub async fn execute(&mut self, name: &str, rows_max: usize) -> Result<(), Failure> {
         let (name, mut portal) = self.portals.remove_entry(name).ok_or_else(|| no_portal(name))?;
-        match std::mem::replace(&mut portal.progress, Progress::Over) {
-            Progress::Fresh if portal.prepared.kind() == Kind::Empty => self.wire.output.push_empty(b'I'),
+        match std::mem::replace(&mut portal.progress, Progress::Over { tag: None }) {
+            Progress::Fresh if portal.prepared.kind() == Kind::Empty => {
+                portal.progress = Progress::Fresh;
+                self.wire.output.push_empty(b'I');
+            }
             Progress::Fresh if rows_max > 0 && portal.prepared.columns().is_some() => {
                 let mode = self.mode();
                 self.keep_rows(&mut portal, mode).await?;
@@ -144,13 +150,18 @@ impl Connection {
                 let (mode, mark) = (self.mode(), self.wire.output.bytes.len());
                 let Portal { prepared, parameters, formats, .. } = &portal;
                 let done = self.run_whole(prepared, parameters, mode, formats, mark).await?;
+                portal.progress = Progress::Over { tag: prepared.columns().map(|_| counted(&done.tag, 0)) };
                 self.complete(&portal.prepared, done);
             }
             suspended @ Progress::Suspended { .. } => {
                 portal.progress = suspended;
                 self.hand_out(&mut portal, rows_max);
             }
-            Progress::Over => {
+            Progress::Over { tag: Some(tag) } => {
+                self.wire.output.push_complete(&tag);
+                portal.progress = Progress::Over { tag: Some(tag) };
+            }
+            Progress::Over { tag: None } => {
                 let message = format!("portal \"{name}\" cannot be run");
                 self.portals.insert(name, portal);
                 return Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message).into());
@@ -201,15 +212,11 @@ impl Connection {
             return;
         }
         // The tag counts the rows of this piece.
-        let tag = match tag.split_once(' ') {
-            Some((command @ ("SELECT" | "FETCH"), _)) => format!("{command} {count}"),
-            _ => std::mem::take(tag),
-        };
-        output.push_complete(&tag);
-        portal.progress = Progress::Over;
+        output.push_complete(&counted(tag, count));
+        portal.progress = Progress::Over { tag: Some(counted(tag, 0)) };
     }
 
-    /// Forgets a statement, with its portals, or a portal. There need not be one.
+    /// Forgets a statement or a portal. There need not be one. As in PostgreSQL, portals outlive their statement.
     pub fn close(&mut self, target: Target, name: &str) {
         match target {
             Target::Portal => {
@@ -218,9 +225,7 @@ impl Connection {
                 }
             }
             Target::Statement => {
-                if let Some(gone) = self.session.forget(name) {
-                    self.portals.retain(|_, portal| !Arc::ptr_eq(&portal.prepared, &gone));
-                }
+                self.session.forget(name);
             }
         }
         self.wire.output.push_empty(b'3');
@@ -239,6 +244,14 @@ impl Connection {
         self.ready()?;
         self.flush_late().await?;
         Ok(())
+    }
+}
+
+/// Returns a tag with another count of rows, if it has one.
+fn counted(tag: &str, rows: usize) -> String {
+    match tag.rsplit_once(' ') {
+        Some((command, count)) if count.bytes().all(|byte| byte.is_ascii_digit()) => format!("{command} {rows}"),
+        _ => tag.to_owned(),
     }
 }
 
