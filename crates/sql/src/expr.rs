@@ -160,6 +160,8 @@ impl PartialEq for Subquery {
 pub(crate) enum Asks {
     /// The value of its only row, NULL where there is none.
     Value,
+    /// All values of its only row, NULL where there is none.
+    Row,
     /// Whether there is a row.
     Exists,
     /// Whether a comparison with some row, or with `true` with all, holds of these values.

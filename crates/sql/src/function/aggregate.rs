@@ -544,19 +544,23 @@ struct Joined {
 
 impl Accumulator for Joined {
     fn add(&mut self, arguments: &[Datum]) -> Result<()> {
-        let content = |datum: &Datum| match datum {
-            Datum::Text(text) => text.as_bytes().to_vec(),
-            Datum::Bytes(bytes) => bytes.to_vec(),
-            _ => Vec::new(),
-        };
+        fn content(datum: &Datum) -> &[u8] {
+            match datum {
+                Datum::Text(text) => text.as_bytes(),
+                Datum::Bytes(bytes) => bytes,
+                _ => &[],
+            }
+        }
         if arguments[0].is_null() {
             return Ok(());
         }
         match &mut self.bytes {
-            None => self.bytes = Some(content(&arguments[0])),
+            None => self.bytes = Some(content(&arguments[0]).to_vec()),
             Some(bytes) => {
-                bytes.extend(content(&arguments[1]));
-                bytes.extend(content(&arguments[0]));
+                let (separator, next) = (content(&arguments[1]), content(&arguments[0]));
+                super::bound::fits(bytes.len() + separator.len() + next.len())?;
+                bytes.extend_from_slice(separator);
+                bytes.extend_from_slice(next);
             }
         }
         Ok(())
@@ -622,8 +626,7 @@ impl Accumulator for JsonList {
             self.out.push_str(" : ");
         }
         let (value, ty) = (&arguments[arguments.len() - 1], self.types[self.types.len() - 1]);
-        super::json_build::push_json(value, ty, &self.settings, &mut self.out);
-        Ok(())
+        super::json_build::push_json(value, ty, &self.settings, &mut self.out)
     }
 
     fn finish(&self) -> Result<Datum> {

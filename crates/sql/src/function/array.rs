@@ -2,12 +2,16 @@
 //!
 //! Invariant: arrays have one dimension, and their first element has number 1.
 
+use std::collections::HashSet;
+
 use super::argument::*;
-use super::comparison::contains;
+use super::bound::fits;
+use super::comparison::{FEW_COMPARISONS, contains};
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlState};
+use crate::run::{datum_bytes, row_bytes};
 
 functions! {
     /// Operators of arrays.
@@ -15,9 +19,9 @@ functions! {
     "@>" (AnyArray, AnyArray) -> Bool = |_, a| Ok(Bool(contains(&a[0], &a[1])));
     "<@" (AnyArray, AnyArray) -> Bool = |_, a| Ok(Bool(contains(&a[1], &a[0])));
     "&&" (AnyArray, AnyArray) -> Bool = |_, a| Ok(Bool(overlap(&a[0], &a[1])));
-    "||" (AnyArray, AnyArray) -> AnyArray [lax] = |_, a| Ok(concatenated(a));
-    "||" (AnyArray, AnyElement) -> AnyArray [lax] = |_, a| Ok(appended(&a[0], &a[1]));
-    "||" (AnyElement, AnyArray) -> AnyArray [lax] = |_, a| Ok(prepended(&a[0], &a[1]));
+    "||" (AnyArray, AnyArray) -> AnyArray [lax] = |_, a| concatenated(a);
+    "||" (AnyArray, AnyElement) -> AnyArray [lax] = |_, a| appended(&a[0], &a[1]);
+    "||" (AnyElement, AnyArray) -> AnyArray [lax] = |_, a| prepended(&a[0], &a[1]);
 }
 
 functions! {
@@ -34,9 +38,9 @@ functions! {
         length => Datum::text(format!("[1:{length}]")),
     });
     "cardinality" (AnyArray) -> Int4 = |_, a| Ok(Int(elements(&a[0]).len() as i64));
-    "array_append" (AnyArray, AnyElement) -> AnyArray [lax] = |_, a| Ok(appended(&a[0], &a[1]));
-    "array_prepend" (AnyElement, AnyArray) -> AnyArray [lax] = |_, a| Ok(prepended(&a[0], &a[1]));
-    "array_cat" (AnyArray, AnyArray) -> AnyArray [lax] = |_, a| Ok(concatenated(a));
+    "array_append" (AnyArray, AnyElement) -> AnyArray [lax] = |_, a| appended(&a[0], &a[1]);
+    "array_prepend" (AnyElement, AnyArray) -> AnyArray [lax] = |_, a| prepended(&a[0], &a[1]);
+    "array_cat" (AnyArray, AnyArray) -> AnyArray [lax] = |_, a| concatenated(a);
     "array_position" (AnyArray, AnyElement) -> Int4 [lax] = |call, a| {
         position(&a[0], &a[1], &Int(first(call)), first(call))
     };
@@ -55,10 +59,16 @@ functions! {
         Null => Null,
         value => {
             let replaced = |element: &Datum| if *element == a[1] { a[2].clone() } else { element.clone() };
-            array(elements(value).iter().map(replaced).collect())
+            let replaced: Vec<Datum> = elements(value).iter().map(replaced).collect();
+            fits(row_bytes(&replaced))?;
+            array(replaced)
         }
     });
-    "array_fill" (AnyElement, Int4) -> AnyArray [lax] = |_, a| Ok(array(vec![a[0].clone(); int(&a[1]).max(0) as usize]));
+    "array_fill" (AnyElement, Int4) -> AnyArray [lax] = |_, a| {
+        let count = int(&a[1]).max(0) as usize;
+        fits(count.saturating_mul(datum_bytes(&a[0])))?;
+        Ok(array(vec![a[0].clone(); count]))
+    };
     "trim_array" (AnyArray, Int4) -> AnyArray = |_, a| {
         let (all, count) = (elements(&a[0]), int(&a[1]));
         match usize::try_from(count).ok().and_then(|count| all.len().checked_sub(count)) {
@@ -69,12 +79,12 @@ functions! {
             )),
         }
     };
-    "array_to_string" (AnyArray, Text) -> Text [stable] = |call, a| Ok(joined(call, a, None));
+    "array_to_string" (AnyArray, Text) -> Text [stable] = |call, a| joined(call, a, None);
     "array_to_string" (AnyArray, Text, Text) -> Text [lax stable] = |call, a| {
         if a[0].is_null() || a[1].is_null() {
             return Ok(Null);
         }
-        Ok(joined(call, a, (!a[2].is_null()).then(|| text(&a[2]))))
+        joined(call, a, (!a[2].is_null()).then(|| text(&a[2])))
     };
 }
 
@@ -89,8 +99,12 @@ fn bound(a: &[Datum], shift: i64) -> Datum {
 }
 
 fn overlap(first: &Datum, second: &Datum) -> bool {
-    let second = elements(second);
-    elements(first).iter().any(|element| !element.is_null() && second.contains(element))
+    let (first, second) = (elements(first), elements(second));
+    if first.len().saturating_mul(second.len()) <= FEW_COMPARISONS {
+        return first.iter().any(|element| !element.is_null() && second.contains(element));
+    }
+    let second: HashSet<&Datum> = second.iter().collect();
+    first.iter().any(|element| !element.is_null() && second.contains(element))
 }
 
 /// Returns the elements, and none of an array that is NULL.
@@ -98,19 +112,24 @@ fn items(datum: &Datum) -> &[Datum] {
     if datum.is_null() { &[] } else { elements(datum) }
 }
 
-fn concatenated(a: &[Datum]) -> Datum {
+fn concatenated(a: &[Datum]) -> Result<Datum> {
     match (&a[0], &a[1]) {
-        (Null, other) | (other, Null) => other.clone(),
-        (first, second) => array([items(first), items(second)].concat()),
+        (Null, other) | (other, Null) => Ok(other.clone()),
+        (first, second) => {
+            fits(datum_bytes(first) + datum_bytes(second))?;
+            Ok(array([items(first), items(second)].concat()))
+        }
     }
 }
 
-fn appended(value: &Datum, element: &Datum) -> Datum {
-    Datum::Array(items(value).iter().chain([element]).cloned().collect())
+fn appended(value: &Datum, element: &Datum) -> Result<Datum> {
+    fits(datum_bytes(value) + datum_bytes(element))?;
+    Ok(Datum::Array(items(value).iter().chain([element]).cloned().collect()))
 }
 
-fn prepended(element: &Datum, value: &Datum) -> Datum {
-    Datum::Array([element].into_iter().chain(items(value)).cloned().collect())
+fn prepended(element: &Datum, value: &Datum) -> Result<Datum> {
+    fits(datum_bytes(value) + datum_bytes(element))?;
+    Ok(Datum::Array([element].into_iter().chain(items(value)).cloned().collect()))
 }
 
 /// Returns the numbers of the elements that are a value, or NULL where it is NULL.
@@ -129,11 +148,25 @@ fn position(value: &Datum, wanted: &Datum, from: &Datum, first: i64) -> Result<D
     Ok(found.find(|position| *position >= int(from)).map_or(Null, Int))
 }
 
-fn joined(call: &Call<'_>, a: &[Datum], null: Option<&str>) -> Datum {
+fn joined(call: &Call<'_>, a: &[Datum], null: Option<&str>) -> Result<Datum> {
     let element = call.types[0].element().unwrap_or(call.types[0]);
-    let pieces = elements(&a[0]).iter().filter_map(|value| match value {
-        Null => null.map(str::to_owned),
-        value => Some(shown(call, value, element)),
-    });
-    Datum::text(pieces.collect::<Vec<_>>().join(text(&a[1])))
+    let (mut out, mut is_first) = (String::new(), true);
+    for value in elements(&a[0]).iter() {
+        let made;
+        let piece = match value {
+            Null => null,
+            Datum::Text(piece) => Some(&**piece),
+            value => {
+                made = shown(call, value, element);
+                Some(&*made)
+            }
+        };
+        let Some(piece) = piece else { continue };
+        let separator = if is_first { "" } else { text(&a[1]) };
+        fits(out.len() + separator.len() + piece.len())?;
+        out.push_str(separator);
+        out.push_str(piece);
+        is_first = false;
+    }
+    Ok(Datum::text(out))
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: they order as [`Datum`] does, because the sort and the indexes do so too.
 
+use std::collections::HashSet;
+
 use super::argument::elements;
 use super::functions;
 use crate::datum::Datum;
@@ -44,8 +46,15 @@ pub(super) fn overlaps(a: &[Datum]) -> Datum {
     Bool(from == other_from || second_from < first_to)
 }
 
+/// For so many comparisons of elements a table is not worth its making.
+pub(super) const FEW_COMPARISONS: usize = 1_000;
+
 /// Whether each element of the second array is one of the first.
 pub(super) fn contains(outer: &Datum, inner: &Datum) -> bool {
-    let outer = elements(outer);
-    elements(inner).iter().all(|element| !element.is_null() && outer.contains(element))
+    let (outer, inner) = (elements(outer), elements(inner));
+    if outer.len().saturating_mul(inner.len()) <= FEW_COMPARISONS {
+        return inner.iter().all(|element| !element.is_null() && outer.contains(element));
+    }
+    let outer: HashSet<&Datum> = outer.iter().collect();
+    inner.iter().all(|element| !element.is_null() && outer.contains(element))
 }

@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::argument::*;
+use super::bound::fits;
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
 use crate::parse::quote::{literal, quoted};
@@ -23,6 +24,7 @@ pub(super) fn format_text(call: &Call<'_>, a: &[Datum]) -> Result<Datum> {
             continue;
         }
         rest = specifier(call, a, rest, &mut next, &mut out)?;
+        fits(out.len())?;
     }
     out.push_str(rest);
     Ok(Datum::text(out))
@@ -83,7 +85,8 @@ fn specifier<'t>(call: &Call<'_>, a: &[Datum], text: &'t str, next: &mut usize, 
         'L' if !value.is_null() => literal(&text),
         _ => text,
     };
-    let blanks = usize::try_from(width).unwrap_or(0).min(1 << 20).saturating_sub(text.chars().count());
+    let blanks = usize::try_from(width).unwrap_or(0).saturating_sub(text.chars().count());
+    fits(blanks.saturating_add(text.len()).saturating_add(out.len()))?;
     let padding = std::iter::repeat_n(' ', blanks);
     if is_left {
         out.push_str(&text);
@@ -104,15 +107,30 @@ fn unknown_encoding(name: &str) -> crate::SqlError {
 
 /// Shows bytes as `hex`, `base64` or `escape` has them.
 pub(super) fn encode(bytes: &[u8], name: &str) -> Result<Datum> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::new();
     match name.to_ascii_lowercase().as_str() {
-        "hex" => bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}"))),
-        "escape" => bytes.iter().for_each(|byte| match byte {
-            b'\\' => out.push_str("\\\\"),
-            0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
-            byte => out.push(char::from(*byte)),
-        }),
+        "hex" => {
+            fits(bytes.len() * 2)?;
+            out.reserve_exact(bytes.len() * 2);
+            let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+            bytes.iter().for_each(|byte| out.extend([digit(byte >> 4), digit(byte & 15)]));
+        }
+        "escape" => {
+            let length = |byte: &u8| match byte {
+                b'\\' => 2,
+                0 | 0x80.. => 4,
+                _ => 1,
+            };
+            fits(bytes.iter().map(length).sum())?;
+            bytes.iter().for_each(|byte| match byte {
+                b'\\' => out.push_str("\\\\"),
+                0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
+                byte => out.push(char::from(*byte)),
+            });
+        }
         "base64" => {
+            fits(bytes.len() / 2 * 3)?;
             for (place, group) in bytes.chunks(3).enumerate() {
                 if place > 0 && place % 19 == 0 {
                     out.push('\n');

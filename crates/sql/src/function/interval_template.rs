@@ -16,7 +16,7 @@ functions! {
 
 fn formatted(span: Interval, template: &str) -> Result<Datum> {
     let mut out = String::new();
-    for piece in pieces(template) {
+    for piece in pieces(template)? {
         match piece {
             Piece::Literal(literal) => out.push_str(literal),
             Piece::Keyword { name, written, is_bare, ordinal } => {

@@ -4,6 +4,7 @@
 //!
 //! Absent: paths of SQL/JSON (`jsonpath`), and `json_populate_record` and its kin.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::argument::*;
+use super::bound::{Pace, fits, trees_fit};
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Jsonb, Null};
@@ -36,14 +38,19 @@ functions! {
     "->>" (Jsonb, Int4) -> Text = |call, a| Ok(as_text(call, element(value(&a[0]), int(&a[1]))));
     "#>" (Jsonb, TextArray) -> Jsonb = |_, a| Ok(tree(path(value(&a[0]), elements(&a[1]))));
     "#>>" (Jsonb, TextArray) -> Text = |call, a| Ok(as_text(call, path(value(&a[0]), elements(&a[1]))));
-    "@>" (Jsonb, Jsonb) -> Bool = |_, a| Ok(Bool(contains(value(&a[0]), value(&a[1]), true)));
-    "<@" (Jsonb, Jsonb) -> Bool = |_, a| Ok(Bool(contains(value(&a[1]), value(&a[0]), true)));
-    "?" (Jsonb, Text) -> Bool = |_, a| Ok(Bool(has_key(value(&a[0]), &a[1])));
-    "?|" (Jsonb, TextArray) -> Bool = |_, a| Ok(Bool(elements(&a[1]).iter().any(|key| has_key(value(&a[0]), key))));
-    "?&" (Jsonb, TextArray) -> Bool = |_, a| {
-        Ok(Bool(elements(&a[1]).iter().all(|key| key.is_null() || has_key(value(&a[0]), key))))
+    "@>" (Jsonb, Jsonb) -> Bool = |call, a| {
+        contains(value(&a[0]), value(&a[1]), true, &mut Pace::of(call)).map(Bool)
     };
-    "||" (Jsonb, Jsonb) -> Jsonb = |_, a| Ok(Jsonb(Arc::new(concatenated(value(&a[0]), value(&a[1])))));
+    "<@" (Jsonb, Jsonb) -> Bool = |call, a| {
+        contains(value(&a[1]), value(&a[0]), true, &mut Pace::of(call)).map(Bool)
+    };
+    "?" (Jsonb, Text) -> Bool = |_, a| Ok(Bool(has_key(value(&a[0]), &a[1])));
+    "?|" (Jsonb, TextArray) -> Bool = |call, a| has_keys(call, value(&a[0]), elements(&a[1]), false);
+    "?&" (Jsonb, TextArray) -> Bool = |call, a| has_keys(call, value(&a[0]), elements(&a[1]), true);
+    "||" (Jsonb, Jsonb) -> Jsonb = |_, a| {
+        trees_fit(&[value(&a[0]), value(&a[1])])?;
+        Ok(Jsonb(Arc::new(concatenated(value(&a[0]), value(&a[1])))))
+    };
     "-" (Jsonb, Text) -> Jsonb = |_, a| without_keys(value(&a[0]), std::slice::from_ref(&a[1]));
     "-" (Jsonb, TextArray) -> Jsonb = |_, a| without_keys(value(&a[0]), elements(&a[1]));
     "-" (Jsonb, Int4) -> Jsonb = |_, a| without_element(value(&a[0]), int(&a[1]));
@@ -83,7 +90,7 @@ functions! {
     };
     "jsonb_pretty" (Jsonb) -> Text = |_, a| {
         let mut out = String::new();
-        push_pretty(value(&a[0]), 0, &mut out);
+        push_pretty(value(&a[0]), 0, &mut out)?;
         Ok(Datum::text(out))
     };
 }
@@ -201,17 +208,50 @@ fn as_text(call: &Call<'_>, found: Option<&Value>) -> Datum {
     }
 }
 
-fn contains(outer: &Value, inner: &Value, is_top: bool) -> bool {
+fn contains(outer: &Value, inner: &Value, is_top: bool, pace: &mut Pace<'_>) -> Result<bool> {
+    /// What a comparison counts as work.
+    const WORK: usize = 32;
+    pace.step(WORK)?;
     match (outer, inner) {
         (Value::Object(outer), Value::Object(inner)) => {
-            inner.iter().all(|(key, value)| outer.get(key).is_some_and(|other| contains(other, value, false)))
+            for (key, value) in inner {
+                let Some(other) = outer.get(key) else { return Ok(false) };
+                if !contains(other, value, false, pace)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
         (Value::Array(outer), Value::Array(inner)) => {
-            inner.iter().all(|value| outer.iter().any(|other| contains(other, value, false)))
+            for value in inner {
+                let mut is_there = false;
+                for other in outer {
+                    is_there = contains(other, value, false, pace)?;
+                    if is_there {
+                        break;
+                    }
+                }
+                if !is_there {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        (Value::Array(outer), scalar) if is_top && !scalar.is_object() => outer.contains(scalar),
-        _ => crate::value::json::compare(outer, inner).is_eq(),
+        (Value::Array(outer), scalar) if is_top && !scalar.is_object() => Ok(outer.contains(scalar)),
+        _ => Ok(crate::value::json::compare(outer, inner).is_eq()),
     }
+}
+
+/// Whether it has some of these keys, or all.
+fn has_keys(call: &Call<'_>, value: &Value, keys: &[Datum], is_all: bool) -> Result<Datum> {
+    let mut pace = Pace::of(call);
+    for key in keys.iter().filter(|key| !key.is_null()) {
+        pace.step(value.as_array().map_or(1, Vec::len))?;
+        if has_key(value, key) != is_all {
+            return Ok(Bool(!is_all));
+        }
+    }
+    Ok(Bool(is_all))
 }
 
 fn has_key(value: &Value, key: &Datum) -> bool {
@@ -236,7 +276,12 @@ fn concatenated(first: &Value, second: &Value) -> Value {
 }
 
 fn without_keys(value: &Value, keys: &[Datum]) -> Result<Datum> {
-    let is_kept = |name: &str| !keys.iter().any(|key| matches!(key, Datum::Text(key) if **key == *name));
+    let removed = keys.iter().filter_map(|key| match key {
+        Datum::Text(key) => Some(&**key),
+        _ => None,
+    });
+    let removed: HashSet<&str> = removed.collect();
+    let is_kept = |name: &str| !removed.contains(name);
     let mut changed = value.clone();
     match &mut changed {
         Value::Object(all) => all.retain(|key, _| is_kept(key)),
@@ -305,6 +350,7 @@ fn changed(a: &[Datum], may_create: bool, change: Change) -> Result<Datum> {
     if !changed.is_object() && !changed.is_array() {
         return Err(invalid("cannot set path in scalar"));
     }
+    trees_fit(&[&changed, value(&a[2])])?;
     let new = value(&a[2]).clone();
     let Some((Datum::Text(last), steps)) = elements(&a[1]).split_last() else { return Ok(a[0].clone()) };
     match parent(&mut changed, steps) {
@@ -368,36 +414,41 @@ fn strip_nulls(value: &mut Value) {
 }
 
 /// Appends a tree with one member or element a line.
-fn push_pretty(value: &Value, depth: usize, out: &mut String) {
+///
+/// # Errors
+/// 54000 where there is too much of it.
+fn push_pretty(value: &Value, depth: usize, out: &mut String) -> Result<()> {
     let line = |depth: usize, out: &mut String| {
         out.push('\n');
         out.extend(std::iter::repeat_n(' ', depth * 4));
+        fits(out.len())
     };
     match value {
         Value::Object(all) => {
             out.push('{');
             for (place, (key, member)) in sorted(all).into_iter().enumerate() {
                 out.push_str(if place > 0 { "," } else { "" });
-                line(depth + 1, out);
+                line(depth + 1, out)?;
                 out.push_str(&Value::String(key.clone()).to_string());
                 out.push_str(": ");
-                push_pretty(member, depth + 1, out);
+                push_pretty(member, depth + 1, out)?;
             }
-            line(depth, out);
+            line(depth, out)?;
             out.push('}');
         }
         Value::Array(all) => {
             out.push('[');
             for (place, element) in all.iter().enumerate() {
                 out.push_str(if place > 0 { "," } else { "" });
-                line(depth + 1, out);
-                push_pretty(element, depth + 1, out);
+                line(depth + 1, out)?;
+                push_pretty(element, depth + 1, out)?;
             }
-            line(depth, out);
+            line(depth, out)?;
             out.push(']');
         }
         scalar => out.push_str(&scalar.to_string()),
     }
+    Ok(())
 }
 
 /// Returns the members in the order of `jsonb`: short keys first.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::argument::*;
+use super::bound::fits;
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
@@ -33,6 +34,7 @@ pub(super) fn made(text: String, is_binary: bool) -> Result<Datum> {
     if !is_binary {
         return Ok(Datum::text(text));
     }
+    crate::value::json::check_size(&text)?;
     let tree = serde_json::from_str(&text);
     let fault = |_| error(SqlState::InvalidTextRepresentation, "invalid input syntax for type json");
     tree.map(|tree| Datum::Jsonb(Arc::new(tree))).map_err(fault)
@@ -99,7 +101,10 @@ fn guessed(value: &Datum) -> Type {
 }
 
 /// Appends a value as JSON.
-pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut String) {
+///
+/// # Errors
+/// 54000 where there is too much of it.
+pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut String) -> Result<()> {
     match (value, ty) {
         (Datum::Null, _) => out.push_str("null"),
         (Datum::Bool(value), _) => out.push_str(if *value { "true" } else { "false" }),
@@ -108,7 +113,7 @@ pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut 
             out.push('[');
             for (place, value) in values.iter().enumerate() {
                 out.push_str(if place > 0 { "," } else { "" });
-                push_json(value, element, settings, out);
+                push_json(value, element, settings, out)?;
             }
             out.push(']');
         }
@@ -117,7 +122,7 @@ pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut 
             for (place, value) in values.iter().enumerate() {
                 out.push_str(if place > 0 { "," } else { "" });
                 out.push_str(&format!("\"f{}\":", place + 1));
-                push_json(value, guessed(value), settings, out);
+                push_json(value, guessed(value), settings, out)?;
             }
             out.push('}');
         }
@@ -129,6 +134,7 @@ pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut 
         }
         _ => push_string(&shown_text(value, ty, settings), out),
     }
+    fits(out.len())
 }
 
 /// Appends a value as the key of an object.
@@ -140,12 +146,12 @@ pub(super) fn push_key(value: &Datum, ty: Type, settings: &Settings, out: &mut S
         return Err(invalid("key value must be scalar, not array, composite, or json"));
     }
     push_string(&shown_text(value, ty, settings), out);
-    Ok(())
+    fits(out.len())
 }
 
 fn one(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
     let mut out = String::new();
-    push_json(&a[0], call.types[0], call.environment.settings(), &mut out);
+    push_json(&a[0], call.types[0], call.environment.settings(), &mut out)?;
     made(out, is_binary)
 }
 
@@ -153,7 +159,7 @@ fn list(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
     let mut out = String::from("[");
     for (place, (value, ty)) in a.iter().zip(call.types).enumerate() {
         out.push_str(if place > 0 { ", " } else { "" });
-        push_json(value, *ty, call.environment.settings(), &mut out);
+        push_json(value, *ty, call.environment.settings(), &mut out)?;
     }
     out.push(']');
     made(out, is_binary)
@@ -176,7 +182,7 @@ fn object(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
         }
         push_key(&pair[0], types[0], settings, &mut out)?;
         out.push_str(" : ");
-        push_json(&pair[1], types[1], settings, &mut out);
+        push_json(&pair[1], types[1], settings, &mut out)?;
     }
     out.push('}');
     made(out, is_binary)

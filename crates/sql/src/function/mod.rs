@@ -14,6 +14,7 @@
 mod aggregate;
 mod argument;
 mod array;
+mod bound;
 mod catalog;
 mod comparison;
 mod datetime;
@@ -50,6 +51,14 @@ use crate::types::Type;
 
 /// The name, the parameters and the result of a function.
 pub type Signature = (&'static str, &'static [Parameter], Returns);
+
+/// Refuses elements that are too large together for one value.
+///
+/// # Errors
+/// 54000.
+pub(crate) fn check_size(elements: &[Datum]) -> Result<()> {
+    bound::fits(crate::run::row_bytes(elements))
+}
 
 /// Whether an aggregate function has this name.
 pub fn is_aggregate(name: &str) -> bool {
@@ -100,6 +109,13 @@ pub trait Environment {
     /// # Errors
     /// 58030 where the system has no random bytes.
     fn random_uuid(&self) -> Result<[u8; 16]>;
+    /// Lets others run, and ends the statement where it was cancelled or has run too long.
+    ///
+    /// # Errors
+    /// 57014.
+    fn look(&self) -> Result<()> {
+        Ok(())
+    }
     /// Returns the number by which clients know the session.
     fn backend_pid(&self) -> i32;
     /// Answers a function that only the catalog or the session can answer, by its name.

@@ -6,6 +6,7 @@
 //! Absent: signs, separators and currencies of other locales than `C`.
 
 use super::argument::*;
+use super::bound::template_fits;
 use super::functions;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -112,6 +113,7 @@ fn refused<T>(message: impl Into<String>) -> Result<T> {
 
 impl Template {
     fn parse(text: &str) -> Result<Template> {
+        template_fits(text)?;
         let mut template = Template::default();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {

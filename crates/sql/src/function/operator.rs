@@ -3,6 +3,7 @@
 //! Absent: those of dates and times, arrays, JSON and patterns, which stand with their families.
 
 use super::argument::*;
+use super::bound::fits;
 use super::functions;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bytes, Float, Int};
@@ -159,15 +160,19 @@ functions! {
     "@" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).abs()));
     "|/" (Float8) -> Float8 = |_, a| super::math::square_root(a);
     "||/" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).cbrt()));
-    "||" (Text, Text) -> Text = |_, a| Ok(joined(text(&a[0]), text(&a[1])));
-    "||" (Text, AnyNonArray) -> Text [stable] = |call, a| Ok(joined(text(&a[0]), &shown(call, &a[1], call.types[1])));
-    "||" (AnyNonArray, Text) -> Text [stable] = |call, a| Ok(joined(&shown(call, &a[0], call.types[0]), text(&a[1])));
-    "||" (Bytea, Bytea) -> Bytea = |_, a| Ok(Bytes([bytes(&a[0]), bytes(&a[1])].concat().into()));
+    "||" (Text, Text) -> Text = |_, a| joined(text(&a[0]), text(&a[1]));
+    "||" (Text, AnyNonArray) -> Text [stable] = |call, a| joined(text(&a[0]), &shown(call, &a[1], call.types[1]));
+    "||" (AnyNonArray, Text) -> Text [stable] = |call, a| joined(&shown(call, &a[0], call.types[0]), text(&a[1]));
+    "||" (Bytea, Bytea) -> Bytea = |_, a| {
+        fits(bytes(&a[0]).len() + bytes(&a[1]).len())?;
+        Ok(Bytes([bytes(&a[0]), bytes(&a[1])].concat().into()))
+    };
 }
 
-fn joined(first: &str, second: &str) -> Datum {
+fn joined(first: &str, second: &str) -> Result<Datum> {
+    fits(first.len() + second.len())?;
     let mut text = String::with_capacity(first.len() + second.len());
     text.push_str(first);
     text.push_str(second);
-    Datum::text(text)
+    Ok(Datum::text(text))
 }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::argument::*;
-use super::functions;
-use super::string::{LONGEST, too_large};
+use super::bound::{Pace, fits, pieces_fit};
+use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlState};
@@ -20,10 +20,10 @@ use crate::error::{Result, SqlState};
 functions! {
     /// Operators of patterns.
     OPERATORS:
-    "~~" (Text, Text) -> Bool = |_, a| like(text(&a[0]), text(&a[1])).map(Bool);
-    "!~~" (Text, Text) -> Bool = |_, a| like(text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
-    "~~*" (Text, Text) -> Bool = |_, a| like_any_case(text(&a[0]), text(&a[1])).map(Bool);
-    "!~~*" (Text, Text) -> Bool = |_, a| like_any_case(text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
+    "~~" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(Bool);
+    "!~~" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
+    "~~*" (Text, Text) -> Bool = |call, a| like_any_case(call, text(&a[0]), text(&a[1])).map(Bool);
+    "!~~*" (Text, Text) -> Bool = |call, a| like_any_case(call, text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
     "~" (Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], "").map(Bool);
     "!~" (Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], "").map(|is_match| Bool(!is_match));
     "~*" (Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], "i").map(Bool);
@@ -34,43 +34,54 @@ functions! {
 functions! {
     /// Functions of patterns.
     FUNCTIONS:
-    "like" (Text, Text) -> Bool = |_, a| like(text(&a[0]), text(&a[1])).map(Bool);
-    "notlike" (Text, Text) -> Bool = |_, a| like(text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
+    "like" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(Bool);
+    "notlike" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
     "like_escape" (Text, Text) -> Text = |_, a| like_escape(text(&a[0]), text(&a[1]));
     "similar_to_escape" (Text) -> Text = |_, a| similar(text(&a[0]), "\\");
     "similar_to_escape" (Text, Text) -> Text = |_, a| similar(text(&a[0]), text(&a[1]));
     "substring" (Text, Text) -> Text = |_, a| substring(&a[0], &a[1]);
     "regexp_like" (Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], "").map(Bool);
     "regexp_like" (Text, Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], text(&a[2])).map(Bool);
-    "regexp_count" (Text, Text) -> Int4 = |_, a| {
-        with_regex(text(&a[1]), "", |regex| Ok(Int(regex.find_iter(text(&a[0])).count() as i64)))
-    };
-    "regexp_substr" (Text, Text) -> Text = |_, a| with_regex(text(&a[1]), "", |regex| {
+    "regexp_count" (Text, Text) -> Int4 = |call, a| with_regex(text(&a[1]), "", text(&a[0]), |regex| {
+        let (mut pace, mut count) = (Pace::of(call), 0);
+        for found in regex.find_iter(text(&a[0])) {
+            pace.step(work(text(&a[0]), found.start()))?;
+            count += 1;
+        }
+        Ok(Int(count))
+    });
+    "regexp_substr" (Text, Text) -> Text = |_, a| with_regex(text(&a[1]), "", text(&a[0]), |regex| {
         Ok(regex.find(text(&a[0])).map_or(Null, |found| Datum::text(found.as_str())))
     });
     "regexp_match" (Text, Text) -> TextArray = |_, a| first_match(&a[0], &a[1], "");
     "regexp_match" (Text, Text, Text) -> TextArray = |_, a| first_match(&a[0], &a[1], text(&a[2]));
-    "regexp_replace" (Text, Text, Text) -> Text = |_, a| replace(&a[0], &a[1], text(&a[2]), "");
-    "regexp_replace" (Text, Text, Text, Text) -> Text = |_, a| replace(&a[0], &a[1], text(&a[2]), text(&a[3]));
-    "regexp_split_to_array" (Text, Text) -> TextArray = |_, a| Ok(array(split(text(&a[0]), text(&a[1]), "")?));
-    "regexp_split_to_array" (Text, Text, Text) -> TextArray = |_, a| {
-        Ok(array(split(text(&a[0]), text(&a[1]), text(&a[2]))?))
+    "regexp_replace" (Text, Text, Text) -> Text = |call, a| replace(call, &a[0], &a[1], text(&a[2]), "");
+    "regexp_replace" (Text, Text, Text, Text) -> Text = |call, a| replace(call, &a[0], &a[1], text(&a[2]), text(&a[3]));
+    "regexp_split_to_array" (Text, Text) -> TextArray = |call, a| split(call, text(&a[0]), text(&a[1]), "").map(array);
+    "regexp_split_to_array" (Text, Text, Text) -> TextArray = |call, a| {
+        split(call, text(&a[0]), text(&a[1]), text(&a[2])).map(array)
     };
+}
+
+/// What a match counts as work: to find it, the text may have been looked through to its end.
+fn work(text: &str, start: usize) -> usize {
+    const LEAST: usize = 64;
+    LEAST + text.len() - start
 }
 
 /// Matches a whole text with a pattern of `%` and `_`.
 ///
 /// # Errors
 /// 22025: the pattern ends with the escape character.
-pub(super) fn like(text: &str, pattern: &str) -> Result<bool> {
-    like_bytes(text.as_bytes(), pattern.as_bytes(), |byte| byte)
+fn like(call: &Call<'_>, text: &str, pattern: &str) -> Result<bool> {
+    like_bytes(call, text.as_bytes(), pattern.as_bytes(), |byte| byte)
 }
 
-fn like_any_case(text: &str, pattern: &str) -> Result<bool> {
+fn like_any_case(call: &Call<'_>, text: &str, pattern: &str) -> Result<bool> {
     if text.is_ascii() && pattern.is_ascii() {
-        return like_bytes(text.as_bytes(), pattern.as_bytes(), |byte| byte.to_ascii_lowercase());
+        return like_bytes(call, text.as_bytes(), pattern.as_bytes(), |byte| byte.to_ascii_lowercase());
     }
-    like(&text.to_lowercase(), &pattern.to_lowercase())
+    like(call, &text.to_lowercase(), &pattern.to_lowercase())
 }
 
 /// Returns where the character behind the one at a place starts.
@@ -80,7 +91,8 @@ fn next_character(text: &[u8], place: usize) -> usize {
 }
 
 /// Matches greedily, and on a mismatch lets the last `%` take one more character: earlier ones need not change.
-fn like_bytes(text: &[u8], pattern: &[u8], fold: impl Fn(u8) -> u8) -> Result<bool> {
+fn like_bytes(call: &Call<'_>, text: &[u8], pattern: &[u8], fold: impl Fn(u8) -> u8) -> Result<bool> {
+    let mut pace = Pace::of(call);
     let (mut at, mut place) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
     loop {
@@ -118,6 +130,7 @@ fn like_bytes(text: &[u8], pattern: &[u8], fold: impl Fn(u8) -> u8) -> Result<bo
         }
         match retry {
             Some((start, from)) if from < text.len() => {
+                pace.step(at - from + 1)?;
                 at = next_character(text, from);
                 place = start;
                 retry = Some((start, at));
@@ -193,28 +206,55 @@ fn similar(pattern: &str, escape: &str) -> Result<Datum> {
 /// How many regular expressions a thread keeps.
 const KEPT_EXPRESSIONS: usize = 64;
 
-thread_local! {
-    /// Expressions by their flags and their text.
-    static EXPRESSIONS: RefCell<HashMap<String, HashMap<String, Regex>>> = RefCell::default();
+/// How large the program of an expression may be, in bytes, and how long the text in which it searches: a search cannot be
+/// ended, and in the worst case takes as many steps as the product of both.
+const SIZES: [(usize, usize); 3] = [(32 << 10, usize::MAX), (256 << 10, 16 << 20), (10 << 20, 1 << 20)];
+
+/// An expression that is compiled, and the longest text in which it searches.
+#[derive(Clone)]
+struct Compiled {
+    regex: Regex,
+    text_bytes_max: usize,
 }
 
-/// Calls a function with a compiled regular expression.
-pub(super) fn with_regex<T>(pattern: &str, flags: &str, call: impl FnOnce(&Regex) -> Result<T>) -> Result<T> {
-    let kept = EXPRESSIONS.with_borrow(|all| all.get(flags).and_then(|kept| kept.get(pattern)).cloned());
-    if let Some(regex) = kept {
-        return call(&regex);
+impl Compiled {
+    fn check(&self, text: &str) -> Result<&Regex> {
+        if text.len() <= self.text_bytes_max {
+            return Ok(&self.regex);
+        }
+        let message = "regular expression is too complex for a text of this length";
+        let detail = format!("It searches in texts of up to {} bytes.", self.text_bytes_max);
+        Err(error(SqlState::ProgramLimitExceeded, message).with_detail(detail))
     }
-    let regex = compile(pattern, flags)?;
+}
+
+thread_local! {
+    /// Expressions by their flags and their text.
+    static EXPRESSIONS: RefCell<HashMap<String, HashMap<String, Compiled>>> = RefCell::default();
+}
+
+/// Calls a function with a compiled regular expression, which searches in a text.
+pub(super) fn with_regex<T>(
+    pattern: &str,
+    flags: &str,
+    text: &str,
+    call: impl FnOnce(&Regex) -> Result<T>,
+) -> Result<T> {
+    let kept = EXPRESSIONS.with_borrow(|all| all.get(flags).and_then(|kept| kept.get(pattern)).cloned());
+    if let Some(compiled) = kept {
+        return call(compiled.check(text)?);
+    }
+    let compiled = compile(pattern, flags)?;
     EXPRESSIONS.with_borrow_mut(|all| {
         if all.values().map(HashMap::len).sum::<usize>() >= KEPT_EXPRESSIONS {
             all.clear();
         }
-        all.entry(flags.to_owned()).or_default().insert(pattern.to_owned(), regex.clone());
+        all.entry(flags.to_owned()).or_default().insert(pattern.to_owned(), compiled.clone());
     });
-    call(&regex)
+    call(compiled.check(text)?)
 }
 
-fn compile(pattern: &str, flags: &str) -> Result<Regex> {
+fn compile(pattern: &str, flags: &str) -> Result<Compiled> {
     let mut is_literal = false;
     let (mut any_case, mut many_lines, mut dot_is_all, mut is_spaced) = (false, false, true, false);
     for flag in flags.chars() {
@@ -234,11 +274,20 @@ fn compile(pattern: &str, flags: &str) -> Result<Regex> {
     let translated = if is_literal { regex::escape(pattern) } else { translated(pattern) };
     let mut builder = RegexBuilder::new(&translated);
     builder.case_insensitive(any_case).multi_line(many_lines).dot_matches_new_line(dot_is_all);
-    builder.ignore_whitespace(is_spaced).build().map_err(|fault| {
-        let fault = fault.to_string();
-        let reason = fault.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        error(SqlState::InvalidRegularExpression, format!("invalid regular expression: {reason}"))
-    })
+    builder.ignore_whitespace(is_spaced);
+    for (program_bytes_max, text_bytes_max) in SIZES {
+        match builder.size_limit(program_bytes_max).build() {
+            Ok(regex) => return Ok(Compiled { regex, text_bytes_max }),
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(fault) => {
+                let fault = fault.to_string();
+                let reason = fault.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                let message = format!("invalid regular expression: {reason}");
+                return Err(error(SqlState::InvalidRegularExpression, message));
+            }
+        }
+    }
+    Err(error(SqlState::ProgramLimitExceeded, "regular expression is too complex"))
 }
 
 /// Rewrites what PostgreSQL writes otherwise: the ends of words and of the text, and brackets within brackets.
@@ -292,7 +341,7 @@ fn translated(pattern: &str) -> String {
 }
 
 fn matches(value: &Datum, pattern: &Datum, flags: &str) -> Result<bool> {
-    with_regex(text(pattern), flags, |regex| Ok(regex.is_match(text(value))))
+    with_regex(text(pattern), flags, text(value), |regex| Ok(regex.is_match(text(value))))
 }
 
 /// Returns the groups of a match, or all of it where there are no groups.
@@ -301,16 +350,36 @@ pub(super) fn groups(found: &Captures<'_>) -> Datum {
     texts(found.iter().skip(first).map(|group| group.map(|group| group.as_str())))
 }
 
+/// Returns the groups of so many matches.
+///
+/// # Errors
+/// 54000 where they take too much memory.
+pub(super) fn all_groups(call: &Call<'_>, value: &str, pattern: &str, flags: &str, count: usize) -> Result<Vec<Datum>> {
+    with_regex(pattern, flags, value, |regex| {
+        let (mut pace, mut all, mut pieces, mut bytes) = (Pace::of(call), Vec::new(), 0, 0);
+        for found in regex.captures_iter(value).take(count) {
+            pace.step(work(value, found.get(0).map_or(0, |all| all.start())))?;
+            pieces += found.len() + 1;
+            bytes += found.iter().flatten().map(|group| group.len()).sum::<usize>();
+            pieces_fit(pieces, bytes)?;
+            all.push(groups(&found));
+        }
+        Ok(all)
+    })
+}
+
 fn first_match(value: &Datum, pattern: &Datum, flags: &str) -> Result<Datum> {
     if flags.contains('g') {
         return Err(invalid("regexp_match() does not support the \"global\" option")
             .with_hint("Use the regexp_matches function instead."));
     }
-    with_regex(text(pattern), flags, |regex| Ok(regex.captures(text(value)).map_or(Null, |found| groups(&found))))
+    with_regex(text(pattern), flags, text(value), |regex| {
+        Ok(regex.captures(text(value)).map_or(Null, |found| groups(&found)))
+    })
 }
 
 fn substring(value: &Datum, pattern: &Datum) -> Result<Datum> {
-    with_regex(text(pattern), "", |regex| {
+    with_regex(text(pattern), "", text(value), |regex| {
         let Some(found) = regex.captures(text(value)) else { return Ok(Null) };
         let group = found.get(usize::from(found.len() > 1));
         Ok(group.map_or(Null, |group| Datum::text(group.as_str())))
@@ -318,12 +387,16 @@ fn substring(value: &Datum, pattern: &Datum) -> Result<Datum> {
 }
 
 /// Appends what takes the place of a match: `\1` to `\9` and `\&` mean groups.
-fn push_replacement(found: &Captures<'_>, replacement: &str, out: &mut String) {
+fn push_replacement(found: &Captures<'_>, replacement: &str, out: &mut String) -> Result<()> {
     let mut characters = replacement.chars();
-    while let Some(character) = characters.next() {
-        if character != '\\' {
-            out.push(character);
-            continue;
+    loop {
+        let rest = characters.as_str();
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        fits(out.len() + plain)?;
+        out.push_str(&rest[..plain]);
+        characters = rest[plain..].chars();
+        if characters.next().is_none() {
+            return Ok(());
         }
         let group = match characters.next() {
             Some('&') => 0,
@@ -338,42 +411,45 @@ fn push_replacement(found: &Captures<'_>, replacement: &str, out: &mut String) {
             }
         };
         out.push_str(found.get(group).map_or("", |group| group.as_str()));
+        fits(out.len())?;
     }
 }
 
-fn replace(value: &Datum, pattern: &Datum, replacement: &str, flags: &str) -> Result<Datum> {
+fn replace(call: &Call<'_>, value: &Datum, pattern: &Datum, replacement: &str, flags: &str) -> Result<Datum> {
     let whole = text(value);
     let count = if flags.contains('g') { usize::MAX } else { 1 };
-    with_regex(text(pattern), flags, |regex| {
-        let mut out = String::with_capacity(whole.len());
+    with_regex(text(pattern), flags, whole, |regex| {
+        let (mut pace, mut out) = (Pace::of(call), String::with_capacity(whole.len()));
         let mut copied = 0;
         for found in regex.captures_iter(whole).take(count) {
             let all = found.get(0).expect("group 0 is the match");
             out.push_str(&whole[copied..all.start()]);
-            push_replacement(&found, replacement, &mut out);
-            if out.len() > LONGEST as usize {
-                return Err(too_large());
-            }
+            push_replacement(&found, replacement, &mut out)?;
+            fits(out.len())?;
+            pace.step(work(whole, all.start()))?;
             copied = all.end();
         }
         out.push_str(&whole[copied..]);
+        fits(out.len())?;
         Ok(Datum::text(out))
     })
 }
 
 /// Splits at the matches. An empty match at either end, or behind another match, splits nothing.
-pub(super) fn split(value: &str, pattern: &str, flags: &str) -> Result<Vec<Datum>> {
+pub(super) fn split(call: &Call<'_>, value: &str, pattern: &str, flags: &str) -> Result<Vec<Datum>> {
     if flags.contains('g') {
         return Err(invalid("regexp_split_to_table() does not support the \"global\" option"));
     }
-    with_regex(pattern, flags, |regex| {
-        let mut pieces = Vec::new();
+    with_regex(pattern, flags, value, |regex| {
+        let (mut pace, mut pieces) = (Pace::of(call), Vec::new());
         let mut start = 0;
         for found in regex.find_iter(value) {
+            pace.step(work(value, found.start()))?;
             if found.is_empty() && (found.start() == start || found.end() == value.len()) {
                 continue;
             }
             pieces.push(Datum::text(&value[start..found.start()]));
+            pieces_fit(pieces.len(), value.len())?;
             start = found.end();
         }
         pieces.push(Datum::text(&value[start..]));

@@ -136,16 +136,18 @@ sets! {
         let elements = elements(&a[0]).clone();
         Ok(Box::new((0..elements.len()).map(move |place| Ok(elements[place].clone()))))
     };
-    "regexp_matches" (Text, Text) -> TextArray = |_, a| matches(text(&a[0]), text(&a[1]), "");
-    "regexp_matches" (Text, Text, Text) -> TextArray = |_, a| matches(text(&a[0]), text(&a[1]), text(&a[2]));
-    "regexp_split_to_table" (Text, Text) -> Text = |_, a| {
-        super::pattern::split(text(&a[0]), text(&a[1]), "").map(list)
+    "regexp_matches" (Text, Text) -> TextArray = |call, a| matches(call, text(&a[0]), text(&a[1]), "");
+    "regexp_matches" (Text, Text, Text) -> TextArray = |call, a| {
+        matches(call, text(&a[0]), text(&a[1]), text(&a[2]))
     };
-    "regexp_split_to_table" (Text, Text, Text) -> Text = |_, a| {
-        super::pattern::split(text(&a[0]), text(&a[1]), text(&a[2])).map(list)
+    "regexp_split_to_table" (Text, Text) -> Text = |call, a| {
+        super::pattern::split(call, text(&a[0]), text(&a[1]), "").map(list)
     };
-    "string_to_table" (Text, Text) -> Text "lax" = |_, a| Ok(pieces(&a[0], &a[1], &Null));
-    "string_to_table" (Text, Text, Text) -> Text "lax" = |_, a| Ok(pieces(&a[0], &a[1], &a[2]));
+    "regexp_split_to_table" (Text, Text, Text) -> Text = |call, a| {
+        super::pattern::split(call, text(&a[0]), text(&a[1]), text(&a[2])).map(list)
+    };
+    "string_to_table" (Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &Null);
+    "string_to_table" (Text, Text, Text) -> Text "lax" = |_, a| pieces(&a[0], &a[1], &a[2]);
     "json_array_elements" (Json) -> Json = |_, a| super::json::text_elements(text(&a[0]), false).map(list);
     "json_array_elements_text" (Json) -> Text = |_, a| super::json::text_elements(text(&a[0]), true).map(list);
     "jsonb_array_elements" (Jsonb) -> Jsonb = |call, a| super::json::elements_of(call, &a[0], false).map(list);
@@ -252,13 +254,11 @@ fn time_series(call: &Call<'_>, a: &[Datum]) -> Result<Rows> {
     })))
 }
 
-fn matches(value: &str, pattern: &str, flags: &str) -> Result<Rows> {
+fn matches(call: &Call<'_>, value: &str, pattern: &str, flags: &str) -> Result<Rows> {
     let count = if flags.contains('g') { usize::MAX } else { 1 };
-    super::pattern::with_regex(pattern, flags, |regex| {
-        Ok(list(regex.captures_iter(value).take(count).map(|found| super::pattern::groups(&found)).collect()))
-    })
+    super::pattern::all_groups(call, value, pattern, flags, count).map(list)
 }
 
-fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Rows {
-    if value.is_null() { list(Vec::new()) } else { list(super::string::pieces(value, separator, null)) }
+fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Result<Rows> {
+    if value.is_null() { Ok(list(Vec::new())) } else { super::string::pieces(value, separator, null).map(list) }
 }

@@ -4,7 +4,10 @@
 //!
 //! Absent: `convert_from` for encodings other than UTF8, and Unicode normalization.
 
+use std::collections::{HashMap, HashSet};
+
 use super::argument::*;
+use super::bound::{LONGEST, fits, pieces_fit, too_large};
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Bytes, Int, Null};
@@ -57,11 +60,11 @@ functions! {
     "reverse" (Text) -> Text = |_, a| Ok(Datum::text(text(&a[0]).chars().rev().collect::<String>()));
     "repeat" (Text, Int4) -> Text = |_, a| repeat(text(&a[0]), int(&a[1]));
     "split_part" (Text, Text, Int4) -> Text = |_, a| split_part(text(&a[0]), text(&a[1]), int(&a[2]));
-    "concat" (Any) -> Text [lax stable variadic] = |call, a| Ok(Datum::text(concat(call, a, 0, "")));
-    "concat_ws" (Text, Any) -> Text [lax stable variadic] = |call, a| Ok(match &a[0] {
-        Null => Null,
-        separator => Datum::text(concat(call, a, 1, text(separator))),
-    });
+    "concat" (Any) -> Text [lax stable variadic] = |call, a| concat(call, a, 0, "").map(Datum::text);
+    "concat_ws" (Text, Any) -> Text [lax stable variadic] = |call, a| match &a[0] {
+        Null => Ok(Null),
+        separator => concat(call, a, 1, text(separator)).map(Datum::text),
+    };
     "format" (Text) -> Text [lax stable] = super::format::format_text;
     "format" (Text, Any) -> Text [lax stable variadic] = super::format::format_text;
     "quote_ident" (Text) -> Text = |_, a| Ok(Datum::text(quoted(text(&a[0]))));
@@ -84,13 +87,16 @@ functions! {
     "to_hex" (Int4) -> Text = |_, a| Ok(Datum::text(format!("{:x}", int(&a[0]) as i32)));
     "to_hex" (Int8) -> Text = |_, a| Ok(Datum::text(format!("{:x}", int(&a[0]))));
     "starts_with" (Text, Text) -> Bool = |_, a| Ok(Bool(text(&a[0]).starts_with(text(&a[1]))));
-    "string_to_array" (Text, Text) -> TextArray [lax] = |_, a| Ok(string_to_array(&a[0], &a[1], &Null));
-    "string_to_array" (Text, Text, Text) -> TextArray [lax] = |_, a| Ok(string_to_array(&a[0], &a[1], &a[2]));
+    "string_to_array" (Text, Text) -> TextArray [lax] = |_, a| string_to_array(&a[0], &a[1], &Null);
+    "string_to_array" (Text, Text, Text) -> TextArray [lax] = |_, a| string_to_array(&a[0], &a[1], &a[2]);
     "overlay" (Text, Text, Int4) -> Text = |_, a| {
         overlay(text(&a[0]), text(&a[1]), int(&a[2]), text(&a[1]).chars().count() as i64)
     };
     "overlay" (Text, Text, Int4, Int4) -> Text = |_, a| overlay(text(&a[0]), text(&a[1]), int(&a[2]), int(&a[3]));
 }
+
+/// Sets of more bytes are looked up in a table.
+const FEW_CHARACTERS: usize = 32;
 
 fn length(datum: &Datum) -> Datum {
     Int(text(datum).chars().count() as i64)
@@ -152,23 +158,15 @@ fn right(text: &str, count: i64) -> Datum {
 
 fn replaced(whole: &str, from: &str, to: &str) -> Result<Datum> {
     let longer = to.len().saturating_sub(from.len());
-    if longer > 0 && whole.len() + whole.matches(from).count().saturating_mul(longer) > LONGEST as usize {
-        return Err(too_large());
+    if longer > 0 {
+        fits(whole.matches(from).count().saturating_mul(longer).saturating_add(whole.len()))?;
     }
     Ok(Datum::text(whole.replace(from, to)))
 }
 
-/// The longest text that a function makes, in bytes.
-pub(super) const LONGEST: i64 = 1 << 30;
-
-#[cold]
-pub(super) fn too_large() -> crate::SqlError {
-    error(SqlState::ProgramLimitExceeded, "requested length too large")
-}
-
 fn pad(text: &str, length: i64, fill: &str, is_left: bool) -> Result<Datum> {
     let length = length.max(0);
-    if length > LONGEST / 4 {
+    if length > LONGEST as i64 / 4 {
         return Err(too_large());
     }
     let missing = length - text.chars().count() as i64;
@@ -182,11 +180,13 @@ fn pad(text: &str, length: i64, fill: &str, is_left: bool) -> Result<Datum> {
 fn trim(datum: &Datum, set: &str, at_start: bool, at_end: bool) -> Datum {
     let whole = text(datum);
     let mut trimmed = whole;
+    let many: HashSet<char> = if set.len() > FEW_CHARACTERS { set.chars().collect() } else { HashSet::new() };
+    let is_in = |character| if many.is_empty() { set.contains(character) } else { many.contains(&character) };
     if at_start {
-        trimmed = trimmed.trim_start_matches(|character| set.contains(character));
+        trimmed = trimmed.trim_start_matches(is_in);
     }
     if at_end {
-        trimmed = trimmed.trim_end_matches(|character| set.contains(character));
+        trimmed = trimmed.trim_end_matches(is_in);
     }
     if trimmed.len() == whole.len() { datum.clone() } else { Datum::text(trimmed) }
 }
@@ -196,16 +196,26 @@ fn position(text: &str, part: &str) -> Datum {
 }
 
 fn translate(text: &str, from: &str, to: &str) -> Datum {
-    let replaced = text.chars().filter_map(|character| match from.chars().position(|known| known == character) {
-        Some(place) => to.chars().nth(place),
-        None => Some(character),
-    });
-    Datum::text(replaced.collect::<String>())
+    let mut targets = to.chars();
+    let pairs = from.chars().map(|character| (character, targets.next()));
+    let replaced: String = if from.len() <= FEW_CHARACTERS {
+        let pairs: Vec<_> = pairs.collect();
+        let target = |character| pairs.iter().find(|(known, _)| *known == character).map(|(_, target)| *target);
+        text.chars().filter_map(|character| target(character).unwrap_or(Some(character))).collect()
+    } else {
+        // The first of two that are alike counts.
+        let mut known = HashMap::new();
+        pairs.for_each(|(character, target)| {
+            known.entry(character).or_insert(target);
+        });
+        text.chars().filter_map(|character| known.get(&character).copied().unwrap_or(Some(character))).collect()
+    };
+    Datum::text(replaced)
 }
 
 fn repeat(text: &str, count: i64) -> Result<Datum> {
     let count = count.max(0);
-    if count.saturating_mul(text.len() as i64) > LONGEST {
+    if count.saturating_mul(text.len() as i64) > LONGEST as i64 {
         return Err(too_large());
     }
     Ok(Datum::text(text.repeat(count as usize)))
@@ -224,7 +234,7 @@ fn split_part(text: &str, separator: &str, field: i64) -> Result<Datum> {
 }
 
 /// Joins what is not NULL, from a place on.
-fn concat(call: &Call<'_>, arguments: &[Datum], from: usize, separator: &str) -> String {
+fn concat(call: &Call<'_>, arguments: &[Datum], from: usize, separator: &str) -> Result<String> {
     let mut out = Vec::new();
     let values = arguments.iter().zip(call.types).skip(from).filter(|(value, _)| !value.is_null());
     for (place, (value, ty)) in values.enumerate() {
@@ -232,8 +242,9 @@ fn concat(call: &Call<'_>, arguments: &[Datum], from: usize, separator: &str) ->
             out.extend_from_slice(separator.as_bytes());
         }
         push_shown(call, value, *ty, &mut out);
+        fits(out.len())?;
     }
-    String::from_utf8_lossy(&out).into_owned()
+    Ok(String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 fn push_shown(call: &Call<'_>, value: &Datum, ty: Type, out: &mut Vec<u8>) {
@@ -281,26 +292,35 @@ fn get_byte(value: &[u8], index: i64) -> Result<Datum> {
         .ok_or_else(|| error(SqlState::ArraySubscriptError, format!("index {index} out of valid range, 0..{last}")))
 }
 
-fn string_to_array(value: &Datum, separator: &Datum, null: &Datum) -> Datum {
+fn string_to_array(value: &Datum, separator: &Datum, null: &Datum) -> Result<Datum> {
     if value.is_null() {
-        return Null;
+        return Ok(Null);
     }
-    array(pieces(value, separator, null))
+    pieces(value, separator, null).map(array)
 }
 
 /// Splits a text, which is not NULL, into texts. A separator that is NULL splits at each character.
-pub(super) fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Vec<Datum> {
+///
+/// # Errors
+/// 54000 where there are too many for one value.
+pub(super) fn pieces(value: &Datum, separator: &Datum, null: &Datum) -> Result<Vec<Datum>> {
     let value = text(value);
     let piece = |piece: &str| match null {
         Datum::Text(null) if **null == *piece => Null,
         _ => Datum::text(piece),
     };
-    match separator {
+    Ok(match separator {
         _ if value.is_empty() => Vec::new(),
-        Null => value.chars().map(|character| piece(character.encode_utf8(&mut [0; 4]))).collect(),
+        Null => {
+            pieces_fit(value.chars().count(), value.len())?;
+            value.chars().map(|character| piece(character.encode_utf8(&mut [0; 4]))).collect()
+        }
         separator if text(separator).is_empty() => vec![piece(value)],
-        separator => value.split(text(separator)).map(piece).collect(),
-    }
+        separator => {
+            pieces_fit(value.matches(text(separator)).count(), value.len())?;
+            value.split(text(separator)).map(piece).collect()
+        }
+    })
 }
 
 fn overlay(text: &str, part: &str, from: i64, count: i64) -> Result<Datum> {
@@ -309,5 +329,6 @@ fn overlay(text: &str, part: &str, from: i64, count: i64) -> Result<Datum> {
     }
     let start = byte_of(text, from - 1);
     let end = byte_of(text, (from - 1).saturating_add(count));
+    fits(start + part.len() + text.len() - end)?;
     Ok(Datum::text(format!("{}{part}{}", &text[..start], &text[end..])))
 }

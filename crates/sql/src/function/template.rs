@@ -3,6 +3,7 @@
 //! Absent: Roman numbers of months, and names of months in other languages.
 
 use super::argument::*;
+use super::bound::template_fits;
 use super::datetime::{of_finite, zone};
 use super::functions;
 use crate::datum::Datum;
@@ -14,13 +15,13 @@ functions! {
     /// Functions of templates.
     FUNCTIONS:
     "to_char" (Timestamp, Text) -> Text [stable] = |_, a| {
-        of_finite(moment(&a[0]), || Ok(Datum::text(formatted(moment(&a[0]), 0, "", text(&a[1])))))
+        of_finite(moment(&a[0]), || formatted(moment(&a[0]), 0, "", text(&a[1])).map(Datum::text))
     };
     "to_char" (Timestamptz, Text) -> Text [stable] = |call, a| of_finite(moment(&a[0]), || {
         let (us, zone) = (moment(&a[0]), zone(call));
         let instant = jiff::Timestamp::from_microsecond(us).map_err(|_| timestamp_out_of_range())?;
         let name = zone.to_offset_info(instant).abbreviation().to_owned();
-        Ok(Datum::text(formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, text(&a[1]))))
+        formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, text(&a[1])).map(Datum::text)
     });
     "to_timestamp" (Text, Text) -> Timestamptz [stable] = |call, a| {
         local_to_utc(read(text(&a[0]), text(&a[1]))?, zone(call)).map(Timestamp)
@@ -51,7 +52,12 @@ fn starts_with_any_case(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
+/// Takes a template apart.
+///
+/// # Errors
+/// 54000 where it is too long.
+pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
+    template_fits(template)?;
     let mut pieces = Vec::new();
     let mut rest = template;
     let mut is_bare = false;
@@ -75,7 +81,7 @@ pub(super) fn pieces(template: &str) -> Vec<Piece<'_>> {
             rest = behind;
         }
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Gives a word the case of the keyword.
@@ -99,9 +105,9 @@ pub(super) fn suffix(number: i64, is_upper: bool) -> &'static str {
 }
 
 /// Shows a local time by a template.
-fn formatted(us: i64, offset: i64, zone: &str, template: &str) -> String {
+fn formatted(us: i64, offset: i64, zone: &str, template: &str) -> Result<String> {
     let mut out = String::new();
-    for piece in pieces(template) {
+    for piece in pieces(template)? {
         match piece {
             Piece::Literal(literal) => out.push_str(literal),
             Piece::Keyword { name, written, is_bare, ordinal } => {
@@ -114,7 +120,7 @@ fn formatted(us: i64, offset: i64, zone: &str, template: &str) -> String {
             }
         }
     }
-    out
+    Ok(out)
 }
 
 fn push_keyword(us: i64, offset: i64, zone: &str, name: &str, written: &str, is_bare: bool, out: &mut String) {
@@ -248,7 +254,7 @@ fn month_at(rest: &str, is_short: bool) -> Option<(i64, usize)> {
 fn read(value: &str, template: &str) -> Result<i64> {
     let mut rest = value.trim_start();
     let mut fields = Fields { year: 1, month: 1, day: 1, day_of_year: None, hour: 0, is_afternoon: None, us: 0 };
-    let all = pieces(template);
+    let all = pieces(template)?;
     for (at, piece) in all.iter().enumerate() {
         let (name, written) = match piece {
             Piece::Literal(literal) => {

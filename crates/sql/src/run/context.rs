@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use osier::task;
 
-use super::Row;
 use super::foreign::Pending;
 use super::probe::Probe;
 use super::store::Store;
+use super::{Row, datum_bytes};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::function::Environment;
@@ -22,6 +22,9 @@ use crate::settings::Settings;
 
 /// So many rows are read between two looks at the clock.
 const ROWS_PER_LOOK: u32 = 1024;
+
+/// Smaller values of expressions are not counted.
+const BYTES_HELD_MIN: usize = 32 << 10;
 
 /// The state of a running statement.
 pub(crate) struct Context<'c> {
@@ -40,6 +43,8 @@ pub(crate) struct Context<'c> {
     pub(crate) pending: RefCell<Pending>,
     rows_read: Cell<u32>,
     bytes: Cell<usize>,
+    /// What expressions hold that are evaluated right now.
+    held: Cell<usize>,
 }
 
 /// When a statement ends early.
@@ -71,6 +76,7 @@ impl<'c> Context<'c> {
             pending: RefCell::default(),
             rows_read: Cell::new(0),
             bytes: Cell::new(0),
+            held: Cell::new(0),
         }
     }
 
@@ -116,6 +122,32 @@ impl<'c> Context<'c> {
         }
         let message = format!("the statement keeps more rows than {} bytes hold", self.limits.bytes_max);
         let hint = "Read fewer rows at a time, or raise work_mem with SET.";
+        Err(SqlError::new(SqlState::OutOfMemory, message).with_hint(hint))
+    }
+
+    /// How much memory values take that expressions hold, for [`Context::let_go`].
+    pub(crate) fn held(&self) -> usize {
+        self.held.get()
+    }
+
+    /// Lets go of what expressions have held since.
+    pub(crate) fn let_go(&self, held: usize) {
+        self.held.set(held);
+    }
+
+    /// Counts a value that an expression has made, and that is there until its row is. Large ones take time, too.
+    pub(crate) fn hold(&self, value: &Datum) -> Result<()> {
+        let bytes = datum_bytes(value);
+        if bytes < BYTES_HELD_MIN {
+            return Ok(());
+        }
+        let sum = self.held.get().saturating_add(bytes);
+        self.held.set(sum);
+        if sum <= self.limits.bytes_max {
+            return self.look();
+        }
+        let message = format!("the values of an expression take more than {} bytes", self.limits.bytes_max);
+        let hint = "Make shorter values, or raise work_mem with SET.";
         Err(SqlError::new(SqlState::OutOfMemory, message).with_hint(hint))
     }
 

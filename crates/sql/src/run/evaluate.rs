@@ -12,6 +12,9 @@ use crate::value;
 /// Arguments of most calls fit here.
 const ARGUMENTS_INLINE: usize = 4;
 
+/// So many elements are compared between two looks at the clock.
+const ELEMENTS_PER_LOOK: usize = 1024;
+
 impl Expr {
     /// The value for a row.
     pub(crate) fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
@@ -55,12 +58,14 @@ impl Expr {
             }
             Expr::Extreme(parts, is_greatest) => return extreme(parts, *is_greatest, row, context),
             Expr::InList(parts, is_negated) => return in_list(&parts.0, &parts.1, *is_negated, row, context),
-            Expr::Array(parts) => Datum::Array(values(parts, row, context)?.into()),
-            Expr::Row(parts) => Datum::Record(values(parts, row, context)?.into()),
+            Expr::Array(parts) => Datum::Array(bounded(values(parts, row, context)?)?),
+            Expr::Row(parts) => Datum::Record(bounded(values(parts, row, context)?)?),
             Expr::Quantified(parts, is_all) => {
                 let (left, array) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
                 match array {
-                    Datum::Array(elements) => quantify(parts.0, &left, elements.iter().cloned().map(Ok), *is_all)?,
+                    Datum::Array(elements) => {
+                        quantify(parts.0, &left, elements.iter().cloned().map(Ok), *is_all, context)?
+                    }
                     _ => Datum::Null,
                 }
             }
@@ -73,29 +78,51 @@ impl Expr {
         })
     }
 
+    /// The value for a row, which is counted among those that the expressions of the row hold.
+    pub(super) fn held(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        let value = self.evaluate(row, context)?;
+        let is_made = !matches!(self, Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_));
+        if is_made {
+            context.hold(&value)?;
+        }
+        Ok(value)
+    }
+
     /// Whether a condition is true of a row.
     pub(crate) fn holds(condition: Option<&Expr>, row: &[Datum], context: &Context<'_>) -> Result<bool> {
         condition.map_or(Ok(true), |condition| Ok(condition.evaluate(row, context)?.is_true()))
     }
 }
 
-fn values(parts: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Vec<Datum>> {
-    parts.iter().map(|part| part.evaluate(row, context)).collect()
+/// The values of several expressions, which are there at the same time.
+pub(super) fn values(parts: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Vec<Datum>> {
+    let held = context.held();
+    let values = parts.iter().map(|part| part.held(row, context)).collect();
+    context.let_go(held);
+    values
+}
+
+/// Refuses an array or a row that is too large for a value.
+fn bounded(values: Vec<Datum>) -> Result<Arc<[Datum]>> {
+    function::check_size(&values)?;
+    Ok(values.into())
 }
 
 impl Call {
     fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
         const NULLS: [Datum; ARGUMENTS_INLINE] = [const { Datum::Null }; ARGUMENTS_INLINE];
         let (mut inline, mut longer) = (NULLS, Vec::new());
+        let held = context.held();
         let arguments = if self.arguments.len() <= ARGUMENTS_INLINE {
             for (place, argument) in inline.iter_mut().zip(&self.arguments) {
-                *place = argument.evaluate(row, context)?;
+                *place = argument.held(row, context)?;
             }
             &inline[..self.arguments.len()]
         } else {
             longer.extend(values(&self.arguments, row, context)?);
             &longer[..]
         };
+        context.let_go(held);
         if self.function.is_strict && arguments.iter().any(Datum::is_null) {
             return Ok(Datum::Null);
         }
@@ -160,7 +187,7 @@ fn extreme(parts: &[Expr], is_greatest: bool, row: &[Datum], context: &Context<'
 fn in_list(input: &Expr, list: &[Expr], is_negated: bool, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
     let input = input.evaluate(row, context)?;
     let elements = list.iter().map(|element| element.evaluate(row, context));
-    let found = quantify(Comparison::Equal, &input, elements, false)?;
+    let found = quantify(Comparison::Equal, &input, elements, false, context)?;
     Ok(match found {
         Datum::Bool(found) => Datum::Bool(found != is_negated),
         _ => Datum::Null,
@@ -173,9 +200,13 @@ fn quantify(
     left: &Datum,
     elements: impl Iterator<Item = Result<Datum>>,
     is_all: bool,
+    context: &Context<'_>,
 ) -> Result<Datum> {
     let mut is_open = false;
-    for element in elements {
+    for (at, element) in elements.enumerate() {
+        if at % ELEMENTS_PER_LOOK == ELEMENTS_PER_LOOK - 1 {
+            context.look()?;
+        }
         match compared(comparison, left, &element?) {
             Datum::Bool(holds) if holds != is_all => return Ok(Datum::Bool(!is_all)),
             Datum::Bool(_) => {}
@@ -234,7 +265,7 @@ impl Subquery {
         };
         let mut left = values(left, row, context)?;
         let left = if left.len() > 1 { Datum::Record(left.into()) } else { left.pop().unwrap_or(Datum::Null) };
-        quantify(*comparison, &left, rows.iter().cloned().map(Ok), *is_all)
+        quantify(*comparison, &left, rows.iter().cloned().map(Ok), *is_all, context)
     }
 
     /// What the subquery gives; of one that rows are compared with, all rows.
@@ -243,13 +274,13 @@ impl Subquery {
         let first = |row: Row| row.into_iter().next().unwrap_or(Datum::Null);
         match &self.asks {
             Asks::Exists => Ok(Datum::Bool(cursor.next()?.is_some())),
-            Asks::Value => {
+            Asks::Value | Asks::Row => {
                 let Some(row) = cursor.next()? else { return Ok(Datum::Null) };
                 if cursor.next()?.is_some() {
                     let message = "more than one row returned by a subquery used as an expression";
                     return Err(SqlError::new(SqlState::CardinalityViolation, message));
                 }
-                Ok(first(row))
+                Ok(if matches!(self.asks, Asks::Row) { Datum::Record(row.into()) } else { first(row) })
             }
             Asks::Array | Asks::Compares(..) => {
                 let is_row = matches!(&self.asks, Asks::Compares(_, left, _) if left.len() > 1);

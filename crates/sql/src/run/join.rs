@@ -1,6 +1,7 @@
 //! Joins: the right side is opened for each row of the left, or kept and looked up.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::set::all;
 use super::{AnyCursor, Context, Cursor, Row};
@@ -19,23 +20,17 @@ pub(crate) fn open<'c>(join: &'c Join, context: &'c Context<'c>) -> Result<AnyCu
     let mut by_key: HashMap<Row, Vec<usize>> = HashMap::new();
     if let Method::Hash { right: keys, .. } = &join.method {
         for (at, row) in right.iter().enumerate() {
+            context.tick()?;
             let key = values(keys, row, context)?;
             if !key.iter().any(Datum::is_null) {
+                context.keep(size_of::<usize>())?;
                 by_key.entry(key).or_default().push(at);
             }
         }
     }
+    let by_key = by_key.into_iter().map(|(key, places)| (key, places.into())).collect();
     let is_matched = vec![false; right.len()];
-    Ok(Box::new(Kept {
-        join,
-        left,
-        right,
-        by_key,
-        is_matched,
-        pending: Vec::new().into_iter(),
-        unmatched: None,
-        context,
-    }))
+    Ok(Box::new(Kept { join, left, right, by_key, is_matched, current: None, unmatched: None, context }))
 }
 
 fn values(exprs: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Row> {
@@ -101,49 +96,73 @@ struct Kept<'c> {
     join: &'c Join,
     left: AnyCursor<'c>,
     right: Vec<Row>,
-    by_key: HashMap<Row, Vec<usize>>,
+    by_key: HashMap<Row, Rc<[usize]>>,
     /// Of the right: which rows have had a partner.
     is_matched: Vec<bool>,
-    /// Rows that were made of one of the left.
-    pending: std::vec::IntoIter<Row>,
+    /// The row of the left that is gone through with its partners.
+    current: Option<Current>,
     /// Where the rows of the right without a partner are gone through, once the left is over.
     unmatched: Option<usize>,
     context: &'c Context<'c>,
 }
 
-impl Kept<'_> {
-    /// What becomes of a row of the left.
-    fn partners(&mut self, left: Row) -> Result<Vec<Row>> {
-        let (join, context) = (self.join, self.context);
-        let found;
-        let candidates: &mut dyn Iterator<Item = usize> = match &join.method {
-            Method::Hash { left: keys, .. } => {
-                found = self.by_key.get(&values(keys, &left, context)?);
-                &mut found.into_iter().flatten().copied()
-            }
-            _ => &mut (0..self.right.len()),
+/// A row of the left, and how far its partners have been looked at.
+struct Current {
+    left: Row,
+    /// Which rows of the right have its key; `None`: all are looked at.
+    candidates: Option<Rc<[usize]>>,
+    next: usize,
+    has_partner: bool,
+}
+
+impl Current {
+    fn candidate(&mut self, right: usize) -> Option<usize> {
+        let place = match &self.candidates {
+            Some(candidates) => candidates.get(self.next).copied(),
+            None => Some(self.next).filter(|place| *place < right),
         };
-        let (mut rows, mut has_partner) = (Vec::new(), false);
-        for at in candidates {
-            context.tick()?;
-            let row = joined(&left, &self.right[at]);
-            if !Expr::holds(join.condition.as_ref(), &row, context)? {
-                continue;
+        self.next += 1;
+        place
+    }
+}
+
+impl Kept<'_> {
+    /// Begins with a row of the left.
+    fn begin(&mut self, left: Row) -> Result<()> {
+        let candidates = match &self.join.method {
+            Method::Hash { left: keys, .. } => {
+                let key = values(keys, &left, self.context)?;
+                Some(self.by_key.get(&key).cloned().unwrap_or_default())
             }
-            (has_partner, self.is_matched[at]) = (true, true);
-            rows.push(row);
+            _ => None,
+        };
+        self.current = Some(Current { left, candidates, next: 0, has_partner: false });
+        Ok(())
+    }
+
+    /// The next row of the one of the left that is gone through.
+    fn partner(&mut self) -> Result<Option<Row>> {
+        let (join, context) = (self.join, self.context);
+        let Some(current) = &mut self.current else { return Ok(None) };
+        while let Some(at) = current.candidate(self.right.len()) {
+            context.tick()?;
+            let row = joined(&current.left, &self.right[at]);
+            if Expr::holds(join.condition.as_ref(), &row, context)? {
+                (current.has_partner, self.is_matched[at]) = (true, true);
+                return Ok(Some(row));
+            }
         }
-        if matches!(join.kind, JoinKind::Left | JoinKind::Full) && !has_partner {
-            rows.push(joined(&left, &nulls(join.right_columns)));
-        }
-        Ok(rows)
+        let is_alone = matches!(join.kind, JoinKind::Left | JoinKind::Full) && !current.has_partner;
+        let alone = is_alone.then(|| joined(&current.left, &nulls(join.right_columns)));
+        self.current = None;
+        Ok(alone)
     }
 }
 
 impl Cursor for Kept<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
         loop {
-            if let Some(row) = self.pending.next() {
+            if let Some(row) = self.partner()? {
                 return Ok(Some(row));
             }
             if let Some(at) = &mut self.unmatched {
@@ -155,7 +174,7 @@ impl Cursor for Kept<'_> {
                 continue;
             }
             match self.left.next()? {
-                Some(left) => self.pending = self.partners(left)?.into_iter(),
+                Some(left) => self.begin(left)?,
                 None if matches!(self.join.kind, JoinKind::Right | JoinKind::Full) => self.unmatched = Some(0),
                 None => return Ok(None),
             }

@@ -105,7 +105,8 @@ struct Projected<'c> {
 impl Cursor for Projected<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
         let Some(row) = self.input.next()? else { return Ok(None) };
-        self.exprs.iter().map(|expr| expr.evaluate(&row, self.context)).collect::<Result<_>>().map(Some)
+        self.context.tick()?;
+        evaluate::values(self.exprs, &row, self.context).map(Some)
     }
 }
 
@@ -114,14 +115,15 @@ pub(crate) fn row_bytes(row: &[Datum]) -> usize {
     size_of::<Row>() + row.iter().map(datum_bytes).sum::<usize>()
 }
 
-fn datum_bytes(datum: &Datum) -> usize {
+/// About how many bytes a value takes.
+pub(crate) fn datum_bytes(datum: &Datum) -> usize {
     let own = size_of::<Datum>();
     own + match datum {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
         Datum::Numeric(_) => 64,
         Datum::Array(parts) | Datum::Record(parts) => row_bytes(parts),
-        Datum::Jsonb(_) => 256,
+        Datum::Jsonb(value) => crate::value::json::bytes(value),
         _ => 0,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{AnyCursor, Context, Cursor, Row, open, row_bytes};
+use super::{AnyCursor, Context, Cursor, Row, evaluate, open, row_bytes};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -24,7 +24,8 @@ impl<'c> ValuesCursor<'c> {
 impl Cursor for ValuesCursor<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
         let Some(exprs) = self.rows.next() else { return Ok(None) };
-        exprs.iter().map(|expr| expr.evaluate(&[], self.context)).collect::<Result<_>>().map(Some)
+        self.context.tick()?;
+        evaluate::values(exprs, &[], self.context).map(Some)
     }
 }
 
@@ -184,15 +185,17 @@ impl<'c> ProjectedSet<'c> {
         let context = self.context;
         let produce = |item: &Item| {
             Ok(match item {
-                Item::One(expr) => Produced::One(expr.evaluate(row, context)?),
+                Item::One(expr) => Produced::One(expr.held(row, context)?),
                 Item::Set(function, arguments) => {
-                    let arguments: Vec<Datum> =
-                        arguments.iter().map(|expr| expr.evaluate(row, context)).collect::<Result<_>>()?;
+                    let arguments = evaluate::values(arguments, row, context)?;
                     Produced::Set(function.evaluate(context.environment, &arguments)?)
                 }
             })
         };
-        self.current = self.items.iter().map(produce).collect::<Result<_>>()?;
+        let held = context.held();
+        let current: Result<Vec<Produced>> = self.items.iter().map(produce).collect();
+        context.let_go(held);
+        self.current = current?;
         Ok(())
     }
 }
@@ -226,8 +229,7 @@ impl Cursor for ProjectedSet<'_> {
 
 /// A function in `FROM`.
 pub(crate) fn open_series<'c>(series: &'c Series, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
-    let arguments: Vec<Datum> =
-        series.arguments.iter().map(|expr| expr.evaluate(&[], context)).collect::<Result<_>>()?;
+    let arguments = evaluate::values(&series.arguments, &[], context)?;
     let values = series.function.evaluate(context.environment, &arguments)?;
     Ok(Box::new(SeriesCursor { series, values, number: 0, context }))
 }

@@ -201,6 +201,11 @@ impl function::Environment for Environment<'_> {
         Ok(bytes)
     }
 
+    fn look(&self) -> Result<()> {
+        osier::task::give_way();
+        self.core.canceller.check()
+    }
+
     fn backend_pid(&self) -> i32 {
         self.core.backend_pid
     }

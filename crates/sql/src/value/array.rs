@@ -9,8 +9,12 @@ use std::sync::Arc;
 use super::text::{is_blank, parse as parse_value, push_text};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
+use crate::run::datum_bytes;
 use crate::settings::Settings;
 use crate::types::{Declared, Type};
+
+/// The most memory that elements may take which are read from a text.
+const BYTES_MAX: usize = 256 << 20;
 
 /// What is read of an array.
 struct Reader<'t> {
@@ -141,7 +145,7 @@ pub fn parse(text: &str, declared: Declared, settings: &Settings) -> Result<Arc<
         return Err(reader.malformed("Array value must start with \"{\" or dimension information."));
     }
     reader.at += 1;
-    let mut elements = Vec::new();
+    let (mut elements, mut bytes) = (Vec::new(), 0);
     loop {
         reader.skip_blanks();
         let element = match reader.peek() {
@@ -160,6 +164,11 @@ pub fn parse(text: &str, declared: Declared, settings: &Settings) -> Result<Arc<
             Some(_) => reader.unquoted()?,
         };
         elements.push(element.map_or(Ok(Datum::Null), |element| parse_value(&element, declared, settings))?);
+        bytes += elements.last().map_or(0, datum_bytes);
+        if bytes > BYTES_MAX {
+            let message = format!("array size exceeds the maximum allowed ({BYTES_MAX} bytes)");
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
+        }
         let end = reader.peek();
         reader.at += 1;
         if end == Some(b'}') {

@@ -16,6 +16,53 @@ use serde_json::{Map, Number, Value};
 use super::numeric::Numeric;
 use crate::error::{Result, SqlError, SqlState};
 
+/// How much memory the tree of a value may take, by [`bytes`].
+pub(crate) const TREE_BYTES_MAX: usize = 512 << 20;
+
+/// What an element of a tree takes beside its text: its place in its parent, and an allocation.
+const NODE_BYTES: usize = 64;
+
+#[cold]
+pub(crate) fn too_large() -> SqlError {
+    let message = format!("total size of jsonb elements exceeds the maximum of {TREE_BYTES_MAX} bytes");
+    SqlError::new(SqlState::ProgramLimitExceeded, message)
+}
+
+/// Returns about how many bytes a tree takes.
+pub(crate) fn bytes(value: &Value) -> usize {
+    NODE_BYTES
+        + match value {
+            Value::Null | Value::Bool(_) => 0,
+            Value::Number(number) => number.as_str().len(),
+            Value::String(text) => text.len(),
+            Value::Array(elements) => elements.iter().map(bytes).sum(),
+            Value::Object(members) => members.iter().map(|(key, member)| NODE_BYTES + key.len() + bytes(member)).sum(),
+        }
+}
+
+/// Refuses text whose tree would be too large, before it is made: commas and colons outside of strings are counted.
+///
+/// # Errors
+/// 54000.
+pub(crate) fn check_size(text: &str) -> Result<()> {
+    /// A shorter text has no larger tree, whatever is in it.
+    const SURE_LENGTH: usize = TREE_BYTES_MAX / (NODE_BYTES + 1);
+    if text.len() <= SURE_LENGTH {
+        return Ok(());
+    }
+    let (mut nodes, mut is_string, mut is_escaped) = (1_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b',' | b':' | b'[' | b'{' => nodes += usize::from(!is_string),
+            _ => {}
+        }
+    }
+    if nodes * NODE_BYTES + text.len() > TREE_BYTES_MAX { Err(too_large()) } else { Ok(()) }
+}
+
 fn invalid(error: &serde_json::Error) -> SqlError {
     let made = SqlError::new(SqlState::InvalidTextRepresentation, "invalid input syntax for type json");
     if error.is_eof() { made.with_detail("The input string ended unexpectedly.") } else { made }
@@ -28,6 +75,7 @@ fn invalid(error: &serde_json::Error) -> SqlError {
 pub fn check(text: &str) -> Result<()> {
     if text.contains("\\u") {
         // Pairs of surrogates are checked only where the text is read.
+        check_size(text)?;
         return serde_json::from_str::<Value>(text).map(drop).map_err(|error| invalid(&error));
     }
     serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|error| invalid(&error))
@@ -38,6 +86,7 @@ pub fn check(text: &str) -> Result<()> {
 /// # Errors
 /// Text that is no JSON, numbers that `numeric` does not have, and the character 0.
 pub fn parse(text: &str) -> Result<Value> {
+    check_size(text)?;
     let mut value = serde_json::from_str(text).map_err(|error| invalid(&error))?;
     normalize(&mut value)?;
     Ok(value)
