@@ -9,8 +9,10 @@ mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;
 pub(crate) mod objects;
+pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod quote;
+pub(crate) mod rewrite;
 pub(crate) mod sequence;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Spanned, Statement};
@@ -48,6 +50,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
     write_out_tables(&mut tokens);
+    rewrite::adapt(&mut tokens, text)?;
     let (mut statements, mut part) = (Vec::new(), Vec::new());
     for token in tokens {
         let is_end = token.token == Token::SemiColon;

@@ -4,12 +4,15 @@
 //! - A name that is not listed is refused, unless it has a full stop: those are a program's own.
 //! - What functions and conversions look at is parsed when it is set, so that a value that makes no sense is refused there.
 
+mod unit;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
 use crate::error::{Result, SqlError, SqlState};
+use unit::{SIZES, TIMES};
 
 /// The settings of a session.
 #[derive(Clone, Debug)]
@@ -90,7 +93,7 @@ const KNOWN: &[(&str, &str, bool)] = &[
     ("TimeZone", "UTC", true),
     ("transaction_isolation", "serializable", false),
     ("transaction_read_only", "off", false),
-    ("work_mem", "262144kB", false),
+    ("work_mem", "256MB", false),
     ("xmloption", "content", false),
 ];
 
@@ -257,6 +260,10 @@ impl Settings {
         };
         match name {
             "TimeZone" => {
+                if let Some(seconds) = hours(value) {
+                    self.time_zone = TimeZone::fixed(jiff::tz::Offset::from_seconds(seconds).map_err(|_| refused())?);
+                    return Ok(shown_offset(seconds));
+                }
                 self.time_zone = time_zone(value).ok_or_else(refused)?;
             }
             "extra_float_digits" => {
@@ -275,20 +282,21 @@ impl Settings {
                 self.path = schemas.filter(|schema| !schema.is_empty()).collect();
                 self.search_path = self.path.iter().filter(|schema| *schema != OWN).cloned().collect();
             }
-            "statement_timeout" => {
-                let duration = duration(value).ok_or_else(refused)?;
-                self.statement_timeout = (!duration.is_zero()).then_some(duration);
+            "statement_timeout" | "lock_timeout" | "idle_session_timeout" | "idle_in_transaction_session_timeout" => {
+                let ms = TIMES.read(name, value, 0, i32::MAX.into())?;
+                let duration = (ms > 0).then(|| Duration::from_millis(ms.unsigned_abs()));
+                match name {
+                    "statement_timeout" => self.statement_timeout = duration,
+                    "lock_timeout" => self.lock_timeout = duration,
+                    _ => self.idle_timeouts[usize::from(name == "idle_in_transaction_session_timeout")] = duration,
+                }
+                return Ok(TIMES.shown(ms));
             }
-            "lock_timeout" => {
-                let duration = duration(value).ok_or_else(refused)?;
-                self.lock_timeout = (!duration.is_zero()).then_some(duration);
+            "work_mem" => {
+                let kilobytes = SIZES.read(name, value, 64, i32::MAX.into())?;
+                self.work_bytes_max = usize::try_from(kilobytes).unwrap_or(usize::MAX).saturating_mul(1 << 10);
+                return Ok(SIZES.shown(kilobytes));
             }
-            "idle_session_timeout" | "idle_in_transaction_session_timeout" => {
-                let duration = duration(value).ok_or_else(refused)?;
-                let is_within = usize::from(name == "idle_in_transaction_session_timeout");
-                self.idle_timeouts[is_within] = (!duration.is_zero()).then_some(duration);
-            }
-            "work_mem" => self.work_bytes_max = bytes(value).ok_or_else(refused)?,
             "synchronous_commit" => {
                 self.awaits_durability = match value.to_lowercase().as_str() {
                     "local" | "remote_write" | "remote_apply" => true,
@@ -298,13 +306,14 @@ impl Settings {
             "default_transaction_read_only" | "transaction_read_only" => {
                 self.is_read_only = boolean(value).ok_or_else(refused)?;
             }
+            "client_min_messages" => return level(value).ok_or_else(refused),
             "client_encoding" => {
                 if !matches!(value.to_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
                     return Err(refused().with_hint("Texts are UTF8 here."));
                 }
                 return Ok("UTF8".to_owned());
             }
-            "DateStyle" if !value.to_lowercase().starts_with("iso") => return Err(refused().with_hint("Use ISO, MDY.")),
+            "DateStyle" if !is_date_style(value) => return Err(refused().with_hint("Use ISO, MDY.")),
             "DateStyle" => return Ok("ISO, MDY".to_owned()),
             "IntervalStyle" if value != "postgres" => return Err(refused().with_hint("Use postgres.")),
             "standard_conforming_strings" if boolean(value) != Some(true) => return Err(refused()),
@@ -322,15 +331,39 @@ fn schema_of(text: &str) -> String {
     }
 }
 
+/// The seconds east of UTC, where a zone is a number of hours.
+fn hours(value: &str) -> Option<i32> {
+    value.parse::<f64>().ok().filter(|hours| hours.is_finite()).map(|hours| (hours * 3600.0) as i32)
+}
+
+/// A zone that is a distance from UTC, as POSIX writes it: behind the name it counts to the west.
+fn shown_offset(seconds: i32) -> String {
+    let part = |is_west: bool| {
+        let sign = if is_west { '-' } else { '+' };
+        let (hours, minutes) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
+        if minutes == 0 { format!("{sign}{hours:02}") } else { format!("{sign}{hours:02}:{minutes:02}") }
+    };
+    format!("<{}>{}", part(seconds < 0), part(seconds >= 0))
+}
+
 fn time_zone(value: &str) -> Option<TimeZone> {
-    if let Ok(hours) = value.parse::<f64>() {
-        let seconds = (hours * 3600.0) as i32;
-        return jiff::tz::Offset::from_seconds(seconds).ok().map(TimeZone::fixed);
-    }
     match value.to_lowercase().as_str() {
         "utc" | "gmt" | "z" | "default" | "local" => Some(TimeZone::UTC),
+        _ if value.starts_with('<') => TimeZone::posix(value).ok(),
         _ => TimeZone::get(value).ok(),
     }
+}
+
+/// A level of messages to a client.
+fn level(value: &str) -> Option<String> {
+    const LEVELS: [&str; 9] = ["debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"];
+    Some(value.to_lowercase()).filter(|level| LEVELS.contains(&level.as_str()))
+}
+
+/// Whether dates are asked for as they are shown and read: years first, and months before days.
+fn is_date_style(value: &str) -> bool {
+    let parts = value.split(',').map(|part| part.trim().to_lowercase());
+    parts.into_iter().all(|part| matches!(part.as_str(), "iso" | "mdy" | "us" | "noneuropean" | "noneuro" | "default"))
 }
 
 /// Reads a truth value as settings are written.
@@ -340,41 +373,6 @@ pub(crate) fn boolean(value: &str) -> Option<bool> {
         "off" | "false" | "no" | "0" | "f" | "n" => Some(false),
         _ => None,
     }
-}
-
-/// A number and the unit behind it.
-fn split_unit(value: &str) -> Option<(u64, &str)> {
-    let value = value.trim();
-    let end = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
-    Some((value[..end].parse().ok()?, value[end..].trim()))
-}
-
-/// Reads a time, in milliseconds where no unit is given.
-fn duration(value: &str) -> Option<Duration> {
-    let (number, unit) = split_unit(value)?;
-    let ms = match unit {
-        "" | "ms" => 1,
-        "us" => return Some(Duration::from_micros(number)),
-        "s" => 1000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    Some(Duration::from_millis(number.checked_mul(ms)?))
-}
-
-/// Reads a size, in kilobytes where no unit is given.
-fn bytes(value: &str) -> Option<usize> {
-    let (number, unit) = split_unit(value)?;
-    let factor: usize = match unit {
-        "" | "kB" => 1 << 10,
-        "B" => 1,
-        "MB" => 1 << 20,
-        "GB" => 1 << 30,
-        _ => return None,
-    };
-    usize::try_from(number).ok()?.checked_mul(factor).filter(|bytes| *bytes >= 64 << 10)
 }
 
 #[cfg(test)]

@@ -339,6 +339,21 @@ fn queries_are_answered_as_postgresql_does() {
 }
 
 #[test]
+fn settings_are_read_and_shown_as_in_postgresql() {
+    suite("settings.sql");
+}
+
+#[test]
+fn sequences_count_as_postgresqls_do() {
+    suite("sequences.sql");
+}
+
+#[test]
+fn what_programs_run_into_is_as_in_postgresql() {
+    suite("gaps.sql");
+}
+
+#[test]
 fn expressions_are_evaluated_as_postgresql_does() {
     suite("expressions.sql");
 }

@@ -171,6 +171,7 @@ impl Binder<'_> {
         }
         let last = parts.last().cloned().unwrap_or_default();
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
+        let for_update = for_update && self.locked.borrow().as_ref().is_none_or(|locked| locked.contains(&table));
         if self.reference(&parts).is_none()
             && let Some(relation) = system::named(&parts, &self.settings.search_path)
         {

@@ -75,6 +75,10 @@ pub(crate) struct Binder<'b> {
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
     /// Whether rows that are read are locked for what follows.
     locks_rows: Cell<bool>,
+    /// The tables that `FOR UPDATE` names; `None`: all.
+    locked: RefCell<Option<Vec<String>>>,
+    /// Whether `NOWAIT` stands behind it.
+    waits_not: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
     /// The views that are being opened, one within the other.
@@ -108,6 +112,8 @@ impl<'b> Binder<'b> {
             tables: RefCell::default(),
             writes: RefCell::default(),
             locks_rows: Cell::default(),
+            locked: RefCell::default(),
+            waits_not: Cell::default(),
             keeps_unknown: Cell::default(),
             opened: RefCell::default(),
             uses: RefCell::default(),
@@ -130,6 +136,7 @@ impl<'b> Binder<'b> {
             commons: self.commons.get(),
             writes: self.writes.take(),
             locks_rows: self.locks_rows.get(),
+            waits_not: self.waits_not.get(),
         }
     }
 

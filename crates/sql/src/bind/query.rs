@@ -73,7 +73,15 @@ impl Binder<'_> {
     fn body(&self, query: &ast::Query, outer: Option<&Level<'_>>) -> Result<Bound> {
         let order = order_of(query)?;
         let Bound { plan, columns } = match &*query.body {
-            SetExpr::Select(select) => self.select(select, order, !query.locks.is_empty(), outer)?,
+            SetExpr::Select(select) if query.locks.is_empty() => self.select(select, order, false, outer)?,
+            SetExpr::Select(select) => {
+                let before = self.locked.replace(locked_tables(&query.locks)?);
+                let is_nowait = |lock: &ast::LockClause| lock.nonblock == Some(ast::NonBlock::Nowait);
+                self.waits_not.set(self.waits_not.get() || query.locks.iter().any(is_nowait));
+                let bound = self.select(select, order, true, outer);
+                self.locked.replace(before);
+                bound?
+            }
             other => {
                 let Bound { plan, columns } = self.set_expr(other, outer)?;
                 let plan = self.order_output(plan, &columns, order)?;
@@ -347,13 +355,39 @@ fn mentions(query: &ast::Query, name: &str) -> bool {
     query.to_string().to_lowercase().contains(&name.to_lowercase())
 }
 
+/// The tables whose rows are locked; `None`: all.
+fn locked_tables(locks: &[ast::LockClause]) -> Result<Option<Vec<String>>> {
+    let mut tables = Vec::new();
+    for lock in locks {
+        match &lock.of {
+            Some(name) => match &parse::parts(name)?[..] {
+                [name] => tables.push(name.clone()),
+                _ => {
+                    let message = format!("{} must specify unqualified relation names", lock_words(lock));
+                    return Err(SqlError::new(SqlState::SyntaxError, message));
+                }
+            },
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(tables))
+}
+
+/// What a lock is called.
+fn lock_words(lock: &ast::LockClause) -> &'static str {
+    match lock.lock_type {
+        ast::LockType::Share => "FOR SHARE",
+        ast::LockType::Update => "FOR UPDATE",
+    }
+}
+
 fn unsupported_part(query: &ast::Query) -> Option<&'static str> {
     let parts = [
         (query.for_clause.is_some(), "FOR XML and FOR JSON"),
         (query.settings.is_some(), "SETTINGS"),
         (query.format_clause.is_some(), "FORMAT"),
         (!query.pipe_operators.is_empty(), "|>"),
-        (query.locks.iter().any(|lock| lock.nonblock.is_some()), "NOWAIT and SKIP LOCKED"),
+        (query.locks.iter().any(|lock| lock.nonblock == Some(ast::NonBlock::SkipLocked)), "SKIP LOCKED"),
     ];
     parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
 }

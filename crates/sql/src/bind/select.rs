@@ -53,6 +53,10 @@ impl Binder<'_> {
         let keeps_unknown = self.keeps_unknown.take();
         let mut from = self.tables_of(&select.from, for_update, outer)?;
         let level = from.level(outer, &self.registers);
+        if for_update && let Some(missing) = self.locked.borrow().iter().flatten().find(|name| !level.has_table(name)) {
+            let message = format!("relation \"{missing}\" in FOR UPDATE clause not found in FROM clause");
+            return Err(SqlError::new(SqlState::UndefinedTable, message));
+        }
         *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
         level.keeps_unknown.set(keeps_unknown);
         self.bind_windows(&select.named_window, &level)?;

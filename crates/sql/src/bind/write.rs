@@ -18,7 +18,7 @@ use crate::catalog::relation::{Column, Relation};
 use crate::catalog::rights::Rights;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::Expr;
+use crate::expr::{Asks, Expr};
 use crate::parse;
 use crate::plan::join::Source;
 use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
@@ -63,7 +63,8 @@ impl Binder<'_> {
             }
             targets.push(at);
         }
-        let input = self.insert_input(&target, &targets, insert.source.as_deref())?;
+        let overriding = Overriding::of(insert);
+        let input = self.insert_input(&target, &targets, insert.source.as_deref(), overriding)?;
         let conflict = match &insert.on {
             None => None,
             Some(OnInsert::OnConflict(conflict)) => Some(self.conflict(&target, conflict)?),
@@ -80,7 +81,13 @@ impl Binder<'_> {
     }
 
     /// The rows that are inserted, with a value for each column.
-    fn insert_input(&self, target: &Target, targets: &[usize], source: Option<&ast::Query>) -> Result<Plan> {
+    fn insert_input(
+        &self,
+        target: &Target,
+        targets: &[usize],
+        source: Option<&ast::Query>,
+        overriding: Overriding,
+    ) -> Result<Plan> {
         let relation = &target.relation;
         let Some(source) = source else {
             return Ok(Plan::Values(vec![self.defaults(relation, &[])?]));
@@ -98,7 +105,7 @@ impl Binder<'_> {
             for row in &values.rows {
                 let targets = insert_targets(targets, &all, row.content.len())?;
                 target.marks(Verb::Insert, targets.iter().copied());
-                rows.push(self.insert_values(relation, targets, &row.content)?);
+                rows.push(self.insert_values(relation, targets, &row.content, overriding)?);
             }
             return Ok(Plan::Values(rows));
         }
@@ -106,24 +113,36 @@ impl Binder<'_> {
         let Bound { plan, columns } = self.query(source, None)?;
         let targets = insert_targets(targets, &all, columns.len())?;
         target.marks(Verb::Insert, targets.iter().copied());
-        let mut row = self.defaults(relation, targets)?;
+        let given: Vec<usize> = targets.iter().copied().filter(|at| overriding.takes(&relation.columns[*at])).collect();
+        let mut row = self.defaults(relation, &given)?;
         for (at, (target, column)) in targets.iter().zip(&columns).enumerate() {
             let to = &relation.columns[*target];
-            refuse_identity(to)?;
+            if !overriding.takes(to) {
+                continue;
+            }
+            overriding.refuse(to)?;
             row[*target] = self.assign(Typed::new(Expr::Column(at), column.declared), &to.name, to.declared)?;
         }
         Ok(Plan::Project(Box::new(plan), row))
     }
 
-    fn insert_values(&self, relation: &Arc<Relation>, targets: &[usize], exprs: &[ast::Expr]) -> Result<Vec<Expr>> {
+    fn insert_values(
+        &self,
+        relation: &Arc<Relation>,
+        targets: &[usize],
+        exprs: &[ast::Expr],
+        overriding: Overriding,
+    ) -> Result<Vec<Expr>> {
         let level = Level::new(None, &self.registers);
         level.refuse_aggregates("VALUES");
-        let named: Vec<usize> =
-            targets.iter().zip(exprs).filter(|(_, expr)| !is_default(expr)).map(|(target, _)| *target).collect();
+        let is_given =
+            |(target, expr): &(&usize, &ast::Expr)| !is_default(expr) && overriding.takes(&relation.columns[**target]);
+        let given: Vec<_> = targets.iter().zip(exprs).filter(is_given).collect();
+        let named: Vec<usize> = given.iter().map(|(target, _)| **target).collect();
         let mut row = self.defaults(relation, &named)?;
-        for (target, expr) in targets.iter().zip(exprs).filter(|(_, expr)| !is_default(expr)) {
+        for (target, expr) in given {
             let to = &relation.columns[*target];
-            refuse_identity(to)?;
+            overriding.refuse(to)?;
             row[*target] = self.assign_expr(expr, to, &level)?;
         }
         Ok(row)
@@ -206,7 +225,8 @@ impl Binder<'_> {
             column.is_merged = true;
             level.columns.push(column);
         }
-        let assignments = self.assignments(target, &update.assignments, &level)?;
+        let mut rows = AssignedRows::Nowhere;
+        let assignments = self.assignments(target, &update.assignments, &level, &mut rows)?;
         target.also(Rights::UPDATE);
         let condition = update.selection.as_ref().map(|expr| self.condition(expr, "WHERE", &level)).transpose()?;
         Ok(Conflict { key, update: Some(Resolution { assignments, condition }) })
@@ -217,22 +237,17 @@ impl Binder<'_> {
         target: &Target,
         assignments: &[Assignment],
         level: &Level<'_>,
+        rows: &mut AssignedRows,
     ) -> Result<Vec<(usize, Expr)>> {
         let relation = &target.relation;
         let mut bound: Vec<(usize, Expr)> = Vec::with_capacity(assignments.len());
-        let mut assign = |at: usize, expr: &ast::Expr| {
+        let mut assign = |at: usize, given: Given<'_>| {
             let column = &relation.columns[at];
             if bound.iter().any(|(known, _)| *known == at) {
                 let message = format!("multiple assignments to same column \"{}\"", column.name);
                 return Err(SqlError::new(SqlState::SyntaxError, message));
             }
-            let value = match is_default(expr) {
-                true => self.default_of(relation, at)?,
-                false => {
-                    refuse_identity(column)?;
-                    self.assign_expr(expr, column, level)?
-                }
-            };
+            let value = self.given_value(relation, at, given, level)?;
             bound.push((at, value));
             Ok(())
         };
@@ -243,23 +258,55 @@ impl Binder<'_> {
         };
         for Assignment { target: named, value } in assignments {
             match (named, value) {
-                (AssignmentTarget::ColumnName(name), value) => assign(column(name)?, value)?,
+                (AssignmentTarget::ColumnName(name), value) => assign(column(name)?, Given::Written(value))?,
                 (AssignmentTarget::Tuple(names), ast::Expr::Tuple(values)) if names.len() == values.len() => {
                     for (name, value) in names.iter().zip(values) {
-                        assign(column(name)?, value)?;
+                        assign(column(name)?, Given::Written(value))?;
                     }
                 }
-                (AssignmentTarget::Tuple(names), value) if names.len() == 1 => assign(column(&names[0])?, value)?,
-                (AssignmentTarget::Tuple(_), ast::Expr::Tuple(_)) => {
-                    let message = "number of columns does not match number of values";
-                    return Err(SqlError::new(SqlState::SyntaxError, message));
+                (AssignmentTarget::Tuple(_), ast::Expr::Tuple(_)) => return Err(other_count()),
+                (AssignmentTarget::Tuple(names), ast::Expr::Function(call)) if row_of(call).is_some() => {
+                    let values = row_of(call).unwrap_or_default();
+                    if values.len() != names.len() {
+                        return Err(other_count());
+                    }
+                    for (name, value) in names.iter().zip(values) {
+                        assign(column(name)?, Given::Written(value))?;
+                    }
+                }
+                (AssignmentTarget::Tuple(names), ast::Expr::Subquery(query)) => {
+                    let (row, columns) = self.subquery(query, Asks::Row, level)?;
+                    if columns.len() != names.len() {
+                        return Err(other_count());
+                    }
+                    let row = rows.add(row)?;
+                    for (place, (name, given)) in names.iter().zip(&columns).enumerate() {
+                        let number = Expr::Constant(Datum::Int(place as i64 + 1));
+                        let value = Expr::Subscript(Box::new((row.clone(), number)));
+                        assign(column(name)?, Given::Bound(Typed { expr: value, declared: given.declared }))?;
+                    }
                 }
                 (AssignmentTarget::Tuple(_), _) => {
-                    return Err(SqlError::unsupported("an assignment of a query to several columns"));
+                    let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                    return Err(SqlError::new(SqlState::FeatureNotSupported, message));
                 }
             }
         }
         Ok(bound)
+    }
+
+    /// What is assigned to a column.
+    fn given_value(&self, relation: &Relation, at: usize, given: Given<'_>, level: &Level<'_>) -> Result<Expr> {
+        let column = &relation.columns[at];
+        match given {
+            Given::Written(expr) if is_default(expr) => self.default_of(relation, at),
+            _ if column.identity == Some(Identity::Always) => {
+                let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+                Err(generated_always(&column.name, message))
+            }
+            Given::Written(expr) => self.assign_expr(expr, column, level),
+            Given::Bound(typed) => self.assign(typed, &column.name, column.declared),
+        }
     }
 
     fn update(&self, update: &ast::Update) -> Result<BoundWrite> {
@@ -278,10 +325,11 @@ impl Binder<'_> {
         if let Some(condition) = &update.selection {
             self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
         }
-        let assignments = self.assignments(&target, &update.assignments, &level)?;
+        let mut rows = AssignedRows::Behind { width: from.columns.len(), rows: Vec::new() };
+        let assignments = self.assignments(&target, &update.assignments, &level, &mut rows)?;
         let (returning, columns) = self.returning(update.returning.as_deref(), &level)?;
         let rules = Rules { view_checks: target.checks, ..self.rules(&relation)? };
-        let input = self.plan_from(from)?;
+        let input = rows.above(self.plan_from(from)?);
         let change = Change::Update { input, assignments };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
     }
@@ -384,6 +432,63 @@ impl Binder<'_> {
     }
 }
 
+/// A value that is assigned.
+enum Given<'g> {
+    Written(&'g ast::Expr),
+    Bound(Typed),
+}
+
+/// The rows of subqueries that are assigned to several columns at once.
+enum AssignedRows {
+    /// Each is a column behind so many of the input, so that it is there once for each row.
+    Behind { width: usize, rows: Vec<Expr> },
+    /// There is no input in which they could be.
+    Nowhere,
+}
+
+impl AssignedRows {
+    fn add(&mut self, row: Expr) -> Result<Expr> {
+        match self {
+            AssignedRows::Behind { width, rows } => {
+                rows.push(row);
+                Ok(Expr::Column(*width + rows.len() - 1))
+            }
+            AssignedRows::Nowhere => {
+                Err(SqlError::unsupported("ON CONFLICT with an assignment of a query to several columns")
+                    .with_hint("Assign a query to each column."))
+            }
+        }
+    }
+
+    /// Puts the rows beside those of the input.
+    fn above(self, input: Plan) -> Plan {
+        match self {
+            AssignedRows::Behind { width, rows } if !rows.is_empty() => {
+                let columns = (0..width).map(Expr::Column);
+                Plan::Project(Box::new(input), columns.chain(rows).collect())
+            }
+            _ => input,
+        }
+    }
+}
+
+/// The values of `ROW(...)`, if a call is that.
+fn row_of(call: &ast::Function) -> Option<Vec<&ast::Expr>> {
+    fn value(argument: &ast::FunctionArg) -> Option<&ast::Expr> {
+        match argument {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+            _ => None,
+        }
+    }
+    let ast::FunctionArguments::List(list) = &call.args else { return None };
+    let is_row = parse::parts(&call.name).is_ok_and(|parts| parts == ["row"]);
+    if is_row { list.args.iter().map(value).collect() } else { None }
+}
+
+fn other_count() -> SqlError {
+    SqlError::new(SqlState::SyntaxError, "number of columns does not match number of values")
+}
+
 /// The names that a statement which writes can use.
 fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell<usize>) -> Level<'p> {
     let mut level = from.level(None, registers);
@@ -410,15 +515,45 @@ fn insert_targets<'t>(named: &'t [usize], all: &'t [usize], count: usize) -> Res
     Ok(&targets[..count])
 }
 
-/// Refuses a value for a column that is `GENERATED ALWAYS`.
-fn refuse_identity(column: &Column) -> Result<()> {
-    if column.identity != Some(Identity::Always) {
-        return Ok(());
+/// What `OVERRIDING` says of values for identity columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overriding {
+    Nothing,
+    /// `OVERRIDING SYSTEM VALUE`: they are taken.
+    System,
+    /// `OVERRIDING USER VALUE`: they are not.
+    User,
+}
+
+impl Overriding {
+    /// How the parser has it: [`crate::parse::rewrite`].
+    fn of(insert: &ast::Insert) -> Overriding {
+        match (insert.overwrite, insert.has_table_keyword) {
+            (true, _) => Overriding::System,
+            (false, true) => Overriding::User,
+            (false, false) => Overriding::Nothing,
+        }
     }
-    let name = &column.name;
-    Err(SqlError::new(SqlState::SyntaxError, format!("cannot insert a non-DEFAULT value into column \"{name}\""))
+
+    /// Whether a value that is given for a column counts.
+    fn takes(self, column: &Column) -> bool {
+        self != Overriding::User || column.identity.is_none()
+    }
+
+    /// Refuses a value for a column that is `GENERATED ALWAYS`.
+    fn refuse(self, column: &Column) -> Result<()> {
+        if self == Overriding::System || column.identity != Some(Identity::Always) {
+            return Ok(());
+        }
+        let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+        Err(generated_always(&column.name, message).with_hint("Use OVERRIDING SYSTEM VALUE to override."))
+    }
+}
+
+fn generated_always(name: &str, message: String) -> SqlError {
+    SqlError::new(SqlState::SyntaxError, message)
         .with_code("428C9")
-        .with_detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.")))
+        .with_detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
 }
 
 /// The key that a conflict is about.

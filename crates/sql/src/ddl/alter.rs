@@ -166,7 +166,12 @@ impl Definer<'_, '_> {
                 return self.alter_constraint(relation, blueprint, rewrite, operation);
             }
             AlterTableOperation::AlterColumn { column_name, op } => {
-                self.alter_column(relation, blueprint, rewrite, &parse::name(column_name), op)?;
+                let name = parse::name(column_name);
+                match self.alter_identity(blueprint, &name, op)? {
+                    (_, Some(notice)) => return Ok(Some(notice)),
+                    (true, None) => {}
+                    (false, None) => self.alter_column(relation, blueprint, rewrite, &name, op)?,
+                }
             }
             other => return Err(SqlError::unsupported(format!("ALTER TABLE ... {other}"))),
         }

@@ -36,7 +36,10 @@ impl Definer<'_, '_> {
         }
         let mut blueprint = Blueprint::new(name, self.user);
         for column in &create.columns {
-            self.column(&mut blueprint, column)?;
+            match parse::rewrite::like_of(column) {
+                Some(like) => self.like(&mut blueprint, &like)?,
+                None => self.column(&mut blueprint, column)?,
+            }
         }
         for constraint in &create.constraints {
             self.constraint(&mut blueprint, constraint)?;
@@ -140,8 +143,8 @@ impl Definer<'_, '_> {
                     GeneratedAs::ExpStored => return Err(SqlError::unsupported("a generated column")),
                 };
                 let ty = blueprint.column_mut(name)?.declared.ty;
-                let options = sequence_options.as_deref().unwrap_or_default();
-                let sequence = self.own_sequence(blueprint, name, ty, options)?;
+                let options = super::sequence::given(sequence_options.as_deref().unwrap_or_default());
+                let sequence = self.own_sequence(blueprint, name, ty, &options)?;
                 let column = blueprint.column_mut(name)?;
                 column.identity = Some(identity);
                 column.sequence = Some(sequence);
@@ -224,11 +227,18 @@ impl Definer<'_, '_> {
     }
 
     pub(super) fn create_index(&self, create: &CreateIndex) -> Result<Defined> {
-        if create.predicate.is_some() || !create.include.is_empty() {
-            return Err(SqlError::unsupported("an index with WHERE or INCLUDE"));
+        if create.predicate.is_some() {
+            return Err(
+                SqlError::unsupported("a partial index").with_hint("Leave WHERE out, if the index is not UNIQUE.")
+            );
+        }
+        if !create.include.is_empty() {
+            return Err(
+                SqlError::unsupported("INCLUDE in an index").with_hint("Leave it out: rows are read by their keys.")
+            );
         }
         if create.nulls_distinct == Some(false) {
-            return Err(SqlError::unsupported("NULLS NOT DISTINCT"));
+            return Err(SqlError::unsupported("NULLS NOT DISTINCT").with_hint("Declare the columns NOT NULL."));
         }
         let relation = self.relation(&create.table_name)?;
         self.need_table(&relation)?;
@@ -280,12 +290,26 @@ fn only_column<'b>(blueprint: &'b Blueprint, expr: &ast::Expr) -> Option<&'b str
 
 /// The columns of a key or an index, which must be named.
 pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
-    let name = |column: &ast::IndexColumn| match &column.column.expr {
-        ast::Expr::Identifier(ident) => match column.column.options.asc {
-            Some(false) => Err(SqlError::unsupported("an index in descending order")),
-            _ => Ok(parse::name(ident)),
-        },
-        other => Err(SqlError::unsupported(format!("an index on the expression {other}"))),
+    // An index is read in both directions, and so has one.
+    let is_descending = |column: &ast::IndexColumn| column.column.options.asc == Some(false);
+    if let [first, others @ ..] = columns
+        && others.iter().any(|other| is_descending(other) != is_descending(first))
+    {
+        return Err(SqlError::unsupported("an index with columns in ascending and in descending order")
+            .with_hint("Leave the directions out: conditions use the index in any case."));
+    }
+    let name = |column: &ast::IndexColumn| {
+        let is_default = |nulls_first: bool| nulls_first == is_descending(column);
+        match &column.column.expr {
+            ast::Expr::Identifier(_) if !column.column.options.nulls_first.is_none_or(is_default) => {
+                let what =
+                    if is_descending(column) { "NULLS LAST in a descending" } else { "NULLS FIRST in an ascending" };
+                Err(SqlError::unsupported(format!("{what} index")).with_hint("Leave it out: conditions use the index."))
+            }
+            ast::Expr::Identifier(ident) => Ok(parse::name(ident)),
+            other => Err(SqlError::unsupported(format!("an index on the expression {other}"))
+                .with_hint("Index a column that holds its value.")),
+        }
     };
     columns.iter().map(name).collect()
 }

@@ -227,7 +227,16 @@ impl Definer<'_, '_> {
             let owner = self.sequence_owner(&candidate)?;
             self.need_to_drop(&Object::Sequence(candidate.clone()), &owner, &candidate.schema)?;
             if let Some((relation, at)) = sequences::of_column(self.transaction, &candidate)? {
-                let (table, column) = (&relation.name.name, &relation.columns[at].name);
+                let column = &relation.columns[at];
+                let uses = column.default.as_deref().is_some_and(|default| default.contains(&candidate.name));
+                if column.identity.is_none() && !uses {
+                    let mut blueprint = Blueprint::of(&relation);
+                    blueprint.columns[at].sequence = None;
+                    self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
+                    self.release_sequence(&candidate, cascades, defined)?;
+                    return self.drop_engine_sequence(&candidate.engine());
+                }
+                let (table, column) = (&relation.name.name, &column.name);
                 let shown = self.shown(&candidate);
                 let message = format!("cannot drop sequence {shown} because other objects depend on it");
                 return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)

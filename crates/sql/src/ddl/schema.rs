@@ -169,6 +169,7 @@ impl Definer<'_, '_> {
                 self.need_owner_change(&object, &owner, &new, Some(&name.schema))?;
                 self.change_owner(&name, taken, &owner, &new)?;
             }
+            Change::Options(options) => return self.alter_sequence(&name, options),
             Change::Name(new) => self.move_relation(&name, taken, Name::new(&name.schema, new))?,
             Change::Schema(schema) => {
                 self.need_create(schema)?;
@@ -278,7 +279,9 @@ impl Definer<'_, '_> {
                 self.change_owner_in_rights(&object, &owner, &new)?;
             }
             Change::Name(new) => self.rename_schema(name, new)?,
-            Change::Schema(_) => return Err(SqlError::new(SqlState::SyntaxError, "a schema is in no schema")),
+            Change::Schema(_) | Change::Options(_) => {
+                return Err(SqlError::new(SqlState::SyntaxError, "a schema is in no schema"));
+            }
         }
         Ok(Defined::tagged("ALTER SCHEMA"))
     }

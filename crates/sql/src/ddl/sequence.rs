@@ -1,33 +1,42 @@
 //! `CREATE SEQUENCE`, and the sequences that belong to columns.
 
 use osier::{Error, SequenceOptions, TransactionError};
-use sqlparser::ast::{self, SequenceOptions as Option_, Statement};
+use sqlparser::ast::{self, SequenceOptions as Parsed, Statement};
 
 use super::authority::Taken;
 use super::blueprint::Blueprint;
+use super::numbers::Numbers;
 use super::{Defined, Definer};
 use crate::catalog::name::{Name, made_name};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
+use crate::parse::objects::SequenceOption;
 use crate::types::Type;
-
-/// How many values a session takes at once: more leave larger gaps, fewer make sessions wait for each other.
-const CACHE: i64 = 32;
 
 impl Definer<'_, '_> {
     pub(super) fn create_sequence(&self, statement: &Statement) -> Result<Defined> {
-        let Statement::CreateSequence { name, if_not_exists, data_type, sequence_options, .. } = statement else {
+        let Statement::CreateSequence { name, if_not_exists, data_type, sequence_options, owned_by, temporary } =
+            statement
+        else {
             unreachable!("the statement makes a sequence");
         };
+        if *temporary {
+            return Err(SqlError::unsupported("a temporary sequence"));
+        }
         let name = self.new_name(name)?;
         if matches!(self.taken(&name)?, Some(taken) if taken != Taken::Sequence) {
             let message = format!("relation \"{}\" already exists", name.name);
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
         let ty = data_type.as_ref().map(parse::data_type).transpose()?.map_or(Type::Int8, |declared| declared.ty);
-        match self.transaction.create_sequence(&options(name.engine(), ty, sequence_options)?) {
+        let numbers = Numbers::new(ty, &given(sequence_options))?;
+        match self.transaction.create_sequence(&numbers.options(&name.engine())) {
             Ok(_) => {
                 self.own(&name.engine(), self.user)?;
+                match owned_by.as_ref().map(parse::parts).transpose()? {
+                    Some(column) if column != ["none"] => self.link(&name, Some(&column))?,
+                    _ => {}
+                }
                 Ok(Defined::tagged("CREATE SEQUENCE"))
             }
             Err(Error::Transaction(TransactionError::SequenceExists { .. })) => {
@@ -48,19 +57,25 @@ impl Definer<'_, '_> {
         blueprint: &Blueprint,
         column: &str,
         ty: Type,
-        given: &[Option_],
+        given: &[SequenceOption],
     ) -> Result<String> {
-        if !ty.is_integer() {
-            let message = "identity column type must be smallint, integer, or bigint";
-            return Err(SqlError::new(SqlState::InvalidParameterValue, message));
-        }
+        let numbers = Numbers::new(ty, given).map_err(|error| match ty.is_integer() {
+            true => error,
+            false => {
+                let message = "identity column type must be smallint, integer, or bigint";
+                SqlError::new(SqlState::InvalidParameterValue, message)
+            }
+        })?;
+        self.own_numbered(blueprint, column, &numbers)
+    }
+
+    /// As [`Definer::own_sequence`], of a sequence that counts so.
+    pub(super) fn own_numbered(&self, blueprint: &Blueprint, column: &str, numbers: &Numbers) -> Result<String> {
         let named = |number: u32| {
             let label = if number == 0 { "seq".to_owned() } else { format!("seq{number}") };
             Name::new(&blueprint.name.schema, made_name(&blueprint.name.name, Some(column), &label)).engine()
         };
-        options(named(0), ty, given)?;
-        let make = |name| options(name, ty, given).expect("they were good under another name");
-        let name = self.free_sequence(&named, &make)?;
+        let name = self.free_sequence(&named, &|name| numbers.options(&name))?;
         self.own(&name, &blueprint.owner)?;
         Ok(name)
     }
@@ -86,35 +101,16 @@ impl Definer<'_, '_> {
     }
 }
 
-/// What the engine makes a sequence of.
-fn options(name: String, ty: Type, given: &[Option_]) -> Result<SequenceOptions> {
-    let (least, greatest) = match ty {
-        Type::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        Type::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        _ => (i64::MIN, i64::MAX),
+/// Options as the parser has read them.
+pub(super) fn given(options: &[Parsed]) -> Vec<SequenceOption> {
+    let text = |expr: &ast::Expr| expr.to_string().replace([' ', '+'], "");
+    let option = |option: &Parsed| match option {
+        Parsed::IncrementBy(expr, _) => SequenceOption::Increment(text(expr)),
+        Parsed::MinValue(expr) => SequenceOption::Minimum(expr.as_ref().map(text)),
+        Parsed::MaxValue(expr) => SequenceOption::Maximum(expr.as_ref().map(text)),
+        Parsed::StartWith(expr, _) => SequenceOption::Start(text(expr)),
+        Parsed::Cache(expr) => SequenceOption::Cache(text(expr)),
+        Parsed::Cycle(is_without) => SequenceOption::Cycle(!is_without),
     };
-    let mut options = SequenceOptions::new(name).cache(CACHE);
-    let is_descending = given.iter().any(|option| match option {
-        Option_::IncrementBy(expr, _) => number(expr).is_ok_and(|step| step < 0),
-        _ => false,
-    });
-    options = if is_descending { options.minimum(least) } else { options.maximum(greatest) };
-    for option in given {
-        options = match option {
-            Option_::IncrementBy(expr, _) => options.increment(number(expr)?),
-            Option_::MinValue(Some(expr)) => options.minimum(number(expr)?),
-            Option_::MaxValue(Some(expr)) => options.maximum(number(expr)?),
-            Option_::MinValue(None) | Option_::MaxValue(None) => options,
-            Option_::StartWith(expr, _) => options.start(number(expr)?),
-            Option_::Cache(expr) => options.cache(number(expr)?),
-            Option_::Cycle(is_without) => options.cycle(!is_without),
-        };
-    }
-    Ok(options)
-}
-
-/// A number that stands in a statement.
-fn number(expr: &ast::Expr) -> Result<i64> {
-    let text = expr.to_string().replace(' ', "");
-    text.parse().map_err(|_| SqlError::new(SqlState::SyntaxError, format!("\"{text}\" is no whole number")))
+    options.iter().map(option).collect()
 }

@@ -8,6 +8,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
+pub(crate) use super::options::SequenceOption;
+
 /// A statement of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Own {
@@ -77,6 +79,8 @@ pub(crate) enum Change {
     Name(String),
     Owner(RoleSpec),
     Schema(String),
+    /// Of a sequence.
+    Options(Vec<SequenceOption>),
 }
 
 /// A role as a statement names it.
@@ -142,10 +146,10 @@ pub(crate) fn carried(statement: &ast::Statement) -> Option<Own> {
     }
 }
 
-type Parsed<T> = Result<T, ParserError>;
+pub(super) type Parsed<T> = Result<T, ParserError>;
 
 /// Reads words.
-struct Reader<'r, 'p>(&'r mut Parser<'p>);
+pub(super) struct Reader<'r, 'p>(pub(super) &'r mut Parser<'p>);
 
 /// Reads a statement, if the next one is of these.
 pub(super) fn statement(parser: &mut Parser<'_>) -> Parsed<Option<Own>> {
@@ -188,7 +192,7 @@ pub(super) fn check_option(parser: &mut Parser<'_>, view: &mut ast::CreateView) 
 
 impl Reader<'_, '_> {
     /// Takes a word, if it is the next one.
-    fn word(&mut self, word: &str) -> bool {
+    pub(super) fn word(&mut self, word: &str) -> bool {
         let is_next = match &self.0.peek_token_ref().token {
             Token::Word(next) => next.quote_style.is_none() && next.value.eq_ignore_ascii_case(word),
             _ => false,
@@ -199,7 +203,7 @@ impl Reader<'_, '_> {
         is_next
     }
 
-    fn words(&mut self, words: &[&str]) -> bool {
+    pub(super) fn words(&mut self, words: &[&str]) -> bool {
         let at = place(self.0);
         let are_next = words.iter().all(|word| self.word(word));
         while !are_next && self.0.index() > at {
@@ -208,7 +212,7 @@ impl Reader<'_, '_> {
         are_next
     }
 
-    fn need(&mut self, word: &str) -> Parsed<()> {
+    pub(super) fn need(&mut self, word: &str) -> Parsed<()> {
         match self.word(word) {
             true => Ok(()),
             false => self.0.expected_ref(word, self.0.peek_token_ref()),
@@ -219,7 +223,7 @@ impl Reader<'_, '_> {
         Ok(super::name(&self.0.parse_identifier()?))
     }
 
-    fn object(&mut self) -> Parsed<Vec<String>> {
+    pub(super) fn object(&mut self) -> Parsed<Vec<String>> {
         let mut parts = vec![self.name()?];
         while self.0.consume_token(&Token::Period) {
             parts.push(self.name()?);
@@ -318,11 +322,12 @@ impl Reader<'_, '_> {
             Change::Owner(self.role()?)
         } else if kind == Kind::Table {
             return Ok(None);
+        } else if kind == Kind::Sequence {
+            Change::Options(self.sequence_options()?)
         } else {
             self.skip();
             let what = match kind {
                 Kind::View => "ALTER VIEW with anything but RENAME TO, OWNER TO and SET SCHEMA",
-                Kind::Sequence => "ALTER SEQUENCE with anything but RENAME TO, OWNER TO and SET SCHEMA",
                 _ => "ALTER SCHEMA with anything but RENAME TO and OWNER TO",
             };
             return Ok(Some(Own::Refused(what.to_owned())));

@@ -272,12 +272,22 @@ pub(crate) struct Query {
     pub(crate) writes: Vec<(usize, Arc<CommonTable>)>,
     /// Whether rows that it reads are locked for what follows.
     pub(crate) locks_rows: bool,
+    /// Whether it fails where it would wait for a lock.
+    pub(crate) waits_not: bool,
 }
 
 impl Query {
     /// What expressions are evaluated with that are no part of a query.
     pub(crate) fn none() -> Query {
-        Query { plan: Plan::Nothing, registers: 0, slots: 0, commons: 0, writes: Vec::new(), locks_rows: false }
+        Query {
+            plan: Plan::Nothing,
+            registers: 0,
+            slots: 0,
+            commons: 0,
+            writes: Vec::new(),
+            locks_rows: false,
+            waits_not: false,
+        }
     }
 }
 

@@ -23,6 +23,8 @@ struct Running {
     deadline: Option<Instant>,
     /// How long it may wait for a lock.
     lock_timeout: Option<Duration>,
+    /// Whether it was told to wait for none.
+    waits_not: bool,
     waker: Option<Waker>,
 }
 
@@ -74,7 +76,7 @@ impl Canceller {
     pub(super) fn begin(&self, settings: &Settings) {
         self.0.is_cancelled.store(false, Ordering::Relaxed);
         let deadline = settings.statement_timeout.map(|timeout| Instant::now() + timeout);
-        *self.running() = Running { deadline, lock_timeout: settings.lock_timeout, waker: None };
+        *self.running() = Running { deadline, lock_timeout: settings.lock_timeout, waits_not: false, waker: None };
     }
 
     /// The statement waits so long for a lock from now on; without an end, if that is not limited.
@@ -82,11 +84,20 @@ impl Canceller {
         self.running().lock_timeout = at_most;
     }
 
+    /// The statement waits for no lock.
+    pub(super) fn wait_not(&self) {
+        let mut running = self.running();
+        (running.lock_timeout, running.waits_not) = (Some(Duration::ZERO), true);
+    }
+
     /// Says why a statement did not get a lock: because it is to end, or its own limit has passed, if it has one.
     pub(super) fn explain(&self, error: SqlError) -> SqlError {
         match self.check() {
             _ if error.state != SqlState::LockNotAvailable => error,
             Err(ended) => ended,
+            Ok(()) if self.running().waits_not => {
+                SqlError::new(SqlState::LockNotAvailable, "could not obtain lock on row")
+            }
             Ok(()) if self.running().lock_timeout.is_some() => {
                 SqlError::new(SqlState::LockNotAvailable, "canceling statement due to lock timeout")
             }

@@ -223,6 +223,18 @@ impl function::Environment for Environment<'_> {
                 let message = "lastval is not yet defined in this session";
                 SqlError::new(SqlState::ObjectNotInPrerequisiteState, message)
             }),
+            "set_config" => {
+                let (name, value) = (text(0), text(1));
+                if ["role", "session_authorization"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                    return Err(SqlError::unsupported(format!("set_config of {name}")).with_hint("Use SET."));
+                }
+                let mut settings = Settings::clone(&self.core.settings);
+                settings.set(&name, Some(&value))?;
+                let shown = settings.show(&name)?;
+                let is_local = matches!(arguments.get(2), Some(Datum::Bool(true)));
+                self.core.configured.borrow_mut().push((name, value, is_local));
+                Ok(Datum::text(shown))
+            }
             "current_setting" => match self.core.settings.show(&text(0)) {
                 Ok(value) => Ok(Datum::text(value)),
                 Err(_) if matches!(arguments.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),

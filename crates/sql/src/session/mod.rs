@@ -18,6 +18,7 @@ mod setting;
 mod statement;
 mod transaction;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -200,6 +201,9 @@ struct Core {
     began_read_only: bool,
     /// What sequences gave to this session.
     values: Values,
+    /// Settings that a statement has changed by `set_config`, with their values, and whether for the transaction alone. They
+    /// count when it is over.
+    configured: RefCell<Vec<(String, String, bool)>>,
     /// Of what a statement has seen that failed: the error may be told when that is durable.
     observed: Option<Receipt>,
     transaction_start_us: i64,
@@ -277,6 +281,7 @@ impl Session {
             depth: 0,
             began_read_only: false,
             values: Values::default(),
+            configured: RefCell::default(),
             observed: None,
             transaction_start_us: 0,
             copy: None,

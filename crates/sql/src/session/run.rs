@@ -238,8 +238,17 @@ impl Session {
             ast::Statement::Savepoint { name } => self.savepoint(&crate::parse::name(name)),
             ast::Statement::ReleaseSavepoint { name } => self.release(&crate::parse::name(name)),
             ast::Statement::Rollback { savepoint: Some(name), .. } => self.roll_back_to(&crate::parse::name(name)),
+            ast::Statement::Discard { object_type: ast::DiscardObject::ALL } if self.is_in_block() => {
+                let message = "DISCARD ALL cannot run inside a transaction block";
+                Err(SqlError::new(SqlState::ActiveSqlTransaction, message))
+            }
             _ => return None,
         })
+    }
+
+    /// Whether there is a block that has not failed.
+    fn is_in_block(&self) -> bool {
+        matches!(&self.state, State::Open(block) if block.is_explicit && !block.has_failed)
     }
 
     fn start(&mut self, modes: &[ast::TransactionMode], tag: &str) -> Result<Done> {
@@ -394,7 +403,12 @@ impl Core {
         }
         match &planned.task {
             Task::Empty => Ok(Done::tagged("")),
-            Task::Query(query) => self.execute_query(transaction, query, parameters, output),
+            Task::Query(query) => {
+                if query.waits_not {
+                    self.canceller.wait_not();
+                }
+                self.execute_query(transaction, query, parameters, output)
+            }
             Task::Call(call) => self.call_within(transaction, call, parameters, output),
             Task::Execute(execute) => {
                 let (target, values) = self.execution(transaction, execute, parameters)?;
@@ -432,6 +446,21 @@ impl Core {
 
     fn execute_query(
         &mut self,
+        transaction: &Transaction<'_>,
+        query: &Query,
+        parameters: &[Datum],
+        output: &mut dyn Output,
+    ) -> Result<Done> {
+        self.configured.take();
+        let done = self.run_plan(transaction, query, parameters, output)?;
+        for (name, value, is_local) in self.configured.take() {
+            self.change(&name, Some(&value), is_local)?;
+        }
+        Ok(done)
+    }
+
+    fn run_plan(
+        &self,
         transaction: &Transaction<'_>,
         query: &Query,
         parameters: &[Datum],

@@ -10,6 +10,9 @@ use crate::datum::Datum;
 use crate::dump::{self, Definition};
 use crate::error::{Result, SqlError};
 
+/// Microseconds of an hour.
+const US_PER_HOUR: f64 = 3_600_000_000.0;
+
 /// The name that `SHOW` asks for.
 pub(super) fn shown_name(variable: &[ast::Ident]) -> String {
     let words: Vec<String> = variable.iter().map(|ident| ident.value.clone()).collect();
@@ -59,7 +62,13 @@ impl Core {
                 self.change(&name, (!is_default).then_some(text.as_str()), is_local)?;
             }
             ast::Set::SetTimeZone { local, value } => {
-                let text = text_of(value);
+                let text = match value {
+                    ast::Expr::Interval(interval) => {
+                        let distance = crate::value::interval::Interval::parse(&text_of(&interval.value))?;
+                        (distance.us as f64 / US_PER_HOUR).to_string()
+                    }
+                    value => text_of(value),
+                };
                 let is_default = matches!(text.to_lowercase().as_str(), "default" | "local");
                 self.change("TimeZone", (!is_default).then_some(text.as_str()), *local)?;
             }
@@ -95,7 +104,7 @@ impl Core {
         Ok(Done::tagged("RESET"))
     }
 
-    fn change(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
+    pub(super) fn change(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
         Arc::make_mut(&mut self.settings).set(name, value)?;
         if !is_local {
             Arc::make_mut(&mut self.lasting).set(name, value)?;

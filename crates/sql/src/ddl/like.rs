@@ -1,0 +1,68 @@
+//! `LIKE` in `CREATE TABLE`: columns of another table, and what belongs to them.
+
+use super::Definer;
+use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
+use crate::catalog::rights::Rights;
+use crate::error::Result;
+use crate::parse::rewrite::Like;
+
+impl Definer<'_, '_> {
+    /// Adds the columns of another table.
+    pub(super) fn like(&self, blueprint: &mut Blueprint, like: &Like) -> Result<()> {
+        let idents = like.table.iter().map(|part| sqlparser::ast::Ident::with_quote('"', part));
+        let relation = self.relation(&idents.collect::<Vec<_>>().into())?;
+        self.need_right(&relation, Rights::SELECT)?;
+        let source = Blueprint::of(&relation);
+        for column in &source.columns {
+            let comment = column.comment.clone().filter(|_| like.comments);
+            blueprint.add(ColumnPlan {
+                default: column.default.clone().filter(|_| like.defaults),
+                identity: None,
+                sequence: None,
+                comment,
+                ..column.clone()
+            })?;
+            if let (Some(identity), Some(sequence), true) = (column.identity, &column.sequence, like.identity) {
+                let numbers = self.numbers(sequence)?;
+                let sequence = self.own_numbered(blueprint, &column.name, &numbers)?;
+                let new = blueprint.column_mut(&column.name)?;
+                (new.identity, new.sequence) = (Some(identity), Some(sequence));
+            }
+        }
+        if like.constraints {
+            for check in &source.checks {
+                let part = format!("constraint {}", check.name);
+                let comment = source.comments.get(&part).filter(|_| like.comments);
+                blueprint.comments.extend(comment.map(|comment| (part, comment.clone())));
+                blueprint.checks.push(check.clone());
+            }
+        }
+        if like.indexes {
+            copy_indexes(&source, blueprint, like.comments)?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies keys and indexes under names of the new table.
+fn copy_indexes(source: &Blueprint, blueprint: &mut Blueprint, with_comments: bool) -> Result<()> {
+    let mut names = Vec::new();
+    if let Some((old, columns)) = &source.key {
+        blueprint.set_key(None, columns.clone())?;
+        let new = blueprint.key.as_ref().map(|(name, _)| name.clone()).unwrap_or_default();
+        names.push((old.clone(), new));
+    }
+    for index in &source.indexes {
+        blueprint.need_columns(&index.columns)?;
+        let name = blueprint.index_name(&index.columns, if index.is_constraint { "key" } else { "idx" });
+        names.push((index.name.clone(), name.clone()));
+        blueprint.indexes.push(IndexPlan { name, ..index.clone() });
+    }
+    for (old, new) in names.into_iter().filter(|_| with_comments) {
+        for kind in ["index", "constraint"] {
+            let comment = source.comments.get(&format!("{kind} {old}"));
+            blueprint.comments.extend(comment.map(|comment| (format!("{kind} {new}"), comment.clone())));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+-- LIKE in CREATE TABLE.
+CREATE TABLE source (id serial PRIMARY KEY, name varchar(20) NOT NULL DEFAULT 'anon', price numeric(8,2) CHECK (price >= 0), code text UNIQUE, CONSTRAINT named CHECK (length(name) < 10));
+CREATE INDEX ON source (name, price);
+CREATE UNIQUE INDEX source_two ON source (name, code);
+COMMENT ON COLUMN source.name IS 'who';
+INSERT INTO source (name, price, code) VALUES ('a', 1, 'x');
+CREATE TABLE plain (LIKE source);
+INSERT INTO plain (id, name, price) VALUES (1, 'a', -1) RETURNING *;
+--> 1|a|-1.00|NULL
+INSERT INTO plain (id) VALUES (1);
+--! 23502
+SELECT count(*) FROM pg_indexes WHERE tablename = 'plain';
+--> 0
+SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns WHERE table_name = 'plain' ORDER BY ordinal_position;
+--> id|integer|NO|NULL
+--> name|character varying|NO|NULL
+--> price|numeric|YES|NULL
+--> code|text|YES|NULL
+CREATE TABLE with_defaults (LIKE source INCLUDING DEFAULTS, extra int DEFAULT 3, CHECK (extra > 0));
+INSERT INTO with_defaults (price) VALUES (-5) RETURNING name, price, extra;
+--> anon|-5.00|3
+INSERT INTO with_defaults (extra) VALUES (0);
+--! 23514
+CREATE TABLE everything (before int, LIKE source INCLUDING ALL, behind text);
+SELECT indexname FROM pg_indexes WHERE tablename = 'everything' ORDER BY 1;
+--> everything_code_key
+--> everything_name_code_idx
+--> everything_name_price_idx
+--> everything_pkey
+SELECT conname FROM pg_constraint WHERE conrelid = 'everything'::regclass AND contype <> 'n' ORDER BY 1;
+--> everything_code_key
+--> everything_pkey
+--> named
+--> source_price_check
+INSERT INTO everything (price) VALUES (-1);
+--! 23514
+INSERT INTO everything (code, name) VALUES ('c', 'muchtoolong');
+--! 23514
+INSERT INTO everything (id, code) VALUES (9, 'c') RETURNING *;
+--> NULL|9|anon|NULL|c|NULL
+INSERT INTO everything (id, code) VALUES (10, 'c');
+--! 23505
+SELECT col_description('everything'::regclass, 3);
+--> who
+CREATE TABLE partly (LIKE source INCLUDING ALL EXCLUDING INDEXES EXCLUDING CONSTRAINTS);
+SELECT count(*) FROM pg_constraint WHERE conrelid = 'partly'::regclass AND contype <> 'n';
+--> 0
+INSERT INTO partly (price) VALUES (-1) RETURNING name, price;
+--> anon|-1.00
+CREATE TABLE generated_source (id int GENERATED ALWAYS AS IDENTITY (START 50 INCREMENT 5), v int);
+CREATE TABLE without_identity (LIKE generated_source);
+INSERT INTO without_identity (v) VALUES (1);
+--! 23502
+CREATE TABLE with_identity (LIKE generated_source INCLUDING IDENTITY);
+INSERT INTO with_identity (v) VALUES (1), (2) RETURNING id;
+--> 50
+--> 55
+INSERT INTO with_identity VALUES (1, 1);
+--! 428C9
+CREATE TABLE two (LIKE generated_source, LIKE source INCLUDING INDEXES);
+--! 42701
+CREATE TABLE two (LIKE generated_source, LIKE without_identity);
+--! 42701
+CREATE TABLE other (LIKE missing);
+--! 42P01
+CREATE TABLE other (LIKE source INCLUDING NOTHING);
+--! 42601
+CREATE TABLE other (LIKE source INCLUDING);
+--! 42601
+CREATE TABLE other (LIKE source INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE, z int);
+SELECT count(*) FROM information_schema.columns WHERE table_name = 'other';
+--> 5
+CREATE TABLE IF NOT EXISTS other (LIKE source);
+
+-- UPDATE ... SET (a, b) = ...
+CREATE TABLE target (id int PRIMARY KEY, a int, b text, c numeric(6,2));
+INSERT INTO target VALUES (1, 10, 'x', 1), (2, 20, 'y', 2), (3, 30, 'z', 3);
+UPDATE target SET (a, b) = (11, 'xx') WHERE id = 1 RETURNING *;
+--> 1|11|xx|1.00
+UPDATE target SET (a, b) = ROW (12, 'xy') WHERE id = 1 RETURNING *;
+--> 1|12|xy|1.00
+UPDATE target SET (a, b) = (SELECT 13, 'sub') WHERE id = 1 RETURNING *;
+--> 1|13|sub|1.00
+UPDATE target SET (b, a, c) = (SELECT t.b || '!', t.a + 1, target.id FROM target t WHERE t.id = target.id - 1) WHERE id > 1 RETURNING *;
+--> 2|14|sub!|2.00
+--> 3|21|y!|3.00
+UPDATE target SET (a, b) = (SELECT 1, 'none' WHERE false) WHERE id = 3 RETURNING *;
+--> 3|NULL|NULL|3.00
+UPDATE target SET (a, b) = (SELECT a, b FROM target) WHERE id = 3;
+--! 21000
+UPDATE target SET (a, b) = (SELECT 1) WHERE id = 3;
+--! 42601
+UPDATE target SET (a, b) = (1, 'x', 3) WHERE id = 3;
+--! 42601
+UPDATE target SET (a, b) = (SELECT 'no', 'x') WHERE id = 3;
+--! 42804
+UPDATE target SET (a, b) = 5 WHERE id = 3;
+--! 0A000
+UPDATE target SET (a, a) = (SELECT 1, 2) WHERE id = 3;
+--! 42601
+UPDATE target SET (a, missing) = (SELECT 1, 2) WHERE id = 3;
+--! 42703
+UPDATE target SET (a, b) = (DEFAULT, 'd'), c = 4.567 WHERE id = 3 RETURNING *;
+--> 3|NULL|d|4.57
+UPDATE target SET (a) = (SELECT 77) WHERE id = 3 RETURNING a;
+--> 77
+UPDATE target SET (a) = ROW (78) WHERE id = 3 RETURNING a;
+--> 78
+UPDATE target SET (a) = (79) WHERE id = 3 RETURNING a;
+--! 0A000
+UPDATE target SET (a) = 80 WHERE id = 3 RETURNING a;
+--! 0A000
+UPDATE target t SET (a, b) = (SELECT s.id, s.name FROM source s WHERE s.id = t.id), c = o.id FROM source o WHERE t.id = 1 AND o.id = 1 RETURNING t.*, o.name;
+--> 1|1|a|1.00|a
+UPDATE target SET (a, b) = (SELECT max(a), min(b) FROM target);
+SELECT id, a, b FROM target ORDER BY id;
+--> 1|78|a
+--> 2|78|a
+--> 3|78|a
+
+-- Locks.
+BEGIN;
+SELECT id FROM target WHERE id = 1 FOR UPDATE NOWAIT;
+--> 1
+SELECT id FROM target WHERE id = 1 FOR NO KEY UPDATE;
+--> 1
+SELECT id FROM target WHERE id = 1 FOR SHARE NOWAIT;
+--> 1
+SELECT id FROM target WHERE id = 1 FOR KEY SHARE;
+--> 1
+SELECT t.id FROM target t JOIN source s ON s.id = t.id FOR UPDATE OF t NOWAIT;
+--> 1
+SELECT t.id FROM target t JOIN source s ON s.id = t.id FOR UPDATE OF t FOR SHARE OF s;
+--> 1
+COMMIT;
+SELECT id FROM target FOR UPDATE OF missing;
+--! 42P01
+SELECT t.id FROM target t FOR UPDATE OF target;
+--! 42P01
+SELECT t.id FROM target t FOR UPDATE OF public.t;
+--! 42601
+SELECT count(*) FROM target FOR UPDATE NOWAIT;
+--! 0A000

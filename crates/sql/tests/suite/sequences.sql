@@ -1,0 +1,305 @@
+-- Sequences and identity columns: options in any order, ALTER SEQUENCE, OVERRIDING.
+CREATE SEQUENCE a START 5 INCREMENT 2;
+SELECT nextval('a'), nextval('a');
+--> 5|7
+CREATE SEQUENCE b CYCLE CACHE 1 START WITH 3 MAXVALUE 4 INCREMENT BY 1 MINVALUE 2;
+SELECT nextval('b'), nextval('b'), nextval('b');
+--> 3|4|2
+CREATE SEQUENCE c AS smallint;
+SELECT max_value FROM pg_sequences WHERE sequencename = 'c';
+--> 32767
+CREATE SEQUENCE d NO CYCLE NO MAXVALUE NO MINVALUE INCREMENT -1;
+SELECT nextval('d'), nextval('d');
+--> -1|-2
+CREATE SEQUENCE e MINVALUE 1 START 1 MINVALUE 2;
+--! 42601
+CREATE SEQUENCE e START 1 START 2;
+--! 42601
+CREATE SEQUENCE e INCREMENT 0;
+--! 22023
+CREATE SEQUENCE e MINVALUE 10 MAXVALUE 5;
+--! 22023
+CREATE SEQUENCE e START 0;
+--! 22023
+CREATE SEQUENCE e MAXVALUE 10 START 11;
+--! 22023
+CREATE SEQUENCE e CACHE 0;
+--! 22023
+CREATE SEQUENCE e AS smallint MAXVALUE 40000;
+--! 22023
+CREATE SEQUENCE e AS text;
+--! 22023
+CREATE SEQUENCE e BOUNCE;
+--! 42601
+CREATE SEQUENCE e OWNED BY nowhere.id;
+--! 42P01
+CREATE SEQUENCE IF NOT EXISTS a START 99;
+CREATE SEQUENCE a;
+--! 42P07
+
+-- RESTART.
+ALTER SEQUENCE a RESTART;
+SELECT nextval('a');
+--> 5
+ALTER SEQUENCE a RESTART 100;
+SELECT nextval('a'), nextval('a');
+--> 100|102
+ALTER SEQUENCE a RESTART WITH 7 INCREMENT BY 3;
+SELECT nextval('a'), nextval('a'), nextval('a');
+--> 7|10|13
+ALTER SEQUENCE a INCREMENT 10 RESTART WITH 50;
+SELECT nextval('a'), nextval('a');
+--> 50|60
+ALTER SEQUENCE a START 20;
+ALTER SEQUENCE a RESTART;
+SELECT nextval('a');
+--> 20
+ALTER SEQUENCE a RESTART WITH -5;
+--! 22023
+ALTER SEQUENCE a MINVALUE -10 RESTART WITH -5;
+SELECT nextval('a'), nextval('a');
+--> -5|5
+ALTER SEQUENCE a MAXVALUE 6 RESTART WITH 6 NO CYCLE;
+--! 22023
+ALTER SEQUENCE a MAXVALUE 6 RESTART WITH 6 START 1 NO CYCLE;
+SELECT nextval('a');
+--> 6
+SELECT nextval('a');
+--! 2200H
+ALTER SEQUENCE a CYCLE;
+SELECT nextval('a'), nextval('a');
+--> -10|0
+ALTER SEQUENCE a NO CYCLE NO MAXVALUE NO MINVALUE RESTART;
+SELECT increment_by, min_value, max_value, start_value, cycle FROM pg_sequences WHERE sequencename = 'a';
+--> 10|1|9223372036854775807|1|f
+ALTER SEQUENCE a INCREMENT 0;
+--! 22023
+ALTER SEQUENCE a MINVALUE 100 MAXVALUE 50;
+--! 22023
+ALTER SEQUENCE a MAXVALUE 0;
+--! 22023
+ALTER SEQUENCE a CACHE 0;
+--! 22023
+ALTER SEQUENCE a CACHE 5 CACHE 6;
+--! 42601
+ALTER SEQUENCE a RESTART RESTART;
+--! 42601
+ALTER SEQUENCE a;
+--! 42601
+ALTER SEQUENCE a BOUNCE;
+--! 42601
+ALTER SEQUENCE a START WITH x;
+--! 42601
+ALTER SEQUENCE missing RESTART;
+--! 42P01
+ALTER SEQUENCE IF EXISTS missing RESTART;
+ALTER SEQUENCE a AS smallint;
+SELECT max_value FROM pg_sequences WHERE sequencename = 'a';
+--> 32767
+ALTER SEQUENCE a AS integer;
+SELECT max_value FROM pg_sequences WHERE sequencename = 'a';
+--> 2147483647
+ALTER SEQUENCE a AS text;
+--! 22023
+ALTER SEQUENCE a MAXVALUE 9223372036854775808;
+--! 22003
+ALTER SEQUENCE d MINVALUE -3 RESTART -3;
+SELECT nextval('d');
+--> -3
+SELECT nextval('d');
+--! 2200H
+CREATE TABLE no_sequence (id int);
+ALTER SEQUENCE no_sequence RESTART;
+--! 42809
+-- It is rolled back.
+BEGIN;
+ALTER SEQUENCE b RESTART 2;
+SELECT nextval('b');
+--> 2
+ROLLBACK;
+SELECT nextval('b');
+--> 3
+BEGIN;
+ALTER SEQUENCE c INCREMENT 5 RESTART 10;
+SELECT nextval('c'), nextval('c');
+--> 10|15
+COMMIT;
+SELECT nextval('c');
+--> 20
+
+-- OWNED BY.
+CREATE TABLE owner_table (id int PRIMARY KEY, n int);
+CREATE SEQUENCE owned;
+ALTER SEQUENCE owned OWNED BY owner_table.id;
+SELECT pg_get_serial_sequence('owner_table', 'id');
+--> public.owned
+ALTER SEQUENCE owned OWNED BY NONE;
+SELECT pg_get_serial_sequence('owner_table', 'id');
+--> NULL
+ALTER SEQUENCE owned OWNED BY owner_table.missing;
+--! 42703
+ALTER SEQUENCE owned OWNED BY missing.id;
+--! 42P01
+ALTER SEQUENCE owned OWNED BY id;
+--! 42601
+ALTER SEQUENCE owned OWNED BY public.owner_table.n;
+SELECT pg_get_serial_sequence('owner_table', 'n');
+--> public.owned
+CREATE SEQUENCE made_owned START 10 OWNED BY owner_table.id CACHE 1;
+SELECT pg_get_serial_sequence('owner_table', 'id');
+--> public.made_owned
+DROP SEQUENCE owned;
+SELECT pg_get_serial_sequence('owner_table', 'n');
+--> NULL
+DROP TABLE owner_table;
+SELECT nextval('made_owned');
+--! 42P01
+SELECT count(*) FROM pg_sequences WHERE sequencename = 'made_owned';
+--> 0
+-- As pg_dump writes a serial column.
+CREATE TABLE dumped (id integer NOT NULL, t text);
+CREATE SEQUENCE dumped_id_seq AS integer START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1;
+ALTER SEQUENCE dumped_id_seq OWNED BY dumped.id;
+ALTER TABLE ONLY dumped ALTER COLUMN id SET DEFAULT nextval('dumped_id_seq'::regclass);
+SELECT setval('dumped_id_seq', 7, true);
+--> 7
+INSERT INTO dumped (t) VALUES ('x') RETURNING id;
+--> 8
+ALTER TABLE dumped ALTER id DROP DEFAULT;
+DROP TABLE dumped;
+SELECT count(*) FROM pg_sequences WHERE sequencename = 'dumped_id_seq';
+--> 0
+
+-- Identity columns: OVERRIDING.
+CREATE TABLE always (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, t text);
+CREATE TABLE by_default (id int GENERATED BY DEFAULT AS IDENTITY (CACHE 1 START 10 INCREMENT 10) PRIMARY KEY, t text);
+INSERT INTO always (t) VALUES ('a') RETURNING *;
+--> 1|a
+INSERT INTO always VALUES (DEFAULT, 'b') RETURNING *;
+--> 2|b
+INSERT INTO always VALUES (7, 'c');
+--! 428C9
+INSERT INTO always OVERRIDING SYSTEM VALUE VALUES (7, 'c') RETURNING *;
+--> 7|c
+INSERT INTO always OVERRIDING USER VALUE VALUES (7, 'd') RETURNING *;
+--> 3|d
+INSERT INTO always (id, t) OVERRIDING SYSTEM VALUE SELECT 8, 'e' RETURNING *;
+--> 8|e
+INSERT INTO always (id, t) OVERRIDING USER VALUE SELECT 8, 'f' RETURNING *;
+--> 4|f
+INSERT INTO always AS x (t, id) OVERRIDING SYSTEM VALUE VALUES ('g', 20), ('h', 21) RETURNING id;
+--> 20
+--> 21
+INSERT INTO always (id, t) SELECT 9, 'i';
+--! 428C9
+INSERT INTO always (t) OVERRIDING USER VALUE VALUES ('j') RETURNING id;
+--> 5
+INSERT INTO always OVERRIDING SYSTEM VALUE DEFAULT VALUES;
+--! 42601
+INSERT INTO always OVERRIDING VALUE VALUES (1, 'k');
+--! 42601
+INSERT INTO always OVERRIDING SYSTEM VALUES (1, 'k');
+--! 42601
+INSERT INTO always OVERRIDING SYSTEM VALUE VALUES (NULL, 'k');
+--! 23502
+INSERT INTO always OVERRIDING SYSTEM VALUE VALUES (7, 'twice');
+--! 23505
+INSERT INTO always (id, t) OVERRIDING SYSTEM VALUE VALUES (7, 'l') ON CONFLICT (id) DO UPDATE SET t = excluded.t RETURNING *;
+--> 7|l
+WITH new AS (INSERT INTO always (id, t) OVERRIDING SYSTEM VALUE VALUES (30, 'm') RETURNING id) SELECT id + 1 FROM new;
+--> 31
+INSERT INTO by_default VALUES (1, 'a') RETURNING *;
+--> 1|a
+INSERT INTO by_default VALUES (DEFAULT, 'b') RETURNING *;
+--> 10|b
+INSERT INTO by_default (t) VALUES ('c') RETURNING *;
+--> 20|c
+INSERT INTO by_default OVERRIDING USER VALUE VALUES (5, 'd') RETURNING *;
+--> 30|d
+INSERT INTO by_default OVERRIDING SYSTEM VALUE VALUES (5, 'e') RETURNING *;
+--> 5|e
+INSERT INTO by_default OVERRIDING USER VALUE SELECT id, t FROM always WHERE id > 20 RETURNING id;
+--> 40
+--> 50
+UPDATE always SET id = 100 WHERE id = 1;
+--! 428C9
+UPDATE always SET id = DEFAULT WHERE t = 'b' RETURNING t;
+--> b
+UPDATE by_default SET id = 6 WHERE id = 5 RETURNING id;
+--> 6
+INSERT OVERWRITE INTO always VALUES (1, 'a');
+--! 42601
+INSERT INTO TABLE always VALUES (1, 'a');
+--! 42601
+
+-- ALTER COLUMN of identity columns.
+CREATE TABLE turned (id int NOT NULL, n int, t text DEFAULT 'x');
+INSERT INTO turned VALUES (5, 1);
+ALTER TABLE turned ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (START 6);
+INSERT INTO turned (n) VALUES (2) RETURNING id;
+--> 6
+ALTER TABLE turned ALTER id ADD GENERATED BY DEFAULT AS IDENTITY;
+--! 55000
+ALTER TABLE turned ALTER COLUMN n ADD GENERATED BY DEFAULT AS IDENTITY;
+--! 55000
+ALTER TABLE turned ALTER COLUMN t SET NOT NULL;
+ALTER TABLE turned ALTER COLUMN t ADD GENERATED BY DEFAULT AS IDENTITY;
+--! 22023
+ALTER TABLE turned ALTER COLUMN missing ADD GENERATED BY DEFAULT AS IDENTITY;
+--! 42703
+INSERT INTO turned (id, n) VALUES (50, 3);
+--! 428C9
+ALTER TABLE turned ALTER COLUMN id SET GENERATED BY DEFAULT;
+INSERT INTO turned (id, n) VALUES (50, 3) RETURNING id;
+--> 50
+ALTER TABLE turned ALTER COLUMN id SET GENERATED ALWAYS SET INCREMENT BY 5 RESTART WITH 60;
+INSERT INTO turned (n) VALUES (4), (5) RETURNING id;
+--> 60
+--> 65
+ALTER TABLE turned ALTER COLUMN id RESTART;
+INSERT INTO turned (n) VALUES (6) RETURNING id;
+--> 6
+ALTER TABLE turned ALTER COLUMN id RESTART WITH 200, ALTER COLUMN n SET NOT NULL;
+INSERT INTO turned (n) VALUES (7) RETURNING id;
+--> 200
+ALTER TABLE turned ALTER COLUMN id SET START 300 SET MAXVALUE 400 RESTART;
+INSERT INTO turned (n) VALUES (8) RETURNING id;
+--> 300
+ALTER TABLE turned ALTER COLUMN id SET MAXVALUE 10;
+--! 22023
+ALTER TABLE turned ALTER COLUMN n RESTART;
+--! 55000
+ALTER TABLE turned ALTER COLUMN n SET GENERATED ALWAYS;
+--! 55000
+ALTER TABLE turned ALTER COLUMN id SET GENERATED SOMETIMES;
+--! 42601
+ALTER TABLE turned ALTER COLUMN id SET DEFAULT 1;
+--! 42601
+ALTER TABLE turned ALTER COLUMN id DROP DEFAULT;
+--! 42601
+ALTER TABLE turned ALTER COLUMN id DROP NOT NULL;
+--! 42601
+ALTER TABLE turned ALTER COLUMN id DROP IDENTITY;
+ALTER TABLE turned ALTER COLUMN id DROP IDENTITY;
+--! 55000
+ALTER TABLE turned ALTER COLUMN id DROP IDENTITY IF EXISTS;
+INSERT INTO turned (n) VALUES (9);
+--! 23502
+INSERT INTO turned (id, n) VALUES (500, 9) RETURNING id;
+--> 500
+SELECT count(*) FROM pg_sequences WHERE sequencename LIKE 'turned%';
+--> 0
+SELECT column_name, is_identity, identity_generation FROM information_schema.columns WHERE table_name IN ('always', 'turned') AND column_name = 'id' ORDER BY table_name;
+--> id|YES|ALWAYS
+--> id|NO|NULL
+TRUNCATE always RESTART IDENTITY;
+INSERT INTO always (t) VALUES ('again') RETURNING id;
+--> 1
+TRUNCATE always CONTINUE IDENTITY;
+INSERT INTO always (t) VALUES ('on') RETURNING id > 1;
+--> t
+ALTER SEQUENCE always_id_seq RESTART 77;
+INSERT INTO always (t) VALUES ('from 77') RETURNING id;
+--> 77
+ALTER SEQUENCE always_id_seq OWNED BY NONE;
+--! 0A000
