@@ -153,20 +153,44 @@ fn refuse_current_of(tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
+/// What stands between two parentheses, as far as it was read.
+#[derive(Default)]
+struct Between {
+    /// Operators of the expression at hand.
+    expression: usize,
+    /// Operators between queries, each of which is a level more of the tree, whatever their lists are.
+    queries: usize,
+}
+
 /// Refuses expressions that are too deep.
 fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<()> {
-    // Operators of the expression at hand, and of those around it.
-    let mut open = vec![0];
+    // The expression at hand, and those around it.
+    let mut open = vec![Between::default()];
     let mut sum = 0;
     for token in tokens {
+        let is_within = open.len() > 1;
+        let last = open.last_mut().expect("the outermost one is never closed");
         match &token.token {
             Token::Whitespace(_) => {}
-            Token::LParen | Token::LBracket | Token::LBrace => open.push(0),
-            Token::RParen | Token::RBracket | Token::RBrace if open.len() > 1 => sum -= open.pop().unwrap_or(0),
-            Token::Comma | Token::SemiColon => sum -= open.last_mut().map_or(0, std::mem::take),
+            Token::LParen | Token::LBracket | Token::LBrace => open.push(Between::default()),
+            closing @ (Token::RParen | Token::RBracket | Token::RBrace) if is_within => {
+                sum -= open.pop().map_or(0, |between| between.expression + between.queries);
+                // `[1]` and `[]` are operators of what stands before them.
+                if *closing == Token::RBracket {
+                    open.last_mut().expect("there is one around it").expression += 1;
+                    sum += 1;
+                }
+            }
+            Token::Comma => sum -= std::mem::take(&mut last.expression),
+            Token::SemiColon => sum -= std::mem::take(&mut last.expression) + std::mem::take(&mut last.queries),
+            Token::Word(word) if matches!(word.keyword, Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT) => {
+                sum -= std::mem::take(&mut last.expression);
+                last.queries += 2;
+                sum += 2;
+            }
             // Names, literals and all operators: an expression has about as many of one as of the other.
             _ => {
-                *open.last_mut().expect("the outermost one is never closed") += 1;
+                last.expression += 1;
                 sum += 1;
             }
         }
@@ -492,6 +516,16 @@ mod tests {
         let rows = format!("insert into t values {}", vec!["(1, -2)"; 20_000].join(", "));
         assert_eq!(statements(&rows).expect("many rows").len(), 1);
         assert_eq!(statements(&sum(1000)).expect("some terms").len(), 1);
+        // Each level of these is one more of the tree, whether there are commas or not.
+        let endless = |first: &str, more: &str| {
+            statements(&format!("{first}{}", more.repeat(20_000))).unwrap_err().code().to_owned()
+        };
+        assert_eq!(endless("select 1::int", "[]"), "54001");
+        assert_eq!(endless("create table t (a int", "[]"), "54001");
+        assert_eq!(endless("select a", "[1, 2]"), "54001");
+        assert_eq!(endless("select 1, 1", " union select 1, 1"), "54001");
+        let queries = |count: usize| format!("values (1, 2){}", " union all values (1, 2)".repeat(count));
+        assert_eq!(statements(&queries(4000)).expect("many queries").len(), 1);
     }
 
     /// What the parser tries in two ways on each level takes no time that doubles with each.

@@ -1,8 +1,10 @@
 //! Runs `osier serve`, and speaks its protocol with bytes of one's own.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -27,11 +29,37 @@ impl Served {
 
     /// Likewise, with the first role's password.
     pub fn start_with(directory: &Directory, options: &str, password: Option<&str>) -> Served {
+        let mut command = Served::command(directory, options);
+        command.envs(password.map(|password| ("OSIER_PASSWORD", password)));
+        Served::of(command)
+    }
+
+    /// Likewise; what it says on standard error is appended to a file.
+    pub fn start_logged(directory: &Directory, options: &str, log: &Path) -> Served {
+        let mut command = Served::command(directory, options);
+        let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        command.stderr(log);
+        Served::of(command)
+    }
+
+    /// Starts one and kills it after a while, whatever it is doing.
+    pub fn start_and_kill(directory: &Directory, options: &str, after: Duration) {
+        let mut child = Served::command(directory, options).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(after);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn command(directory: &Directory, options: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
         let workers = if options.contains("--workers") { "" } else { "--workers 2" };
         command.args(format!("serve --dir db --listen 127.0.0.1:0 {workers} {options}").split_whitespace());
-        command.env_remove("OSIER_PASSWORD").envs(password.map(|password| ("OSIER_PASSWORD", password)));
-        let mut child = command.current_dir(directory.path()).stdout(Stdio::piped()).spawn().unwrap();
+        command.env_remove("OSIER_PASSWORD").current_dir(directory.path()).stdout(Stdio::piped());
+        command
+    }
+
+    fn of(mut command: Command) -> Served {
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.split("127.0.0.1:").nth(1).unwrap_or_else(|| panic!("{line}"));
@@ -41,11 +69,16 @@ impl Served {
 
     /// Connects, and reads up to the first `ReadyForQuery`.
     pub fn client(&self) -> Client {
-        let mut client = self.raw();
-        client.start(&[("user", "osier"), ("database", "osier")]);
+        self.try_client().unwrap()
+    }
+
+    /// Likewise; `None` where the server is gone.
+    pub fn try_client(&self) -> Option<Client> {
+        let mut client = self.try_raw()?;
+        client.try_start(&[("user", "osier"), ("database", "osier")]).then_some(())?;
         let answers = client.answers();
-        client.key = answers.into_iter().find(|answer| answer.kind == 'K').map(|answer| answer.body).unwrap();
-        client
+        client.key = answers.into_iter().find(|answer| answer.kind == 'K').map(|answer| answer.body)?;
+        Some(client)
     }
 
     /// Asks for the end of what a client's statement does.
@@ -62,9 +95,28 @@ impl Served {
 
     /// Connects, and says nothing.
     pub fn raw(&self) -> Client {
-        let socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        Client { socket: Box::new(socket), key: Vec::new() }
+        self.try_raw().unwrap()
+    }
+
+    fn try_raw(&self) -> Option<Client> {
+        let socket = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        socket.set_read_timeout(Some(Duration::from_secs(30))).ok()?;
+        Some(Client { socket: Box::new(socket), key: Vec::new() })
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it at once, as `kill -9` does.
+    pub fn kill(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap();
+    }
+
+    /// Whether its process has not ended.
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     pub fn signal(&self) {
@@ -165,38 +217,52 @@ pub fn sync() -> Vec<u8> {
     message(b'S', b"")
 }
 
+/// The first packet of a session.
+pub fn startup(version: u32, parameters: &[(&str, &str)]) -> Vec<u8> {
+    let mut body = version.to_be_bytes().to_vec();
+    for (name, value) in parameters {
+        body.extend_from_slice(format!("{name}\0{value}\0").as_bytes());
+    }
+    body.push(0);
+    [&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat()
+}
+
 impl Client {
     /// Connects through a Unix socket, and says nothing.
-    pub fn unix(path: &std::path::Path) -> Client {
+    pub fn unix(path: &Path) -> Client {
         let socket = UnixStream::connect(path).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         Client { socket: Box::new(socket), key: Vec::new() }
     }
 
     pub fn start(&mut self, parameters: &[(&str, &str)]) {
-        self.start_version(3 << 16, parameters);
+        assert!(self.try_start(parameters));
+    }
+
+    fn try_start(&mut self, parameters: &[(&str, &str)]) -> bool {
+        self.try_send(&startup(3 << 16, parameters))
     }
 
     pub fn start_version(&mut self, version: u32, parameters: &[(&str, &str)]) {
-        let mut body = version.to_be_bytes().to_vec();
-        for (name, value) in parameters {
-            body.extend_from_slice(format!("{name}\0{value}\0").as_bytes());
-        }
-        body.push(0);
-        self.send(&[&(body.len() as u32 + 4).to_be_bytes()[..], &body].concat());
+        self.send(&startup(version, parameters));
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
         self.socket.write_all(bytes).unwrap();
     }
 
-    /// The next message; `None` where the server has closed the connection.
+    /// Sends; returns whether the server has not closed the connection yet.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.socket.write_all(bytes).is_ok()
+    }
+
+    /// The next message; `None` where the server has closed the connection, or is gone.
     pub fn answer(&mut self) -> Option<Answer> {
         let mut header = [0; 5];
         self.socket.read_exact(&mut header).ok()?;
         let length = u32::from_be_bytes(header[1..].try_into().unwrap()) as usize;
         let mut body = vec![0; length - 4];
-        self.socket.read_exact(&mut body).unwrap();
+        self.socket.read_exact(&mut body).ok()?;
         Some(Answer { kind: header[0].into(), body })
     }
 

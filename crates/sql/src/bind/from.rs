@@ -17,6 +17,11 @@ use crate::plan::join::{Leaf, Planner, Source, Tree};
 use crate::plan::{JoinKind, Plan, Series, SystemScan};
 use crate::types::Type;
 
+/// So many tables may be joined in one query: the time to plan them grows with their number to the power of three.
+const TABLES_MAX: usize = 256;
+/// So many may be in one statement, with those of its views: a view of two views of two views doubles them with each level.
+const FACTORS_MAX: usize = 4096;
+
 /// What `FROM` and `WHERE` say.
 #[derive(Default)]
 pub(crate) struct From {
@@ -109,6 +114,11 @@ impl Binder<'_> {
         for_update: bool,
         outer: Option<&Level<'_>>,
     ) -> Result<Tree> {
+        self.factors.set(self.factors.get() + 1);
+        if from.leaves.len() >= TABLES_MAX || self.factors.get() > FACTORS_MAX {
+            let hint = format!("A query joins up to {TABLES_MAX} tables, and a statement has up to {FACTORS_MAX}.");
+            return Err(SqlError::new(SqlState::ProgramLimitExceeded, "too many range table entries").with_hint(hint));
+        }
         match factor {
             TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
                 let list = ast::FunctionArgumentList {

@@ -81,6 +81,8 @@ pub(crate) struct Binder<'b> {
     waits_not: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
+    /// How many tables, views and subqueries were named in `FROM`, those in views among them.
+    factors: Cell<usize>,
     /// The views that are being opened, one within the other.
     opened: RefCell<Vec<view::Opened>>,
     /// The tables and views that are named.
@@ -115,6 +117,7 @@ impl<'b> Binder<'b> {
             locked: RefCell::default(),
             waits_not: Cell::default(),
             keeps_unknown: Cell::default(),
+            factors: Cell::default(),
             opened: RefCell::default(),
             uses: RefCell::default(),
             places: RefCell::default(),

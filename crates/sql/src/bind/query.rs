@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, LimitClause, OrderByKind, OrderByOptions, SetExpr, SetOperator, SetQuantifier};
 
 use super::scope::{Level, ScopeColumn, Typed};
+use super::select::refuse_width;
 use super::{Binder, Common, OutColumn};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -156,6 +157,7 @@ impl Binder<'_> {
         let level = Level::new(outer, &self.registers);
         level.refuse_aggregates("VALUES");
         let count = values.rows.first().map_or(0, |row| row.content.len());
+        refuse_width(count)?;
         let mut columns: Vec<Vec<Typed>> = vec![Vec::new(); count];
         for row in &values.rows {
             if row.content.len() != count {

@@ -17,6 +17,18 @@ use crate::plan::{Aggregate, AggregateCall, Item, Plan, SortKey, Window, access}
 use crate::types::{Declared, Modifier, Type};
 use crate::value::Conversion;
 
+/// The longest list of a query; a row of the protocol has room for no more than 65,535 columns.
+const LIST_MAX: usize = 1664;
+
+/// Refuses a list that is too long.
+pub(super) fn refuse_width(width: usize) -> Result<()> {
+    if width <= LIST_MAX {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {LIST_MAX} entries");
+    Err(SqlError::new(SqlState::TooManyColumns, message))
+}
+
 /// An expression of the list.
 pub(super) struct Listed {
     pub(super) item: ListItem,
@@ -160,7 +172,7 @@ impl Binder<'_> {
             }
             other => return Err(SqlError::unsupported(format!("{other}"))),
         }
-        Ok(())
+        refuse_width(list.len())
     }
 
     fn listed(&self, expr: &ast::Expr, alias: Option<String>, level: &Level<'_>) -> Result<Listed> {
@@ -232,6 +244,7 @@ impl Binder<'_> {
             };
             keys.push(OrderKey { sort: sort_key(self.sortable(typed)?, &key.options), listed });
         }
+        refuse_width(list.len() + keys.iter().filter(|key| key.listed.is_none()).count())?;
         Ok(keys)
     }
 
