@@ -217,7 +217,7 @@ fn copy_goes_both_ways() {
     let mut client = served.client();
     client.ask(&query(TABLE));
     let out = client.ask(&query(COPY_OUT));
-    assert_eq!(kinds(&out), "HdcCZ");
+    assert_eq!(kinds(&out), "HddcCZ", "a message for each row");
     client.send(&query(COPY_IN));
     assert_eq!(client.answer().unwrap().kind, 'G');
     let data = [message(b'd', b"1\n"), message(b'H', b""), message(b'd', b"2\n"), message(b'c', b"")].concat();

@@ -40,6 +40,8 @@ const UNKNOWN_MESSAGE_BYTES_MAX: usize = 10_000;
 const FLUSHED_BYTES: usize = 64 * 1024;
 /// Answers that took longer are sent, too.
 const FLUSHED_AFTER: Duration = Duration::from_millis(2);
+/// How long one connection may have its thread, while it asks for one thing after the other.
+const TURN: Duration = Duration::from_millis(2);
 
 /// The two directions of a connection.
 pub struct Wire {
@@ -94,6 +96,8 @@ pub struct Connection {
     pub has_executed: bool,
     /// When the requests came that are being answered.
     came_at: Instant,
+    /// When the other connections of the thread had their turn.
+    turn_at: Instant,
 }
 
 /// Lives the life of a connection.
@@ -149,6 +153,7 @@ impl Connection {
             is_skipping: false,
             has_executed: false,
             came_at: Instant::now(),
+            turn_at: Instant::now(),
         }
     }
 
@@ -159,6 +164,7 @@ impl Connection {
                 Ok((kind, body)) => self.answer(kind, body).await,
                 Err(end) => Err(end),
             };
+            self.give_way().await;
             if let Err(end) = answered {
                 // What is in the output may tell of commits: it goes only if they are durable.
                 return match self.settle().await {
@@ -288,6 +294,14 @@ impl Connection {
         if self.came_at.elapsed() > FLUSHED_AFTER { self.flush().await } else { Ok(()) }
     }
 
+    /// Lets the other connections of the thread go on, where this one has had it for long: it may have asked for much at once.
+    pub async fn give_way(&mut self) {
+        if self.turn_at.elapsed() > TURN {
+            tokio::task::yield_now().await;
+            self.turn_at = Instant::now();
+        }
+    }
+
     /// Appends the notices that there are.
     pub fn push_notices(&mut self) {
         for notice in self.session.take_notices() {
@@ -355,6 +369,7 @@ impl Connection {
             () = silence => Err(end),
         };
         self.came_at = Instant::now();
+        self.turn_at = self.came_at;
         // One that never falls silent hears it, too.
         if read.is_ok() && server.is_ending() && self.session.status() == Status::Idle {
             return Err(ended_by_server());

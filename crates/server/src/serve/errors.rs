@@ -8,6 +8,7 @@ use std::io;
 use osier_sql::{SqlError, SqlState};
 use pgwire::messages::response::{ErrorResponse, NoticeResponse};
 
+pub use super::message::violation;
 use super::output::Output;
 
 /// Why a connection ends.
@@ -55,12 +56,6 @@ pub enum Severity {
     Fatal,
 }
 
-/// Makes the error of a message that the protocol does not allow.
-#[cold]
-pub fn violation(message: impl Into<String>) -> SqlError {
-    SqlError::new(SqlState::ProtocolViolation, message)
-}
-
 /// Makes the end of a connection, with an error.
 #[cold]
 pub fn fatal(state: SqlState, message: impl Into<String>) -> End {
@@ -83,7 +78,9 @@ pub fn push_error(output: &mut Output, severity: Severity, error: &SqlError) {
 
 /// Appends a `NoticeResponse`.
 pub fn push_notice(output: &mut Output, notice: &SqlError) {
-    let name = if notice.code().starts_with("01") { "WARNING" } else { "NOTICE" };
+    // Those of class 25 are about transactions that there are or are not.
+    let is_warning = ["01", "25"].iter().any(|class| notice.code().starts_with(class));
+    let name = if is_warning { "WARNING" } else { "NOTICE" };
     output.push(&NoticeResponse::new(fields(name, notice)));
 }
 

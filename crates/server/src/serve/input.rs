@@ -7,8 +7,7 @@
 use bytes::{Buf, Bytes, BytesMut};
 use osier_sql::{SqlError, SqlState};
 
-use super::errors::violation;
-use super::message::Request;
+use super::message::{Request, violation};
 
 /// Read at a time, where little is to come.
 const READ_BYTES: usize = 4 * 1024;

@@ -11,8 +11,6 @@
 use bytes::{Buf, Bytes};
 use osier_sql::{SqlError, SqlState};
 
-use super::errors::violation;
-
 /// What a message is about: a prepared statement or a portal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -125,6 +123,12 @@ impl Request {
         };
         if fields.0.is_empty() { Ok(request) } else { Err(malformed()) }
     }
+}
+
+/// Makes the error of a message that the protocol does not allow.
+#[cold]
+pub fn violation(message: impl Into<String>) -> SqlError {
+    SqlError::new(SqlState::ProtocolViolation, message)
 }
 
 #[cold]

@@ -6,7 +6,7 @@
 //! - Nothing is sent before the commits are durable of which the buffer tells.
 //! - A row of a portal that is fetched by pieces is never sent from here ([`Rows::keep`]).
 //!
-//! The statement is a plain call, so that what is sent from here keeps the thread ([`Patience`]).
+//! The statement is a plain call, which waits for its client while it sends from here, though not for ever ([`Patience`]).
 
 use std::sync::Arc;
 

@@ -29,6 +29,7 @@ impl Connection {
         let mode = if parsed.len() == 1 { Mode::Alone } else { Mode::Implicit };
         for statement in &parsed {
             self.statement(statement, mode).await?;
+            self.give_way().await;
         }
         let receipt = self.act(Session::end_implicit).await??;
         self.keep(receipt);

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use bytes::{Buf, Bytes, BytesMut};
 use osier_sql::{SqlError, SqlState};
 
-use super::errors::violation;
-use super::message::Fields;
+use super::message::{Fields, violation};
 
 /// The longest packet, as PostgreSQL has it.
 const BYTES_MAX: usize = 10_000;

@@ -6,9 +6,9 @@
 //! - [`Stream::send_now`] is used only while nothing of an earlier write waits in the stream, so that bytes keep their order.
 //!
 //! `send_now` is for the rows of a statement that runs: the statement is a plain call, nothing can be awaited within it. It
-//! writes to the socket's file descriptor, which does not block, and sleeps in `poll` while the client is not reading. The time
-//! that it may take is limited by [`Patience`], so that a slow client cannot keep the thread, and the connections beside it, for
-//! long.
+//! writes to the socket's file descriptor, which does not block. While the client is not reading it sleeps in `poll` for a
+//! moment, and then lets the other connections of the thread go on. The time that it may take is limited by [`Patience`], so
+//! that a slow client cannot keep what the statement has locked for long.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -69,13 +69,13 @@ impl Socket {
         }
     }
 
-    /// Writes what the socket takes, and sleeps while it takes nothing.
+    /// Writes what the socket takes, and waits while it takes nothing.
     fn send_some(&self, bytes: &[u8], patience: &mut Patience) -> io::Result<usize> {
         let descriptor = self.descriptor()?;
         loop {
             match rustix::net::send(descriptor, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => {
-                    patience.sent_bytes += sent as u64;
+                    patience.sent(sent);
                     return Ok(sent);
                 }
                 Err(Errno::INTR) => {}
@@ -123,28 +123,46 @@ impl AsyncWrite for Socket {
 }
 
 /// How long one statement may wait for its client: 10 seconds, and a second more for each MiB that the client has taken.
+///
+/// It keeps the thread for [`Patience::TURN`] at a time, which is enough for a client that reads. In between the other
+/// connections of the thread have their turn.
 #[derive(Debug, Default)]
 pub struct Patience {
     waited: Duration,
     sent_bytes: u64,
+    /// How often the socket took nothing, one time after the other.
+    turns: u32,
 }
 
 impl Patience {
     const BASE: Duration = Duration::from_secs(10);
+    const TURN: Duration = Duration::from_millis(1);
+    /// The others have at most so many turns for one.
+    const PAUSE_TURNS_MAX: u32 = 32;
 
     fn left(&self) -> Duration {
         (Patience::BASE + Duration::from_secs(self.sent_bytes >> 20)).saturating_sub(self.waited)
     }
 
-    /// Sleeps until the socket takes bytes.
+    fn sent(&mut self, bytes: usize) {
+        self.sent_bytes += bytes as u64;
+        self.turns = 0;
+    }
+
+    /// Waits until the socket takes bytes, or for a while.
     fn wait(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let left = self.left();
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
         let begun = Instant::now();
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        if self.turns > 0 {
+            // At once where there are no others, or the statement is cancelled.
+            osier::task::pause(Patience::TURN * self.turns.min(Patience::PAUSE_TURNS_MAX));
+        }
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.min(Patience::TURN).subsec_nanos()) };
         let polled = rustix::event::poll(&mut [PollFd::new(&descriptor, PollFlags::OUT)], Some(&timeout));
+        self.turns += 1;
         self.waited += begun.elapsed();
         match polled {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -244,7 +262,7 @@ impl Stream {
         drop(told);
     }
 
-    /// Sends bytes while the thread waits.
+    /// Sends bytes while the statement waits.
     ///
     /// # Errors
     /// Where the connection broke; [`ErrorKind::TimedOut`] where the client takes too long.

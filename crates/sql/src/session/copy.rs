@@ -25,9 +25,6 @@ use crate::sql::CatalogNames;
 use crate::types::Declared;
 use crate::value;
 
-/// The data of a copy is sent in pieces of about this size.
-const PIECE_BYTES: usize = 64 << 10;
-
 /// A `COPY ... FROM STDIN` that runs.
 pub(super) struct CopyIn {
     relation: Arc<Relation>,
@@ -154,16 +151,19 @@ impl Core {
         let writer = Writer::new(options, columns, &self.settings);
         output.copy_begin(shape)?;
         self.with_context(transaction, &query, &[], |context| {
-            let (mut count, mut piece) = (0_u64, Vec::with_capacity(PIECE_BYTES));
+            // Clients rely on it that each piece is one record, the first one with what comes before it in binary.
+            let (mut count, mut piece) = (0_u64, Vec::new());
             writer.begin(&mut piece);
+            if !shape.is_binary && !piece.is_empty() {
+                output.copy_data(&piece)?;
+                piece.clear();
+            }
             let mut cursor = open(&query.plan, context)?;
             while let Some(row) = cursor.next()? {
                 writer.record(&row, &mut piece);
                 count += 1;
-                if piece.len() >= PIECE_BYTES {
-                    output.copy_data(&piece)?;
-                    piece.clear();
-                }
+                output.copy_data(&piece)?;
+                piece.clear();
             }
             writer.end(&mut piece);
             if !piece.is_empty() {
