@@ -1,5 +1,5 @@
 //! Clients that others have written, against `osier serve`: psql, the JDBC driver, psycopg and SQLAlchemy. What each prints is
-//! compared with what it has printed of PostgreSQL 15.
+//! compared with what it has printed of PostgreSQL 15. pgbench and sysbench run without an error, and their sums are right.
 //!
 //! A client that is not installed is left out, which the test says. `OSIER_TEST_PYTHON` names the interpreter that has psycopg
 //! and SQLAlchemy, `OSIER_TEST_JDBC` the file with the driver.
@@ -114,4 +114,87 @@ fn sqlalchemy_reflects_and_maps() {
     let url = format!("postgresql+psycopg://osier@127.0.0.1:{}/osier", served.port);
     let (_, shown) = run(&python, &["reflect.py", &url]).unwrap();
     compare("sqlalchemy.expected", &shown);
+}
+
+/// Runs a benchmark, which must succeed; returns what it prints.
+fn benchmark(program: &str, served: &Served, line: &str) -> String {
+    let port = served.port.to_string();
+    let line = line.replace("PORT", &port);
+    let (is_good, shown) = run(program, &line.split_whitespace().collect::<Vec<_>>()).unwrap();
+    assert!(is_good && !shown.contains("FATAL") && !shown.contains("ERROR"), "{program} {line}:\n{shown}");
+    shown
+}
+
+/// The number behind a label.
+fn figure(shown: &str, label: &str) -> i64 {
+    let line =
+        shown.lines().find_map(|line| line.trim().strip_prefix(label)).unwrap_or_else(|| panic!("{label}: {shown}"));
+    let digits = line.trim_start().split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap_or_else(|_| panic!("{label}: {shown}"))
+}
+
+/// The one row of a query, with its columns as text.
+fn row(served: &Served, text: &str) -> Vec<String> {
+    let answers = served.client().ask(&support::served::query(text));
+    let row = answers.iter().find(|answer| answer.kind == 'D').unwrap_or_else(|| panic!("{text}: {answers:?}"));
+    row.columns().into_iter().map(|column| String::from_utf8(column.unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn pgbench_loses_no_transaction() {
+    const CLIENTS: i64 = 4;
+    const EACH: i64 = 50;
+    if !is_there("pgbench", &["--version"]) {
+        return;
+    }
+    let directory = Directory::new();
+    let served = Served::start(&directory, "--auth trust --no-socket");
+    let home = "-h 127.0.0.1 -p PORT -U osier osier";
+    benchmark("pgbench", &served, &format!("-i -I dtgvpf -q -s 1 {home}"));
+    let mut written = 0;
+    for (script, writes) in [("tpcb-like", true), ("simple-update", true), ("select-only", false)] {
+        for mode in ["simple", "extended", "prepared"] {
+            let line = format!("-n -c {CLIENTS} -j 2 -t {EACH} -M {mode} -b {script} {home}");
+            let shown = benchmark("pgbench", &served, &line);
+            assert_eq!(figure(&shown, "number of transactions actually processed:"), CLIENTS * EACH, "{line}");
+            assert_eq!(figure(&shown, "number of failed transactions:"), 0, "{line}: {shown}");
+            written += if writes { CLIENTS * EACH } else { 0 };
+        }
+        // The simple update leaves tellers and branches as they are.
+        let sums = "SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(delta) FROM pgbench_history), \
+                    (SELECT sum(tbalance) FROM pgbench_tellers), (SELECT sum(bbalance) FROM pgbench_branches), \
+                    (SELECT count(*) FROM pgbench_history)";
+        let sums = row(&served, sums);
+        assert_eq!((&sums[0], &sums[2]), (&sums[1], &sums[3]), "{script}: {sums:?}");
+        assert!(script != "tpcb-like" || sums[0] == sums[2], "{sums:?}");
+        assert_eq!(sums[4], written.to_string(), "{script}");
+    }
+}
+
+#[test]
+fn sysbench_runs_to_its_end() {
+    const EVENTS: i64 = 200;
+    if !is_there("sysbench", &["--version"]) {
+        return;
+    }
+    let directory = Directory::new();
+    let served = Served::start(&directory, "--auth trust --no-socket");
+    let options = "--db-driver=pgsql --pgsql-host=127.0.0.1 --pgsql-port=PORT --pgsql-user=osier --pgsql-db=osier \
+                   --tables=2 --table-size=2000 --rand-type=uniform --threads=4 --time=60";
+    benchmark("sysbench", &served, &format!("oltp_read_write {options} prepare"));
+    for script in ["oltp_read_write", "oltp_point_select", "oltp_write_only"] {
+        for prepares in ["auto", "disable"] {
+            let line = format!("{script} {options} --events={EVENTS} --db-ps-mode={prepares} run");
+            let shown = benchmark("sysbench", &served, &line);
+            // Those that met in a circle were run again, which it counts as errors that it passes over.
+            assert!(figure(&shown, "transactions:") >= EVENTS, "{line}: {shown}");
+            assert!(figure(&shown, "ignored errors:") <= EVENTS / 4, "{line}: {shown}");
+            assert_eq!(figure(&shown, "reconnects:"), 0, "{line}: {shown}");
+        }
+    }
+    for table in ["sbtest1", "sbtest2"] {
+        let found = row(&served, &format!("SELECT count(*), count(DISTINCT id), min(length(c)) FROM {table}"));
+        assert_eq!(found, ["2000", "2000", "119"], "{table}: each deleted row is inserted again");
+    }
+    benchmark("sysbench", &served, &format!("oltp_read_write {options} cleanup"));
 }

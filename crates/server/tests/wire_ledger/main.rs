@@ -10,7 +10,8 @@
 //! `OSIER_LEDGER_ROUNDS=50` is how many kills there are, `OSIER_LEDGER_SEED=7` the seed of all that the test draws: what the
 //! clients ask for, and when the server dies. How they meet, no seed repeats.
 //!
-//! That it finds what is lost shows `a_server_that_loses_commits_is_found_out`: protocol `none` keeps checkpoints alone.
+//! That it finds what is lost shows `a_database_that_is_set_back_is_found_out`: after a kill it puts the files of before the round
+//! in their place.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test says what it has done, and its seed")]
@@ -198,10 +199,21 @@ fn work(served: Served, ledgers: &mut Vec<Ledger>, lasts: &mut [u64], rng: &mut 
     });
 }
 
-/// So many lives of a server, drawn from `lives`. Returns what was wrong after the first one after which something was.
-fn run(rounds: u64, seed: u64, lives: &[&str]) -> Vec<String> {
+/// Copies a directory, in place of what is there.
+fn copy(directory: &Directory, from: &str, to: &str) {
+    drop(std::fs::remove_dir_all(directory.join(to)));
+    std::fs::create_dir(directory.join(to)).unwrap();
+    for entry in std::fs::read_dir(directory.join(from)).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), directory.join(to).join(entry.file_name())).unwrap();
+    }
+}
+
+/// So many lives of a server. Returns what was wrong after the first one after which something was.
+/// With `sets_back` each one finds the files of before the last one.
+fn run(rounds: u64, seed: u64, sets_back: bool) -> Vec<String> {
     let (directory, mut rng) = (Directory::new(), Rng::with_seed(seed));
-    let options = |rng: &mut Rng| format!("{SMALL} {}", lives[rng.usize(..lives.len())]);
+    let options = |rng: &mut Rng| format!("{SMALL} {}", LIVES[rng.usize(..LIVES.len())]);
     fill(&directory, &format!("{SMALL} {}", LIVES[0]));
     let mut ledgers = vec![Ledger::default(); WORKERS];
     let mut lasts: Vec<u64> = (0..WORKERS as u64).map(|worker| (worker + 1) * 1_000_000_000).collect();
@@ -210,7 +222,13 @@ fn run(rounds: u64, seed: u64, lives: &[&str]) -> Vec<String> {
         if rng.u8(..3) == 0 {
             Served::start_and_kill(&directory, &options_now, Duration::from_millis(rng.u64(1..200)));
         }
+        if sets_back {
+            copy(&directory, "db", "before");
+        }
         work(Served::start(&directory, &options_now), &mut ledgers, &mut lasts, &mut rng);
+        if sets_back {
+            copy(&directory, "before", "db");
+        }
         let served = Served::start(&directory, &options(&mut rng));
         let wrong = check(&mut served.client(), &mut ledgers);
         if !wrong.is_empty() {
@@ -244,13 +262,13 @@ fn what_was_acknowledged_survives_kills() {
     let rounds = variable("OSIER_LEDGER_ROUNDS").unwrap_or(5);
     let seed = variable("OSIER_LEDGER_SEED").unwrap_or_else(|| Rng::new().u64(..1_000_000));
     eprintln!("OSIER_LEDGER_SEED={seed}");
-    let wrong = run(rounds, seed, &LIVES);
+    let wrong = run(rounds, seed, false);
     assert!(wrong.is_empty(), "OSIER_LEDGER_SEED={seed}:\n{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_server_that_loses_commits_is_found_out() {
-    let wrong = run(3, 1, &["--set protocol=none"]);
+fn a_database_that_is_set_back_is_found_out() {
+    let wrong = run(1, 1, true);
     assert!(wrong.iter().any(|wrong| wrong.contains("is in state None")), "{wrong:?}");
     assert!(wrong.iter().any(|wrong| wrong.contains("a client has seen")), "{wrong:?}");
 }
