@@ -40,6 +40,14 @@ pub struct Rows {
     copied: Vec<u8>,
 }
 
+impl Rows {
+    /// Takes rows with these columns.
+    #[allow(dead_code, reason = "not every file of tests takes rows itself")]
+    pub fn of(columns: Vec<Declared>) -> Rows {
+        Rows { columns, ..Rows::default() }
+    }
+}
+
 impl Output for Rows {
     fn row(&mut self, row: &[Datum]) -> Result<()> {
         let settings = Default::default();
