@@ -12,6 +12,8 @@ pub mod error;
 mod explain;
 mod expr;
 pub mod function;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod parse;
 mod plan;
 mod run;

@@ -20,6 +20,8 @@ mod errors;
 mod extended;
 mod fiber;
 mod formats;
+#[cfg(test)]
+mod fuzzing;
 mod http;
 mod input;
 mod listeners;
