@@ -10,11 +10,12 @@ const BYTES_MAX: usize = 400_000;
 /// The statements of the suite.
 pub fn samples() -> Vec<String> {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sql/tests/suite");
-    let mut files: Vec<_> = std::fs::read_dir(suite).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(suite).expect("the suite").map(|entry| entry.expect("a file").path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "sql"));
     files.sort();
     let lines = files.iter().flat_map(|file| {
-        let text = std::fs::read_to_string(file).unwrap();
+        let text = std::fs::read_to_string(file).expect("a file of the suite");
         text.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).map(str::to_owned).collect::<Vec<_>>()
     });
     let samples: Vec<String> = lines.collect();

@@ -10,8 +10,8 @@
 //! `OSIER_LEDGER_ROUNDS=50` is how many kills there are, `OSIER_LEDGER_SEED=7` the seed of all that the test draws: what the
 //! clients ask for, and when the server dies. How they meet, no seed repeats.
 //!
-//! That it finds what is lost shows `a_database_that_is_set_back_is_found_out`: after a kill it puts the files of before the round
-//! in their place.
+//! That it finds what is lost shows `a_database_that_is_set_back_is_found_out`: after a kill it puts the files of before the
+//! round in their place.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stderr, reason = "a test says what it has done, and its seed")]
@@ -22,6 +22,7 @@ mod support;
 mod work;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -200,12 +201,17 @@ fn work(served: Served, ledgers: &mut Vec<Ledger>, lasts: &mut [u64], rng: &mut 
 }
 
 /// Copies a directory, in place of what is there.
-fn copy(directory: &Directory, from: &str, to: &str) {
-    drop(std::fs::remove_dir_all(directory.join(to)));
-    std::fs::create_dir(directory.join(to)).unwrap();
-    for entry in std::fs::read_dir(directory.join(from)).unwrap() {
+fn copy(from: &Path, to: &Path) {
+    drop(std::fs::remove_dir_all(to));
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), directory.join(to).join(entry.file_name())).unwrap();
+        let (kind, target) = (entry.file_type().unwrap(), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy(&entry.path(), &target);
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
 
@@ -223,11 +229,11 @@ fn run(rounds: u64, seed: u64, sets_back: bool) -> Vec<String> {
             Served::start_and_kill(&directory, &options_now, Duration::from_millis(rng.u64(1..200)));
         }
         if sets_back {
-            copy(&directory, "db", "before");
+            copy(&directory.join("db"), &directory.join("before"));
         }
         work(Served::start(&directory, &options_now), &mut ledgers, &mut lasts, &mut rng);
         if sets_back {
-            copy(&directory, "before", "db");
+            copy(&directory.join("before"), &directory.join("db"));
         }
         let served = Served::start(&directory, &options(&mut rng));
         let wrong = check(&mut served.client(), &mut ledgers);
