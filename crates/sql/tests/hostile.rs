@@ -88,8 +88,14 @@ fn run(client: &mut Client, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// As the server does: on a stack of that size.
 #[test]
 fn mutated_statements_end() {
+    let work = std::thread::Builder::new().stack_size(osier::task::STACK_BYTES).spawn(run_mutated);
+    work.expect("a thread").join().expect("each statement ends");
+}
+
+fn run_mutated() {
     /// So long may a statement take beyond its timeout: what is planned for long is not interrupted.
     const LATE_MAX: Duration = Duration::from_secs(20);
     let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
