@@ -15,7 +15,7 @@ pub(crate) mod quote;
 pub(crate) mod rewrite;
 pub(crate) mod sequence;
 
-use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Spanned, Statement};
+use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
@@ -40,6 +40,11 @@ pub(crate) fn statements(text: &str) -> Result<Vec<Statement>> {
     parsed(text, forget)
 }
 
+/// Whether the text of a query, as it is printed, is read back as that query.
+pub(crate) fn reads_back(query: &Query, printed: &str) -> bool {
+    matches!(statements(printed).as_deref(), Ok([Statement::Query(again)]) if **again == *query)
+}
+
 fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<Statement>> {
     let tokens = Tokenizer::new(&Postgres::default(), text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
@@ -49,7 +54,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
-    write_out_tables(&mut tokens);
+    write_out_tables(&mut tokens, text)?;
     rewrite::adapt(&mut tokens, text)?;
     let (mut statements, mut part) = (Vec::new(), Vec::new());
     for token in tokens {
@@ -265,15 +270,15 @@ fn name_constraints(tokens: &mut [TokenWithSpan], words: &[usize]) {
 }
 
 /// `TABLE t` is `SELECT * FROM t`: the parser does not tell what of its name was quoted.
-fn write_out_tables(tokens: &mut Vec<TokenWithSpan>) {
-    let is_table = |token: &Token| matches!(token, Token::Word(word) if is_plain(word, "table"));
-    if !tokens.iter().any(|token| is_table(&token.token)) {
-        return;
+fn write_out_tables(tokens: &mut Vec<TokenWithSpan>, text: &str) -> Result<()> {
+    let is = |token: &Token, text: &str| matches!(token, Token::Word(word) if is_plain(word, text));
+    if !tokens.iter().any(|token| is(&token.token, "table")) {
+        return Ok(());
     }
     let solid: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
     // Elsewhere it is the word of another statement, or a name.
     let begins = |before: &Token| match before {
-        Token::SemiColon | Token::LParen => true,
+        Token::SemiColon | Token::LParen | Token::RParen => true,
         Token::Word(word) => {
             ["as", "union", "all", "intersect", "except", "explain"].iter().any(|it| is_plain(word, it))
         }
@@ -285,10 +290,15 @@ fn write_out_tables(tokens: &mut Vec<TokenWithSpan>) {
     };
     let mut found = Vec::new();
     for (place, at) in solid.iter().enumerate() {
-        let is_begin = place == 0 || begins(&tokens[solid[place - 1]].token);
-        let is_followed = solid.get(place + 1).is_some_and(|next| names(&tokens[*next].token));
-        if is_table(&tokens[*at].token) && is_begin && is_followed {
+        let before = place.checked_sub(1).map(|before| &tokens[solid[before]].token);
+        let Some(next) = solid.get(place + 1).map(|next| &tokens[*next]) else { break };
+        if !is(&tokens[*at].token, "table") || !before.is_none_or(begins) {
+            continue;
+        }
+        if names(&next.token) {
             found.push(*at);
+        } else if matches!(next.token, Token::Word(_)) && !before.is_some_and(|before| is(before, "as")) {
+            return Err(near(text, &next.token.to_string(), next.span.start));
         }
     }
     for at in found.into_iter().rev() {
@@ -296,6 +306,7 @@ fn write_out_tables(tokens: &mut Vec<TokenWithSpan>) {
         let new = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM")];
         tokens.splice(at..=at, new.into_iter().map(|token| TokenWithSpan::new(token, span)));
     }
+    Ok(())
 }
 
 fn is_plain(word: &sqlparser::tokenizer::Word, text: &str) -> bool {

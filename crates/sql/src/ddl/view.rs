@@ -83,10 +83,15 @@ impl Definer<'_, '_> {
 
     /// The query of a view as it is kept: it means the same under every search path, and when tables get columns.
     fn written(&self, query: &ast::Query) -> Result<Written> {
-        let text = self.with_schemas(&query.to_string(), true)?;
+        let text = query.to_string();
         if text.contains(['\0', '\u{1}']) {
             return Err(SqlError::unsupported("EXCLUDE in the query of a view"));
         }
+        if !parse::reads_back(query, &text) {
+            return Err(SqlError::unsupported("a view whose query is another one when it is written out")
+                .with_hint("Put parentheses around its expressions."));
+        }
+        let text = self.with_schemas(&text, true)?;
         let (places, _) = self.placed(&text)?;
         let edit = |place: Place| match place.what {
             What::Star(columns) => (place.start, place.end, columns),

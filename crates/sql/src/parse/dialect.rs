@@ -8,10 +8,11 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 /// The dialect.
 ///
@@ -47,6 +48,37 @@ impl Default for Postgres {
 
 const PARENT: PostgreSqlDialect = PostgreSqlDialect {};
 
+/// The operator that a sign before an expression is.
+fn sign(token: &Token) -> Option<UnaryOperator> {
+    Some(match token {
+        Token::Plus => UnaryOperator::Plus,
+        Token::Minus => UnaryOperator::Minus,
+        Token::Tilde => UnaryOperator::BitwiseNot,
+        Token::DoubleExclamationMark => UnaryOperator::PGPrefixFactorial,
+        Token::PGSquareRoot => UnaryOperator::PGSquareRoot,
+        Token::PGCubeRoot => UnaryOperator::PGCubeRoot,
+        Token::AtSign => UnaryOperator::PGAbs,
+        _ => return None,
+    })
+}
+
+impl Postgres {
+    /// An expression behind a sign. In PostgreSQL `+` and `-` bind closer than any operator between two, the others less close
+    /// than `+` and `-` between two.
+    fn parse_signed(&self, op: UnaryOperator, parser: &mut Parser) -> Result<Expr, ParserError> {
+        parser.advance_token();
+        let precedence = match op {
+            UnaryOperator::Plus | UnaryOperator::Minus => Precedence::AtTz,
+            _ => Precedence::PgOther,
+        };
+        let has_more_signs = sign(&parser.peek_token_ref().token).is_some();
+        let operand = Box::new(parser.parse_subexpr(self.prec_value(precedence))?);
+        // Signs behind each other would be printed as one that is another, or as a comment.
+        let expr = if has_more_signs { Box::new(Expr::Nested(operand)) } else { operand };
+        Ok(Expr::UnaryOp { op, expr })
+    }
+}
+
 /// Methods that are passed on.
 macro_rules! pass_on {
     ($($name:ident)*) => {
@@ -64,7 +96,13 @@ impl Dialect for Postgres {
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         let left = self.left.get().saturating_sub(1);
         self.left.set(left);
-        if left == 0 { Some(Err(ParserError::RecursionLimitExceeded)) } else { PARENT.parse_prefix(parser) }
+        if left == 0 {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        match sign(&parser.peek_token_ref().token) {
+            Some(op) => Some(self.parse_signed(op, parser)),
+            None => PARENT.parse_prefix(parser),
+        }
     }
 
     fn supports_named_fn_args_with_expr_name(&self) -> bool {

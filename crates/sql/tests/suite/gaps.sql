@@ -141,3 +141,27 @@ SELECT t.id FROM target t FOR UPDATE OF public.t;
 --! 42601
 SELECT count(*) FROM target FOR UPDATE NOWAIT;
 --! 0A000
+-- TABLE behind a list.
+WITH RECURSIVE r(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM r WHERE n < 5) TABLE r ORDER BY 1 OFFSET 2;
+--> 3
+--> 4
+--> 5
+WITH r(n) AS (SELECT 1) TABLE r;
+--> 1
+-- Signs behind each other.
+SELECT - -1, ~ + 1, - ~ 1, - - - 2 ^ 2, @ -3;
+--> 1|-2|2|4|3
+CREATE VIEW signs AS SELECT - -1 AS a, ~ + 1 AS b, @ -3 AS c;
+SELECT * FROM signs;
+--> 1|-2|3
+SELECT -2 ^ 2, ~ 1 + 1, @ -5 + 2, |/ 16 + 9, - 2 ^ 2 * 3, -3 % 2, 2 - -2 ^ 2, ~ 5 & 4, 7 - ~ 1 * 2, @ - 2 ^ 3, -(-2) ^ 2, ~5 = -6, - 1 < 0;
+--> 4|-3|3|5|12|-1|-2|0|10|8|4|t|t
+SELECT -interval '1 day', -'1 day'::interval, - 2::numeric(5,2), -9223372036854775808, -x.a[1] FROM (SELECT ARRAY[4] AS a) x;
+--> -1 days|-1 days|-2.00|-9223372036854775808|-4
+CREATE VIEW powers AS SELECT -2 ^ 2 AS a, ~ 1 + 1 AS b, @ - 2 ^ 3 AS c, 1 - -2 AS d;
+SELECT * FROM powers;
+--> 4|-3|8|3
+TABLE order;
+--! 42601
+SELECT 1 AS table;
+--> 1
