@@ -8,6 +8,7 @@
 mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;
+mod literal;
 pub(crate) mod objects;
 pub(crate) mod options;
 pub(crate) mod own;
@@ -50,6 +51,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
     place(&mut tokens);
+    literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
     adapt(&mut tokens);
     foreign::adapt(&mut tokens);

@@ -33,6 +33,20 @@ fn views_that_double_end() {
     assert_eq!(client.error("SELECT count(*) FROM v11, v11 other").code(), "54000");
 }
 
+/// Two of them are printed as a comment, in which the rest of the text was lost.
+#[test]
+fn a_minus_before_a_minus_is_kept() {
+    let mut client = client("minus");
+    client.run("CREATE TABLE t (a int DEFAULT - -5, b int, CHECK (a > - - 1 AND b > 0))");
+    client.run("INSERT INTO t (b) VALUES (7)");
+    assert_eq!(client.error("INSERT INTO t VALUES (5, 0)").code(), "23514");
+    client.run("CREATE VIEW v AS SELECT - -a AS a, - - -b ^ 2 AS c FROM t WHERE a > - -1; CREATE TABLE u AS SELECT - -a AS a, b FROM t");
+    client.expect("SELECT * FROM v", &["5|49"]);
+    client.expect("SELECT * FROM u", &["5|7"]);
+    client.expect("SELECT 1 - -1, - - 2 * 3, 2 - - -1, -2 ^ 2, 2 ^ -1 ^ 2, -(2) ^ 2", &["2|6|1|4|0.25|4"]);
+    client.expect("SELECT -a[1], -a[1]::text::int % 2 FROM (VALUES (ARRAY[5])) v(a)", &["-5|-1"]);
+}
+
 #[test]
 fn what_is_unknown_is_null() {
     let mut client = client("unknown");

@@ -196,6 +196,13 @@ impl<'d, 's> Definer<'d, 's> {
 
     /// An expression as the catalog keeps it: sequences in it are those that the names mean now.
     fn kept(&self, expr: &ast::Expr) -> Result<String> {
-        self.with_schemas(&expr.to_string(), false)
+        let text = expr.to_string();
+        if !parse::expression(&text).is_ok_and(|again| again == *expr) {
+            return Err(SqlError::unsupported(format!(
+                "an expression that is another one when it is written out: {text}"
+            ))
+            .with_hint("Put parentheses around its parts."));
+        }
+        self.with_schemas(&text, false)
     }
 }

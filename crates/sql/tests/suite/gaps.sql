@@ -165,3 +165,14 @@ TABLE order;
 --! 42601
 SELECT 1 AS table;
 --> 1
+-- Literals that are kept as texts.
+CREATE TABLE quoted (a text DEFAULT 'x''''y', b text DEFAULT 'back\''s', CHECK (a <> 'no''''no' AND b <> '\'''));
+INSERT INTO quoted DEFAULT VALUES RETURNING *;
+--> x''y|back\'s
+INSERT INTO quoted VALUES ('no''''no', '');
+--! 23514
+INSERT INTO quoted VALUES ('', '\''');
+--! 23514
+CREATE VIEW quotes AS SELECT '''''' AS a, 'a''''b'' OR true --' AS b, '\''' AS c FROM quoted WHERE a <> 'z''''z';
+SELECT * FROM quotes;
+--> ''|a''b' OR true --|\'
