@@ -40,11 +40,41 @@ fn a_minus_before_a_minus_is_kept() {
     client.run("CREATE TABLE t (a int DEFAULT - -5, b int, CHECK (a > - - 1 AND b > 0))");
     client.run("INSERT INTO t (b) VALUES (7)");
     assert_eq!(client.error("INSERT INTO t VALUES (5, 0)").code(), "23514");
-    client.run("CREATE VIEW v AS SELECT - -a AS a, - - -b ^ 2 AS c FROM t WHERE a > - -1; CREATE TABLE u AS SELECT - -a AS a, b FROM t");
+    client.run("CREATE VIEW v AS SELECT - -a AS a, - - -b ^ 2 AS c FROM t WHERE a > - -1");
+    client.run("CREATE TABLE u AS SELECT - -a AS a, b FROM t");
     client.expect("SELECT * FROM v", &["5|49"]);
     client.expect("SELECT * FROM u", &["5|7"]);
     client.expect("SELECT 1 - -1, - - 2 * 3, 2 - - -1, -2 ^ 2, 2 ^ -1 ^ 2, -(2) ^ 2", &["2|6|1|4|0.25|4"]);
     client.expect("SELECT -a[1], -a[1]::text::int % 2 FROM (VALUES (ARRAY[5])) v(a)", &["-5|-1"]);
+}
+
+/// A literal is kept as it is, wherever its text is: one that ends in its middle would make SQL of the rest.
+#[test]
+fn literals_are_kept() {
+    let mut client = client("literals");
+    let texts = ["it''s", "''", r"\'", r"\' UNION SELECT ''secret", r"a\''b", "'", r"\", "'''", "x'", "$$", "\n\t"];
+    for (at, text) in texts.iter().enumerate() {
+        let (escaped, length) = (text.replace('\'', "''"), text.chars().count());
+        for (which, literal) in [format!("'{escaped}'"), format!("N'{escaped}'")].iter().enumerate() {
+            let name = format!("{at}_{which}");
+            client.run(&format!("CREATE VIEW v{name} AS SELECT {literal} AS a, 1 AS b"));
+            client.run(&format!("CREATE TABLE t{name} (a text DEFAULT {literal}, b int, CHECK (a = {literal}))"));
+            client.run(&format!("INSERT INTO t{name} (b) VALUES (1)"));
+            client.run(&format!("CREATE TABLE u{name} AS SELECT {literal} AS a, 1 AS b"));
+            for relation in ["v", "t", "u"] {
+                let found = client.run(&format!("SELECT b, length(a) FROM {relation}{name} WHERE a = {literal}"));
+                assert_eq!(found, format!("1|{length}"), "{relation}: {literal}");
+            }
+            let copied = client.run(&format!("COPY (SELECT length({literal})) TO STDOUT"));
+            assert_eq!(copied.trim(), length.to_string(), "{literal}");
+        }
+    }
+    client.run(r"CREATE SEQUENCE s; CREATE TABLE n (a text DEFAULT nextval('s')::text || E'\'x' || '\''', b int)");
+    client.run("INSERT INTO n (b) VALUES (1)");
+    client.expect("SELECT a FROM n", &[r"1'x\'"]);
+    for name in [r#""a""""b""#, r#""a\""""#] {
+        assert_eq!(client.error(&format!("SELECT 1 AS {name}")).code(), "42602");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! The parser prints a quotation mark twice, unless it takes it for escaped already: where there are two of them in a row, or one
 //! behind a backslash. Such a literal was another one when it was read again, or ended in its middle, and the rest of it was read
-//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` is printed without any care, and becomes one of these.
+//! as SQL. So it becomes one with escapes, which is printed right. `N'...'` is printed without any care and becomes one of these.
 //!
 //! Invariant: no literal without escapes and no name has two quotation marks of its kind in a row, or one behind a backslash.
 

@@ -222,7 +222,7 @@ fn explain_options(parser: &mut Parser<'_>, text: &str) -> Result<Vec<UtilityOpt
             let shown = match &value.token {
                 Token::Word(word) => word.value.clone(),
                 Token::Number(number, _) => number.clone(),
-                Token::SingleQuotedString(quoted) => quoted.clone(),
+                Token::SingleQuotedString(quoted) | Token::EscapedStringLiteral(quoted) => quoted.clone(),
                 other => return Err(near(text, &other.to_string(), value.span.start)),
             };
             arg = Some(Expr::Identifier(Ident::with_span(value.span, shown)));

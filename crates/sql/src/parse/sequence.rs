@@ -2,6 +2,7 @@
 //!
 //! Invariant: a name without a schema in such a text is one of `public`. So it means the same under every search path.
 
+use sqlparser::ast::Value;
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -34,6 +35,9 @@ pub(crate) fn renamed(text: &str, rename: &dyn Fn(&str) -> Result<Option<String>
                 let name = rename(&name)?.unwrap_or(name);
                 out.push_str(&format!("'{}'", name.replace('\'', "''")));
             }
+            // The tokenizer has taken the escapes from these, and prints none.
+            Token::EscapedStringLiteral(text) => out.push_str(&Value::EscapedStringLiteral(text.clone()).to_string()),
+            Token::UnicodeStringLiteral(text) => out.push_str(&Value::UnicodeStringLiteral(text.clone()).to_string()),
             token => out.push_str(&token.to_string()),
         }
         if !matches!(token, Token::Whitespace(_)) {
@@ -78,6 +82,7 @@ mod tests {
     fn names_get_a_schema() {
         assert_eq!(with_public("nextval('s')"), "nextval('public.s')");
         assert_eq!(with_public("1 + NEXTVAL ( 'a.s' ) * lower('s')"), "1 + NEXTVAL ( 'a.s' ) * lower('s')");
+        assert_eq!(with_public(r"nextval('s') || E'a\'\\b'"), r"nextval('public.s') || E'a\'\\b'");
         assert_eq!(with_public("setval('\"S\"', 1) || 'it''s'"), "setval('public.\"S\"', 1) || 'it''s'");
     }
 }
