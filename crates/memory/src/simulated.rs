@@ -61,7 +61,7 @@ pub fn set_tree_sizes(sizes: TreeSizes) {
     of_thread::SIZES.set(sizes);
 }
 
-/// Waits with a limit end so seldom, in a thread whose waits do: one of so many times that others have run meanwhile.
+/// In a thread whose waits may pass their limit, one of so many times that a waiting thread lets others run is the last.
 #[cfg(feature = "simulated")]
 const TIMES_OUT_ONE_IN: u64 = 24;
 

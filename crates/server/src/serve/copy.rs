@@ -31,24 +31,15 @@ impl Connection {
         self.flush().await?;
         let mut waiting = 0;
         loop {
-            let next = if waiting < RUN_BYTES { self.wire.input.next().map_err(End::Fatal)? } else { None };
-            let (kind, body) = match next {
-                Some(next @ (b'd', _)) => next,
-                next => {
-                    if waiting > 0 {
-                        self.act(|session| session.copy_run()).await??;
-                        waiting = 0;
-                    }
-                    match next {
-                        Some(next) => next,
-                        None => self.next_request().await?,
-                    }
-                }
-            };
+            let (kind, body) = self.next_request().await?;
             match Request::decode(kind, body) {
                 Ok(Request::CopyData(bytes)) => {
                     self.guard(|session| session.copy_add(&bytes))?;
                     waiting += bytes.len();
+                    if waiting >= RUN_BYTES || !self.wire.input.is_next(b'd') {
+                        waiting = 0;
+                        self.act(|session| session.copy_run()).await??;
+                    }
                 }
                 Ok(Request::CopyDone) => return Ok(self.act(|session| session.copy_done()).await??),
                 Ok(Request::CopyFail(reason)) => return Err(self.guard(|session| session.copy_fail(&reason))?.into()),

@@ -46,7 +46,7 @@ pub(crate) struct TwoPhaseLocking<D: Gathered> {
     observed: Optimistic<D>,
     /// The transaction cannot go on, because of others: nothing more is locked.
     lost: Option<Lost>,
-    /// Whether others have ended it: it may be run again.
+    /// Whether others stood in its way, and it has not committed: whatever its session runs next is the older for it.
     is_beaten: Cell<bool>,
 }
 
