@@ -1,4 +1,9 @@
 //! Records that a client sends.
+//!
+//! Invariant: a field is borrowed from what has come, unless it is written with escapes or quotes.
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
@@ -6,7 +11,10 @@ use super::{Format, Options, SIGNATURE};
 use crate::error::{Result, SqlError, SqlState};
 
 /// A field: `None` is NULL.
-pub(crate) type Field = Option<Vec<u8>>;
+pub(crate) type Field<'f> = Option<Cow<'f, [u8]>>;
+
+/// Where a record lies in the data, `None` where what lies there is none; and where the next one begins.
+type Place = (Option<Range<usize>>, usize);
 
 /// Longer records are refused.
 const RECORD_BYTES_MAX: usize = 1 << 30;
@@ -42,7 +50,11 @@ impl Reader {
 
     /// Takes all records that have ended, each with the number of its last line, or of itself in the binary format; with
     /// `is_last`, what is left is one, too.
-    pub(crate) fn take(&mut self, is_last: bool, take: &mut dyn FnMut(u64, Vec<Field>) -> Result<()>) -> Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        is_last: bool,
+        take: &mut dyn FnMut(u64, Vec<Field<'_>>) -> Result<()>,
+    ) -> Result<()> {
         let mut at = 0;
         let result = loop {
             if self.is_ended {
@@ -50,10 +62,10 @@ impl Reader {
                 break Ok(());
             }
             let found = match self.options.format {
-                Format::Binary => self.binary(at, is_last),
+                Format::Binary => self.tuple(at, is_last),
                 Format::Text | Format::Csv => self.line(at, is_last),
             };
-            let (fields, next) = match found {
+            let (record, next) = match found {
                 Ok(Some(found)) => found,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -62,13 +74,14 @@ impl Reader {
             let ends = memchr_iter(b'\n', taken).count() as u64 + u64::from(!taken.ends_with(b"\n"));
             at = next;
             self.looked = (at, false);
-            let Some(fields) = fields else { continue };
+            let Some(record) = record else { continue };
             self.records += 1;
             self.lines = if self.options.format == Format::Binary { self.records } else { self.lines + ends };
             if self.records == 1 && self.options.has_header {
                 continue;
             }
-            if let Err(error) = take(self.lines, fields) {
+            let taken = self.fields(&self.pending[record]).and_then(|fields| take(self.lines, fields));
+            if let Err(error) = taken {
                 break Err(error);
             }
         };
@@ -81,8 +94,8 @@ impl Reader {
         result
     }
 
-    /// The record that begins at `at`, and where the next one does.
-    fn line(&mut self, at: usize, is_last: bool) -> Result<Option<(Option<Vec<Field>>, usize)>> {
+    /// The line that begins at `at`.
+    fn line(&mut self, at: usize, is_last: bool) -> Result<Option<Place>> {
         let is_csv = self.options.format == Format::Csv;
         let (mut end, mut is_quoted) = (self.looked.0.max(at), self.looked.1);
         let mut next = None;
@@ -123,17 +136,25 @@ impl Reader {
                 return Ok(None);
             }
         };
-        let mut line = &self.pending[at..end.min(self.pending.len())];
-        line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = &self.pending[at..end.min(self.pending.len())];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line == b"\\." {
             self.is_ended = true;
             return Ok(Some((None, next)));
         }
-        let fields = if is_csv { self.csv_fields(line)? } else { self.text_fields(line)? };
-        Ok(Some((Some(fields), next)))
+        Ok(Some((Some(at..at + line.len()), next)))
     }
 
-    fn text_fields(&self, line: &[u8]) -> Result<Vec<Field>> {
+    /// Takes a record apart.
+    fn fields<'f>(&self, record: &'f [u8]) -> Result<Vec<Field<'f>>> {
+        match self.options.format {
+            Format::Text => Ok(self.text_fields(record)),
+            Format::Csv => self.csv_fields(record),
+            Format::Binary => Ok(tuple_fields(record)),
+        }
+    }
+
+    fn text_fields<'f>(&self, line: &'f [u8]) -> Vec<Field<'f>> {
         let mut fields = Vec::new();
         let mut at = 0;
         loop {
@@ -146,25 +167,28 @@ impl Reader {
                 end += 2;
             }
             let raw = &line[at..end.min(line.len())];
-            fields.push(if raw == self.options.null { None } else { Some(unescaped(raw)) });
+            fields.push((raw != self.options.null).then(|| unescaped(raw)));
             if end >= line.len() {
-                return Ok(fields);
+                return fields;
             }
             at = end + 1;
         }
     }
 
-    fn csv_fields(&self, line: &[u8]) -> Result<Vec<Field>> {
+    fn csv_fields<'f>(&self, line: &'f [u8]) -> Result<Vec<Field<'f>>> {
         let Options { delimiter, quote, escape, .. } = self.options;
         let mut fields = Vec::new();
-        let (mut field, mut was_quoted, mut is_quoted, mut at) = (Vec::new(), false, false, 0);
+        let (mut field, mut was_quoted, mut is_quoted, mut at) = (Cow::Borrowed(&line[..0]), false, false, 0);
         while at < line.len() {
             let plain = memchr3(delimiter, quote, escape, &line[at..]).unwrap_or(line.len() - at);
-            field.extend_from_slice(&line[at..at + plain]);
+            match field.is_empty() {
+                true => field = Cow::Borrowed(&line[at..at + plain]),
+                false => field.to_mut().extend_from_slice(&line[at..at + plain]),
+            }
             at += plain;
             let Some(&byte) = line.get(at) else { break };
             if is_quoted && byte == escape && line.get(at + 1).is_some_and(|next| *next == quote || *next == escape) {
-                field.push(line[at + 1]);
+                field.to_mut().push(line[at + 1]);
                 at += 1;
             } else if byte == quote {
                 is_quoted = !is_quoted;
@@ -173,7 +197,7 @@ impl Reader {
                 fields.push(self.csv_field(std::mem::take(&mut field), was_quoted));
                 was_quoted = false;
             } else {
-                field.push(byte);
+                field.to_mut().push(byte);
             }
             at += 1;
         }
@@ -184,12 +208,12 @@ impl Reader {
         Ok(fields)
     }
 
-    fn csv_field(&self, field: Vec<u8>, was_quoted: bool) -> Field {
-        (was_quoted || field != self.options.null).then_some(field)
+    fn csv_field<'f>(&self, field: Cow<'f, [u8]>, was_quoted: bool) -> Field<'f> {
+        (was_quoted || *field != self.options.null).then_some(field)
     }
 
-    /// A tuple of the binary format.
-    fn binary(&mut self, mut at: usize, is_last: bool) -> Result<Option<(Option<Vec<Field>>, usize)>> {
+    /// The tuple of the binary format that begins at `at`.
+    fn tuple(&mut self, mut at: usize, is_last: bool) -> Result<Option<Place>> {
         let bytes = &self.pending;
         let int = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         if !self.is_begun {
@@ -213,20 +237,20 @@ impl Reader {
             return Ok(Some((None, at + 2)));
         }
         at += 2;
-        let mut fields = Vec::new();
+        let begin = at;
         for _ in 0..count {
             let Some(length) = int(at) else { return self.missing(is_last) };
             at += 4;
             if length == -1 {
-                fields.push(None);
                 continue;
             }
             let Ok(length) = usize::try_from(length) else { return Err(self.malformed("invalid field size")) };
-            let Some(field) = bytes.get(at..at + length) else { return self.missing(is_last) };
-            fields.push(Some(field.to_vec()));
             at += length;
+            if at > bytes.len() {
+                return self.missing(is_last);
+            }
         }
-        Ok(Some((Some(fields), at)))
+        Ok(Some((Some(begin..at), at)))
     }
 
     /// A record has not ended.
@@ -239,10 +263,22 @@ impl Reader {
     }
 }
 
+/// The fields of a tuple of the binary format, which is whole.
+fn tuple_fields(mut tuple: &[u8]) -> Vec<Field<'_>> {
+    let mut fields = Vec::new();
+    while let Some((length, rest)) = tuple.split_first_chunk() {
+        let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+        let (field, rest) = rest.split_at(length.unwrap_or(0));
+        fields.push(length.map(|_| Cow::Borrowed(field)));
+        tuple = rest;
+    }
+    fields
+}
+
 /// A field of the text format without its backslashes.
-fn unescaped(raw: &[u8]) -> Vec<u8> {
+fn unescaped(raw: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'\\', raw).is_none() {
-        return raw.to_vec();
+        return Cow::Borrowed(raw);
     }
     let mut out = Vec::with_capacity(raw.len());
     let mut bytes = raw.iter().copied().peekable();
@@ -264,7 +300,7 @@ fn unescaped(raw: &[u8]) -> Vec<u8> {
             other => other,
         });
     }
-    out
+    Cow::Owned(out)
 }
 
 /// A byte that up to two more digits say.

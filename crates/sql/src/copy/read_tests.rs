@@ -17,11 +17,11 @@ fn options(format: Format) -> Options {
     }
 }
 
-fn read(options: &Options, pieces: &[&[u8]]) -> Result<Vec<Vec<Field>>> {
+fn read(options: &Options, pieces: &[&[u8]]) -> Result<Vec<Vec<Field<'static>>>> {
     let mut reader = Reader::new(options.clone());
     let mut records = Vec::new();
-    let mut keep = |_: u64, fields: Vec<Field>| {
-        records.push(fields);
+    let mut keep = |_: u64, fields: Vec<Field<'_>>| {
+        records.push(fields.into_iter().map(|field| field.map(|bytes| bytes.into_owned().into())).collect());
         Ok(())
     };
     for piece in pieces {
@@ -32,12 +32,12 @@ fn read(options: &Options, pieces: &[&[u8]]) -> Result<Vec<Vec<Field>>> {
     Ok(records)
 }
 
-fn field(text: &str) -> Field {
-    Some(text.as_bytes().to_vec())
+fn field(text: &str) -> Field<'_> {
+    Some(text.as_bytes().into())
 }
 
 /// The same records come of the data in one piece and in any two.
-fn assert_read(options: &Options, data: &[u8], expected: &[Vec<Field>]) {
+fn assert_read(options: &Options, data: &[u8], expected: &[Vec<Field<'_>>]) {
     for cut in 0..=data.len() {
         let found = read(options, &[&data[..cut], &data[cut..]]).expect("records");
         assert_eq!(found, expected, "cut at {cut}");

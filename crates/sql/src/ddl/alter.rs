@@ -397,7 +397,7 @@ impl Definer<'_, '_> {
                 let mut values = exprs.iter().map(|expr| expr.evaluate(&row, context)).collect::<Result<Vec<_>>>()?;
                 if let Some(sequence) = new.notes.columns.last().filter(|_| new.has_hidden_key) {
                     let sequence = sequence.sequence.as_deref().unwrap_or_default();
-                    values.push(Datum::Int(context.store.next_value(sequence)?));
+                    values.push(Datum::Int(context.hidden_key(sequence)?));
                 }
                 self.insert(&new, &values)?;
             }

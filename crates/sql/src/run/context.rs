@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use osier::task;
+use osier::{Sequence, task};
 
 use super::foreign::Pending;
 use super::probe::Probe;
@@ -41,6 +41,8 @@ pub(crate) struct Context<'c> {
     working: RefCell<Vec<Rc<Vec<Row>>>>,
     /// What foreign keys have to look at when the statement is over.
     pub(crate) pending: RefCell<Pending>,
+    /// The sequence of hidden keys that was drawn from last, and its name.
+    hidden_keys: RefCell<Option<(String, Sequence)>>,
     rows_read: Cell<u32>,
     bytes: Cell<usize>,
     /// What expressions hold that are evaluated right now.
@@ -74,6 +76,7 @@ impl<'c> Context<'c> {
             commons: RefCell::new(vec![None; query.commons]),
             working: RefCell::new(vec![Rc::default(); query.commons]),
             pending: RefCell::default(),
+            hidden_keys: RefCell::default(),
             rows_read: Cell::new(0),
             bytes: Cell::new(0),
             held: Cell::new(0),
@@ -149,6 +152,16 @@ impl<'c> Context<'c> {
         let message = format!("the values of an expression take more than {} bytes", self.limits.bytes_max);
         let hint = "Make shorter values, or raise work_mem with SET.";
         Err(SqlError::new(SqlState::OutOfMemory, message).with_hint(hint))
+    }
+
+    /// Draws a hidden key. A statement does so for each row, mostly of one table.
+    pub(crate) fn hidden_key(&self, sequence: &str) -> Result<i64> {
+        let mut last = self.hidden_keys.borrow_mut();
+        let sequence = match last.take().filter(|(name, _)| name == sequence) {
+            Some(found) => last.insert(found),
+            None => last.insert((sequence.to_owned(), self.store.sequence(sequence)?)),
+        };
+        Ok(self.store.next_value(&sequence.1)?)
     }
 
     pub(crate) fn register(&self, at: usize) -> Datum {

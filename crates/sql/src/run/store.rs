@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use osier::call::ListedProcedure;
 use osier::table::KeyRange;
-use osier::{Error, Row, Table, Transaction, TransactionError, Value};
+use osier::{Error, Row, Sequence, Table, Transaction, TransactionError, Value};
 
 use crate::catalog::objects::Objects;
 use crate::sql::Sql;
@@ -42,7 +42,10 @@ pub(crate) trait Store {
     /// What there is beside tables.
     fn objects(&self, sql: &Sql) -> crate::Result<Arc<Objects>>;
 
-    fn next_value(&self, sequence: &str) -> Result<i64, Error>;
+    /// The sequence with a name, as the transaction sees it.
+    fn sequence(&self, name: &str) -> Result<Sequence, Error>;
+
+    fn next_value(&self, sequence: &Sequence) -> Result<i64, Error>;
 
     /// The table with a name, as the transaction sees it.
     fn table(&self, name: &str) -> Result<Table, Error>;
@@ -108,9 +111,12 @@ impl Store for Transaction<'_> {
         Ok(sql.objects(self)?.1)
     }
 
-    fn next_value(&self, sequence: &str) -> Result<i64, Error> {
-        let sequence = self.sequence(sequence)?;
-        Transaction::next_value(self, &sequence)
+    fn sequence(&self, name: &str) -> Result<Sequence, Error> {
+        Transaction::sequence(self, name)
+    }
+
+    fn next_value(&self, sequence: &Sequence) -> Result<i64, Error> {
+        Transaction::next_value(self, sequence)
     }
 
     fn table(&self, name: &str) -> Result<Table, Error> {

@@ -7,13 +7,14 @@
 
 use std::collections::HashSet;
 
-use osier::Value;
 use osier::table::KeyRange;
+use osier::{Error, TransactionError, Value};
 
 use super::scan::{by_key, loaded, with_encoded, with_encoded_row};
 use super::set::all;
 use super::{Context, Row, foreign};
 use crate::catalog::relation::Relation;
+use crate::copy::direct;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -44,6 +45,18 @@ pub(crate) fn insert_one(write: &Write, row: Row, context: &Context<'_>) -> Resu
     Writer { write, context, written: Written::default(), touched: HashSet::new() }.insert_row(row, None)
 }
 
+/// Writes one row that no rule of its table looks at, as the engine takes it. Returns whether its keys were free.
+pub(crate) fn insert_stored(relation: &Relation, mut row: direct::Values<'_>, context: &Context<'_>) -> Result<bool> {
+    if let Some(sequence) = hidden_sequence(relation) {
+        row.push(Value::Int(context.hidden_key(sequence)?));
+    }
+    match context.store.insert(&relation.table, &row) {
+        Ok(()) => Ok(true),
+        Err(Error::Transaction(TransactionError::DuplicateKey { .. })) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 struct Writer<'c> {
     write: &'c Write,
     context: &'c Context<'c>,
@@ -64,7 +77,7 @@ impl Writer<'_> {
     fn insert_row(&mut self, mut row: Row, conflict: Option<&Conflict>) -> Result<()> {
         let Write { relation, rules, .. } = self.write;
         if let Some(sequence) = hidden_sequence(relation) {
-            row.push(Datum::Int(self.context.store.next_value(sequence)?));
+            row.push(Datum::Int(self.context.hidden_key(sequence)?));
         }
         check_written(relation, rules, &row, self.context)?;
         if let Some(conflict) = conflict

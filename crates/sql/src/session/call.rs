@@ -11,7 +11,7 @@ use std::sync::Arc;
 use osier::call::{ListedProcedure, Output as Returned, Signature};
 use osier::procedure::program::Results;
 use osier::table::{Argument, KeyRange};
-use osier::{Error, ProcedureError, Table, Transaction, TransactionError, TransactionOptions, Value};
+use osier::{Error, ProcedureError, Sequence, Table, Transaction, TransactionError, TransactionOptions, Value};
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor};
 
 use super::environment::{Environment, now_us};
@@ -424,8 +424,12 @@ impl Store for Nowhere {
         none(table.name())
     }
 
-    fn next_value(&self, sequence: &str) -> std::result::Result<i64, Error> {
-        none(sequence)
+    fn sequence(&self, name: &str) -> std::result::Result<Sequence, Error> {
+        none(name)
+    }
+
+    fn next_value(&self, sequence: &Sequence) -> std::result::Result<i64, Error> {
+        none(sequence.name())
     }
 
     fn exists(&self, table: &Table, _: &[Value<'_>]) -> std::result::Result<bool, Error> {

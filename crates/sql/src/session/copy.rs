@@ -13,7 +13,7 @@ use crate::bind::view::Verb;
 use crate::catalog::relation::Relation;
 use crate::copy::read::{Field, Reader};
 use crate::copy::write::Writer;
-use crate::copy::{Format, Options};
+use crate::copy::{Format, Options, direct};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
@@ -34,6 +34,8 @@ pub(super) struct CopyIn {
     reader: Reader,
     /// A value for each column, made of those that the data has; `None`: it has all, in their order.
     row: Option<Vec<Expr>>,
+    /// Whether most rows can be written as they came.
+    is_direct: bool,
     query: Query,
     count: u64,
     /// What foreign keys look at when all has come.
@@ -93,19 +95,18 @@ impl Core {
         target.marks(Verb::Insert, targets.iter().copied());
         binder.check_rights()?;
         self.objects = binder.objects_for_rights()?;
-        let is_whole = targets.iter().copied().eq(0..relation.columns.len());
+        let is_whole = targets.iter().copied().eq(0..relation.visible());
         let row = if is_whole { None } else { Some(binder.copied_row(&relation, &targets)?) };
-        let write = Write {
-            relation: relation.clone(),
-            change: Change::Insert { input: Plan::Nothing, conflict: None },
-            returning: None,
-            rules: binder.insert_rules(&relation)?,
-        };
+        let rules = binder.insert_rules(&relation)?;
+        let is_direct = is_whole && direct::is_possible(&relation.columns[..relation.visible()], &options, &rules);
+        let change = Change::Insert { input: Plan::Nothing, conflict: None };
+        let write = Write { relation: relation.clone(), change, returning: None, rules };
         let query = binder.finish(Plan::Write(Box::new(write)));
         let reader = Reader::new(options.clone());
         let pending = Pending::default();
+        let (count, ends_transaction) = (0, false);
         let copy =
-            CopyIn { relation, targets, options, reader, row, query, count: 0, pending, ends_transaction: false };
+            CopyIn { relation, targets, options, reader, row, is_direct, query, count, pending, ends_transaction };
         let done = Done { copy_in: Some(copy.shape()), ..Done::tagged("") };
         self.copy = Some(copy);
         Ok(done)
@@ -175,7 +176,7 @@ impl Core {
 
     /// Writes the rows of the data that has come.
     fn copy_more(&self, transaction: &Transaction<'_>, copy: &mut CopyIn, is_last: bool) -> Result<()> {
-        let CopyIn { relation, targets, options, reader, row, query, count, pending, .. } = copy;
+        let CopyIn { relation, targets, options, reader, row, is_direct, query, count, pending, .. } = copy;
         let Plan::Write(insert) = &query.plan else { unreachable!("a copy writes") };
         self.with_context(transaction, query, &[], |context| {
             context.pending.replace(std::mem::take(pending));
@@ -186,14 +187,19 @@ impl Core {
                     let context = format!("COPY {}, line {line}{column}", relation.name.name);
                     error.with_context(context)
                 };
+                *count += 1;
+                if *is_direct
+                    && let Some(values) = direct::values(&relation.columns[..targets.len()], &fields, &self.settings)
+                    && write::insert_stored(relation, values, context).map_err(place)?
+                {
+                    return Ok(());
+                }
                 let values = self.values(relation, targets, options, fields).map_err(place)?;
                 let whole = match row {
                     None => Ok(values),
                     Some(exprs) => exprs.iter().map(|expr| expr.evaluate(&values, context)).collect(),
                 };
-                write::insert_one(insert, whole.map_err(place)?, context).map_err(place)?;
-                *count += 1;
-                Ok(())
+                write::insert_one(insert, whole.map_err(place)?, context).map_err(place)
             })?;
             if !is_last {
                 *pending = context.pending.take();
@@ -203,9 +209,9 @@ impl Core {
     }
 
     /// The values of a record.
-    fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Vec<Field>) -> Result<Row> {
+    fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Vec<Field<'_>>) -> Result<Row> {
         // A record of no fields is an empty line.
-        let is_blank = |field: &Option<Vec<u8>>| field.as_ref().is_none_or(Vec::is_empty);
+        let is_blank = |field: &Field<'_>| field.as_ref().is_none_or(|bytes| bytes.is_empty());
         if targets.is_empty() && fields.len() == 1 && fields.iter().all(is_blank) {
             return Ok(Row::new());
         }
@@ -221,8 +227,8 @@ impl Core {
             let column = &relation.columns[*target];
             let is_named = |names: &[String]| names.iter().any(|name| *name == column.name || name == "*");
             let field = match field {
-                None if is_named(&options.force_not_null) => Some(options.null.clone()),
-                Some(bytes) if bytes == options.null && is_named(&options.force_null) => None,
+                None if is_named(&options.force_not_null) => Some(options.null.as_slice().into()),
+                Some(bytes) if *bytes == options.null && is_named(&options.force_null) => None,
                 field => field,
             };
             let place = |error: SqlError| error.with_context(format!(", column {}", column.name));

@@ -113,7 +113,8 @@ impl Environment<'_> {
 
     fn next_value(&self, argument: &Datum) -> Result<Datum> {
         let name = self.sequence(argument, Rights::USAGE.and(Rights::UPDATE))?;
-        let value = self.store.next_value(&name).map_err(|error| match error {
+        let drawn = self.store.sequence(&name).and_then(|sequence| self.store.next_value(&sequence));
+        let value = drawn.map_err(|error| match error {
             osier::Error::Transaction(osier::TransactionError::UnknownSequence { sequence }) => {
                 SqlError::new(SqlState::UndefinedTable, format!("relation \"{sequence}\" does not exist"))
             }

@@ -313,12 +313,12 @@ pub fn constrain(datum: Datum, declared: Declared, explicit: bool) -> Result<Dat
     let Declared { ty, modifier } = declared;
     match (&datum, modifier) {
         (Datum::Text(text), _) if ty == Type::Char => {
-            let kept = strip_blanks(cut(strip_blanks(text), declared, explicit)?);
+            let kept = fitting_text(text, declared, explicit)?;
             Ok(if kept.len() == text.len() { datum } else { Datum::text(kept) })
         }
         (_, Modifier::None) => Ok(datum),
         (Datum::Text(text), Modifier::Length(_)) => {
-            let kept = cut(text, declared, explicit)?;
+            let kept = fitting_text(text, declared, explicit)?;
             Ok(if kept.len() == text.len() { datum } else { Datum::text(kept) })
         }
         (Datum::Numeric(numeric), Modifier::Digits { precision, scale }) => {
@@ -339,6 +339,17 @@ pub fn constrain(datum: Datum, declared: Declared, explicit: bool) -> Result<Dat
             Ok(Datum::Array(elements?.into()))
         }
         _ => Ok(datum),
+    }
+}
+
+/// Returns what a column that is declared so keeps of a text.
+///
+/// # Errors
+/// As [`constrain`].
+pub(crate) fn fitting_text(text: &str, declared: Declared, explicit: bool) -> Result<&str> {
+    match declared.ty {
+        Type::Char => Ok(strip_blanks(cut(strip_blanks(text), declared, explicit)?)),
+        _ => cut(text, declared, explicit),
     }
 }
 

@@ -19,8 +19,8 @@ pub mod storage;
 pub mod text;
 
 pub use binary::{parse_binary, push_binary};
-pub(crate) use cast::listed;
 pub use cast::{Conversion, cast, constrain, conversion};
+pub(crate) use cast::{fitting_text, listed};
 pub use text::{parse, push_text};
 
 #[cfg(test)]

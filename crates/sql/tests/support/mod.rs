@@ -142,6 +142,7 @@ impl Client {
 
     /// The error that a statement fails with.
     #[track_caller]
+    #[allow(dead_code, reason = "not every file of tests asks for it")]
     pub fn error(&mut self, text: &str) -> SqlError {
         match self.try_run(text) {
             Ok(rows) => panic!("{text}: {rows}"),
@@ -150,6 +151,7 @@ impl Client {
     }
 
     /// Compares the rows of a query.
+    #[allow(dead_code, reason = "not every file of tests asks for it")]
     #[track_caller]
     pub fn expect(&mut self, text: &str, expected: &[&str]) {
         let found = self.run(text);
@@ -186,6 +188,7 @@ impl Client {
         assert!(count > 40, "only {count} statements");
     }
 
+    #[allow(dead_code, reason = "not every file of tests asks for it")]
     pub fn status(&self) -> Status {
         self.session.status()
     }
