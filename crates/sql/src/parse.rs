@@ -10,6 +10,7 @@ pub(crate) mod foreign;
 pub(crate) mod frame;
 mod literal;
 pub(crate) mod objects;
+mod operator;
 pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod quote;
@@ -54,6 +55,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
     adapt(&mut tokens);
+    operator::adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);
     write_out_tables(&mut tokens, text)?;

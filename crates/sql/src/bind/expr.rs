@@ -39,11 +39,8 @@ impl Binder<'_> {
                 }
                 _ => Err(SqlError::unsupported("TRY_CAST")),
             },
-            ast::Expr::IsNull(inner) => Ok(truth(Expr::IsNull(Box::new(self.expr(inner, level)?.expr)))),
-            ast::Expr::IsNotNull(inner) => {
-                let is_null = Expr::IsNull(Box::new(self.expr(inner, level)?.expr));
-                Ok(truth(Expr::Not(Box::new(is_null))))
-            }
+            ast::Expr::IsNull(inner) => Ok(truth(is_null(self.expr(inner, level)?.expr, false))),
+            ast::Expr::IsNotNull(inner) => Ok(truth(is_null(self.expr(inner, level)?.expr, true))),
             ast::Expr::IsTrue(inner) => self.is(inner, Some(true), false, level),
             ast::Expr::IsNotTrue(inner) => self.is(inner, Some(true), true, level),
             ast::Expr::IsFalse(inner) => self.is(inner, Some(false), false, level),
@@ -74,7 +71,7 @@ impl Binder<'_> {
             }
             ast::Expr::Tuple(parts) => {
                 let parts = parts.iter().map(|part| self.expr(part, level)).collect::<Result<Vec<_>>>()?;
-                Ok(Typed::new(Expr::Row(parts.into_iter().map(|part| part.expr).collect()), Type::Record))
+                Ok(Typed::row(parts))
             }
             ast::Expr::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false, level),
             ast::Expr::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true, level),
@@ -227,10 +224,8 @@ impl Binder<'_> {
 
     /// Two values as they can be compared.
     pub(crate) fn comparable(&self, symbol: &str, left: Typed, right: Typed) -> Result<(Expr, Expr)> {
-        if let (Expr::Row(left), Expr::Row(right)) = (&left.expr, &right.expr)
-            && left.len() != right.len()
-        {
-            return Err(SqlError::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
+        if let (Some(left), Some(right)) = (left.parts(), right.parts()) {
+            return self.comparable_rows(symbol, left, right);
         }
         if left.declared.ty == Type::Record && right.declared.ty == Type::Record {
             return Ok((left.expr, right.expr));
@@ -243,6 +238,16 @@ impl Binder<'_> {
         let (to_left, to_right) = (resolved.arguments[0], resolved.arguments[1]);
         let left = self.convert(left, to_left, Conversion::Implicit)?;
         Ok((left, self.convert(right, to_right, Conversion::Implicit)?))
+    }
+
+    /// Two rows as they can be compared: each part with the other one in its place.
+    fn comparable_rows(&self, symbol: &str, left: Vec<Typed>, right: Vec<Typed>) -> Result<(Expr, Expr)> {
+        if left.len() != right.len() {
+            return Err(SqlError::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
+        }
+        let pairs = left.into_iter().zip(right).map(|(left, right)| self.comparable(symbol, left, right));
+        let (left, right) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        Ok((Expr::Row(left), Expr::Row(right)))
     }
 
     fn unary(&self, op: UnaryOperator, expr: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
@@ -426,6 +431,19 @@ impl Binder<'_> {
         let subquery = Subquery { plan: Arc::new(inner.plan), captures: inner.captures, asks, slot };
         Ok((Expr::Subquery(Box::new(subquery)), inner.columns))
     }
+}
+
+/// Whether a value is NULL, or is not; of a row, whether all of its parts are so.
+fn is_null(expr: Expr, is_negated: bool) -> Expr {
+    match expr {
+        Expr::Row(parts) => Expr::And(parts.into_iter().map(|part| test_null(part, is_negated)).collect()),
+        expr => test_null(expr, is_negated),
+    }
+}
+
+fn test_null(expr: Expr, is_negated: bool) -> Expr {
+    let is_null = Expr::IsNull(Box::new(expr));
+    if is_negated { Expr::Not(Box::new(is_null)) } else { is_null }
 }
 
 /// The name of a sequence, where it is written as a literal: functions of sequences take it as it is.

@@ -383,7 +383,7 @@ impl Binder<'_> {
         let typed = |at: usize| {
             let column = &from.columns[at];
             column.is_read();
-            super::scope::Typed { expr: column.expr.clone(), declared: column.declared }
+            super::scope::Typed::new(column.expr.clone(), column.declared)
         };
         let (a, b) = self.comparable("=", typed(left), typed(right))?;
         match kind {

@@ -13,18 +13,44 @@ use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::plan::AggregateCall;
-use crate::types::Declared;
+use crate::types::{Declared, Type};
 
 /// A bound expression with its type.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) declared: Declared,
+    /// What the parts of a row are, where it is written as one.
+    parts: Vec<Part>,
+}
+
+/// A part of a row.
+#[derive(Clone, Debug)]
+struct Part {
+    declared: Declared,
+    parts: Vec<Part>,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, declared: impl Into<Declared>) -> Typed {
-        Typed { expr, declared: declared.into() }
+        Typed { expr, declared: declared.into(), parts: Vec::new() }
+    }
+
+    /// A row of these.
+    pub(crate) fn row(parts: impl IntoIterator<Item = Typed>) -> Typed {
+        let part = |Typed { expr, declared, parts }| (expr, Part { declared, parts });
+        let (exprs, parts) = parts.into_iter().map(part).unzip();
+        Typed { expr: Expr::Row(exprs), declared: Type::Record.into(), parts }
+    }
+
+    /// The parts of a row that is written as one.
+    pub(crate) fn parts(&self) -> Option<Vec<Typed>> {
+        let Expr::Row(exprs) = &self.expr else { return None };
+        let part = |(expr, part): (&Expr, &Part)| {
+            let Part { declared, parts } = part.clone();
+            Typed { expr: expr.clone(), declared, parts }
+        };
+        (exprs.len() == self.parts.len()).then(|| exprs.iter().zip(&self.parts).map(part).collect())
     }
 }
 
@@ -155,7 +181,7 @@ impl<'p> Level<'p> {
         match (found.next(), found.next()) {
             (Some(column), None) => {
                 column.is_read();
-                Ok(Some(Typed { expr: column.expr.clone(), declared: column.declared }))
+                Ok(Some(Typed::new(column.expr.clone(), column.declared)))
             }
             (Some(_), Some(_)) => {
                 let message = format!("column reference \"{name}\" is ambiguous");
@@ -166,7 +192,7 @@ impl<'p> Level<'p> {
                     return Ok(None);
                 };
                 let expr = if self.is_between { outer.expr } else { self.capture(outer.expr) };
-                Ok(Some(Typed { expr, declared: outer.declared }))
+                Ok(Some(Typed::new(expr, outer.declared)))
             }
         }
     }
@@ -176,8 +202,7 @@ impl<'p> Level<'p> {
         let columns: Vec<&ScopeColumn> = self.of_table(table).collect();
         (!columns.is_empty()).then(|| {
             columns.iter().for_each(|column| column.is_read());
-            let exprs = columns.iter().map(|column| column.expr.clone()).collect();
-            Typed::new(Expr::Row(exprs), crate::types::Type::Record)
+            Typed::row(columns.iter().map(|column| Typed::new(column.expr.clone(), column.declared)))
         })
     }
 

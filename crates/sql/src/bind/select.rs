@@ -237,7 +237,7 @@ impl Binder<'_> {
             };
             let typed = match listed.map(|at| (&list[at], at)) {
                 Some((listed, _)) => match listed.expr() {
-                    Some(expr) => Typed { expr: expr.clone(), declared: listed.column.declared },
+                    Some(expr) => Typed::new(expr.clone(), listed.column.declared),
                     None => Typed::new(Expr::NULL, listed.column.declared),
                 },
                 None => self.expr(&key.expr, level)?,

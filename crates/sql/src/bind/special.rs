@@ -134,7 +134,7 @@ impl Binder<'_> {
             (Expr::Constant(Datum::Text(text)), Some(unit)) => {
                 Typed::new(Expr::Constant(Datum::text(format!("{text} {unit}"))), Type::Unknown)
             }
-            (expr, None) => Typed { expr, ..value },
+            (expr, None) => Typed::new(expr, value.declared),
             _ => return Err(SqlError::unsupported(format!("{interval}"))),
         };
         Ok(Typed::new(self.convert(value, Type::Interval, Conversion::Explicit)?, Type::Interval))
@@ -171,7 +171,7 @@ impl Binder<'_> {
                 (AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }), Some(_)) => {
                     let from = lower_bound.as_ref().map(index).transpose()?;
                     let to = upper_bound.as_ref().map(index).transpose()?;
-                    Typed { expr: Expr::Slice(Box::new((value.expr, from, to))), declared: value.declared }
+                    Typed::new(Expr::Slice(Box::new((value.expr, from, to))), value.declared)
                 }
                 (AccessExpr::Dot(ast::Expr::Identifier(field)), None) => self.field(value, &parse::name(field))?,
                 (AccessExpr::Subscript(_), None) => {
@@ -276,10 +276,7 @@ impl Binder<'_> {
         let mut arguments = self.arguments(list, level)?;
         let count = arguments.len();
         Ok(Some(match (name, count) {
-            ("row", _) => {
-                let exprs = arguments.into_iter().map(|argument| argument.expr).collect();
-                Typed::new(Expr::Row(exprs), Type::Record)
-            }
+            ("row", _) => Typed::row(arguments),
             ("coalesce", 1..) => {
                 let (exprs, declared) = self.unify("COALESCE", arguments)?;
                 Typed::new(Expr::Coalesce(exprs), declared)

@@ -283,7 +283,7 @@ impl Binder<'_> {
                     for (place, (name, given)) in names.iter().zip(&columns).enumerate() {
                         let number = Expr::Constant(Datum::Int(place as i64 + 1));
                         let value = Expr::Subscript(Box::new((row.clone(), number)));
-                        assign(column(name)?, Given::Bound(Typed { expr: value, declared: given.declared }))?;
+                        assign(column(name)?, Given::Bound(Typed::new(value, given.declared)))?;
                     }
                 }
                 (AssignmentTarget::Tuple(_), _) => {

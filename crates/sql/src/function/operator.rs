@@ -4,7 +4,7 @@
 
 use super::argument::*;
 use super::bound::fits;
-use super::functions;
+use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Bytes, Float, Int};
 use crate::error::{Result, SqlState};
@@ -161,12 +161,20 @@ functions! {
     "|/" (Float8) -> Float8 = |_, a| super::math::square_root(a);
     "||/" (Float8) -> Float8 = |_, a| Ok(Float(float(&a[0]).cbrt()));
     "||" (Text, Text) -> Text = |_, a| joined(text(&a[0]), text(&a[1]));
-    "||" (Text, AnyNonArray) -> Text [stable] = |call, a| joined(text(&a[0]), &shown(call, &a[1], call.types[1]));
-    "||" (AnyNonArray, Text) -> Text [stable] = |call, a| joined(&shown(call, &a[0], call.types[0]), text(&a[1]));
+    "||" (Text, AnyNonArray) -> Text [stable] = |call, a| joined(text(&a[0]), &as_text(call, a, 1));
+    "||" (AnyNonArray, Text) -> Text [stable] = |call, a| joined(&as_text(call, a, 0), text(&a[1]));
     "||" (Bytea, Bytea) -> Bytea = |_, a| {
         fits(bytes(&a[0]).len() + bytes(&a[1]).len())?;
         Ok(Bytes([bytes(&a[0]), bytes(&a[1])].concat().into()))
     };
+}
+
+/// An argument as it is cast to `text`.
+fn as_text(call: &Call<'_>, arguments: &[Datum], at: usize) -> String {
+    match &arguments[at] {
+        Datum::Bool(value) => value.to_string(),
+        other => shown(call, other, call.types[at]),
+    }
 }
 
 fn joined(first: &str, second: &str) -> Result<Datum> {

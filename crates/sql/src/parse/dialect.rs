@@ -105,6 +105,23 @@ impl Dialect for Postgres {
         }
     }
 
+    /// The parser takes all that follows `IS DISTINCT FROM` for its right side, with `AND` and `OR`.
+    fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let is_negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            false
+        } else if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            true
+        } else {
+            return None;
+        };
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        let left = Box::new(left.clone());
+        Some(right.map(|right| match is_negated {
+            false => Expr::IsDistinctFrom(left, Box::new(right)),
+            true => Expr::IsNotDistinctFrom(left, Box::new(right)),
+        }))
+    }
+
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
         false
     }

@@ -94,3 +94,53 @@ SELECT -'x';
 --! 42725
 SELECT upper(1);
 --! 42883
+
+-- Rows are compared part by part, each pair as its types are.
+SELECT (3, 5) > (2.5, 9), (1::float8, 1) < (2, 1), (1, 2) = (1.0, 2.0), (1, 2) <> (1.0, 2.0);
+--> t|t|t|f
+SELECT ('2020-01-01'::date, 1) > ('2020-01-02', 0), (1000::bigint, 1) <= ('1', 3::bigint);
+--> f|f
+SELECT (1, 'b') IN ((1.0, 'a'), (1.0, 'b')), (1, 2) NOT IN ((1.0, 2)), (1, 2) BETWEEN (0.5, 3) AND (1.0, 2.5);
+--> t|f|t
+SELECT (1, 2) IS DISTINCT FROM (1.0, 2);
+--> f
+SELECT (1, 2) = (1, 2, 3);
+--! 42601
+SELECT (1, 2) = (1, true);
+--! 42883
+CREATE TABLE pages (at timestamptz, id int PRIMARY KEY);
+INSERT INTO pages SELECT timestamptz '2020-01-01 00:00+00' + n * interval '1 day', n FROM generate_series(1, 9) n;
+SELECT id FROM pages WHERE (at, id) > ('2020-01-05 00:00+00', 4) ORDER BY at, id LIMIT 3;
+--> 5
+--> 6
+--> 7
+DELETE FROM pages WHERE (at, id) <= ('2020-01-03 00:00+00', 2) RETURNING id;
+--> 1
+--> 2
+PREPARE after AS SELECT id FROM pages WHERE (at, id) > ($1, $2) ORDER BY at, id LIMIT 2;
+EXECUTE after('2020-01-05 00:00+00', 4);
+--> 5
+--> 6
+
+-- A row is NULL where all of its parts are, and not NULL where none is.
+SELECT ROW(NULL, NULL) IS NULL, ROW(1, NULL) IS NULL, ROW(1, NULL) IS NOT NULL, ROW(1, 2) IS NOT NULL, ROW(NULL, ROW(NULL)) IS NULL;
+--> t|f|f|t|f
+SELECT x.id FROM pages x LEFT JOIN pages y ON y.id = x.id + 1 WHERE y IS NULL;
+--> 9
+
+-- How closely IS DISTINCT FROM, ISNULL and signs bind.
+SELECT true IS DISTINCT FROM false AND false, false IS NOT DISTINCT FROM true OR true;
+--> f|t
+SELECT * FROM (VALUES (1, true, false)) v (a, b, c) WHERE b IS DISTINCT FROM c AND a = 2;
+SELECT 1 IS DISTINCT FROM 2 AND 3 = 3, 1 IS DISTINCT FROM 1 + 1, 2 = 2 IS NOT DISTINCT FROM true;
+--> t|t|t
+SELECT 2.5 - 1 ISNULL, 'A' < 'b' ISNULL, NULL NOTNULL, (SELECT 1) NOTNULL AND true;
+--> f|f|f|t
+SELECT 1 AS isnull;
+--> 1
+SELECT 4>-1, 4>=-1, -4<-1, 1<>-1, 4>+1, 8>>-0, 2=-2, 3*-2, 1||-1;
+--! 42883
+SELECT 4>-1, 4>=-1, -4<-1, 1<>-1, 4>+1, 8>>-0, 2=-2, 3*-2;
+--> t|t|t|t|t|8|f|-6
+SELECT 'x' || true, false || 'x', concat('x', true);
+--> xtrue|falsex|xt
