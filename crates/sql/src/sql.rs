@@ -91,9 +91,16 @@ impl Sql {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Says that objects beside tables have changed.
+    /// Says that objects beside tables have changed, or tables.
     pub(crate) fn has_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+        self.forget_dropped();
+    }
+
+    /// Forgets tables that are no more, so that their memory is freed.
+    pub(crate) fn forget_dropped(&self) {
+        let mut relations = self.relations.lock().unwrap_or_else(PoisonError::into_inner);
+        relations.retain(|_, relation| self.db.is_current(&relation.table));
     }
 
     /// The objects beside tables, as a transaction sees them, and what is another one when they have changed.

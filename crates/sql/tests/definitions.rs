@@ -52,3 +52,37 @@ fn definitions_come_in_the_order_in_which_they_can_be_run() {
         ],
     );
 }
+
+/// What is dropped, emptied, copied to another table or rolled back takes no memory, though nobody asks for it afterwards.
+#[test]
+fn the_memory_of_tables_that_are_gone_is_freed() {
+    let sql = support::open(&support::directory("freed"));
+    let mut client = Client::new(&sql);
+    let taken = || sql.database().metrics().memory.used.total();
+    let before = taken();
+    let fill = "CREATE TABLE t AS SELECT n AS id, repeat('x', 500) AS b FROM generate_series(1, 4000) n";
+    let frees = [
+        "DROP TABLE t",
+        "ALTER TABLE t ADD PRIMARY KEY (id); TRUNCATE t; SELECT count(*) FROM t; DROP TABLE t",
+        "ALTER TABLE t RENAME TO u; SELECT count(*) FROM u; DROP TABLE u",
+    ];
+    for free in frees {
+        client.run(fill);
+        assert!(taken() > before + 1_000_000, "{} bytes after {before}", taken());
+        client.run(free);
+        await_freed(&mut client, &taken, before, free);
+    }
+    client.run(&format!("BEGIN; {fill}; SELECT count(*) FROM t; ROLLBACK; SELECT 1"));
+    await_freed(&mut client, &taken, before, "ROLLBACK");
+}
+
+#[track_caller]
+fn await_freed(client: &mut Client, taken: &dyn Fn() -> u64, before: u64, by: &str) {
+    let begun = std::time::Instant::now();
+    while taken() > before + 200_000 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{by}: {} bytes after {before}", taken());
+        // A session purges keys when it begins a transaction.
+        client.run("BEGIN; SELECT 1; COMMIT");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

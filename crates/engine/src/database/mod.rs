@@ -134,6 +134,12 @@ impl Database {
         Ok(table)
     }
 
+    /// Whether a handle is the current one of a table: the table is there, and has not been changed since. Whoever keeps handles
+    /// asks now and then, for the memory of a dropped table is freed with the last one.
+    pub fn is_current(&self, table: &Table) -> bool {
+        self.inner.shared.catalog.open_tables.holds(table)
+    }
+
     /// Creates a sequence, durably.
     pub fn create_sequence(&self, options: &SequenceOptions) -> Result<Sequence, Error> {
         let (sequence, receipt) = self.run(|tx| tx.create_sequence(options))?;

@@ -212,11 +212,8 @@ impl<'s> Transaction<'s> {
         state.definitions.clear();
         state.relies_on_version = false;
         let catalog_version = shared.catalog.version();
-        if state.catalog_version != catalog_version {
-            state.tables.clear();
-            state.used.clear();
-            state.catalog_version = catalog_version;
-        }
+        state.forget_tables_but_of(catalog_version);
+        state.catalog_version = catalog_version;
         purge::purge_some(&pin, shared, &mut state.purges, std::mem::take(&mut state.purges_noted));
         // From here on a transaction is there to be dropped, which is its end.
         with_scheme!(&mut state.scheme, control => control.begin(&pin, || shared.log.csn()));
@@ -479,10 +476,21 @@ impl Drop for Transaction<'_> {
         if let View::Current(pin) = &self.view {
             with_scheme!(&mut self.state().scheme, control => control.end(pin));
         }
+        // A table that it has dropped is not to wait for the session's next transaction.
+        let version = self.shared.catalog.version();
+        self.state().forget_tables_but_of(version);
     }
 }
 
 impl TransactionState {
+    /// Forgets the handles that were taken under another version of the catalog.
+    fn forget_tables_but_of(&mut self, version: u64) {
+        if self.catalog_version != version {
+            self.tables.clear();
+            self.used.clear();
+        }
+    }
+
     /// Runs the spine on this transaction, again where the log had no room. Logs `command` in place of the writes, if that can
     /// be.
     fn commit(

@@ -21,7 +21,10 @@ use crate::sql::Sql;
 impl Core {
     /// A transaction begins: notes whether objects beside tables have changed.
     pub(super) fn look_for_changes(&mut self) {
-        self.defines = false;
+        if std::mem::take(&mut self.defines) {
+            // It was rolled back: the tables that it made are no more.
+            self.sql.forget_dropped();
+        }
         let changes = self.sql.changes();
         self.is_stale |= changes != self.changes;
         self.changes = changes;
