@@ -64,5 +64,5 @@ pub use transaction::memory_limit::MemoryMetrics;
 pub use transaction::open_snapshots::{OldestSnapshot, SnapshotMetrics};
 pub use transaction::snapshot::Snapshot;
 pub use transaction::{
-    Changes, Durability, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,
+    Changes, Durability, SampleLimits, Savepoint, Scan, SequenceOptions, Session, Transaction, TransactionOptions,
 };

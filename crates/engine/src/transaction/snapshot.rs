@@ -163,6 +163,11 @@ impl<'s> AtSnapshot<'s> {
         if snapshot.parts.kept.has_ended() { Err(snapshot.has_ended().into()) } else { Ok(found) }
     }
 
+    /// Looks at what there is now, under a pin of its own: what is found is no part of the snapshot.
+    pub(super) fn pinned<T>(&self, look: impl FnOnce(&Pin<'_>) -> T) -> T {
+        look(&self.participant.borrow_mut().pin())
+    }
+
     /// The stamp of the catalog row of a table.
     fn definition_stamp(&self, name: &str) -> Result<Option<Stamp>, Error> {
         let catalog = self.shared.catalog.tables();

@@ -18,7 +18,7 @@ use crate::simulated::{TreeFault, has};
 use crate::sync::Backoff;
 use crate::thin::Entry;
 
-use super::descend::{Above, Bound, Place, Reached, as_leaf, header, prefetch_node};
+use super::descend::{Above, Bound, Place, Reached, as_inner, as_leaf, header, prefetch_node};
 use super::lock::Retry;
 use super::node::{Header, Inner, LEAF_LEVEL, Leaf};
 use super::{INNER_SLOTS, LEAF_SLOTS, LeafRead, Tree, hold};
@@ -126,6 +126,52 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
         let from = if out.is_forward { ScanFrom::AtLeast(bound) } else { ScanFrom::Below(bound) };
         self.scan_leaf(pin, from, out);
         true
+    }
+
+    /// Reads a leaf to which `choose` leads, which picks one of so many children in each inner node. Returns how many leaves the
+    /// tree has if each node has as many children as those on the way: over fair choices the mean of that is the number of
+    /// leaves (Knuth, Estimating the Efficiency of Backtrack Programs, Mathematics of Computation 29, 1975).
+    ///
+    /// # Panics
+    /// Where `pin` belongs to other epochs than the tree.
+    pub fn sample_leaf(
+        &self,
+        pin: &Pin<'_>,
+        choose: &mut dyn FnMut(usize) -> usize,
+        out: &mut LeafScan<T, L, I>,
+    ) -> f64 {
+        self.check(pin);
+        out.is_forward = true;
+        let mut backoff = Backoff::new();
+        loop {
+            if let Ok(leaves) = self.try_sample_leaf(pin, choose, out) {
+                return leaves;
+            }
+            backoff.wait();
+        }
+    }
+
+    fn try_sample_leaf(
+        &self,
+        pin: &Pin<'_>,
+        choose: &mut dyn FnMut(usize) -> usize,
+        out: &mut LeafScan<T, L, I>,
+    ) -> Result<f64, Retry> {
+        let mut node = self.root();
+        let mut word = header(pin, node).lock.stable()?;
+        let mut leaves = 1.0;
+        while header(pin, node).level > LEAF_LEVEL {
+            let inner = as_inner::<I>(pin, node);
+            let count = inner.count();
+            let child = inner.child(choose(count).min(count - 1));
+            inner.header.lock.validate(word)?;
+            node = NonNull::new(child).ok_or(Retry)?;
+            word = header(pin, node).lock.stable()?;
+            leaves *= count as f64;
+        }
+        let slots = 0..as_leaf::<T, L>(pin, node).count();
+        self.take(pin, Reached { node, word, parent: None }, slots, out)?;
+        Ok(leaves)
     }
 
     /// Reads the neighbour under the same parent, if there is one and the parent has not changed.
