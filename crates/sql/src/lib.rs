@@ -21,6 +21,7 @@ pub mod scram;
 pub mod session;
 pub mod settings;
 pub mod sql;
+mod statistics;
 pub mod types;
 pub mod value;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::error::{Result, SqlError, SqlState};
+use crate::plan::estimate::Preferences;
 use unit::{SIZES, TIMES};
 
 /// The settings of a session.
@@ -38,6 +39,8 @@ pub struct Settings {
     pub awaits_durability: bool,
     /// `default_transaction_read_only`.
     pub is_read_only: bool,
+    /// `enable_hashjoin` and its like: the ways of joining and reading that plans avoid. Cached plans stay as they are.
+    pub(crate) preferences: Preferences,
     pub(crate) texts: BTreeMap<String, String>,
     /// `search_path` with `$user` in it.
     pub(crate) path: Vec<String>,
@@ -62,6 +65,11 @@ const KNOWN: &[(&str, &str, bool)] = &[
     ("default_transaction_deferrable", "off", false),
     ("default_transaction_isolation", "serializable", false),
     ("default_transaction_read_only", "off", true),
+    ("enable_hashjoin", "on", false),
+    ("enable_indexscan", "on", false),
+    ("enable_mergejoin", "on", false),
+    ("enable_nestloop", "on", false),
+    ("enable_seqscan", "on", false),
     ("extra_float_digits", "1", false),
     ("idle_in_transaction_session_timeout", "0", false),
     ("idle_session_timeout", "0", false),
@@ -138,6 +146,7 @@ impl Default for Settings {
             work_bytes_max: WORK_BYTES,
             awaits_durability: true,
             is_read_only: false,
+            preferences: Preferences::default(),
             texts: BTreeMap::new(),
             path: vec![OWN.to_owned(), "public".to_owned()],
             user: String::new(),
@@ -245,6 +254,11 @@ impl Settings {
         self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema.as_str() })
     }
 
+    /// What plans avoid, and how much memory they may take.
+    pub(crate) fn preferences(&self) -> Preferences {
+        Preferences { work_bytes_max: self.work_bytes_max, ..self.preferences }
+    }
+
     /// Settings as they are from the start, of the same user.
     pub(crate) fn afresh(&self, is_superuser: bool) -> Settings {
         let mut settings = Settings::default();
@@ -305,6 +319,18 @@ impl Settings {
             }
             "default_transaction_read_only" | "transaction_read_only" => {
                 self.is_read_only = boolean(value).ok_or_else(refused)?;
+            }
+            "enable_hashjoin" | "enable_indexscan" | "enable_mergejoin" | "enable_nestloop" | "enable_seqscan" => {
+                let is_on = boolean(value).ok_or_else(refused)?;
+                let preferences = &mut self.preferences;
+                *match name {
+                    "enable_hashjoin" => &mut preferences.allows_hash,
+                    "enable_indexscan" => &mut preferences.allows_index,
+                    "enable_mergejoin" => &mut preferences.allows_merge,
+                    "enable_nestloop" => &mut preferences.allows_nested,
+                    _ => &mut preferences.allows_sequence,
+                } = is_on;
+                return Ok(if is_on { "on" } else { "off" }.to_owned());
             }
             "client_min_messages" => return level(value).ok_or_else(refused),
             "client_encoding" => {

@@ -17,6 +17,7 @@ use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::error::Result;
+use crate::statistics::{Kept, Known, TableStatistics};
 
 /// The schema of the tables that SQL keeps for itself. No statement sees them.
 pub(crate) const OWN_SCHEMA: &str = "osier";
@@ -31,6 +32,7 @@ pub struct Sql {
     objects: Mutex<Vec<(Arc<Schema>, Arc<Objects>)>>,
     /// How often objects beside tables have changed since the start.
     changes: AtomicU64,
+    statistics: Kept,
 }
 
 /// Who may connect.
@@ -57,7 +59,13 @@ impl Sql {
     pub fn new(db: Arc<Database>) -> Result<Arc<Sql>> {
         roles::prepare(&db)?;
         objects::prepare(&db)?;
-        Ok(Arc::new(Sql { db, relations: Mutex::default(), objects: Mutex::default(), changes: AtomicU64::new(0) }))
+        Ok(Arc::new(Sql {
+            db,
+            relations: Mutex::default(),
+            objects: Mutex::default(),
+            changes: AtomicU64::new(0),
+            statistics: Kept::default(),
+        }))
     }
 
     /// Returns the database.
@@ -101,6 +109,11 @@ impl Sql {
     pub(crate) fn forget_dropped(&self) {
         let mut relations = self.relations.lock().unwrap_or_else(PoisonError::into_inner);
         relations.retain(|_, relation| self.db.is_current(&relation.table));
+    }
+
+    /// The statistics of tables.
+    pub(crate) fn statistics(&self) -> &Kept {
+        &self.statistics
     }
 
     /// The objects beside tables, as a transaction sees them, and what is another one when they have changed.
@@ -155,6 +168,7 @@ pub(crate) struct CatalogNames<'n, 's> {
     beside: RefCell<Vec<Arc<Relation>>>,
     used_objects: RefCell<Option<Arc<Schema>>>,
     absent: RefCell<Vec<Name>>,
+    estimated: RefCell<Vec<(Arc<Relation>, f64)>>,
 }
 
 impl<'n, 's> CatalogNames<'n, 's> {
@@ -166,6 +180,7 @@ impl<'n, 's> CatalogNames<'n, 's> {
             beside: RefCell::default(),
             used_objects: RefCell::default(),
             absent: RefCell::default(),
+            estimated: RefCell::default(),
         }
     }
 
@@ -188,9 +203,29 @@ impl<'n, 's> CatalogNames<'n, 's> {
     pub(crate) fn absent(&self) -> Vec<Name> {
         self.absent.take()
     }
+
+    /// The tables whose statistics were asked for, with how many rows they were taken to have.
+    pub(crate) fn estimated(&self) -> Vec<(Arc<Relation>, f64)> {
+        self.estimated.take()
+    }
+}
+
+impl Known for CatalogNames<'_, '_> {
+    fn of(&self, relation: &Arc<Relation>) -> Arc<TableStatistics> {
+        let statistics = self.sql.statistics.of(self.transaction, relation);
+        let mut estimated = self.estimated.borrow_mut();
+        if !estimated.iter().any(|(known, _)| known.table.id() == relation.table.id()) {
+            estimated.push((relation.clone(), statistics.rows));
+        }
+        statistics
+    }
 }
 
 impl Names for CatalogNames<'_, '_> {
+    fn statistics(&self) -> &dyn Known {
+        self
+    }
+
     fn relation(&self, name: &Name) -> Result<Option<Arc<Relation>>> {
         let found = self.sql.find(self.transaction, name)?;
         match &found {

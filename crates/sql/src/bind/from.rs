@@ -13,6 +13,7 @@ use crate::catalog::system::{self, Kind, SystemRelation};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Comparison, Expr};
 use crate::parse;
+use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
 use crate::plan::{JoinKind, Plan, Series, SystemScan};
 use crate::types::Type;
@@ -409,7 +410,8 @@ impl Binder<'_> {
                 None => plan,
             });
         };
-        Planner::new(leaves, &self.registers).plan(tree, conditions, count)
+        let estimator = Estimator::new(self.names.statistics(), self.settings.preferences());
+        Ok(Planner::new(leaves, &self.registers, &estimator).plan(tree, conditions, count))
     }
 }
 

@@ -35,6 +35,7 @@ use crate::catalog::rights::Rights;
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::CommonTable;
 use crate::settings::Settings;
+use crate::statistics::{Known, NothingKnown};
 use crate::types::{Declared, Type};
 
 /// What the catalog says of names.
@@ -47,6 +48,10 @@ pub(crate) trait Names {
     fn view(&self, name: &Name) -> Result<Option<Arc<ViewEntry>>>;
     /// What there is beside tables.
     fn objects(&self) -> Result<Arc<Objects>>;
+    /// What is known of the rows of tables.
+    fn statistics(&self) -> &dyn Known {
+        &NothingKnown
+    }
     /// Whether a procedure has this name.
     fn has_procedure(&self, _name: &str) -> Result<bool> {
         Ok(false)

@@ -72,7 +72,7 @@ fn constant(value: &Datum) -> String {
     format!("'{}'::{ty}", String::from_utf8_lossy(&text).replace('\'', "''"))
 }
 
-impl Describer {
+impl Describer<'_> {
     /// An expression over rows whose columns have these names.
     pub(super) fn expr(&mut self, expr: &Expr, names: &[String]) -> String {
         match expr {
@@ -223,8 +223,8 @@ impl Describer {
         }
     }
 
-    /// The index by which rows of a table are found, what it is asked for, and how many rows there can be.
-    pub(super) fn access(&mut self, scan: &Scan, names: &[String]) -> (Option<String>, Vec<String>, Option<u64>) {
+    /// The index by which rows of a table are found, and what it is asked for.
+    pub(super) fn access(&mut self, scan: &Scan, names: &[String]) -> (Option<String>, Vec<String>) {
         let relation = &scan.relation;
         let primary = Some(relation.key_name.clone());
         let mut equal = |columns: &[usize], exprs: &[Expr]| -> Vec<String> {
@@ -233,24 +233,21 @@ impl Describer {
         };
         match &scan.access {
             // A scan that gives the order of the key reads all of it.
-            Access::All if scan.is_reversed => (primary, Vec::new(), None),
-            Access::All => (None, Vec::new(), None),
-            Access::Key(exprs) => (primary, equal(&relation.key, exprs), Some(1)),
+            Access::All if scan.is_reversed => (primary, Vec::new()),
+            Access::All => (None, Vec::new()),
+            Access::Key(exprs) => (primary, equal(&relation.key, exprs)),
             Access::Keys(exprs) => {
-                let rows = exprs.len() as u64;
                 let list = exprs.iter().map(|expr| self.expr(expr, &[])).collect::<Vec<_>>().join(", ");
-                (primary, vec![format!("({} = ANY (ARRAY[{list}]))", names[relation.key[0]])], Some(rows))
+                (primary, vec![format!("({} = ANY (ARRAY[{list}]))", names[relation.key[0]])])
             }
             Access::KeysOf(array) => {
                 let array = self.expr(array, &[]);
-                (primary, vec![format!("({} = ANY ({array}))", names[relation.key[0]])], None)
+                (primary, vec![format!("({} = ANY ({array}))", names[relation.key[0]])])
             }
             Access::Range { index, prefix, low, high } => {
                 let index = index.map(|at| &relation.indexes[at]);
                 let columns = index.map_or(&relation.key, |index| &index.columns);
-                let is_unique = index.is_none_or(|index| index.is_unique);
                 let mut conditions = equal(columns, prefix);
-                let rows = (is_unique && prefix.len() == columns.len()).then_some(1);
                 let next = columns.get(prefix.len()).map(|at| &names[*at]);
                 for (bound, exclusive, inclusive) in [(low, ">", ">="), (high, "<", "<=")] {
                     if let (Some((expr, is_included)), Some(next)) = (bound, next) {
@@ -258,7 +255,7 @@ impl Describer {
                         conditions.push(format!("({next} {symbol} {})", self.expr(expr, &[])));
                     }
                 }
-                (Some(index.map_or_else(|| relation.key_name.clone(), |index| index.name.clone())), conditions, rows)
+                (Some(index.map_or_else(|| relation.key_name.clone(), |index| index.name.clone())), conditions)
             }
         }
     }

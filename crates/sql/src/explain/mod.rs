@@ -1,6 +1,6 @@
 //! What a plan is, for people: a tree of operators with the names that PostgreSQL has for them.
 //!
-//! Where the planner estimates nothing, nothing is shown: there are no costs, and rows only where a plan bounds their number.
+//! What is expected of an operator is estimated anew of the plan that runs, by the formulas that have chosen it.
 //!
 //! Invariants:
 //! - What is shown is the plan that runs, not the statement.
@@ -12,11 +12,12 @@ mod show;
 
 use std::collections::{HashMap, HashSet};
 
-use node::Node;
+use node::{Expected, Node};
 pub(crate) use show::{Options, Report, json, text};
 
 use crate::catalog::system::SystemRelation;
 use crate::parse::quote::quoted;
+use crate::plan::estimate::Estimator;
 use crate::plan::{
     Aggregate, Change, CommonTable, Join, JoinKind, Limit, Method, Plan, Query, Scan, Series, SetOperation, SortKey,
     SystemScan, Window, Write,
@@ -31,7 +32,8 @@ struct Described {
 }
 
 /// Describes a plan, operator by operator.
-struct Describer {
+struct Describer<'d> {
+    estimator: &'d Estimator<'d>,
     /// What registers hold, as the operators that write them name it.
     registers: HashMap<usize, String>,
     /// Subqueries in the expressions of the operator at hand, with what they are called.
@@ -47,8 +49,9 @@ struct Describer {
 }
 
 /// Describes a query.
-pub(crate) fn describe(query: &Query) -> Node {
+pub(crate) fn describe(query: &Query, estimator: &Estimator<'_>) -> Node {
     let mut describer = Describer {
+        estimator,
         registers: HashMap::new(),
         subplans: Vec::new(),
         counted: 0,
@@ -79,30 +82,25 @@ fn tables(plan: &Plan) -> usize {
         Plan::Limit(limit) => tables(&limit.input),
         Plan::Append(plans) => plans.iter().map(tables).sum(),
         Plan::Intersect(operation) => tables(&operation.left) + tables(&operation.right),
-        Plan::Write(write) => tables(input_of(write)),
+        Plan::Write(write) => tables(write.change.input()),
     }
 }
 
-fn input_of(write: &Write) -> &Plan {
-    match &write.change {
-        Change::Insert { input, .. } | Change::Update { input, .. } | Change::Delete { input } => input,
-    }
-}
-
-impl Describer {
+impl Describer<'_> {
     fn plan(&mut self, plan: &Plan) -> Described {
         let before = std::mem::take(&mut self.subplans);
         let Described { mut node, names } = self.operator(plan);
         node.address = Some(address(plan));
+        node.expected = Expected::of(&self.estimator.plan(plan));
         node.children.splice(0..0, std::mem::replace(&mut self.subplans, before));
         Described { node, names }
     }
 
     fn operator(&mut self, plan: &Plan) -> Described {
         match plan {
-            Plan::One => Described { node: Node::new("Result").estimated(1), names: Vec::new() },
+            Plan::One => Described { node: Node::new("Result"), names: Vec::new() },
             Plan::Nothing => {
-                let node = Node::new("Result").estimated(0).with("One-Time Filter", "false");
+                let node = Node::new("Result").with("One-Time Filter", "false");
                 Described { node, names: Vec::new() }
             }
             Plan::Values(rows) => values(rows),
@@ -156,9 +154,8 @@ impl Describer {
     fn sort(&mut self, input: &Plan, keys: &[SortKey]) -> Described {
         let inner = self.plan(input);
         let keys = keys.iter().map(|key| self.sort_key(key, &inner.names)).collect();
-        let rows = inner.node.rows;
         let node = Node::new("Sort").with_list("Sort Key", keys).over([inner.node]);
-        Described { node: Node { rows, ..node }, names: inner.names }
+        Described { node, names: inner.names }
     }
 
     fn append(&mut self, plans: &[Plan]) -> Described {
@@ -224,7 +221,7 @@ impl Describer {
         if *scan.alias != *relation.name.name {
             on = format!("{on} {}", quoted(&scan.alias));
         }
-        let (index, conditions, rows) = self.access(scan, &names);
+        let (index, conditions) = self.access(scan, &names);
         let node = match index {
             None => Node::named("Seq Scan", format!("Seq Scan on {on}")),
             Some(index) => {
@@ -235,7 +232,6 @@ impl Describer {
             }
         };
         let mut node = node.fact("Relation Name", &relation.name.name).fact("Alias", &*scan.alias);
-        node.rows = rows;
         if !conditions.is_empty() {
             node = node.with("Index Cond", expression::all(&conditions));
         }
@@ -270,20 +266,28 @@ impl Describer {
             Method::Nested(_) => ("Nested Loop", None),
             Method::Loop => ("Nested Loop", Some("Materialize")),
             Method::Hash { .. } => ("Hash", Some("Hash")),
+            Method::Merge { .. } => ("Merge", None),
         };
         let shown = match (name, kind) {
             ("Nested Loop", "") => name.to_owned(),
             (name, kind) => format!("{name}{kind} Join"),
         };
-        let mut node = Node::named(if name == "Hash" { "Hash Join" } else { name }, shown);
+        let kind_shown = match name {
+            "Hash" => "Hash Join",
+            "Merge" => "Merge Join",
+            other => other,
+        };
+        let mut node = Node::named(kind_shown, shown);
         node = node.fact("Join Type", if kind.is_empty() { "Inner" } else { kind.trim() });
-        if let Method::Hash { left: left_keys, right: right_keys } = &join.method {
+        if let Method::Hash { left: left_keys, right: right_keys }
+        | Method::Merge { left: left_keys, right: right_keys } = &join.method
+        {
             let pairs: Vec<String> = left_keys
                 .iter()
                 .zip(right_keys)
                 .map(|(a, b)| format!("({} = {})", self.expr(a, &left.names), self.expr(b, &right.names)))
                 .collect();
-            node = node.with("Hash Cond", expression::all(&pairs));
+            node = node.with(if name == "Hash" { "Hash Cond" } else { "Merge Cond" }, expression::all(&pairs));
         }
         let names: Vec<String> = left.names.into_iter().chain(right.names).collect();
         if let Some(condition) = &join.condition {
@@ -292,9 +296,8 @@ impl Describer {
         }
         let right = match is_kept {
             None => right.node,
-            Some(keeper) => {
-                Node { address: right.node.address, rows: right.node.rows, ..Node::new(keeper) }.over([right.node])
-            }
+            Some(keeper) => Node { address: right.node.address, expected: right.node.expected, ..Node::new(keeper) }
+                .over([right.node]),
         };
         Described { node: node.over([left.node, right]), names }
     }
@@ -308,7 +311,7 @@ impl Describer {
             format!("({})", groups.join(", "))
         };
         let node = match (groups.is_empty(), aggregate.sets.len()) {
-            (true, 0..=1) => Node::new("Aggregate").estimated(1),
+            (true, 0..=1) => Node::new("Aggregate"),
             (false, 0..=1) => Node::new("HashAggregate").with_list("Group Key", groups.clone()),
             _ => Node::new("HashAggregate").with_list("Grouping Sets", aggregate.sets.iter().map(set).collect()),
         };
@@ -332,15 +335,7 @@ impl Describer {
 
     fn limit(&mut self, limit: &Limit) -> Described {
         let inner = self.plan(&limit.input);
-        let count = match &limit.limit {
-            Some(crate::expr::Expr::Constant(crate::datum::Datum::Int(count))) => u64::try_from(*count).ok(),
-            _ => None,
-        };
-        let rows = match (count, inner.node.rows) {
-            (Some(count), Some(rows)) => Some(count.min(rows)),
-            (count, rows) => count.or(rows),
-        };
-        Described { node: Node { rows, ..Node::new("Limit").over([inner.node]) }, names: inner.names }
+        Described { node: Node::new("Limit").over([inner.node]), names: inner.names }
     }
 
     fn write(&mut self, write: &Write) -> Described {
@@ -384,14 +379,13 @@ impl Describer {
 }
 
 fn values(rows: &[Vec<crate::expr::Expr>]) -> Described {
-    let count = rows.len() as u64;
-    let node = match count {
+    let node = match rows.len() {
         1 => Node::new("Result"),
         _ => Node::named("Values Scan", "Values Scan on \"*VALUES*\""),
     };
     let columns = rows.first().map_or(0, Vec::len);
     let names = (1..=columns).map(|number| format!("\"*VALUES*\".column{number}")).collect();
-    Described { node: node.estimated(count), names }
+    Described { node, names }
 }
 
 /// The type of a column of `EXPLAIN`.

@@ -1,5 +1,7 @@
 //! One operator of a plan that is shown, with those below it.
 
+use crate::plan::estimate::Estimate;
+
 /// An operator.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
@@ -13,10 +15,26 @@ pub(crate) struct Node {
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) properties: Vec<Property>,
     pub(super) children: Vec<Node>,
-    /// How many rows it gives at most, where the plan says that.
-    pub(super) rows: Option<u64>,
+    /// What is expected of it.
+    pub(super) expected: Expected,
     /// The operator whose rows and times are its own.
     pub(super) address: Option<usize>,
+}
+
+/// How many rows an operator gives, of how many bytes, and what it costs before the first one and until the last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Expected {
+    pub(super) startup: f64,
+    pub(super) total: f64,
+    pub(super) rows: f64,
+    pub(super) width: f64,
+}
+
+impl Expected {
+    pub(super) fn of(estimate: &Estimate) -> Expected {
+        let Estimate { rows, width, cost, .. } = estimate;
+        Expected { startup: cost.startup, total: cost.total, rows: rows.round(), width: width.round() }
+    }
 }
 
 /// A line below an operator.
@@ -52,11 +70,6 @@ impl Node {
 
     pub(super) fn labelled(mut self, label: String) -> Node {
         self.label = Some(label);
-        self
-    }
-
-    pub(super) fn estimated(mut self, rows: u64) -> Node {
-        self.rows = Some(rows);
         self
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::node::{Node, Property, Value};
+use super::node::{Expected, Node, Property, Value};
 use crate::run::probe::{Probe, Stats};
 
 /// What is shown.
@@ -13,7 +13,7 @@ pub(crate) struct Options {
     /// The statement is run.
     pub(crate) analyzes: bool,
     pub(crate) is_verbose: bool,
-    /// Estimates, where there are some.
+    /// What is expected of operators.
     pub(crate) shows_costs: bool,
     pub(crate) shows_times: bool,
     pub(crate) shows_summary: bool,
@@ -87,8 +87,9 @@ fn push_lines(node: &Node, report: &Report<'_>, indent: usize, is_root: bool, li
         line.push_str(&format!("{:indent$}->  ", ""));
     }
     line.push_str(&node.title);
-    if let Some(rows) = node.rows.filter(|_| report.options.shows_costs) {
-        line.push_str(&format!("  (rows={rows})"));
+    if report.options.shows_costs {
+        let Expected { startup, total, rows, width } = node.expected;
+        line.push_str(&format!("  (cost={startup:.2}..{total:.2} rows={rows} width={width})"));
     }
     match report.average(node) {
         None => {}
@@ -139,8 +140,13 @@ fn object(node: &Node, report: &Report<'_>) -> Json {
     for (name, value) in &node.facts {
         object.insert((*name).to_owned(), json!(value));
     }
-    if let Some(rows) = node.rows.filter(|_| report.options.shows_costs) {
-        object.insert("Plan Rows".to_owned(), json!(rows));
+    if report.options.shows_costs {
+        let Expected { startup, total, rows, width } = node.expected;
+        let cost = |cost: f64| json!((cost * 100.0).round() / 100.0);
+        object.insert("Startup Cost".to_owned(), cost(startup));
+        object.insert("Total Cost".to_owned(), cost(total));
+        object.insert("Plan Rows".to_owned(), json!(rows as u64));
+        object.insert("Plan Width".to_owned(), json!(width as u64));
     }
     if let Some(average) = report.average(node) {
         let Average { startup, total, rows, loops } =

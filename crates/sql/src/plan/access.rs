@@ -7,68 +7,179 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Access, Plan, Scan, SortKey};
+use smallvec::SmallVec;
+
+use super::equality::compared_as;
+use super::{Access, JoinKind, Method, Plan, Scan, SortKey};
 use crate::catalog::relation::Relation;
 use crate::expr::{Comparison, Expr};
-
-/// How good an access is: the less the better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
-    /// At most one row.
-    One,
-    /// A few keys.
-    Few,
-    /// Rows with equal first columns.
-    Prefix,
-    /// Rows between two bounds.
-    Bounded,
-    All,
-}
+use crate::types::Type;
 
 /// A condition on one column of the table.
-struct Sarg<'c> {
-    column: usize,
-    comparison: Comparison,
+pub(crate) struct Sarg<'c> {
+    pub(crate) column: usize,
+    pub(crate) comparison: Comparison,
     value: &'c Expr,
+    /// The position of the condition.
+    pub(crate) condition: usize,
 }
 
-/// Finds the best access to the rows of a table whose columns have these positions in `conditions`. `is_known` says which
+/// A way to the rows of a table: by the first columns of its primary key, or of the index with this position.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) index: Option<usize>,
+    /// Positions of the conditions on its columns in their order, which are equalities.
+    pub(crate) prefix: SmallVec<[usize; 4]>,
+    /// Bounds of the column behind them.
+    pub(crate) low: Option<usize>,
+    pub(crate) high: Option<usize>,
+    /// Whether it leads to one row at most.
+    pub(crate) is_single: bool,
+}
+
+/// Finds the conditions that bound one column of a table, whose columns have these positions in them. `is_known` says which
 /// expressions have a value before the table is read.
+pub(crate) fn sargs<'c>(
+    columns: &Range<usize>,
+    conditions: impl IntoIterator<Item = &'c Expr>,
+    is_known: &dyn Fn(&Expr) -> bool,
+) -> Vec<Sarg<'c>> {
+    let column_of = |expr: &Expr| position(columns, expr);
+    let is_usable = |expr: &Expr| is_known(expr) && !expr.is_volatile();
+    let mut sargs = Vec::new();
+    for (at, condition) in conditions.into_iter().enumerate() {
+        let Expr::Compare(parts) = condition else { continue };
+        let (comparison, left, right) = &**parts;
+        if let Some(column) = column_of(left).filter(|_| is_usable(right)) {
+            sargs.push(Sarg { column, comparison: *comparison, value: right, condition: at });
+        }
+        if let Some(column) = column_of(right).filter(|_| is_usable(left)) {
+            sargs.push(Sarg { column, comparison: comparison.swapped(), value: left, condition: at });
+        }
+    }
+    sargs
+}
+
+fn position(columns: &Range<usize>, expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Column(at) if columns.contains(at) => Some(at - columns.start),
+        _ => None,
+    }
+}
+
+/// The ways that conditions open, of which `is_usable` says which count: the primary key first.
+pub(crate) fn paths<'r>(
+    relation: &'r Relation,
+    sargs: &'r [Sarg<'_>],
+    is_usable: &'r dyn Fn(&Sarg<'_>) -> bool,
+) -> impl Iterator<Item = Path> + 'r {
+    let indexes = std::iter::once(None).chain((0..relation.indexes.len()).map(Some));
+    indexes.filter_map(|index| path(relation, index, sargs, is_usable))
+}
+
+/// What conditions say of the primary key, or of an index.
+fn path(
+    relation: &Relation,
+    index: Option<usize>,
+    sargs: &[Sarg<'_>],
+    is_usable: &dyn Fn(&Sarg<'_>) -> bool,
+) -> Option<Path> {
+    let (columns, is_unique) = match index {
+        None => (&relation.key, true),
+        Some(at) => (&relation.indexes[at].columns, relation.indexes[at].is_unique),
+    };
+    let find = |column: usize, wanted: [Comparison; 2]| {
+        let is_meant = |sarg: &Sarg<'_>| sarg.column == column && wanted.contains(&sarg.comparison) && is_usable(sarg);
+        sargs.iter().position(is_meant)
+    };
+    let mut prefix = SmallVec::new();
+    for column in columns {
+        let Some(equal) = find(*column, [Comparison::Equal; 2]) else { break };
+        prefix.push(equal);
+    }
+    let is_single = prefix.len() == columns.len() && is_unique;
+    let next = columns.get(prefix.len()).copied();
+    let low = next.and_then(|next| find(next, [Comparison::Greater, Comparison::GreaterOrEqual]));
+    let high = next.and_then(|next| find(next, [Comparison::Less, Comparison::LessOrEqual]));
+    let leads = !prefix.is_empty() || low.is_some() || high.is_some();
+    leads.then_some(Path { index, prefix, low, high, is_single })
+}
+
+impl Path {
+    /// Positions of the conditions that it relies on.
+    pub(crate) fn sargs(&self) -> impl Iterator<Item = usize> {
+        self.prefix.iter().copied().chain(self.low).chain(self.high)
+    }
+
+    /// The access by it.
+    pub(crate) fn access(&self, sargs: &[Sarg<'_>]) -> Access {
+        let prefix = self.prefix.iter().map(|at| sargs[*at].value.clone()).collect();
+        if self.is_single && self.index.is_none() {
+            return Access::Key(prefix);
+        }
+        let bound = |at: Option<usize>| {
+            let sarg = &sargs[at?];
+            let is_included = matches!(sarg.comparison, Comparison::GreaterOrEqual | Comparison::LessOrEqual);
+            Some((sarg.value.clone(), is_included))
+        };
+        Access::Range { index: self.index, prefix, low: bound(self.low), high: bound(self.high) }
+    }
+}
+
+/// The way to the rows of a table that conditions on it alone open.
+pub(crate) struct Chosen {
+    pub(crate) access: Access,
+    /// Whether it leads to one row at most.
+    pub(crate) is_single: bool,
+}
+
+/// Chooses how the rows of a table are found whose columns have these positions in `conditions`: `cost` compares ways where it
+/// matters how many rows there are; `None` is the way to all rows.
 pub(crate) fn choose(
     relation: &Relation,
     columns: &Range<usize>,
     conditions: &[Expr],
-    is_known: &dyn Fn(&Expr) -> bool,
-) -> (Rank, Access) {
-    let mut sargs = Vec::new();
-    let column_of = |expr: &Expr| match expr {
-        Expr::Column(at) if columns.contains(at) => Some(at - columns.start),
-        _ => None,
+    cost: &mut dyn FnMut(Option<&Path>, &[Sarg<'_>]) -> f64,
+) -> Chosen {
+    let sargs = sargs(columns, conditions, &Expr::is_fixed);
+    let mut ways: SmallVec<[Path; 4]> = SmallVec::new();
+    for path in paths(relation, &sargs, &|_| true) {
+        if path.is_single {
+            return Chosen { access: path.access(&sargs), is_single: true };
+        }
+        ways.push(path);
+    }
+    if let Some(access) = by_list(relation, columns, conditions) {
+        return Chosen { access, is_single: false };
+    }
+    let best = match &ways[..] {
+        [] => None,
+        // A part of the tree takes no longer than all of it.
+        [only] if only.index.is_none() => Some(only),
+        ways => {
+            let every = ways.iter().map(Some).chain([None]);
+            let costs = every.map(|way| (cost(way, &sargs), way));
+            costs.min_by(|(one, _), (other, _)| one.total_cmp(other)).and_then(|(_, way)| way)
+        }
     };
-    let is_usable = |expr: &Expr| is_known(expr) && !expr.is_volatile();
-    for condition in conditions {
-        let Expr::Compare(parts) = condition else { continue };
-        let (comparison, left, right) = &**parts;
-        if let Some(column) = column_of(left).filter(|_| is_usable(right)) {
-            sargs.push(Sarg { column, comparison: *comparison, value: right });
+    Chosen { access: best.map_or(Access::All, |way| way.access(&sargs)), is_single: false }
+}
+
+/// What `IN` and `= ANY` say of a primary key of one column.
+fn by_list(relation: &Relation, columns: &Range<usize>, conditions: &[Expr]) -> Option<Access> {
+    let [key] = relation.key[..] else { return None };
+    let is_usable = |expr: &Expr| expr.is_fixed() && !expr.is_volatile();
+    conditions.iter().find_map(|condition| match condition {
+        Expr::InList(parts, false) if position(columns, &parts.0) == Some(key) && parts.1.iter().all(is_usable) => {
+            Some(Access::Keys(parts.1.clone()))
         }
-        if let Some(column) = column_of(right).filter(|_| is_usable(left)) {
-            sargs.push(Sarg { column, comparison: comparison.swapped(), value: left });
+        Expr::Quantified(parts, false)
+            if parts.0 == Comparison::Equal && position(columns, &parts.1) == Some(key) && is_usable(&parts.2) =>
+        {
+            Some(Access::KeysOf(parts.2.clone()))
         }
-    }
-    let mut best = by_columns(relation, None, &sargs);
-    if best.0 > Rank::One
-        && let Some(found) = by_list(relation, conditions, &column_of, &is_usable)
-    {
-        best = found;
-    }
-    for at in 0..relation.indexes.len() {
-        let found = by_columns(relation, Some(at), &sargs);
-        if is_better(&found, &best) {
-            best = found;
-        }
-    }
-    best
+        _ => None,
+    })
 }
 
 /// Says which rows of a relation of the catalog are wanted, where conditions say so.
@@ -86,67 +197,21 @@ pub(crate) fn choose_key(plan: &mut Plan, columns: &Range<usize>, conditions: &[
     });
 }
 
-fn is_better(a: &(Rank, Access), b: &(Rank, Access)) -> bool {
-    let prefix = |access: &Access| match access {
-        Access::Range { prefix, .. } => prefix.len(),
-        _ => 0,
-    };
-    a.0 < b.0 || (a.0 == b.0 && prefix(&a.1) > prefix(&b.1))
+/// Whether values of a type have the order of SQL in a key, too.
+fn is_ordered_as_key(ty: Type) -> bool {
+    matches!(compared_as(ty), Type::Int8 | Type::Text | Type::Date | Type::Timestamp | Type::Timestamptz)
 }
 
-/// What conditions say of the primary key, or of an index.
-fn by_columns(relation: &Relation, index: Option<usize>, sargs: &[Sarg<'_>]) -> (Rank, Access) {
-    let (columns, is_unique) = match index {
-        None => (&relation.key, true),
-        Some(at) => (&relation.indexes[at].columns, relation.indexes[at].is_unique),
-    };
-    let mut prefix = Vec::new();
-    for column in columns {
-        let equal = sargs.iter().find(|sarg| sarg.column == *column && sarg.comparison == Comparison::Equal);
-        let Some(equal) = equal else { break };
-        prefix.push(equal.value.clone());
-    }
-    if prefix.len() == columns.len() && is_unique {
-        let access = match index {
-            None => Access::Key(prefix),
-            Some(_) => Access::Range { index, prefix, low: None, high: None },
-        };
-        return (Rank::One, access);
-    }
-    let next = columns.get(prefix.len());
-    let bound = |wanted: [Comparison; 2]| {
-        let bounds = sargs.iter().find(|sarg| Some(&sarg.column) == next && wanted.contains(&sarg.comparison))?;
-        Some((bounds.value.clone(), bounds.comparison == wanted[1]))
-    };
-    let low = bound([Comparison::Greater, Comparison::GreaterOrEqual]);
-    let high = bound([Comparison::Less, Comparison::LessOrEqual]);
-    let rank = match (prefix.is_empty(), low.is_some() || high.is_some()) {
-        (false, _) => Rank::Prefix,
-        (true, true) => Rank::Bounded,
-        (true, false) => return (Rank::All, Access::All),
-    };
-    (rank, Access::Range { index, prefix, low, high })
-}
-
-/// What `IN` and `= ANY` say of a primary key of one column.
-fn by_list(
-    relation: &Relation,
-    conditions: &[Expr],
-    column_of: &dyn Fn(&Expr) -> Option<usize>,
-    is_usable: &dyn Fn(&Expr) -> bool,
-) -> Option<(Rank, Access)> {
-    let [key] = relation.key[..] else { return None };
-    conditions.iter().find_map(|condition| match condition {
-        Expr::InList(parts, false) if column_of(&parts.0) == Some(key) && parts.1.iter().all(is_usable) => {
-            Some((Rank::Few, Access::Keys(parts.1.clone())))
+/// The positions of the columns by which the rows of an access come ordered, as far as values compare as they do in a key.
+pub(super) fn order<'r>(relation: &'r Relation, access: &Access) -> impl Iterator<Item = usize> + 'r {
+    let columns: &[usize] = match access {
+        Access::All => &relation.key,
+        Access::Range { index, prefix, .. } => {
+            &index.map_or(&relation.key, |at| &relation.indexes[at].columns)[prefix.len()..]
         }
-        Expr::Quantified(parts, false)
-            if parts.0 == Comparison::Equal && column_of(&parts.1) == Some(key) && is_usable(&parts.2) =>
-        {
-            Some((Rank::Few, Access::KeysOf(parts.2.clone())))
-        }
-        _ => None,
-    })
+        Access::Key(_) | Access::Keys(_) | Access::KeysOf(_) => &[],
+    };
+    columns.iter().copied().take_while(|at| is_ordered_as_key(relation.columns[*at].declared.ty))
 }
 
 /// Calls `visit` with each expression of an access.
@@ -162,9 +227,41 @@ pub(crate) fn for_each_expr(access: &mut Access, visit: &mut dyn FnMut(&mut Expr
     }
 }
 
-/// Makes a scan give its rows in the order that is wished, if a key or an index has it. Returns whether it does.
+/// Makes a plan give its rows in the order that is wished, if a key or an index has it. Returns whether it does.
 pub(crate) fn sort_by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
-    let Plan::Scan(scan) = plan else { return false };
+    match plan {
+        Plan::Scan(scan) => sort_scan(scan, keys, true),
+        Plan::Join(_) | Plan::Project(..) | Plan::Filter(..) => sort_first(plan, keys),
+        _ => false,
+    }
+}
+
+/// As [`sort_by_index`], of joins that give their rows in the order of the first table of all.
+fn sort_first(plan: &mut Plan, keys: &[SortKey]) -> bool {
+    match plan {
+        Plan::Scan(scan) => sort_scan(scan, keys, false),
+        Plan::Filter(input, _) => sort_first(input, keys),
+        Plan::Join(join) => {
+            let is_merge = matches!(join.method, Method::Merge { .. });
+            let is_kept = matches!(join.kind, JoinKind::Inner | JoinKind::Left)
+                && !(is_merge && keys.iter().any(|key| key.is_descending))
+                && keys.iter().all(|key| matches!(key.expr, Expr::Column(at) if at < join.left_columns));
+            is_kept && sort_first(&mut join.left, keys)
+        }
+        Plan::Project(input, exprs) => {
+            let below = |key: &SortKey| match key.expr {
+                Expr::Column(at) => Some(SortKey { expr: exprs.get(at)?.clone(), ..key.clone() }),
+                _ => None,
+            };
+            let keys: Option<Vec<SortKey>> = keys.iter().map(below).collect();
+            keys.is_some_and(|keys| sort_first(input, &keys))
+        }
+        _ => false,
+    }
+}
+
+/// `chooses`: another index may be read for the order.
+fn sort_scan(scan: &mut Scan, keys: &[SortKey], chooses: bool) -> bool {
     let Some(is_descending) = keys.first().map(|key| key.is_descending) else { return false };
     let mut columns = Vec::with_capacity(keys.len());
     for key in keys {
@@ -182,7 +279,8 @@ pub(crate) fn sort_by_index(plan: &mut Plan, keys: &[SortKey]) -> bool {
             let own = index.map_or(&scan.relation.key, |at| &scan.relation.indexes[at].columns);
             gives(own, prefix.len(), &columns, &scan.relation, *index)
         }
-        Access::All => choose_order(scan, &columns),
+        Access::All if chooses => choose_order(scan, &columns),
+        Access::All => gives(&scan.relation.key, 0, &columns, &scan.relation, None),
     };
     if is_sorted {
         scan.is_reversed = is_descending;

@@ -1,7 +1,7 @@
 //! In which order tables are joined, and how.
 //!
-//! Inner joins are taken apart: their tables are put in order one by one. The first one is that whose rows conditions find best;
-//! the next one is that which the tables before find best. Outer joins stay where they are.
+//! Inner joins are taken apart, and put together in the order that costs least ([`order`](super::order)). Outer joins stay where they
+//! are: of each it is chosen how it is joined, and which of its sides is kept.
 //!
 //! Invariants:
 //! - Expressions name columns by their position in `FROM` until they are attached to an operator: [`Planned::layout`] says where
@@ -9,17 +9,19 @@
 //! - Every condition is checked once, as soon as all that it names is there.
 //! - What names columns of other leaves through registers comes behind them.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::access::{self, Rank};
+use super::access::{self, Path};
+use super::estimate::selectivity::Origins;
+use super::estimate::{Estimate, Estimator, Origin, Read};
 use super::{Access, Join, JoinKind, Method, Plan, Scan};
 use crate::bind::scope::new_register;
 use crate::catalog::relation::Relation;
-use crate::error::Result;
 use crate::expr::{Comparison, Expr};
+use crate::types::Type;
 
 /// A table, or what stands in place of one.
 #[derive(Debug)]
@@ -46,39 +48,77 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
+    /// The leaves that it has.
+    pub(super) fn leaves(&self, into: &mut Vec<usize>) {
+        match self {
+            Tree::Leaf(at) => into.push(*at),
+            Tree::Join { left, right, .. } => {
+                left.leaves(into);
+                right.leaves(into);
+            }
+        }
+    }
+
     pub(crate) fn inner(left: Tree, right: Tree, on: Vec<Expr>) -> Tree {
         Tree::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on }
     }
 }
 
 /// A plan, and which columns its rows have.
-struct Planned {
-    plan: Plan,
-    layout: Vec<usize>,
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) layout: Vec<usize>,
+    /// What is known of its rows, where somebody has asked.
+    estimate: OnceCell<Estimate>,
+    /// The columns by which its rows come ordered, where a merge can use that: NULL is first.
+    pub(super) order: Vec<usize>,
+    /// Whether it gives one row at most.
+    pub(super) is_single: bool,
+}
+
+impl Planned {
+    pub(super) fn new(plan: Plan, layout: Vec<usize>) -> Planned {
+        Planned { plan, layout, estimate: OnceCell::new(), order: Vec::new(), is_single: false }
+    }
+
+    pub(super) fn estimate(&self, estimator: &Estimator<'_>) -> &Estimate {
+        self.estimate.get_or_init(|| estimator.plan(&self.plan))
+    }
 }
 
 /// Plans one `FROM`.
 pub(crate) struct Planner<'p> {
     leaves: Vec<Option<Leaf>>,
+    /// The types of the columns of tables.
+    types: Vec<(Range<usize>, Arc<Relation>)>,
     registers: &'p Cell<usize>,
+    pub(super) estimator: &'p Estimator<'p>,
+    /// Which columns of tables the columns are, as far as that was asked for.
+    pub(super) origins: Vec<Option<Origin>>,
 }
 
 impl<'p> Planner<'p> {
-    pub(crate) fn new(leaves: Vec<Leaf>, registers: &'p Cell<usize>) -> Planner<'p> {
-        Planner { leaves: leaves.into_iter().map(Some).collect(), registers }
+    pub(crate) fn new(leaves: Vec<Leaf>, registers: &'p Cell<usize>, estimator: &'p Estimator<'p>) -> Planner<'p> {
+        let table = |leaf: &Leaf| match &leaf.source {
+            Source::Table { relation, .. } => Some((leaf.columns.clone(), relation.clone())),
+            Source::Plan(_) => None,
+        };
+        let types = if leaves.len() > 1 { leaves.iter().filter_map(table).collect() } else { Vec::new() };
+        let leaves = leaves.into_iter().map(Some).collect();
+        Planner { leaves, types, registers, estimator, origins: Vec::new() }
     }
 
     /// Plans the joins with the conditions of `WHERE`; the rows have the columns of `FROM` in their order.
-    pub(crate) fn plan(mut self, tree: Tree, conditions: Vec<Expr>, count: usize) -> Result<Plan> {
-        let Planned { plan, layout } = self.tree(tree, conditions);
+    pub(crate) fn plan(mut self, tree: Tree, conditions: Vec<Expr>, count: usize) -> Plan {
+        let Planned { plan, layout, .. } = self.tree(tree, conditions);
         if layout.iter().copied().eq(0..count) {
-            return Ok(plan);
+            return plan;
         }
         let place = |at: usize| Expr::Column(position(&layout, at));
-        Ok(Plan::Project(Box::new(plan), (0..count).map(place).collect()))
+        Plan::Project(Box::new(plan), (0..count).map(place).collect())
     }
 
-    fn tree(&mut self, tree: Tree, conditions: Vec<Expr>) -> Planned {
+    pub(super) fn tree(&mut self, tree: Tree, conditions: Vec<Expr>) -> Planned {
         match tree {
             Tree::Leaf(at) => {
                 let leaf = self.take(at);
@@ -89,16 +129,46 @@ impl<'p> Planner<'p> {
                 flatten(tree, &mut units, &mut all);
                 self.inner(units, all)
             }
-            Tree::Join { kind, left, right, on } => self.outer(kind, *left, *right, on, conditions),
+            Tree::Join { kind: JoinKind::Right, left, right, on } => {
+                self.outer(JoinKind::Left, (*right, *left), on, conditions)
+            }
+            Tree::Join { kind, left, right, on } => self.outer(kind, (*left, *right), on, conditions),
         }
     }
 
-    fn take(&mut self, at: usize) -> Leaf {
+    pub(super) fn take(&mut self, at: usize) -> Leaf {
         self.leaves[at].take().expect("a leaf is joined once")
     }
 
+    pub(super) fn leaf(&mut self, at: usize) -> &mut Leaf {
+        self.leaves[at].as_mut().expect("a leaf is joined once")
+    }
+
+    pub(super) fn new_register(&self) -> usize {
+        new_register(self.registers)
+    }
+
+    /// The type of a column, if a table has it.
+    pub(super) fn type_of(&self, column: usize) -> Option<Type> {
+        let at = self.types.partition_point(|(columns, _)| columns.end <= column);
+        let (columns, relation) = self.types.get(at).filter(|(columns, _)| columns.contains(&column))?;
+        Some(relation.columns[column - columns.start].declared.ty)
+    }
+
+    /// Notes which columns of tables those of a plan are.
+    pub(super) fn note(&mut self, planned: &Planned) {
+        let estimate = planned.estimate(self.estimator);
+        let end = planned.layout.iter().max().map_or(0, |last| last + 1);
+        if self.origins.len() < end {
+            self.origins.resize(end, None);
+        }
+        for (at, origin) in planned.layout.iter().zip(&estimate.columns) {
+            self.origins[*at].clone_from(origin);
+        }
+    }
+
     /// The columns of a tree.
-    fn columns(&self, tree: &Tree, into: &mut BTreeSet<usize>) {
+    pub(super) fn columns(&self, tree: &Tree, into: &mut BTreeSet<usize>) {
         match tree {
             Tree::Leaf(at) => {
                 let leaf = self.leaves[*at].as_ref().expect("a leaf is joined once");
@@ -111,35 +181,20 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// What must be there before a tree can be read.
-    fn needs(&self, tree: &Tree, into: &mut BTreeSet<usize>) {
-        match tree {
-            Tree::Leaf(at) => {
-                let leaf = self.leaves[*at].as_ref().expect("a leaf is joined once");
-                for (_, expr) in &leaf.captures {
-                    expr.for_each_column(&mut |at| {
-                        into.insert(at);
-                    });
-                }
-            }
-            Tree::Join { left, right, .. } => {
-                self.needs(left, into);
-                self.needs(right, into);
-                let mut own = BTreeSet::new();
-                self.columns(tree, &mut own);
-                into.retain(|at| !own.contains(at));
-            }
-        }
-    }
-
     /// A leaf without others: conditions name its columns alone.
-    fn alone(&mut self, mut leaf: Leaf, conditions: Vec<Expr>) -> Planned {
+    pub(super) fn alone(&mut self, mut leaf: Leaf, conditions: Vec<Expr>) -> Planned {
         let captures = std::mem::take(&mut leaf.captures);
         let layout: Vec<usize> = leaf.columns.clone().collect();
+        let (mut is_single, mut order) = (false, Vec::new());
         let plan = match leaf.source {
             Source::Table { relation, alias, for_update } => {
-                let (_, access) = access::choose(&relation, &leaf.columns, &conditions, &Expr::is_fixed);
+                let chosen = self.access(&relation, &leaf.columns, &conditions);
+                is_single = chosen.is_single;
+                if !self.types.is_empty() {
+                    order = access::order(&relation, &chosen.access).map(|at| leaf.columns.start + at).collect();
+                }
                 let filter = local(conditions, &layout);
+                let access = chosen.access;
                 Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update })
             }
             Source::Plan(mut plan) => {
@@ -147,167 +202,163 @@ impl<'p> Planner<'p> {
                 filtered(plan, local(conditions, &layout))
             }
         };
-        let planned = Planned { plan, layout };
+        let planned = Planned { is_single, order, ..Planned::new(plan, layout) };
         if captures.is_empty() {
             return planned;
         }
         // What it reads of the query around is there before the first row of this one.
-        let nothing = Planned { plan: Plan::One, layout: Vec::new() };
-        nested(JoinKind::Inner, nothing, planned, captures, Vec::new())
+        let nothing = Planned { is_single: true, ..Planned::new(Plan::One, Vec::new()) };
+        self.nested(JoinKind::Inner, nothing, planned, captures, Vec::new())
     }
 
-    /// Tables that are joined in any order.
-    fn inner(&mut self, units: Vec<Tree>, mut conditions: Vec<Expr>) -> Planned {
-        let mut left: Vec<Unit> = units.into_iter().map(|tree| self.unit(tree)).collect();
-        let mut placed = BTreeSet::new();
-        let first = self.best(&left, &placed, &conditions);
-        let unit = left.remove(first);
-        placed.extend(unit.columns.iter().copied());
-        let own = take_conditions(&mut conditions, &placed);
-        let mut joined = self.tree(unit.tree, own);
-        while !left.is_empty() {
-            let next = self.best(&left, &placed, &conditions);
-            let unit = left.remove(next);
-            let before = placed.clone();
-            placed.extend(unit.columns.iter().copied());
-            let here = take_conditions(&mut conditions, &placed);
-            joined = self.join(JoinKind::Inner, joined, unit, here, &before);
-        }
-        Planned { plan: filtered(joined.plan, local(conditions, &joined.layout)), layout: joined.layout }
+    /// How the rows of a table are found that conditions on it leave.
+    fn access(&self, relation: &Arc<Relation>, columns: &Range<usize>, conditions: &[Expr]) -> access::Chosen {
+        let mut known: Option<Columns> = None;
+        access::choose(relation, columns, conditions, &mut |path, sargs| {
+            let known = known.get_or_insert_with(|| {
+                let origins = self.estimator.columns(relation);
+                Columns { start: columns.start, origins }
+            });
+            let used = path.into_iter().flat_map(Path::sargs).map(|at| &conditions[sargs[at].condition]);
+            let used: Vec<&Expr> = used.collect();
+            let rows = self.estimator.table_rows(relation);
+            let read = Read {
+                rows: (rows * self.estimator.selectivity(used.iter().copied(), known)).max(1.0),
+                descents: f64::from(u8::from(path.is_some())),
+                is_secondary: path.is_some_and(|path| path.index.is_some()),
+                is_all: path.is_none(),
+                conditions: conditions.len() - used.len().min(conditions.len()),
+            };
+            self.estimator.preferences.read(read).total
+        })
     }
 
-    fn unit(&self, tree: Tree) -> Unit {
-        let (mut columns, mut needs) = (BTreeSet::new(), BTreeSet::new());
-        self.columns(&tree, &mut columns);
-        self.needs(&tree, &mut needs);
-        Unit { tree, columns, needs }
-    }
-
-    /// Which of the units comes next.
-    fn best(&self, units: &[Unit], placed: &BTreeSet<usize>, conditions: &[Expr]) -> usize {
-        let ready = units.iter().enumerate().filter(|(_, unit)| unit.needs.is_subset(placed));
-        let best = ready.min_by_key(|(at, unit)| (self.cost(unit, placed, conditions), *at));
-        best.map_or(0, |(at, _)| at)
-    }
-
-    /// How much a unit is to be read, behind those that are placed.
-    fn cost(&self, unit: &Unit, placed: &BTreeSet<usize>, conditions: &[Expr]) -> u8 {
-        let knows = |expr: &Expr| is_of(expr, placed);
-        let rank = match &unit.tree {
-            Tree::Leaf(at) => match &self.leaves[*at] {
-                Some(Leaf { source: Source::Table { relation, .. }, columns, .. }) => {
-                    access::choose(relation, columns, conditions, &knows).0
-                }
-                _ => Rank::Bounded,
-            },
-            Tree::Join { .. } => Rank::All,
-        };
-        let is_connected = placed.is_empty() || equalities(conditions, placed, &unit.columns).next().is_some();
-        match (rank, is_connected) {
-            (Rank::One, _) => 0,
-            (Rank::Few, _) => 1,
-            (Rank::Prefix, _) => 2,
-            (Rank::Bounded, true) => 3,
-            (Rank::All, true) => 4,
-            (Rank::Bounded, false) => 5,
-            (Rank::All, false) => 6,
-        }
-    }
-
-    /// Joins a unit to what is there; `conditions` name columns of both, or of the unit alone.
-    fn join(
-        &mut self,
+    /// A join in which the right is opened for each row of the left.
+    pub(super) fn nested(
+        &self,
         kind: JoinKind,
         left: Planned,
-        unit: Unit,
+        right: Planned,
+        captures: Vec<(usize, Expr)>,
         conditions: Vec<Expr>,
-        before: &BTreeSet<usize>,
     ) -> Planned {
-        let (own, both): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(|expr| is_of(expr, &unit.columns));
-        let (own, both) =
-            if kind == JoinKind::Full { (Vec::new(), own.into_iter().chain(both).collect()) } else { (own, both) };
-        if let Tree::Leaf(at) = unit.tree {
-            let mut leaf = self.take(at);
-            if !leaf.captures.is_empty() {
-                let captures = std::mem::take(&mut leaf.captures);
-                let right = self.alone(leaf, own);
-                return nested(kind, left, right, captures, both);
-            }
-            if let Source::Table { relation, .. } = &leaf.source
-                && matches!(kind, JoinKind::Inner | JoinKind::Left)
-            {
-                let all: Vec<Expr> = own.iter().chain(&both).cloned().collect();
-                let (rank, access) = access::choose(relation, &leaf.columns, &all, &|expr| is_of(expr, before));
-                if rank == Rank::One || rank <= Rank::Prefix && is_selective(&left.plan) {
-                    return self.by_index(kind, left, leaf, access, own, both);
-                }
-            }
-            let right = self.alone(leaf, own);
-            return kept(kind, left, right, both);
-        }
-        let right = self.tree(unit.tree, own);
-        kept(kind, left, right, both)
+        let captures = captures.into_iter().map(|(register, expr)| (register, moved(expr, &left.layout))).collect();
+        self.join(kind, left, right, Method::Nested(captures), conditions)
     }
 
     /// The table on the right is looked up for each row of the left.
-    fn by_index(
-        &mut self,
+    pub(super) fn looked_up(
+        &self,
         kind: JoinKind,
         left: Planned,
-        leaf: Leaf,
-        mut access: Access,
-        own: Vec<Expr>,
-        both: Vec<Expr>,
+        table: Table,
+        (mut access, is_single): (Access, bool),
+        (own, both): (Vec<Expr>, Vec<Expr>),
     ) -> Planned {
-        let Source::Table { relation, alias, for_update } = leaf.source else { unreachable!("the leaf is a table") };
-        let layout: Vec<usize> = leaf.columns.collect();
+        let Table { relation, alias, for_update, columns } = table;
+        let layout: Vec<usize> = columns.collect();
         let mut captures = Vec::new();
         access::for_each_expr(&mut access, &mut |expr| {
             if !expr.is_fixed() {
-                let register = new_register(self.registers);
+                let register = self.new_register();
+                if let Expr::Column(at) = expr {
+                    self.estimator.hold(register, self.origins.column(*at));
+                }
                 captures.push((register, std::mem::replace(expr, Expr::Register(register))));
             }
         });
         let filter = local(own, &layout);
         let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update });
-        nested(kind, left, Planned { plan, layout }, captures, both)
+        let right = Planned { is_single, ..Planned::new(plan, layout) };
+        self.nested(kind, left, right, captures, both)
     }
 
-    /// An outer join: conditions of `WHERE` go below it only where they name columns that it keeps as they are.
-    fn outer(&mut self, kind: JoinKind, left: Tree, right: Tree, on: Vec<Expr>, conditions: Vec<Expr>) -> Planned {
-        let (mut left_columns, mut right_columns) = (BTreeSet::new(), BTreeSet::new());
-        self.columns(&left, &mut left_columns);
-        self.columns(&right, &mut right_columns);
-        let mut above = conditions;
-        let (mut below_left, mut below_right) = (Vec::new(), Vec::new());
-        match kind {
-            JoinKind::Left => below_left = take_conditions(&mut above, &left_columns),
-            JoinKind::Right => below_right = take_conditions(&mut above, &right_columns),
-            _ => {}
-        }
-        let joined = match kind {
-            JoinKind::Right => {
-                let mut on = on;
-                below_left = take_conditions(&mut on, &left_columns);
-                let left = self.tree(left, below_left);
-                let right = self.tree(right, below_right);
-                kept(kind, left, right, on)
-            }
-            _ => {
-                let left = self.tree(left, below_left);
-                let unit = self.unit(right);
-                self.join(kind, left, unit, on, &left_columns)
+    /// A join whose right is kept and looked up by keys, or through where there are none.
+    pub(super) fn kept(
+        &self,
+        kind: JoinKind,
+        left: Planned,
+        right: Planned,
+        keys: Vec<(Expr, Expr)>,
+        conditions: Vec<Expr>,
+    ) -> Planned {
+        let method = match keys.is_empty() {
+            true => Method::Loop,
+            false => {
+                let (left_keys, right_keys) = keys_of(keys, &left.layout, &right.layout);
+                Method::Hash { left: left_keys, right: right_keys }
             }
         };
-        Planned { plan: filtered(joined.plan, local(above, &joined.layout)), layout: joined.layout }
+        self.join(kind, left, right, method, conditions)
+    }
+
+    /// A join of sides that come in the order of keys.
+    pub(super) fn merged(
+        &self,
+        kind: JoinKind,
+        left: Planned,
+        right: Planned,
+        keys: Vec<(Expr, Expr)>,
+        conditions: Vec<Expr>,
+    ) -> Planned {
+        let (left_keys, right_keys) = keys_of(keys, &left.layout, &right.layout);
+        self.join(kind, left, right, Method::Merge { left: left_keys, right: right_keys }, conditions)
+    }
+
+    fn join(&self, kind: JoinKind, left: Planned, right: Planned, method: Method, conditions: Vec<Expr>) -> Planned {
+        let (left_columns, right_columns) = (left.layout.len(), right.layout.len());
+        let layout: Vec<usize> = left.layout.iter().chain(&right.layout).copied().collect();
+        let condition = local(conditions, &layout);
+        let known = left.estimate.get().is_some();
+        let (left_known, right_known) = match known {
+            true => (left.estimate.get().cloned(), Some(right.estimate(self.estimator).clone())),
+            false => (None, None),
+        };
+        let is_single = left.is_single && right.is_single && kind != JoinKind::Full;
+        let keeps_order = matches!(kind, JoinKind::Inner | JoinKind::Left);
+        let order = if keeps_order { left.order } else { Vec::new() };
+        let (left, right) = (left.plan, right.plan);
+        let join = Join { kind, left, right, left_columns, right_columns, method, condition };
+        let estimate = OnceCell::new();
+        if let (Some(left), Some(right)) = (left_known, right_known) {
+            drop(estimate.set(self.estimator.joined(&join, &left, &right)));
+        }
+        Planned { estimate, order, is_single, ..Planned::new(Plan::Join(Box::new(join)), layout) }
     }
 }
 
-/// A part of an inner join.
-struct Unit {
-    tree: Tree,
-    columns: BTreeSet<usize>,
-    needs: BTreeSet<usize>,
+/// What is known of the columns of one table among those of `FROM`.
+struct Columns {
+    start: usize,
+    origins: Vec<Option<Origin>>,
+}
+
+impl Origins for Columns {
+    fn column(&self, at: usize) -> Option<&Origin> {
+        self.origins.column(at.checked_sub(self.start)?)
+    }
+}
+
+/// A table that can be looked up.
+#[derive(Clone)]
+pub(super) struct Table {
+    pub(super) relation: Arc<Relation>,
+    alias: Arc<str>,
+    for_update: bool,
+    pub(super) columns: Range<usize>,
+}
+
+impl Table {
+    pub(super) fn of(leaf: &Leaf) -> Option<Table> {
+        let Source::Table { relation, alias, for_update } = &leaf.source else { return None };
+        let (relation, alias) = (relation.clone(), alias.clone());
+        Some(Table { relation, alias, for_update: *for_update, columns: leaf.columns.clone() })
+    }
+}
+
+/// The keys of both sides, on their rows.
+fn keys_of(keys: Vec<(Expr, Expr)>, left: &[usize], right: &[usize]) -> (Vec<Expr>, Vec<Expr>) {
+    keys.into_iter().map(|(a, b)| (moved(a, left), moved(b, right))).unzip()
 }
 
 fn flatten(tree: Tree, units: &mut Vec<Tree>, conditions: &mut Vec<Expr>) {
@@ -322,36 +373,23 @@ fn flatten(tree: Tree, units: &mut Vec<Tree>, conditions: &mut Vec<Expr>) {
 }
 
 /// Whether an expression names columns of a set alone.
-fn is_of(expr: &Expr, columns: &BTreeSet<usize>) -> bool {
+pub(super) fn is_of(expr: &Expr, columns: &BTreeSet<usize>) -> bool {
     let mut is_so = true;
     expr.for_each_column(&mut |at| is_so &= columns.contains(&at));
     is_so
 }
 
 /// Takes the conditions out that name columns of a set alone.
-fn take_conditions(conditions: &mut Vec<Expr>, columns: &BTreeSet<usize>) -> Vec<Expr> {
+pub(super) fn take_conditions(conditions: &mut Vec<Expr>, columns: &BTreeSet<usize>) -> Vec<Expr> {
     conditions.extract_if(.., |expr| is_of(expr, columns)).collect()
 }
 
-/// Conditions that something on the left equals something on the right, with the two sides in this order.
-fn equalities<'c>(
-    conditions: &'c [Expr],
-    left: &'c BTreeSet<usize>,
-    right: &'c BTreeSet<usize>,
-) -> impl Iterator<Item = (usize, &'c Expr, &'c Expr)> {
+/// The sides of a condition that something equals something else, where they can be keys.
+pub(super) fn sides(condition: &Expr) -> Option<(&Expr, &Expr)> {
     let names = |expr: &Expr| expr.any(&|part| matches!(part, Expr::Column(_)));
-    conditions.iter().enumerate().filter_map(move |(at, condition)| {
-        let Expr::Compare(parts) = condition else { return None };
-        let (Comparison::Equal, a, b) = &**parts else { return None };
-        if !names(a) || !names(b) || a.is_volatile() || b.is_volatile() {
-            return None;
-        }
-        match (is_of(a, left) && is_of(b, right), is_of(b, left) && is_of(a, right)) {
-            (true, _) => Some((at, a, b)),
-            (_, true) => Some((at, b, a)),
-            _ => None,
-        }
-    })
+    let Expr::Compare(parts) = condition else { return None };
+    let (Comparison::Equal, a, b) = &**parts else { return None };
+    (names(a) && names(b) && !a.is_volatile() && !b.is_volatile()).then_some((a, b))
 }
 
 /// Where a column lies in rows with this layout.
@@ -360,7 +398,7 @@ fn position(layout: &[usize], column: usize) -> usize {
 }
 
 /// All of the conditions, on rows with this layout.
-fn local(conditions: Vec<Expr>, layout: &[usize]) -> Option<Expr> {
+pub(super) fn local(conditions: Vec<Expr>, layout: &[usize]) -> Option<Expr> {
     Expr::all(conditions).map(|expr| moved(expr, layout))
 }
 
@@ -369,63 +407,9 @@ fn moved(mut expr: Expr, layout: &[usize]) -> Expr {
     expr
 }
 
-fn filtered(plan: Plan, condition: Option<Expr>) -> Plan {
+pub(super) fn filtered(plan: Plan, condition: Option<Expr>) -> Plan {
     match condition {
         Some(condition) => Plan::Filter(Box::new(plan), condition),
         None => plan,
     }
-}
-
-/// Whether a plan is likely to give few rows.
-fn is_selective(plan: &Plan) -> bool {
-    match plan {
-        Plan::One | Plan::Values(_) | Plan::Limit(_) | Plan::Series(_) => true,
-        Plan::Scan(scan) => !matches!(scan.access, Access::All),
-        Plan::Filter(input, _) | Plan::Project(input, _) => is_selective(input),
-        Plan::Join(join) => is_selective(&join.left),
-        _ => false,
-    }
-}
-
-/// The right is opened for each row of the left.
-fn nested(
-    kind: JoinKind,
-    left: Planned,
-    right: Planned,
-    captures: Vec<(usize, Expr)>,
-    conditions: Vec<Expr>,
-) -> Planned {
-    let captures = captures.into_iter().map(|(register, expr)| (register, moved(expr, &left.layout))).collect();
-    join(kind, left, right, Method::Nested(captures), conditions)
-}
-
-/// The right is kept, by key where there are equalities.
-fn kept(kind: JoinKind, left: Planned, right: Planned, mut conditions: Vec<Expr>) -> Planned {
-    let left_columns = left.layout.iter().copied().collect();
-    let right_columns = right.layout.iter().copied().collect();
-    let (mut used, mut left_keys, mut right_keys) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, a, b) in equalities(&conditions, &left_columns, &right_columns) {
-        used.push(at);
-        left_keys.push(moved(a.clone(), &left.layout));
-        right_keys.push(moved(b.clone(), &right.layout));
-    }
-    let mut at = 0;
-    conditions.retain(|_| {
-        at += 1;
-        !used.contains(&(at - 1))
-    });
-    let method = match used.is_empty() {
-        true => Method::Loop,
-        false => Method::Hash { left: left_keys, right: right_keys },
-    };
-    join(kind, left, right, method, conditions)
-}
-
-fn join(kind: JoinKind, left: Planned, right: Planned, method: Method, conditions: Vec<Expr>) -> Planned {
-    let (left_columns, right_columns) = (left.layout.len(), right.layout.len());
-    let layout: Vec<usize> = left.layout.iter().chain(&right.layout).copied().collect();
-    let condition = local(conditions, &layout);
-    let (left, right) = (left.plan, right.plan);
-    let plan = Plan::Join(Box::new(Join { kind, left, right, left_columns, right_columns, method, condition }));
-    Planned { plan, layout }
 }

@@ -5,8 +5,13 @@
 //! - A plan holds no values of parameters: it is made once and run by many.
 
 pub(crate) mod access;
+mod equality;
+pub(crate) mod estimate;
 pub(crate) mod foreign;
 pub(crate) mod join;
+mod order;
+mod outer;
+mod pieces;
 pub(crate) mod window;
 
 use std::sync::Arc;
@@ -131,6 +136,8 @@ pub(crate) enum Method {
     Nested(Vec<(usize, Expr)>),
     /// The right is read once and looked up by equal keys.
     Hash { left: Vec<Expr>, right: Vec<Expr> },
+    /// Both come in the order of their keys, apart from rows with NULL in one of them.
+    Merge { left: Vec<Expr>, right: Vec<Expr> },
     /// The right is read once and looked through.
     Loop,
 }
@@ -233,6 +240,15 @@ pub(crate) enum Change {
     Update { input: Plan, assignments: Vec<(usize, Expr)> },
     /// The input begins with the row.
     Delete { input: Plan },
+}
+
+impl Change {
+    /// What gives the rows.
+    pub(crate) fn input(&self) -> &Plan {
+        match self {
+            Change::Insert { input, .. } | Change::Update { input, .. } | Change::Delete { input } => input,
+        }
+    }
 }
 
 /// What happens to a row whose key is there.

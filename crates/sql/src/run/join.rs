@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::set::all;
-use super::{AnyCursor, Context, Cursor, Row};
+use super::{AnyCursor, Context, Cursor, Row, merge};
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::expr::Expr;
@@ -12,6 +12,9 @@ use crate::plan::{Join, JoinKind, Method};
 
 /// Begins to run a join.
 pub(crate) fn open<'c>(join: &'c Join, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
+    if let Method::Merge { left, right } = &join.method {
+        return merge::open(join, (left, right), context);
+    }
     let left = super::open(&join.left, context)?;
     if let Method::Nested(captures) = &join.method {
         return Ok(Box::new(Nested { join, captures, left, current: None, kept: 0, context }));
@@ -33,15 +36,15 @@ pub(crate) fn open<'c>(join: &'c Join, context: &'c Context<'c>) -> Result<AnyCu
     Ok(Box::new(Kept { join, left, right, by_key, is_matched, current: None, unmatched: None, context }))
 }
 
-fn values(exprs: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Row> {
+pub(super) fn values(exprs: &[Expr], row: &[Datum], context: &Context<'_>) -> Result<Row> {
     exprs.iter().map(|expr| expr.evaluate(row, context)).collect()
 }
 
-fn joined(left: &[Datum], right: &[Datum]) -> Row {
+pub(super) fn joined(left: &[Datum], right: &[Datum]) -> Row {
     left.iter().chain(right).cloned().collect()
 }
 
-fn nulls(count: usize) -> Row {
+pub(super) fn nulls(count: usize) -> Row {
     vec![Datum::Null; count]
 }
 

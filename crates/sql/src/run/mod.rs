@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod evaluate;
 pub(crate) mod foreign;
 pub(crate) mod join;
+mod merge;
 pub(crate) mod probe;
 pub(crate) mod scan;
 pub(crate) mod set;

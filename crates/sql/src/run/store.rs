@@ -30,6 +30,9 @@ pub(crate) trait Store {
         for_update: bool,
     ) -> Result<Scanned<'t>, Error>;
 
+    /// About how many rows a table has.
+    fn estimate_rows(&self, table: &Table) -> f64;
+
     fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error>;
 
     /// Writes the row of a key that is there.
@@ -82,6 +85,10 @@ impl Store for Transaction<'_> {
             (Some(index), false) => Box::new(self.scan_index(table, index, range)?),
             (Some(index), true) => Box::new(self.scan_index_for_update(table, index, range)?),
         })
+    }
+
+    fn estimate_rows(&self, table: &Table) -> f64 {
+        Transaction::estimate_rows(self, table)
     }
 
     fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {

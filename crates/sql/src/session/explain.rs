@@ -15,10 +15,12 @@ use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::explain::{self, Options, Report};
 use crate::plan::Query;
+use crate::plan::estimate::Estimator;
 use crate::run::context::Limits;
 use crate::run::probe::Probe;
 use crate::run::{Context, foreign, open};
 use crate::settings::boolean;
+use crate::sql::CatalogNames;
 
 /// A statement that is explained.
 #[derive(Debug)]
@@ -190,7 +192,9 @@ impl Core {
         output: &mut dyn Output,
     ) -> Result<Done> {
         let options = &explain.options;
-        let node = explain::describe(query);
+        let names = CatalogNames::new(&self.sql, transaction);
+        let estimator = Estimator::remembering(&names, self.settings.preferences());
+        let node = explain::describe(query, &estimator);
         let started = Instant::now();
         let probe = if options.analyzes { Some(self.watched(transaction, query, parameters)?) } else { None };
         let execution = probe.is_some().then(|| started.elapsed());

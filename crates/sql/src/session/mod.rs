@@ -3,6 +3,7 @@
 //! This is all that the server knows of SQL.
 
 mod alone;
+mod analyze;
 mod authority;
 mod call;
 mod cancel;

@@ -528,7 +528,7 @@ impl Core {
                 Ok(Done::tagged(format!("DISCARD {object_type}")))
             }
             ast::Statement::Vacuum(_) => Ok(Done::tagged("VACUUM")),
-            ast::Statement::Analyze(_) => Ok(Done::tagged("ANALYZE")),
+            ast::Statement::Analyze(analyze) => self.analyze(transaction, analyze),
             other => self.define(transaction, other, output),
         }
     }

@@ -22,6 +22,11 @@ use crate::settings::Settings;
 use crate::sql::{CatalogNames, OWN_SCHEMA, Sql};
 use crate::types::{Declared, Type};
 
+/// A plan is made again where a table has so many times as many rows as it had, or so many times fewer.
+const GROWTH: f64 = 4.0;
+/// Tables with fewer rows are taken to have so many, when a plan is looked at again.
+const ROWS_MIN: f64 = 100.0;
+
 /// What running a statement means.
 #[derive(Debug)]
 pub(crate) enum Task {
@@ -47,6 +52,8 @@ pub(crate) struct Planned {
     pub(crate) task: Task,
     /// The tables as they were. Where one has changed, the plan is made again.
     pub(super) relations: Vec<Arc<Relation>>,
+    /// The tables whose statistics it was chosen by, with how many rows these had.
+    pub(super) estimated: Vec<(Arc<Relation>, f64)>,
     /// Names that no table had.
     pub(super) absent: Vec<Name>,
     /// The objects beside tables as they were, if it depends on some.
@@ -101,7 +108,7 @@ impl Prepared {
         settings: &Settings,
     ) -> Result<Arc<Planned>> {
         let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        if planned.is_current(transaction, settings)? {
+        if planned.is_current(sql, transaction, settings)? {
             return Ok(planned.clone());
         }
         let anew = Planned::new(sql, transaction, self.parsed.0.as_ref(), &self.types, settings)?;
@@ -122,6 +129,7 @@ impl Planned {
         Planned {
             task,
             relations: Vec::new(),
+            estimated: Vec::new(),
             absent: Vec::new(),
             objects: None,
             needs: Vec::new(),
@@ -171,6 +179,7 @@ impl Planned {
         relations.extend(names.used_beside());
         Ok(Planned {
             relations,
+            estimated: names.estimated(),
             absent: names.absent().into_iter().filter(|name| name.schema != OWN_SCHEMA).collect(),
             objects: names.used_objects(),
             needs: binder.needs(),
@@ -216,7 +225,7 @@ impl Planned {
     }
 
     /// Whether the statement means what it meant.
-    fn is_current(&self, transaction: &Transaction<'_>, settings: &Settings) -> Result<bool> {
+    fn is_current(&self, sql: &Sql, transaction: &Transaction<'_>, settings: &Settings) -> Result<bool> {
         match &self.task {
             Task::Call(call) => return Ok(call.is_current(transaction)),
             Task::Empty | Task::Execute(_) | Task::Utility(_) => return Ok(true),
@@ -231,6 +240,14 @@ impl Planned {
             && self.is_superuser == settings.is_superuser()
             && settings.schemas().eq(self.schemas.iter().map(String::as_str));
         if !is_same || !is_of_user || self.absent.iter().any(|name| transaction.table(&name.engine()).is_ok()) {
+            return Ok(false);
+        }
+        let has_grown = |(relation, rows): &(Arc<Relation>, f64)| {
+            let now = sql.statistics().of(transaction, relation).rows.max(ROWS_MIN);
+            let then = rows.max(ROWS_MIN);
+            now > then * GROWTH || then > now * GROWTH
+        };
+        if self.estimated.iter().any(has_grown) {
             return Ok(false);
         }
         match &self.objects {

@@ -7,14 +7,14 @@ CREATE TABLE heap (a int, b text);
 INSERT INTO item SELECT g, g % 10, 'name ' || g, g FROM generate_series(1, 100) g;
 INSERT INTO part SELECT g % 100 + 1, g, 'note' FROM generate_series(1, 300) g;
 EXPLAIN SELECT 1;
---> Result  (rows=1)
+--> Result  (cost=0.00..0.01 rows=1 width=4)
 EXPLAIN SELECT * FROM heap;
---> Seq Scan on heap
+--> Seq Scan on heap  (cost=0.00..10.00 rows=1000 width=16)
 EXPLAIN SELECT * FROM heap h WHERE h.a > 1 AND b = 'x';
---> Seq Scan on heap h
+--> Seq Scan on heap h  (cost=0.00..15.00 rows=2 width=16)
 -->   Filter: ((a > 1) AND (b = 'x'::text))
 EXPLAIN SELECT * FROM item WHERE id = 7;
---> Index Scan using item_pkey on item  (rows=1)
+--> Index Scan using item_pkey on item  (cost=0.03..0.04 rows=1 width=24)
 -->   Index Cond: (id = 7)
 EXPLAIN (COSTS off) SELECT * FROM item WHERE id = 7;
 --> Index Scan using item_pkey on item
@@ -59,35 +59,33 @@ EXPLAIN (COSTS off) SELECT id FROM item ORDER BY price DESC, name NULLS FIRST;
 -->   Sort Key: price DESC, name NULLS FIRST
 -->   ->  Seq Scan on item
 EXPLAIN SELECT id FROM item ORDER BY price LIMIT 5;
---> Limit  (rows=5)
--->   ->  Sort
+--> Limit  (cost=3.66..3.68 rows=5 width=4)
+-->   ->  Sort  (cost=3.66..4.16 rows=100 width=4)
 -->         Sort Key: price
--->         ->  Seq Scan on item
+-->         ->  Seq Scan on item  (cost=0.00..1.00 rows=100 width=12)
 EXPLAIN (COSTS off) SELECT * FROM part WHERE item_id = 1 ORDER BY no DESC LIMIT 1;
 --> Limit
 -->   ->  Index Scan Backward using part_pkey on part
 -->         Index Cond: (item_id = 1)
 EXPLAIN (COSTS off) SELECT * FROM item i JOIN part p ON p.item_id = i.id WHERE i.id = 5;
 --> Nested Loop
--->   Join Filter: (p.item_id = i.id)
 -->   ->  Index Scan using item_pkey on item i
 -->         Index Cond: (i.id = 5)
 -->   ->  Index Scan using part_pkey on part p
--->         Index Cond: (p.item_id = i.id)
+-->         Index Cond: (p.item_id = 5)
 EXPLAIN (COSTS off) SELECT * FROM item i LEFT JOIN part p ON p.item_id = i.id AND p.no > 3;
---> Hash Left Join
--->   Hash Cond: (i.id = p.item_id)
+--> Merge Left Join
+-->   Merge Cond: (i.id = p.item_id)
 -->   ->  Seq Scan on item i
--->   ->  Hash
--->         ->  Seq Scan on part p
--->               Filter: (p.no > 3)
+-->   ->  Seq Scan on part p
+-->         Filter: (p.no > 3)
 EXPLAIN (COSTS off) SELECT * FROM item JOIN heap ON heap.a = item.kind AND heap.b < item.name;
 --> Hash Join
--->   Hash Cond: (item.kind = heap.a)
+-->   Hash Cond: (heap.a = item.kind)
 -->   Join Filter: (heap.b < item.name)
--->   ->  Seq Scan on item
+-->   ->  Seq Scan on heap
 -->   ->  Hash
--->         ->  Seq Scan on heap
+-->         ->  Seq Scan on item
 EXPLAIN (COSTS off) SELECT * FROM heap x FULL JOIN heap y ON x.a = y.a;
 --> Hash Full Join
 -->   Hash Cond: (x.a = y.a)
@@ -205,10 +203,10 @@ EXPLAIN (COSTS off) UPDATE item SET price = 1 WHERE id = 7;
 EXPLAIN (COSTS off) UPDATE item SET price = 1 FROM part WHERE part.item_id = item.id AND part.no = 1;
 --> Update on item
 -->   ->  Nested Loop
--->         Join Filter: (part.item_id = item.id)
--->         ->  Seq Scan on item
--->         ->  Index Scan using part_pkey on part
--->               Index Cond: ((part.item_id = item.id) AND (part.no = 1))
+-->         ->  Seq Scan on part
+-->               Filter: (part.no = 1)
+-->         ->  Index Scan using item_pkey on item
+-->               Index Cond: (item.id = part.item_id)
 EXPLAIN (COSTS off) DELETE FROM item WHERE kind = 2;
 --> Delete on item
 -->   ->  Index Scan using item_kind on item
@@ -238,7 +236,6 @@ EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT * FROM item WHERE k
 -->               Filter: (id < 50)
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT * FROM item i JOIN part p ON p.item_id = i.id WHERE i.id < 4;
 --> Nested Loop (actual rows=9 loops=1)
--->   Join Filter: (p.item_id = i.id)
 -->   ->  Index Scan using item_pkey on item i (actual rows=3 loops=1)
 -->         Index Cond: (i.id < 4)
 -->   ->  Index Scan using part_pkey on part p (actual rows=3 loops=3)
@@ -328,7 +325,7 @@ EXPLAIN BEGIN;
 EXPLAIN EXECUTE nosuch;
 --! 26000
 EXPLAIN (SELECT 1);
---> Result  (rows=1)
+--> Result  (cost=0.00..0.01 rows=1 width=4)
 BEGIN READ ONLY;
 EXPLAIN (COSTS off) DELETE FROM heap;
 --> Delete on heap

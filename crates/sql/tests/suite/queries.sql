@@ -282,7 +282,7 @@ INSERT INTO customers (id, name) VALUES (5, 'eve'), (6, 'fay') RETURNING id, cre
 --> 6|0.00|NULL
 UPDATE customers SET credit = credit + 1, city = DEFAULT WHERE id = 5 RETURNING *;
 --> 5|eve|NULL|1.00|NULL
-UPDATE customers c SET credit = o.s FROM (SELECT customer_id, sum(total) AS s FROM orders GROUP BY customer_id) o WHERE o.customer_id = c.id AND c.id < 3 RETURNING c.id, c.credit;
+WITH u AS (UPDATE customers c SET credit = o.s FROM (SELECT customer_id, sum(total) AS s FROM orders GROUP BY customer_id) o WHERE o.customer_id = c.id AND c.id < 3 RETURNING c.id, c.credit) SELECT * FROM u ORDER BY id;
 --> 1|275.00
 --> 2|237.50
 DELETE FROM customers USING orders WHERE customers.id = orders.id + 4 AND orders.id = 1 RETURNING customers.name;

@@ -141,6 +141,7 @@ impl Client {
     }
 
     /// The error that a statement fails with.
+    #[allow(dead_code, reason = "not every file of tests asks for it")]
     #[track_caller]
     #[allow(dead_code, reason = "not every file of tests asks for it")]
     pub fn error(&mut self, text: &str) -> SqlError {

@@ -26,6 +26,8 @@ struct Class<'c> {
     method: u32,
     has_index: bool,
     columns: usize,
+    /// About how many rows it has; -1: that is not known.
+    rows: f64,
     checks: usize,
     has_triggers: bool,
     has_rules: bool,
@@ -48,7 +50,7 @@ impl Class<'_> {
             oid(if is_stored { self.oid } else { 0 }),
             zero(),
             zero(),
-            Float(-1.0),
+            Float(f64::from(self.rows as f32)),
             zero(),
             zero(),
             Bool(self.has_index),
@@ -121,6 +123,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             method: 0,
             has_index: false,
             columns: SEQUENCE_COLUMNS.len(),
+            rows: 1.0,
             checks: 0,
             has_triggers: false,
             has_rules: false,
@@ -139,6 +142,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             method: 0,
             has_index: false,
             columns: view.columns.len(),
+            rows: 0.0,
             checks: 0,
             has_triggers: false,
             has_rules: true,
@@ -157,6 +161,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             method: if system.is_view() { 0 } else { HEAP },
             has_index: false,
             columns: system.columns.len(),
+            rows: -1.0,
             checks: 0,
             has_triggers: false,
             has_rules: system.is_view(),
@@ -173,6 +178,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
     let name = &relation.name;
     let namespace = schema_number(catalog, &name.schema)?.unwrap_or(PUBLIC);
     let owner = role::number_of(catalog, &relation.notes.owner)?;
+    let rows_of = || catalog.store.estimate_rows(&relation.table).round();
     if scope.has(table.oid, &name.name) {
         let class = Class {
             oid: table.oid,
@@ -183,6 +189,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             method: HEAP,
             has_index: !table.indexes.is_empty(),
             columns: relation.visible(),
+            rows: rows_of(),
             checks: table.checks.len(),
             // PostgreSQL keeps foreign keys by triggers, and tools look for keys only where there are some.
             has_triggers: !relation.notes.foreign_keys.is_empty() || !relation.notes.referenced_by.is_empty(),
@@ -202,6 +209,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             method: BTREE,
             has_index: false,
             columns: index.columns.len(),
+            rows: rows_of(),
             checks: 0,
             has_triggers: false,
             has_rules: false,

@@ -25,6 +25,7 @@ mod role;
 mod routine;
 mod server;
 mod snapshot;
+mod statistics;
 mod view;
 
 pub(crate) use answer::{answer, sequence_name};
@@ -137,6 +138,7 @@ impl<'c> Catalog<'c> {
             "pg_shdescription" => comment::shared_descriptions(self)?,
             "pg_database" => server::databases(),
             "pg_tablespace" => server::tablespaces(),
+            "pg_stats" => statistics::columns(self)?,
             "pg_settings" => server::settings(self),
             "pg_stat_activity" => server::activity(self)?,
             "pg_timezone_names" => server::time_zones(self),
