@@ -254,6 +254,18 @@ impl Settings {
         self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema.as_str() })
     }
 
+    /// Whether plans may use what a setting is about.
+    fn preference(&mut self, name: &str) -> &mut bool {
+        let preferences = &mut self.preferences;
+        match name {
+            "enable_hashjoin" => &mut preferences.allows_hash,
+            "enable_indexscan" => &mut preferences.allows_index,
+            "enable_mergejoin" => &mut preferences.allows_merge,
+            "enable_nestloop" => &mut preferences.allows_nested,
+            _ => &mut preferences.allows_sequence,
+        }
+    }
+
     /// What plans avoid, and how much memory they may take.
     pub(crate) fn preferences(&self) -> Preferences {
         Preferences { work_bytes_max: self.work_bytes_max, ..self.preferences }
@@ -320,16 +332,9 @@ impl Settings {
             "default_transaction_read_only" | "transaction_read_only" => {
                 self.is_read_only = boolean(value).ok_or_else(refused)?;
             }
-            "enable_hashjoin" | "enable_indexscan" | "enable_mergejoin" | "enable_nestloop" | "enable_seqscan" => {
+            name if name.starts_with("enable_") => {
                 let is_on = boolean(value).ok_or_else(refused)?;
-                let preferences = &mut self.preferences;
-                *match name {
-                    "enable_hashjoin" => &mut preferences.allows_hash,
-                    "enable_indexscan" => &mut preferences.allows_index,
-                    "enable_mergejoin" => &mut preferences.allows_merge,
-                    "enable_nestloop" => &mut preferences.allows_nested,
-                    _ => &mut preferences.allows_sequence,
-                } = is_on;
+                *self.preference(name) = is_on;
                 return Ok(if is_on { "on" } else { "off" }.to_owned());
             }
             "client_min_messages" => return level(value).ok_or_else(refused),

@@ -103,7 +103,7 @@ fn query(random: &mut fastrand::Rng) -> (String, String) {
     let mut query = Query { random, tables };
     let mut open = format!("t{} q0", query.tables[0]);
     let mut closed = format!("(SELECT * FROM t{} OFFSET 0) q0", query.tables[0]);
-    let mut wheres = Vec::new();
+    let mut filters = Vec::new();
     for at in 1..count {
         let table = query.tables[at];
         let on: Vec<String> = (0..query.random.usize(1..=2)).map(|_| query.condition(0, at)).collect();
@@ -138,23 +138,23 @@ fn query(random: &mut fastrand::Rng) -> (String, String) {
             _ => {
                 open += &format!(" CROSS JOIN t{table} q{at}");
                 closed += &format!(" CROSS JOIN {whole}");
-                wheres.push(on);
+                filters.push(on);
             }
         }
     }
     for _ in 0..query.random.usize(..3) {
         let filter = query.filter(count);
-        wheres.push(filter);
+        filters.push(filter);
     }
     let columns = (0..count).map(|at| format!("q{at}.id, q{at}.a, q{at}.b, q{at}.c, q{at}.t"));
     let columns = columns.collect::<Vec<_>>().join(", ");
-    let hidden = wheres.iter().map(|one| format!("(({one}) IS TRUE)")).collect::<Vec<_>>();
+    let hidden = filters.iter().map(|one| format!("(({one}) IS TRUE)")).collect::<Vec<_>>();
     let filter = |parts: &[String]| match parts {
         [] => String::new(),
         parts => format!(" WHERE {}", parts.join(" AND ")),
     };
-    let select = |from: &str, wheres: &[String]| format!("SELECT {columns} FROM {from}{}", filter(wheres));
-    (select(&open, &wheres), select(&closed, &hidden))
+    let select = |from: &str, filters: &[String]| format!("SELECT {columns} FROM {from}{}", filter(filters));
+    (select(&open, &filters), select(&closed, &hidden))
 }
 
 fn sorted(rows: &str) -> Vec<&str> {
@@ -200,4 +200,25 @@ fn random_joins_give_the_same_rows_whatever_their_plan() {
     for method in ["Merge Join", "Merge Left Join", "Merge Full Join", "Hash Full Join", "Nested Loop Full Join"] {
         assert!(methods.contains_key(method), "no plan has a {method}: {methods:?}");
     }
+}
+
+#[test]
+fn subqueries_read_tables_beside_the_join_that_they_are_in() {
+    let mut client = Client::new(&support::open(&support::directory("plans-lateral")));
+    client.run(
+        "CREATE TABLE a (x int PRIMARY KEY); CREATE TABLE b (y int PRIMARY KEY);
+         INSERT INTO a VALUES (1), (2); INSERT INTO b VALUES (1), (3)",
+    );
+    let both = ["1|1|2", "1|3|4", "2|1|3", "2|3|5"];
+    client.expect("SELECT * FROM a, b LEFT JOIN LATERAL (SELECT a.x + b.y AS s) l ON true ORDER BY 1, 2", &both);
+    client.expect("SELECT * FROM a, b JOIN LATERAL (SELECT a.x + b.y AS s) l ON true ORDER BY 1, 2", &both);
+    client.expect(
+        "SELECT * FROM a LEFT JOIN (b JOIN LATERAL (SELECT a.x + b.y AS s) l ON true) ON s = 2 ORDER BY 1, 2",
+        &["1|1|2", "2|NULL|NULL"],
+    );
+    client.expect(
+        "SELECT * FROM a LEFT JOIN (b LEFT JOIN LATERAL (SELECT a.x + b.y AS s WHERE a.x = b.y) l ON true) ON y = 1
+             ORDER BY 1, 2",
+        &["1|1|2", "2|1|NULL"],
+    );
 }

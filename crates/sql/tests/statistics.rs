@@ -28,7 +28,8 @@ fn columns_are_described() {
     let mut client = client("columns");
     client.run(
         "CREATE TABLE t (id int PRIMARY KEY, kind int, name text, none text);
-         INSERT INTO t SELECT g, CASE WHEN g % 4 = 0 THEN NULL ELSE g % 2 END, 'n' || g % 50, NULL FROM generate_series(1, 1000) g",
+         INSERT INTO t SELECT g, CASE WHEN g % 4 = 0 THEN NULL ELSE g % 2 END, 'n' || g % 50, NULL
+             FROM generate_series(1, 1000) g",
     );
     client.expect("SELECT count(*) FROM pg_stats WHERE tablename = 't'", &["0"]);
     assert_eq!(client.run("ANALYZE t"), "ANALYZE");
@@ -100,7 +101,8 @@ fn rows_are_estimated() {
 fn an_index_is_read_where_few_rows_are_wanted() {
     let mut client = client("access");
     client.run(
-        "CREATE TABLE t (id int PRIMARY KEY, few int, many int, v int); CREATE INDEX t_few ON t (few); CREATE INDEX t_many ON t (many);
+        "CREATE TABLE t (id int PRIMARY KEY, few int, many int, v int);
+         CREATE INDEX t_few ON t (few); CREATE INDEX t_many ON t (many);
          INSERT INTO t SELECT g, g % 500, g % 3, g FROM generate_series(1, 3000) g; ANALYZE t",
     );
     let index_of = |client: &mut Client, condition: &str| {
@@ -231,8 +233,9 @@ fn statistics_follow_the_number_of_rows() {
 fn a_prepared_statement_is_planned_again_when_its_tables_have_grown() {
     let mut client = client("prepared");
     client.run(
-        "CREATE TABLE small (id int PRIMARY KEY, v int); CREATE TABLE other (id int PRIMARY KEY, v int); CREATE INDEX ON small (v);
-         INSERT INTO small SELECT g, g FROM generate_series(1, 5) g; INSERT INTO other SELECT g, g FROM generate_series(1, 2000) g;
+        "CREATE TABLE small (id int PRIMARY KEY, v int); CREATE TABLE other (id int PRIMARY KEY, v int);
+         CREATE INDEX ON small (v); INSERT INTO small SELECT g, g FROM generate_series(1, 5) g;
+         INSERT INTO other SELECT g, g FROM generate_series(1, 2000) g;
          ANALYZE; PREPARE q AS SELECT count(*) FROM small JOIN other ON other.v = small.v",
     );
     let shown = "EXPLAIN (COSTS off) EXECUTE q";

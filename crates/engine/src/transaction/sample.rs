@@ -1,11 +1,10 @@
 //! How many rows a table has, about, and some of them: for whoever chooses how to read it.
 //!
 //! Invariants:
-//! - What is given is committed, and of no one moment. It is no part of what the transaction has read: nothing is noted, locked or
-//!   validated, so nobody conflicts with it, and no other row may be written by what it says.
-//! - A small tree is counted. In a large one, leaves are reached by chance ([`osier_memory::Tree::sample_leaf`]), and a row of each
-//!   leaf has the same chance to be given (acceptance and rejection: Olken and Rotem, Simple Random Sampling from Relational
-//!   Databases, VLDB 1986).
+//! - What is given is committed, and of no one moment. It is no part of what the transaction has read: nothing is noted, locked
+//!   or validated, so nobody conflicts with it, and no other row may be written by what it says.
+//! - A small tree is counted. In a large one, leaves are reached by chance ([`osier_memory::Tree::sample_leaf`]), and a row of
+//!   each leaf has the same chance to be given (acceptance and rejection: Olken and Rotem).
 //! - A call reads a bounded number of leaves and rows, under one pin.
 
 use osier_memory::{Held, LeafScan, Pin, Record, ScanFrom};
@@ -49,7 +48,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Calls `visit` with some committed rows of a table, each with the same chance, and returns about how many rows the table has.
+    /// Calls `visit` with some committed rows of a table, each with the same chance, and returns about how many rows the table
+    /// has.
     pub fn sample(&self, table: &Table, limits: SampleLimits, visit: &mut dyn FnMut(&Row<'_>)) -> f64 {
         self.look(|pin| {
             let entries = entries(pin, &table.primary, limits.rows_max);

@@ -130,7 +130,7 @@ impl<T: Entry + ?Sized, const L: usize, const I: usize> Tree<T, L, I> {
 
     /// Reads a leaf to which `choose` leads, which picks one of so many children in each inner node. Returns how many leaves the
     /// tree has if each node has as many children as those on the way: over fair choices the mean of that is the number of
-    /// leaves (Knuth, Estimating the Efficiency of Backtrack Programs, Mathematics of Computation 29, 1975).
+    /// leaves (random walks: Knuth).
     ///
     /// # Panics
     /// Where `pin` belongs to other epochs than the tree.

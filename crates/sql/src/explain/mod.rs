@@ -60,6 +60,8 @@ pub(crate) fn describe(query: &Query, estimator: &Estimator<'_>) -> Node {
         common_names: HashMap::new(),
         qualifies: tables(&query.plan) > 1,
     };
+    // From the top: what is looked up by values of a join is estimated with these.
+    estimator.plan(&query.plan);
     let mut node = describer.plan(&query.plan).node;
     for (at, table) in &query.writes {
         describer.common(*at, table);

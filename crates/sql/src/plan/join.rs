@@ -1,7 +1,7 @@
 //! In which order tables are joined, and how.
 //!
-//! Inner joins are taken apart, and put together in the order that costs least ([`order`](super::order)). Outer joins stay where they
-//! are: of each it is chosen how it is joined, and which of its sides is kept.
+//! Inner joins are taken apart, and put together in the order that costs least ([`order`](super::order)). Outer joins stay where
+//! they are: of each it is chosen how it is joined, and which of its sides is kept.
 //!
 //! Invariants:
 //! - Expressions name columns by their position in `FROM` until they are attached to an operator: [`Planned::layout`] says where
@@ -188,7 +188,7 @@ impl<'p> Planner<'p> {
         let (mut is_single, mut order) = (false, Vec::new());
         let plan = match leaf.source {
             Source::Table { relation, alias, for_update } => {
-                let chosen = self.access(&relation, &leaf.columns, &conditions);
+                let chosen = self.access((&relation, for_update), &leaf.columns, &conditions);
                 is_single = chosen.is_single;
                 if !self.types.is_empty() {
                     order = access::order(&relation, &chosen.access).map(|at| leaf.columns.start + at).collect();
@@ -212,7 +212,12 @@ impl<'p> Planner<'p> {
     }
 
     /// How the rows of a table are found that conditions on it leave.
-    fn access(&self, relation: &Arc<Relation>, columns: &Range<usize>, conditions: &[Expr]) -> access::Chosen {
+    fn access(
+        &self,
+        (relation, is_locked): (&Arc<Relation>, bool),
+        columns: &Range<usize>,
+        conditions: &[Expr],
+    ) -> access::Chosen {
         let mut known: Option<Columns> = None;
         access::choose(relation, columns, conditions, &mut |path, sargs| {
             let known = known.get_or_insert_with(|| {
@@ -227,6 +232,7 @@ impl<'p> Planner<'p> {
                 descents: f64::from(u8::from(path.is_some())),
                 is_secondary: path.is_some_and(|path| path.index.is_some()),
                 is_all: path.is_none(),
+                is_locked,
                 conditions: conditions.len() - used.len().min(conditions.len()),
             };
             self.estimator.preferences.read(read).total
@@ -344,7 +350,7 @@ impl Origins for Columns {
 pub(super) struct Table {
     pub(super) relation: Arc<Relation>,
     alias: Arc<str>,
-    for_update: bool,
+    pub(super) for_update: bool,
     pub(super) columns: Range<usize>,
 }
 

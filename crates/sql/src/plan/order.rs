@@ -1,8 +1,8 @@
 //! The order in which the parts of an inner join are put together, and how: what costs least.
 //!
 //! Up to [`EXHAUSTIVE_MAX`] parts all orders are compared in which each step has a condition to join by, each set of parts once
-//! (dynamic programming over connected subsets: Selinger et al., Access Path Selection in a Relational Database Management System,
-//! SIGMOD 1979, with trees of any shape). Of more parts one is added after the other, each time the one that costs least.
+//! (dynamic programming over connected subsets, as in Selinger, with trees of any shape). Of more parts one is added after the
+//! other, each time the one that costs least.
 //!
 //! Invariants:
 //! - A part that reads values of others comes behind them.
@@ -84,6 +84,8 @@ pub(super) struct Part<'p> {
 /// A table that can be looked up.
 pub(super) struct Probe<'p> {
     pub(super) relation: &'p Relation,
+    /// Whether each row that is looked at is locked.
+    pub(super) is_locked: bool,
     pub(super) rows: f64,
     pub(super) sargs: Vec<Sarg<'p>>,
     /// Of each of the conditions: which other parts it names, and which part of the rows it leaves.
@@ -110,6 +112,7 @@ impl Probe<'_> {
                 descents: 1.0,
                 is_secondary: path.index.is_some(),
                 is_all: false,
+                is_locked: self.is_locked,
                 conditions: self.own,
             };
             let cost = preferences.read(read);

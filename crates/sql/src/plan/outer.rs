@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - A join that keeps the rows of its right is planned as one that keeps those of its left.
-//! - Conditions of `ON` stay with the join, but for those on the side that gets NULLs: these are checked before. Where all rows are
-//!   kept, all stay.
+//! - Conditions of `ON` stay with the join, but for those on the side that gets NULLs: these are checked before. Where all rows
+//!   are kept, all stay.
 //! - Conditions of `WHERE` go below where they name columns of a side that is kept as it is.
 
 use std::collections::BTreeSet;
@@ -95,7 +95,13 @@ impl Planner<'_> {
 
     fn join_outer(&mut self, kind: JoinKind, left: Planned, right: Tree, both: Vec<Expr>, own: Vec<Expr>) -> Planned {
         let Tree::Leaf(at) = right else {
+            let mut columns = BTreeSet::new();
+            self.columns(&right, &mut columns);
+            let captures = self.captures(&right, &columns);
             let right = self.tree(right, own.clone());
+            if !captures.is_empty() {
+                return self.nested(kind, left, right, captures, both);
+            }
             let on = On::new(&left, &right, both, own);
             return self.join_best(kind, left, right, None, on);
         };
@@ -190,6 +196,7 @@ impl Planner<'_> {
             descents: 1.0,
             is_secondary: matches!(lookup.access, Access::Range { index: Some(_), .. }),
             is_all: false,
+            is_locked: table.for_update,
             conditions: on.own.len(),
         });
         lookup.cost = (rows, cost);

@@ -100,7 +100,7 @@ impl Planner<'_> {
     }
 
     /// Takes out of a tree what its leaves read of leaves that are not in it, and has them read that from registers.
-    fn captures(&mut self, tree: &Tree, columns: &BTreeSet<usize>) -> Vec<(usize, Expr)> {
+    pub(super) fn captures(&mut self, tree: &Tree, columns: &BTreeSet<usize>) -> Vec<(usize, Expr)> {
         let mut leaves = Vec::new();
         tree.leaves(&mut leaves);
         let mut taken: Vec<(usize, Expr)> = Vec::new();
@@ -189,6 +189,7 @@ impl Planner<'_> {
         let part = |one: &Alternative| (one.needs, self.estimator.selectivity([&one.condition], &self.origins));
         Probe {
             relation: &table.relation,
+            is_locked: table.for_update,
             rows: self.estimator.table_rows(&table.relation),
             sargs,
             conditions: alternatives.iter().map(part).collect(),

@@ -117,8 +117,8 @@ impl Merge<'_> {
         None
     }
 
-    /// Goes on with the right until its group has this key or a greater one (`None`: to the end). Returns a row on the way that has
-    /// no partner.
+    /// Goes on with the right until its group has this key or a greater one (`None`: to the end). Returns a row on the way that
+    /// has no partner.
     fn advance(&mut self, key: Option<&Row>) -> Result<Option<Row>> {
         loop {
             let reached = match (&self.group.key, key) {

@@ -71,8 +71,7 @@ fn runs(sorted: &[Datum]) -> Vec<(&Datum, usize)> {
 }
 
 /// How many values `rows` rows have, of which `sampled` have `different` ones, `once` of these one time: the estimator Duj1 of
-/// Haas and Stokes (Estimating the Number of Classes in a Finite Population, Journal of the American Statistical Association 93,
-/// 1998).
+/// Haas and Stokes.
 fn estimate_distinct(sampled: f64, different: f64, once: f64, rows: f64) -> f64 {
     let rows = rows.max(sampled);
     if sampled == 0.0 {

@@ -10,6 +10,8 @@ const ROW: f64 = 0.01;
 const ENTRY: f64 = 0.02;
 /// The way down to a key or to the begin of a range.
 const DESCENT: f64 = 0.025;
+/// The lock of a row. Whoever reads fewer of them holds fewer up.
+const LOCK: f64 = 0.05;
 /// A condition that is evaluated.
 const CONDITION: f64 = 0.0025;
 /// A row that is made of two.
@@ -90,12 +92,16 @@ pub(crate) struct Read {
     pub(crate) is_secondary: bool,
     /// Whether all rows are looked at.
     pub(crate) is_all: bool,
+    /// Whether each row that is looked at is locked.
+    pub(crate) is_locked: bool,
     pub(crate) conditions: usize,
 }
 
 impl Preferences {
     pub(crate) fn read(&self, read: Read) -> Cost {
-        let each = ROW + CONDITION * read.conditions as f64 + if read.is_secondary { ENTRY } else { 0.0 };
+        let entry = if read.is_secondary { ENTRY } else { 0.0 };
+        let lock = if read.is_locked { LOCK } else { 0.0 };
+        let each = ROW + CONDITION * read.conditions as f64 + entry + lock;
         let startup = if read.is_all { 0.0 } else { DESCENT };
         let avoided = avoided(if read.is_all { self.allows_sequence } else { self.allows_index });
         let total = avoided + read.descents * DESCENT + read.rows * each;

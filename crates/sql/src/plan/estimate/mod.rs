@@ -199,6 +199,7 @@ impl<'e> Estimator<'e> {
             },
             is_secondary: matches!(scan.access, Access::Range { index: Some(_), .. }),
             is_all: matches!(scan.access, Access::All),
+            is_locked: scan.for_update,
             conditions: filter.len(),
         };
         let width = columns_width(&columns);
