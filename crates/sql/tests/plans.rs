@@ -165,7 +165,7 @@ fn sorted(rows: &str) -> Vec<&str> {
 
 #[test]
 fn random_joins_give_the_same_rows_whatever_their_plan() {
-    let seeds = std::env::var("OSIER_TEST_PLANS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1);
+    let seeds = std::env::var("OSIER_TEST_PLANS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(4);
     let mut methods = std::collections::BTreeMap::<String, usize>::new();
     for seed in 0..seeds {
         let sql = support::open(&support::directory(&format!("plans-{seed}")));
