@@ -254,16 +254,18 @@ impl Settings {
         self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema.as_str() })
     }
 
-    /// Whether plans may use what a setting is about.
-    fn preference(&mut self, name: &str) -> &mut bool {
+    /// Sets whether plans may use what a setting is about, and returns how that is shown; `None`: it is no Boolean.
+    fn prefer(&mut self, name: &str, value: &str) -> Option<String> {
+        let is_on = boolean(value)?;
         let preferences = &mut self.preferences;
-        match name {
+        *match name {
             "enable_hashjoin" => &mut preferences.allows_hash,
             "enable_indexscan" => &mut preferences.allows_index,
             "enable_mergejoin" => &mut preferences.allows_merge,
             "enable_nestloop" => &mut preferences.allows_nested,
             _ => &mut preferences.allows_sequence,
-        }
+        } = is_on;
+        Some(if is_on { "on" } else { "off" }.to_owned())
     }
 
     /// What plans avoid, and how much memory they may take.
@@ -332,11 +334,7 @@ impl Settings {
             "default_transaction_read_only" | "transaction_read_only" => {
                 self.is_read_only = boolean(value).ok_or_else(refused)?;
             }
-            name if name.starts_with("enable_") => {
-                let is_on = boolean(value).ok_or_else(refused)?;
-                *self.preference(name) = is_on;
-                return Ok(if is_on { "on" } else { "off" }.to_owned());
-            }
+            name if name.starts_with("enable_") => return self.prefer(name, value).ok_or_else(refused),
             "client_min_messages" => return level(value).ok_or_else(refused),
             "client_encoding" => {
                 if !matches!(value.to_lowercase().replace('-', "").as_str(), "utf8" | "unicode") {
