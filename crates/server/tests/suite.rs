@@ -15,7 +15,7 @@ const FILES: [&str; 8] =
     ["queries", "expressions", "functions", "grouping", "windows", "catalog", "foreign_keys", "views"];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
-const OF_SESSIONS: [&str; 6] = ["prepare", "cursors", "explain", "roles", "schemas", "objects"];
+const OF_SESSIONS: [&str; 7] = ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory"];
 
 /// A statement with the lines that it gives.
 struct Checked {

@@ -145,6 +145,8 @@ states! {
     InvalidSchemaName = "3F000";
     /// `serialization_failure`.
     SerializationFailure = "40001";
+    /// `deadlock_detected`.
+    DeadlockDetected = "40P01";
     /// `syntax_error`.
     SyntaxError = "42601";
     /// `insufficient_privilege`.
@@ -388,6 +390,9 @@ impl From<Error> for SqlError {
         let state = SqlState::of_code(error.sqlstate());
         let made = SqlError::new(state.unwrap_or(SqlState::InternalError), error.to_string());
         match state {
+            Some(SqlState::DeadlockDetected) => {
+                SqlError::new(SqlState::DeadlockDetected, "deadlock detected").with_detail(made.message)
+            }
             Some(SqlState::SerializationFailure) => made.with_hint("The transaction might succeed if retried."),
             Some(_) => made,
             None => made.with_code(error.sqlstate()),

@@ -45,6 +45,11 @@ fn cursors_are_those_of_postgresql() {
 }
 
 #[test]
+fn advisory_locks() {
+    Client::new(&support::open(&support::directory("advisory.sql"))).suite("advisory.sql");
+}
+
+#[test]
 fn plans_are_explained() {
     Client::new(&support::open(&support::directory("explain.sql"))).suite("explain.sql");
 }

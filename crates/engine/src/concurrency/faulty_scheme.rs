@@ -5,9 +5,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
 
+use osier_memory::sync::Arc;
 use osier_memory::{
-    Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Pin, Record, RecordBox, Stamp,
-    Version,
+    Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Owner, Pin, Record, RecordBox,
+    Stamp, Version,
 };
 
 use crate::concurrency::optimistic::{Optimistic, RowRead, Seen, install, may_change};
@@ -70,6 +71,10 @@ impl<C: Observing> Built<C> {
 
 impl<C: Observing> ConcurrencyControl for Built<C> {
     type Dependency = C::Dependency;
+
+    fn owner(&self) -> Option<&Arc<Owner>> {
+        self.0.owner()
+    }
 
     fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         self.0.begin(pin, durable);

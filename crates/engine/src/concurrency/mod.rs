@@ -15,8 +15,9 @@ pub(crate) mod two_phase_locking;
 pub(crate) mod watched_for_tests;
 pub(crate) mod write_set;
 
+use osier_memory::sync::Arc;
 use osier_memory::{
-    Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Pin, Record, RecordBox, Stamp, Version,
+    Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Owner, Pin, Record, RecordBox, Stamp, Version,
 };
 
 pub(crate) use scheme::{Scheme, with_pair, with_scheme};
@@ -80,6 +81,11 @@ pub(crate) type GatheringOf<C> = <<C as ConcurrencyControl>::Dependency as Gathe
 pub(crate) trait ConcurrencyControl {
     /// What a transaction depends on, as the protocol wants it.
     type Dependency: Gathered;
+
+    /// Returns what its locks are held by, if it holds some.
+    fn owner(&self) -> Option<&Arc<Owner>> {
+        None
+    }
 
     /// Begins a transaction; the previous one has ended. Everything up to `durable` is durable on every stream.
     fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp);

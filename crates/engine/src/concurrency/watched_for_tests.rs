@@ -6,7 +6,8 @@
 
 use std::cell::Cell;
 
-use osier_memory::{Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Pin, Record, RecordBox, Stamp};
+use osier_memory::sync::Arc;
+use osier_memory::{Committer, Held, KeyStamps, LeafChange, LeafRead, LockWord, Owner, Pin, Record, RecordBox, Stamp};
 
 use super::write_set::WriteSet;
 use super::{ConcurrencyControl, Found, GatheringOf, Intent};
@@ -85,6 +86,10 @@ impl<C> Watched<C> {
 
 impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
     type Dependency = C::Dependency;
+
+    fn owner(&self) -> Option<&Arc<Owner>> {
+        self.control.owner()
+    }
 
     fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         assert!(!self.is_open, "the previous transaction has ended");

@@ -59,6 +59,11 @@ pub enum TransactionError {
         /// The limit.
         limit: Duration,
     },
+    /// Sessions waited for each other in a circle, and this one waited for an advisory lock. It holds what it held.
+    #[error(
+        "sessions wait for each other's locks in a circle; take locks in the same order everywhere, and run it again"
+    )]
+    Deadlock,
     /// [`Session::run`](crate::Session::run) gave up.
     #[error(
         "the transaction met conflicts in all of {attempts} attempts; raise conflict_retries_max or make it smaller"
@@ -291,6 +296,7 @@ impl TransactionError {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             TransactionError::Conflict { .. } | TransactionError::RetriesExhausted { .. } => "40001",
+            TransactionError::Deadlock => "40P01",
             TransactionError::LockTimeout { .. } => "55P03",
             TransactionError::DuplicateKey { .. } => "23505",
             TransactionError::ReadOnly { .. } | TransactionError::ReadOnlySequence { .. } => "25006",

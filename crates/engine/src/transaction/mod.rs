@@ -9,6 +9,7 @@
 //!   session begins the next one.
 
 mod access;
+pub mod advisory;
 mod counters;
 mod critical;
 pub(crate) mod debt;

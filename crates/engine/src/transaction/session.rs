@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use osier_memory::{Participant, task};
 
+use super::advisory::Advisory;
 use super::purge::purge_all;
 use super::snapshot::{AtSnapshot, Snapshot};
 use super::{Transaction, TransactionOptions, TransactionState};
@@ -67,6 +68,13 @@ impl Session {
     /// The log stream that this session commits to.
     pub fn stream(&self) -> StreamId {
         self.stream
+    }
+
+    /// Returns advisory locks for whoever uses this session: where transactions lock rows, a wait for the one kind and a wait for
+    /// the other are found to be a circle.
+    pub fn advisory(&self) -> Advisory {
+        let owner = with_scheme!(&self.state.scheme, control => control.owner().cloned());
+        Advisory::new(&self.shared.advisory, owner)
     }
 
     /// Begins a transaction.

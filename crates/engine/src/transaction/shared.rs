@@ -8,6 +8,7 @@ use osier_memory::sync::{Mutex, lock};
 use osier_memory::{Locks, Snapshots, Swept, Timestamps};
 
 use super::Purge;
+use super::advisory::AdvisoryLocks;
 use super::counters::Counters;
 use super::debt::Debt;
 use super::figures::Figures;
@@ -42,8 +43,9 @@ pub(crate) struct Shared {
     pub(crate) snapshots: Arc<Snapshots>,
     pub(crate) open_snapshots: OpenSnapshots,
     pub(crate) memory: MemoryLimit,
-    /// What transactions wait for each other in, where they lock.
+    /// What transactions wait for each other in, where they lock, and sessions for advisory locks.
     locks: Arc<Locks>,
+    pub(crate) advisory: Arc<AdvisoryLocks>,
     /// The order of commits, where transactions see rows of the past.
     timestamps: Arc<Timestamps>,
     /// Keys to purge that sessions left behind.
@@ -65,6 +67,7 @@ impl Shared {
         log: CommitLog,
         registered: Arc<dyn Any + Send + Sync>,
     ) -> Shared {
+        let locks = Locks::new(config.locking);
         Shared {
             registered,
             counters: Counters::default(),
@@ -76,7 +79,8 @@ impl Shared {
             snapshots: Snapshots::new(store.epochs().clone()),
             open_snapshots: OpenSnapshots::default(),
             memory: MemoryLimit::new(store.epochs(), &config),
-            locks: Locks::new(config.locking),
+            advisory: AdvisoryLocks::new(&locks),
+            locks,
             timestamps: Arc::default(),
             orphans: Mutex::default(),
             has_orphans: AtomicBool::new(false),

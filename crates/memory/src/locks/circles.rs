@@ -30,7 +30,7 @@ impl Locks {
         while !slot.is_wounded()
             && let Some(victim) = self.youngest_of_circle(Blocker::of(id, slot))
         {
-            victim.wound();
+            victim.break_circle();
         }
         drop(looking);
     }

@@ -24,6 +24,10 @@
 //! A thread takes longer to wake up than most transactions to end. So a lock is not given to the first who waits, but that one is
 //! called, and others may *pass*, up to a number, which are awake: else the lock would be held by sleeping threads all the time.
 //!
+//! A lock that is held for long is asked for *in turn* ([`Owner::lock_in_turn`]): nobody passes, who came first comes first, and
+//! circles are looked for whatever the [`Locking`]. Where there are such locks, waits for others may close circles with them,
+//! which ages do not avoid: then every wait looks for one.
+//!
 //! Deliberately absent: intention locks on tables.
 
 mod circles;
@@ -37,7 +41,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::address_map::AddressHasher;
-use crate::sync::atomic::AtomicU64;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Backoff, Mutex, lock};
 use queue::{Asking, Decision, Queue};
 use slot::{Age, Slot, Woken};
@@ -97,6 +101,8 @@ pub struct Locks {
     next_age: AtomicU64,
     /// Held by whoever looks for circles: two that close one together find it one after the other.
     looking: Mutex<()>,
+    /// Whether a lock was ever asked for in turn.
+    has_turns: AtomicBool,
 }
 
 #[derive(Default)]
@@ -116,6 +122,7 @@ impl Locks {
             owners: Mutex::default(),
             next_age: AtomicU64::new(1),
             looking: Mutex::default(),
+            has_turns: AtomicBool::new(false),
         })
     }
 
@@ -152,8 +159,18 @@ impl Locks {
         Some(change_queue(&mut bucket, at, word, change))
     }
 
+    /// Whether waits may close circles. Who holds a lock in turn has said so before, and waits for no other one before that.
+    fn finds_circles(&self) -> bool {
+        self.locking == Locking::Detect || self.has_turns.load(Ordering::SeqCst)
+    }
+
     /// Changes the queue of a lock, which is made where there is none; `Err`: the lock is closed.
-    fn with_new_queue<R>(&self, word: &LockWord, change: impl FnOnce(&mut Queue) -> R) -> Result<R, Holders> {
+    fn with_new_queue<R>(
+        &self,
+        word: &LockWord,
+        is_in_turn: bool,
+        change: impl FnOnce(&mut Queue) -> R,
+    ) -> Result<R, Holders> {
         let mut bucket = lock(self.bucket(word.address()));
         let at = match bucket.iter().position(|queue| queue.address == word.address()) {
             Some(at) => at,
@@ -168,7 +185,7 @@ impl Locks {
                         Err(seen) => before = seen,
                     }
                 }
-                bucket.push(Queue::of(word.address(), before, self));
+                bucket.push(Queue::of(word.address(), before, self, is_in_turn));
                 bucket.len() - 1
             }
         };
@@ -246,7 +263,45 @@ impl Owner {
     /// The owner is to give back all that it holds.
     #[inline]
     pub fn lock(&self, word: &LockWord, mode: LockMode, limit: Duration) -> Result<Taken, Lost> {
-        let (mut before, mut backoff) = (word.load(), Backoff::new());
+        let mut backoff = Backoff::new();
+        loop {
+            match self.take(word, mode) {
+                Ok(taken) => return Ok(taken),
+                // Most holders are about to go, and a thread that sleeps takes long to wake up.
+                Err(before) if self.locks.locking != Locking::NoWait && !before.is_queued() && backoff.spin() => {}
+                Err(_) => return self.lock_queued(word, mode, limit, false),
+            }
+        }
+    }
+
+    /// As [`Owner::lock`], of a lock that may be held for long, and that is asked for in no other way: see the module.
+    ///
+    /// # Errors
+    /// Who is lost keeps what it has, and may go on if it can [`Owner::recover`].
+    pub fn lock_in_turn(&self, word: &LockWord, mode: LockMode, limit: Duration) -> Result<Taken, Lost> {
+        self.locks.has_turns.store(true, Ordering::SeqCst);
+        self.take(word, mode).or_else(|_| self.lock_queued(word, mode, limit, true))
+    }
+
+    /// As [`Owner::lock_in_turn`], if nobody has to be waited for; else `None`.
+    pub fn try_lock_in_turn(&self, word: &LockWord, mode: LockMode) -> Option<Taken> {
+        self.locks.has_turns.store(true, Ordering::SeqCst);
+        if let Ok(taken) = self.take(word, mode) {
+            return Some(taken);
+        }
+        let asked = self.locks.with_new_queue(word, true, |queue| {
+            let held = queue.mode_of(self.id);
+            let is_held = held == Some(LockMode::Exclusive) || held == Some(mode);
+            let taken = if held.is_some() { Taken::Before } else { Taken::New };
+            (is_held || queue.hold_at_once(Asking { id: self.id, slot: &self.slot, mode })).then_some(taken)
+        });
+        asked.ok().flatten()
+    }
+
+    /// Takes a lock whose word says that it is free for this. `Err`: what the word says.
+    #[inline]
+    fn take(&self, word: &LockWord, mode: LockMode) -> Result<Taken, Holders> {
+        let mut before = word.load();
         loop {
             let is_own = before.owners().any(|owner| owner == self.id);
             let after = match mode {
@@ -259,14 +314,7 @@ impl Owner {
                     is_free.then(|| Holders::alone(self.id))
                 }
             };
-            let Some(after) = after else {
-                // Most holders are about to go, and a thread that sleeps takes long to wake up.
-                if self.locks.locking != Locking::NoWait && !before.is_queued() && backoff.spin() {
-                    before = word.load();
-                    continue;
-                }
-                return self.lock_queued(word, mode, limit);
-            };
+            let Some(after) = after else { return Err(before) };
             match word.exchange(before, after) {
                 Ok(()) if is_own => return Ok(Taken::Before),
                 Ok(()) => return Ok(Taken::New),
@@ -276,8 +324,8 @@ impl Owner {
     }
 
     #[cold]
-    fn lock_queued(&self, word: &LockWord, mode: LockMode, limit: Duration) -> Result<Taken, Lost> {
-        let asked = self.locks.with_new_queue(word, |queue| {
+    fn lock_queued(&self, word: &LockWord, mode: LockMode, limit: Duration, in_turn: bool) -> Result<Taken, Lost> {
+        let asked = self.locks.with_new_queue(word, in_turn, |queue| {
             let held = queue.mode_of(self.id);
             if held == Some(LockMode::Exclusive) || held == Some(mode) {
                 return (Taken::Before, Decision::Granted);
@@ -299,7 +347,7 @@ impl Owner {
             Decision::Refused if self.is_wounded() => Err(Lost::Wounded),
             Decision::Refused => Err(Lost::Refused),
             Decision::Waits => {
-                if self.locks.locking == Locking::Detect {
+                if self.locks.finds_circles() {
                     self.locks.break_circles(self.id, &self.slot);
                 }
                 self.wait(word, limit).map(|()| taken)
@@ -365,6 +413,26 @@ impl Owner {
         }
     }
 
+    /// Shares a lock from now on that the owner has alone.
+    ///
+    /// # Panics
+    /// Where the owner does not hold it.
+    pub fn share(&self, word: &LockWord) {
+        loop {
+            let before = word.load();
+            if before.is_queued() {
+                if self.locks.with_queue(word, |queue| queue.share(self.id)).is_some() {
+                    return;
+                }
+                continue;
+            }
+            let after = before.without(self.id).sharing(self.id).expect("who had it alone shares it with nobody yet");
+            if word.exchange(before, after).is_ok() {
+                return;
+            }
+        }
+    }
+
     /// Whether nobody else holds the lock. See [`LockWord::is_free`] on what that is worth.
     #[inline]
     pub fn is_free_for(&self, word: &LockWord) -> bool {
@@ -393,10 +461,17 @@ impl Owner {
         }
     }
 
-    /// Whether an older owner wants what this one holds.
+    /// Whether an older owner wants what this one holds, or its wait closed a circle.
     #[inline]
     pub fn is_wounded(&self) -> bool {
         self.slot.is_wounded()
+    }
+
+    /// Goes on although its last wait closed a circle: it waits no more. Returns whether it may: no older owner wants what this
+    /// one holds.
+    pub fn recover(&self) -> bool {
+        self.slot.has_left_circle();
+        !self.is_wounded()
     }
 
     /// Whether the owner has met another one under a policy that compares ages.

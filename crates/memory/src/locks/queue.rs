@@ -66,6 +66,8 @@ pub(super) struct Queue {
     passes: u32,
     /// To be told when a holder has given it back.
     watchers: Vec<Arc<Slot>>,
+    /// Whether who came first gets the lock first.
+    is_in_turn: bool,
 }
 
 fn are_compatible(one: LockMode, other: LockMode) -> bool {
@@ -74,10 +76,11 @@ fn are_compatible(one: LockMode, other: LockMode) -> bool {
 
 impl Queue {
     /// The queue of a lock whose word said this.
-    pub(super) fn of(address: usize, word: Holders, locks: &Locks) -> Queue {
+    pub(super) fn of(address: usize, word: Holders, locks: &Locks, is_in_turn: bool) -> Queue {
         let mode = if word.is_exclusive() { LockMode::Exclusive } else { LockMode::Shared };
         let holders = word.owners().map(|id| Holder { id, slot: locks.slot(id), mode }).collect();
-        Queue { address, holders, waiters: Vec::new(), is_called: false, passes: 0, watchers: Vec::new() }
+        let (waiters, watchers) = (Vec::new(), Vec::new());
+        Queue { address, holders, waiters, is_called: false, passes: 0, watchers, is_in_turn }
     }
 
     /// What the word would say, if it has room for all.
@@ -129,7 +132,8 @@ impl Queue {
             self.hold(id, slot, mode);
             return Decision::Granted;
         }
-        match locks.locking {
+        let locking = if self.is_in_turn { Locking::Detect } else { locks.locking };
+        match locking {
             Locking::NoWait => return Decision::Refused,
             Locking::WaitDie => {
                 // Who is compared has an age: two that have none would each find the other one younger, in two queues.
@@ -148,11 +152,11 @@ impl Queue {
                     holder.slot.give_age(&locks.next_age);
                 }
                 let age = slot.give_age(&locks.next_age);
-                if is_free && oldest.is_none_or(|oldest| age < oldest) {
+                if is_free && !self.is_in_turn && oldest.is_none_or(|oldest| age < oldest) {
                     self.hold(id, slot, mode);
                     return Decision::Granted;
                 }
-                if locks.locking == Locking::WoundWait {
+                if locking == Locking::WoundWait {
                     if slot.has_passed() {
                         return Decision::Refused;
                     }
@@ -162,8 +166,25 @@ impl Queue {
             }
         }
         slot.begin_wait(self.address);
-        self.enqueue(Waiter { id, slot: slot.clone(), mode, age: slot.age(), is_upgrade }, locks.locking);
+        self.enqueue(Waiter { id, slot: slot.clone(), mode, age: slot.age(), is_upgrade }, locking);
         Decision::Waits
+    }
+
+    /// Gives the lock to an owner that waits for nobody; `false`: it would have to.
+    pub(super) fn hold_at_once(&mut self, Asking { id, slot, mode }: Asking<'_>) -> bool {
+        let is_free = self.in_the_way(id, mode).next().is_none();
+        let is_first = self.waiters.iter().all(|waiter| are_compatible(waiter.mode, mode));
+        if is_free && is_first {
+            self.hold(id, slot, mode);
+        }
+        is_free && is_first
+    }
+
+    /// The owner, which has the lock alone, shares it.
+    pub(super) fn share(&mut self, owner: OwnerId) {
+        let held = self.holders.iter_mut().find(|holder| holder.id == owner);
+        held.expect("who shares a lock holds it").mode = LockMode::Shared;
+        self.grant();
     }
 
     /// Whether an owner takes the lock, which is free, before those that wait: while the first of them wakes up, and if it is
@@ -183,6 +204,7 @@ impl Queue {
         let is_before = |other: &Waiter| match locking {
             Locking::WoundWait => other.age < waiter.age,
             Locking::WaitDie | Locking::NoWait => other.age > waiter.age,
+            Locking::Detect if self.is_in_turn => other.is_upgrade || !waiter.is_upgrade,
             // Those before it would wait for one that shares the lock.
             Locking::Detect => (!other.is_upgrade, other.age) < (!waiter.is_upgrade, waiter.age),
         };
@@ -263,7 +285,7 @@ impl Queue {
     /// Calls the first who waits, if the lock is free. Where enough have passed, gives it to those who are first.
     fn grant(&mut self) {
         while self.is_first_free() {
-            if self.passes < PASSES_MAX {
+            if !self.is_in_turn && self.passes < PASSES_MAX {
                 if !std::mem::replace(&mut self.is_called, true) {
                     self.waiters[0].slot.call();
                 }

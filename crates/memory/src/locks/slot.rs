@@ -3,7 +3,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait_for};
 use crate::task;
 
@@ -26,13 +26,19 @@ pub(super) enum Woken {
     TimedOut,
 }
 
+/// An older owner wants what this one holds.
+const BY_AGE: u32 = 1;
+/// It waited in a circle.
+const IN_CIRCLE: u32 = 2;
+
 /// See the module. On cache lines of its own: an owner looks at it with every access.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// 0: none yet.
     age: AtomicU64,
-    is_wounded: AtomicBool,
+    /// 0: it is not.
+    wounds: AtomicU32,
     /// It holds a lock that others were waiting for: it waits for none.
     has_passed: AtomicBool,
     /// The address of the lock that it waits for, or waited for last.
@@ -77,15 +83,26 @@ impl Slot {
         self.age.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an older owner wants what this one holds.
+    /// Whether an older owner wants what this one holds, or its wait closed a circle.
     #[inline]
     pub(super) fn is_wounded(&self) -> bool {
-        self.is_wounded.load(Ordering::Relaxed)
+        self.wounds.load(Ordering::Relaxed) != 0
     }
 
+    /// An older owner wants what this one holds.
     pub(super) fn wound(&self) {
         // Under the mutex: who is about to wait sees it, or is woken.
-        self.change(|_| self.is_wounded.store(true, Ordering::Relaxed));
+        self.change(|_| _ = self.wounds.fetch_or(BY_AGE, Ordering::Relaxed));
+    }
+
+    /// Its wait is part of a circle, and is to end.
+    pub(super) fn break_circle(&self) {
+        self.change(|_| _ = self.wounds.fetch_or(IN_CIRCLE, Ordering::Relaxed));
+    }
+
+    /// It waits no more: the circle is open.
+    pub(super) fn has_left_circle(&self) {
+        self.wounds.fetch_and(!IN_CIRCLE, Ordering::Relaxed);
     }
 
     pub(super) fn has_passed(&self) -> bool {
@@ -98,7 +115,7 @@ impl Slot {
 
     /// Its transaction is over.
     pub(super) fn end(&self) {
-        self.is_wounded.store(false, Ordering::Relaxed);
+        self.wounds.store(0, Ordering::Relaxed);
         self.has_passed.store(false, Ordering::Relaxed);
     }
 

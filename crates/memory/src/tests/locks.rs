@@ -4,6 +4,7 @@
 //! how long something takes.
 
 mod circles;
+mod turns;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};

@@ -269,6 +269,7 @@ impl Binder<'_> {
     pub(crate) fn finish_call(&self, resolved: function::Resolved, arguments: Vec<Typed>) -> Result<Typed> {
         let function::Resolved { function, arguments: types, returns, .. } = resolved;
         let takes_sequence = matches!(function.name, "nextval" | "currval" | "setval");
+        self.takes_advisory.set(self.takes_advisory.get() || function::is_advisory(function.name));
         let places = arguments.into_iter().zip(&types);
         let arguments = places.map(|(argument, to)| match sequence_name(&argument) {
             Some(name) if takes_sequence && *to == Type::RegClass => Ok(name),

@@ -84,6 +84,8 @@ pub(crate) struct Binder<'b> {
     locked: RefCell<Option<Vec<String>>>,
     /// Whether `NOWAIT` stands behind it.
     waits_not: Cell<bool>,
+    /// Whether functions are called that take advisory locks.
+    takes_advisory: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
     /// How many tables, views and subqueries were named in `FROM`, those in views among them.
@@ -121,6 +123,7 @@ impl<'b> Binder<'b> {
             locks_rows: Cell::default(),
             locked: RefCell::default(),
             waits_not: Cell::default(),
+            takes_advisory: Cell::default(),
             keeps_unknown: Cell::default(),
             factors: Cell::default(),
             opened: RefCell::default(),
@@ -145,6 +148,7 @@ impl<'b> Binder<'b> {
             writes: self.writes.take(),
             locks_rows: self.locks_rows.get(),
             waits_not: self.waits_not.get(),
+            takes_advisory: self.takes_advisory.get(),
         }
     }
 

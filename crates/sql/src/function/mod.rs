@@ -42,6 +42,7 @@ pub(crate) use datetime::shifted;
 pub use ordered::{Direct, resolve_ordered_set};
 pub use resolve::{all, exists, operators, resolve, resolve_operator};
 pub use set::{ResolvedSet, Rows, resolve_set, sets};
+pub(crate) use system::is_advisory;
 pub use window::{ResolvedWindow, Window, resolve_window};
 
 use crate::datum::Datum;

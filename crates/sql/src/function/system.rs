@@ -30,10 +30,26 @@ asked! {
     "pg_postmaster_start_time" () -> Timestamptz;
     "txid_current" () -> Int8;
     "pg_advisory_lock" (Int8) -> Void;
-    "pg_advisory_unlock" (Int8) -> Bool;
-    "pg_advisory_unlock_all" () -> Void;
-    "pg_try_advisory_lock" (Int8) -> Bool;
+    "pg_advisory_lock" (Int4, Int4) -> Void;
+    "pg_advisory_lock_shared" (Int8) -> Void;
+    "pg_advisory_lock_shared" (Int4, Int4) -> Void;
     "pg_advisory_xact_lock" (Int8) -> Void;
+    "pg_advisory_xact_lock" (Int4, Int4) -> Void;
+    "pg_advisory_xact_lock_shared" (Int8) -> Void;
+    "pg_advisory_xact_lock_shared" (Int4, Int4) -> Void;
+    "pg_try_advisory_lock" (Int8) -> Bool;
+    "pg_try_advisory_lock" (Int4, Int4) -> Bool;
+    "pg_try_advisory_lock_shared" (Int8) -> Bool;
+    "pg_try_advisory_lock_shared" (Int4, Int4) -> Bool;
+    "pg_try_advisory_xact_lock" (Int8) -> Bool;
+    "pg_try_advisory_xact_lock" (Int4, Int4) -> Bool;
+    "pg_try_advisory_xact_lock_shared" (Int8) -> Bool;
+    "pg_try_advisory_xact_lock_shared" (Int4, Int4) -> Bool;
+    "pg_advisory_unlock" (Int8) -> Bool;
+    "pg_advisory_unlock" (Int4, Int4) -> Bool;
+    "pg_advisory_unlock_shared" (Int8) -> Bool;
+    "pg_advisory_unlock_shared" (Int4, Int4) -> Bool;
+    "pg_advisory_unlock_all" () -> Void;
     "pg_sleep" (Float8) -> Void;
     "pg_cancel_backend" (Int4) -> Bool;
     "pg_terminate_backend" (Int4) -> Bool;
@@ -79,6 +95,11 @@ functions! {
     "inet_client_addr" () -> Text [stable] = |_, _| Ok(Null);
     "inet_client_port" () -> Int4 [stable] = |_, _| Ok(Null);
     "pg_size_pretty" (Int8) -> Text = |_, a| Ok(Datum::text(size_pretty(int(&a[0]))));
+}
+
+/// Whether a function is about advisory locks: it may wait for other sessions.
+pub(crate) fn is_advisory(name: &str) -> bool {
+    name.starts_with("pg_advisory_") || name.starts_with("pg_try_advisory_")
 }
 
 /// Returns what clients read to know which server they talk to.

@@ -290,6 +290,8 @@ pub(crate) struct Query {
     pub(crate) locks_rows: bool,
     /// Whether it fails where it would wait for a lock.
     pub(crate) waits_not: bool,
+    /// Whether it calls functions that take advisory locks.
+    pub(crate) takes_advisory: bool,
 }
 
 impl Query {
@@ -303,6 +305,7 @@ impl Query {
             writes: Vec::new(),
             locks_rows: false,
             waits_not: false,
+            takes_advisory: false,
         }
     }
 }

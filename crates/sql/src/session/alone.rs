@@ -29,6 +29,8 @@ impl Planned {
     fn reading(&self) -> Reading {
         match &self.task {
             Task::Query(query) if query.is_writing() || query.locks_rows => Reading::Current,
+            // A snapshot is no hindrance to others while the statement waits.
+            Task::Query(query) if query.takes_advisory => Reading::Snapshot,
             Task::Query(query) if query.plan.is_point() => Reading::AtOnce,
             Task::Query(_) => Reading::Snapshot,
             Task::Utility(statement) if matches!(**statement, ast::Statement::Copy { to: true, .. }) => {
@@ -74,6 +76,7 @@ impl Core {
                 _ => self.settings.lock_timeout,
             });
             self.begin();
+            self.warnings.take();
             let snapshot = reading == Reading::Snapshot;
             let transaction =
                 session.begin_with(self.options(TransactionOptions { snapshot, ..TransactionOptions::default() }));
@@ -82,6 +85,7 @@ impl Core {
             let error = match executed {
                 Ok(done) => match transaction.commit() {
                     Ok(receipt) => {
+                        self.advisory.end_transaction();
                         self.settings = self.lasting.clone();
                         self.end_cursors(true);
                         self.tell_of_changes();
@@ -103,9 +107,12 @@ impl Core {
             };
             self.undo_settings();
             self.end_cursors(false);
+            self.advisory.end_transaction();
             attempt += u32::from(error.is_conflict());
             match reading.after(&error) {
-                Some(next) if attempt < ATTEMPTS_MAX && output.restart() => reading = next,
+                Some(next) if attempt < ATTEMPTS_MAX && self.advisory.undo_attempt() && output.restart() => {
+                    reading = next
+                }
                 _ => return Err(error),
             }
         }

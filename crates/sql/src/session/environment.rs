@@ -48,8 +48,8 @@ impl Environment<'_> {
             transaction_start_us: self.core.transaction_start_us,
             statement_start_us: self.statement_start_us,
         };
-        let Core { sql, settings, .. } = self.core;
-        Catalog { sql, store: self.store, settings, user: settings.user(), session, seen: &self.seen }
+        let Core { sql, settings, advisory, .. } = self.core;
+        Catalog { sql, store: self.store, settings, user: settings.user(), session, advisory, seen: &self.seen }
     }
 
     /// The sequence that an argument names, as the engine does, if the user has one of some rights on it.
@@ -241,6 +241,7 @@ impl function::Environment for Environment<'_> {
                 Err(_) if matches!(arguments.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),
                 Err(error) => Err(error),
             },
+            _ if function::is_advisory(function) => self.core.advise(function, arguments),
             _ => system::answer(&self.catalog(), function, arguments)?
                 .ok_or_else(|| SqlError::unsupported(format!("the function {function}"))),
         }

@@ -2,6 +2,7 @@
 //!
 //! This is all that the server knows of SQL.
 
+mod advisory;
 mod alone;
 mod analyze;
 mod authority;
@@ -173,9 +174,11 @@ pub use cancel::Canceller;
 pub struct Parsed(Option<Arc<ast::Statement>>);
 
 /// A client's connection to a database.
+///
+/// What is open is rolled back before the advisory locks are given back: fields are dropped in this order.
 pub struct Session {
-    core: Core,
     state: State,
+    core: Core,
 }
 
 /// All of a session but the transaction that it has open.
@@ -190,6 +193,9 @@ struct Core {
     before: Arc<Settings>,
     canceller: Canceller,
     notices: Vec<SqlError>,
+    /// What functions have warned of in the running statement.
+    warnings: RefCell<Vec<SqlError>>,
+    advisory: osier::advisory::Advisory,
     /// The settings as the client knows them.
     told: Arc<Settings>,
     /// What `PREPARE` has prepared.
@@ -247,6 +253,8 @@ struct NamedSavepoint {
     name: String,
     savepoint: Savepoint,
     waiting: deferred::Mark,
+    /// How many advisory locks the transaction had taken.
+    advisory: usize,
     /// Those in force, and those that last.
     settings: [Arc<Settings>; 2],
 }
@@ -277,6 +285,8 @@ impl Session {
             settings,
             canceller: Canceller::default(),
             notices: Vec::new(),
+            warnings: RefCell::default(),
+            advisory: session.advisory(),
             prepared: HashMap::new(),
             cursors: HashMap::new(),
             depth: 0,
@@ -298,6 +308,7 @@ impl Session {
     /// Says by which number the client knows the session.
     pub fn set_backend_pid(&mut self, pid: i32) {
         self.core.backend_pid = pid;
+        self.core.advisory.set_holder(pid);
     }
 
     /// Returns what ends its statements.

@@ -45,6 +45,7 @@ impl Session {
         output: &mut dyn Output,
     ) -> Result<Done> {
         self.core.canceller.begin(&self.core.settings);
+        self.core.advisory.begin_attempt();
         if parameters.len() != prepared.parameters.len() {
             let (given, needed) = (parameters.len(), prepared.parameters.len());
             let message = format!("bind message supplies {given} parameters, but the statement requires {needed}");
@@ -54,6 +55,7 @@ impl Session {
             Some(controlled) => controlled,
             None => self.run_statement(prepared, parameters, mode, output),
         };
+        self.core.notices.append(self.core.warnings.get_mut());
         result.map_err(|error| {
             self.fail_by(Some(&error));
             self.core.canceller.explain(error)
@@ -131,6 +133,7 @@ impl Session {
                 }
                 let (session, receipt) = block.transaction.commit();
                 self.state = State::Idle(session);
+                self.core.advisory.end_transaction();
                 self.core.deferred = Default::default();
                 match receipt {
                     Ok(receipt) => {
@@ -158,6 +161,7 @@ impl Session {
     fn abort(&mut self, block: Block, error: SqlError) -> SqlError {
         let (session, receipt) = block.transaction.abort();
         self.state = State::Idle(session);
+        self.core.advisory.end_transaction();
         self.core.deferred = Default::default();
         self.core.undo_settings();
         self.core.end_cursors(false);
@@ -175,6 +179,7 @@ impl Session {
         match std::mem::replace(&mut self.state, State::Between) {
             State::Open(block) => {
                 self.state = State::Idle(block.transaction.roll_back());
+                self.core.advisory.end_transaction();
                 self.core.undo_settings();
                 self.core.end_cursors(false);
             }
@@ -315,8 +320,9 @@ impl Session {
         }
         let savepoint = block.transaction.with(|transaction| transaction.savepoint());
         let (name, waiting) = (name.to_owned(), self.core.deferred.mark());
+        let advisory = self.core.advisory.mark();
         let settings = [self.core.settings.clone(), self.core.lasting.clone()];
-        self.block("SAVEPOINT")?.savepoints.push(NamedSavepoint { name, savepoint, waiting, settings });
+        self.block("SAVEPOINT")?.savepoints.push(NamedSavepoint { name, savepoint, waiting, advisory, settings });
         Ok(Done::tagged("SAVEPOINT"))
     }
 
@@ -341,8 +347,9 @@ impl Session {
         block.savepoints.truncate(at + 1);
         block.savepoints[at].savepoint = again;
         block.has_failed = false;
-        let NamedSavepoint { waiting, settings, .. } = &block.savepoints[at];
-        let (waiting, [settings, lasting]) = (waiting.clone(), settings.clone());
+        let NamedSavepoint { waiting, advisory, settings, .. } = &block.savepoints[at];
+        let (waiting, advisory, [settings, lasting]) = (waiting.clone(), *advisory, settings.clone());
+        self.core.advisory.roll_back_to(advisory);
         (self.core.settings, self.core.lasting) = (settings, lasting);
         self.core.deferred.roll_back_to(&waiting);
         self.core.end_cursors_behind(at);
@@ -523,6 +530,7 @@ impl Core {
                 if *object_type == ast::DiscardObject::ALL {
                     self.prepared.clear();
                     self.cursors.clear();
+                    self.advisory.unlock_all();
                     self.reset_all(transaction)?;
                 }
                 Ok(Done::tagged(format!("DISCARD {object_type}")))

@@ -37,7 +37,7 @@ use crate::log::protocol::SourceOf;
 
 /// The locks of one transaction.
 pub(crate) struct TwoPhaseLocking<D: Gathered> {
-    owner: Owner,
+    owner: Arc<Owner>,
     /// How long a lock is waited for.
     timeout: Duration,
     rows: Vec<Held<Record>>,
@@ -52,7 +52,7 @@ pub(crate) struct TwoPhaseLocking<D: Gathered> {
 
 impl<D: Gathered> TwoPhaseLocking<D> {
     pub(crate) fn new(locks: &Arc<Locks>, timeout: Duration) -> TwoPhaseLocking<D> {
-        let owner = locks.register().expect("there are fewer sessions than owners");
+        let owner = Arc::new(locks.register().expect("there are fewer sessions than owners"));
         let (rows, gaps, observed) = (Vec::new(), Vec::new(), Optimistic::default());
         TwoPhaseLocking { owner, timeout, rows, gaps, observed, lost: None, is_beaten: Cell::new(false) }
     }
@@ -142,6 +142,10 @@ fn mode(intent: Intent) -> Option<LockMode> {
 
 impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
     type Dependency = D;
+
+    fn owner(&self) -> Option<&Arc<Owner>> {
+        Some(&self.owner)
+    }
 
     fn begin(&mut self, pin: &Pin<'_>, durable: impl FnOnce() -> Stamp) {
         assert!(self.rows.is_empty() && self.gaps.is_empty(), "a transaction begins without locks");

@@ -71,6 +71,7 @@ pub(crate) struct Catalog<'c> {
     pub(crate) settings: &'c Settings,
     pub(crate) user: &'c str,
     pub(crate) session: SessionFacts,
+    pub(crate) advisory: &'c osier::advisory::Advisory,
     pub(crate) seen: &'c Seen,
 }
 
@@ -141,6 +142,7 @@ impl<'c> Catalog<'c> {
             "pg_stats" => statistics::columns(self)?,
             "pg_settings" => server::settings(self),
             "pg_stat_activity" => server::activity(self)?,
+            "pg_locks" => server::locks(self),
             "pg_timezone_names" => server::time_zones(self),
             // There is nothing of what it lists.
             _ => Vec::new(),

@@ -1,4 +1,6 @@
-//! `pg_database`, `pg_tablespace`, `pg_settings`, `pg_stat_activity`, `pg_timezone_names`.
+//! `pg_database`, `pg_tablespace`, `pg_settings`, `pg_stat_activity`, `pg_locks`, `pg_timezone_names`.
+
+use osier::advisory::Mode;
 
 use super::{Catalog, DATABASE, FIRST_ROLE, oid, role, text};
 use crate::datum::Datum;
@@ -99,6 +101,35 @@ pub(super) fn activity(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
         Null,
         text("client backend"),
     ]])
+}
+
+/// `pg_locks`: the advisory locks of all sessions. What transactions lock beside them is not listed.
+pub(super) fn locks(catalog: &Catalog<'_>) -> Vec<Row> {
+    let row = |listed: osier::advisory::Listed| {
+        let mode = match listed.mode {
+            Mode::Shared => "ShareLock",
+            Mode::Exclusive => "ExclusiveLock",
+        };
+        vec![
+            text("advisory"),
+            oid(DATABASE),
+            Null,
+            Null,
+            Null,
+            Null,
+            Null,
+            oid(listed.key.high),
+            oid(listed.key.low),
+            Int(if listed.key.is_pair { 2 } else { 1 }),
+            text(format!("{}/0", listed.holder)),
+            Int(listed.holder.into()),
+            text(mode),
+            Bool(listed.is_granted),
+            Bool(false),
+            Null,
+        ]
+    };
+    catalog.advisory.list().into_iter().map(row).collect()
 }
 
 /// `pg_timezone_names`, as of the beginning of the statement.
