@@ -122,6 +122,10 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         self.0.write(pin, record, intent)
     }
 
+    fn try_lock(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<bool, TransactionError> {
+        self.0.try_lock(pin, record)
+    }
+
     fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool {
         self.0.may_insert(gap, intent)
     }

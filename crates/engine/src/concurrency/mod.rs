@@ -124,6 +124,11 @@ pub(crate) trait ConcurrencyControl {
     /// The transaction is about to write a record that it may not have read.
     fn write(&mut self, pin: &Pin<'_>, record: Held<Record>, intent: Intent) -> Result<(), TransactionError>;
 
+    /// Locks a record as a write does, if that needs no wait; returns whether it did. Where nothing is locked it is so at once.
+    fn try_lock(&mut self, _pin: &Pin<'_>, _record: Held<Record>) -> Result<bool, TransactionError> {
+        Ok(true)
+    }
+
     /// Whether the transaction may put a record of its own into a leaf, by the lock of the leaf's gaps.
     fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool;
 

@@ -130,6 +130,10 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
         self.access()?.write(pin, record, intent)
     }
 
+    fn try_lock(&mut self, pin: &Pin<'_>, record: Held<Record>) -> Result<bool, TransactionError> {
+        self.control.try_lock(pin, record)
+    }
+
     fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool {
         self.control.may_insert(gap, intent)
     }

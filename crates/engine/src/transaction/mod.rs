@@ -10,6 +10,7 @@
 
 mod access;
 pub mod advisory;
+mod ahead;
 mod counters;
 mod critical;
 pub(crate) mod debt;

@@ -274,6 +274,26 @@ impl Owner {
         }
     }
 
+    /// Takes a lock alone if nobody has to be waited for; else `None`, and nobody is wounded.
+    pub fn try_lock(&self, word: &LockWord) -> Option<Taken> {
+        loop {
+            match self.take(word, LockMode::Exclusive) {
+                Ok(taken) => return Some(taken),
+                Err(before) if !before.is_queued() => return None,
+                Err(_) => {}
+            }
+            let asking = Asking { id: self.id, slot: &self.slot, mode: LockMode::Exclusive };
+            let asked = self.locks.with_queue(word, |queue| match queue.mode_of(self.id) {
+                Some(LockMode::Exclusive) => Some(Taken::Before),
+                held => queue.hold_at_once(asking).then_some(if held.is_some() { Taken::Before } else { Taken::New }),
+            });
+            // Without a queue the word says more.
+            if let Some(taken) = asked {
+                return taken;
+            }
+        }
+    }
+
     /// As [`Owner::lock`], of a lock that may be held for long, and that is asked for in no other way: see the module.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::expr::{Comparison, Expr};
 use crate::parse;
 use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
-use crate::plan::{JoinKind, Plan, Series, SystemScan};
+use crate::plan::{JoinKind, Plan, RowLock, Series, SystemScan};
 use crate::types::Type;
 
 /// So many tables may be joined in one query: the time to plan them grows with their number to the power of three.
@@ -182,7 +182,11 @@ impl Binder<'_> {
         }
         let last = parts.last().cloned().unwrap_or_default();
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
-        let for_update = for_update && self.locked.borrow().as_ref().is_none_or(|locked| locked.contains(&table));
+        let locked = self.locked.borrow();
+        let asked = locked.iter().filter(|(name, _)| name.as_ref().is_none_or(|name| *name == table));
+        let lock = asked.map(|(_, lock)| *lock).max().filter(|_| for_update).unwrap_or(RowLock::None);
+        let for_update = lock != RowLock::None;
+        drop(locked);
         if self.reference(&parts).is_none()
             && let Some(relation) = system::named(&parts, &self.settings.search_path)
         {
@@ -200,7 +204,7 @@ impl Binder<'_> {
             rename_columns(&mut columns, alias, &last)?;
             let alias = table.into();
             self.locks_rows.set(self.locks_rows.get() || for_update);
-            return Ok(from.add(Source::Table { relation, alias, for_update }, Vec::new(), columns));
+            return Ok(from.add(Source::Table { relation, alias, lock }, Vec::new(), columns));
         }
         if let Some((found, view)) = self.find_view(name)? {
             self.place_table(name, alias, &found);

@@ -33,7 +33,7 @@ use crate::catalog::objects::{Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::Rights;
 use crate::error::{Result, SqlError, SqlState};
-use crate::plan::CommonTable;
+use crate::plan::{CommonTable, RowLock};
 use crate::settings::Settings;
 use crate::statistics::{Known, NothingKnown};
 use crate::types::{Declared, Type};
@@ -80,8 +80,8 @@ pub(crate) struct Binder<'b> {
     writes: RefCell<Vec<(usize, Arc<CommonTable>)>>,
     /// Whether rows that are read are locked for what follows.
     locks_rows: Cell<bool>,
-    /// The tables that `FOR UPDATE` names; `None`: all.
-    locked: RefCell<Option<Vec<String>>>,
+    /// The tables that `FOR UPDATE` names, and how; `None`: all.
+    locked: RefCell<Vec<(Option<String>, RowLock)>>,
     /// Whether `NOWAIT` stands behind it.
     waits_not: Cell<bool>,
     /// Whether functions are called that take advisory locks.

@@ -11,7 +11,7 @@ use super::{Binder, Common, OutColumn};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
-use crate::plan::{CommonTable, Limit, Plan, SetOperation, SortKey};
+use crate::plan::{CommonTable, Limit, Plan, RowLock, SetOperation, SortKey};
 use crate::types::{Declared, Type};
 use crate::value::Conversion;
 
@@ -357,22 +357,27 @@ fn mentions(query: &ast::Query, name: &str) -> bool {
     query.to_string().to_lowercase().contains(&name.to_lowercase())
 }
 
-/// The tables whose rows are locked; `None`: all.
-fn locked_tables(locks: &[ast::LockClause]) -> Result<Option<Vec<String>>> {
+/// The tables whose rows are locked, and how; `None`: all.
+fn locked_tables(locks: &[ast::LockClause]) -> Result<Vec<(Option<String>, RowLock)>> {
     let mut tables = Vec::new();
     for lock in locks {
+        let how = match lock.nonblock {
+            Some(ast::NonBlock::SkipLocked) => RowLock::Skip,
+            Some(ast::NonBlock::Nowait) => RowLock::AtOnce,
+            None => RowLock::Wait,
+        };
         match &lock.of {
             Some(name) => match &parse::parts(name)?[..] {
-                [name] => tables.push(name.clone()),
+                [name] => tables.push((Some(name.clone()), how)),
                 _ => {
                     let message = format!("{} must specify unqualified relation names", lock_words(lock));
                     return Err(SqlError::new(SqlState::SyntaxError, message));
                 }
             },
-            None => return Ok(None),
+            None => tables.push((None, how)),
         }
     }
-    Ok(Some(tables))
+    Ok(tables)
 }
 
 /// What a lock is called.
@@ -389,7 +394,6 @@ fn unsupported_part(query: &ast::Query) -> Option<&'static str> {
         (query.settings.is_some(), "SETTINGS"),
         (query.format_clause.is_some(), "FORMAT"),
         (!query.pipe_operators.is_empty(), "|>"),
-        (query.locks.iter().any(|lock| lock.nonblock == Some(ast::NonBlock::SkipLocked)), "SKIP LOCKED"),
     ];
     parts.into_iter().find_map(|(is_there, what)| is_there.then_some(what))
 }

@@ -65,10 +65,15 @@ impl Binder<'_> {
         let keeps_unknown = self.keeps_unknown.take();
         let mut from = self.tables_of(&select.from, for_update, outer)?;
         let level = from.level(outer, &self.registers);
-        if for_update && let Some(missing) = self.locked.borrow().iter().flatten().find(|name| !level.has_table(name)) {
+        let named = self.locked.borrow();
+        if for_update
+            && let Some(missing) =
+                named.iter().filter_map(|(name, _)| name.as_ref()).find(|name| !level.has_table(name))
+        {
             let message = format!("relation \"{missing}\" in FOR UPDATE clause not found in FROM clause");
             return Err(SqlError::new(SqlState::UndefinedTable, message));
         }
+        drop(named);
         *level.aggregates.borrow_mut() = Aggregates::Gathered(Vec::new());
         level.keeps_unknown.set(keeps_unknown);
         self.bind_windows(&select.named_window, &level)?;
@@ -136,7 +141,12 @@ impl Binder<'_> {
         let mut is_sorted = false;
         if !is_grouped && !is_windowed && keeps_order {
             let wish: Vec<SortKey> = output.keys.iter().map(|key| key.sort.clone()).collect();
-            is_sorted = access::sort_by_index(&mut plan, &wish);
+            // What a row is sorted by is what is shown of it.
+            let is_of_rows = |listed: &Listed| listed.expr().is_some_and(|expr| !expr.is_volatile());
+            let keys_are_of_rows =
+                output.keys.iter().all(|key| key.listed.is_none_or(|at| is_of_rows(&output.list[at])));
+            is_sorted =
+                access::sort_by_index(&mut plan, &wish) || keys_are_of_rows && access::lock_sorted(&mut plan, &wish);
         }
         let columns = output.list.iter().map(|listed| listed.column.clone()).collect();
         let (list, keys) = (std::mem::take(&mut output.list), std::mem::take(&mut output.keys));

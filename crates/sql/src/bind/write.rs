@@ -21,7 +21,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Expr};
 use crate::parse;
 use crate::plan::join::Source;
-use crate::plan::{Change, Conflict, Plan, Resolution, Rules, Write};
+use crate::plan::{Change, Conflict, Plan, Resolution, RowLock, Rules, Write};
 use crate::types::Type;
 
 /// A statement that writes, with the columns that it returns.
@@ -376,7 +376,7 @@ impl Binder<'_> {
         }
         let mut from = From::default();
         let alias = shown.unwrap_or(last).into();
-        let source = Source::Table { relation: target.relation.clone(), alias, for_update: true };
+        let source = Source::Table { relation: target.relation.clone(), alias, lock: RowLock::Wait };
         from.tree = Some(from.add(source, Vec::new(), columns));
         from.conditions.extend(target.conditions.iter().cloned());
         for other in others {

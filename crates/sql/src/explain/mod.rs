@@ -82,6 +82,7 @@ fn tables(plan: &Plan) -> usize {
         Plan::Aggregate(aggregate) => tables(&aggregate.input),
         Plan::Window(window) => tables(&window.input),
         Plan::Limit(limit) => tables(&limit.input),
+        Plan::Lock(lock) => tables(&lock.input),
         Plan::Append(plans) => plans.iter().map(tables).sum(),
         Plan::Intersect(operation) => tables(&operation.left) + tables(&operation.right),
         Plan::Write(write) => tables(write.change.input()),
@@ -135,6 +136,10 @@ impl Describer<'_> {
                 Described { node: Node::new("Unique").over([inner.node]), names: inner.names }
             }
             Plan::Sort(input, keys) => self.sort(input, keys),
+            Plan::Lock(lock) => {
+                let inner = self.plan(&lock.input);
+                Described { node: Node::new("LockRows").over([inner.node]), names: inner.names }
+            }
             Plan::Limit(limit) => self.limit(limit),
             Plan::Append(plans) => self.append(plans),
             Plan::Intersect(operation) => self.set_operation(operation),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::equality::compared_as;
-use super::{Access, JoinKind, Method, Plan, Scan, SortKey};
+use super::{Access, JoinKind, LockRows, Method, Plan, RowLock, Scan, SortKey};
 use crate::catalog::relation::Relation;
 use crate::expr::{Comparison, Expr};
 use crate::types::Type;
@@ -286,6 +286,21 @@ fn sort_scan(scan: &mut Scan, keys: &[SortKey], chooses: bool) -> bool {
         scan.is_reversed = is_descending;
     }
     is_sorted
+}
+
+/// Locks the rows of a scan with `SKIP LOCKED` when they are sorted, and so no more of them than are asked for. Returns whether
+/// it does: the plan is sorted then.
+pub(crate) fn lock_sorted(plan: &mut Plan, keys: &[SortKey]) -> bool {
+    match plan {
+        Plan::Scan(scan) if scan.lock == RowLock::Skip && !keys.is_empty() => {
+            scan.lock = RowLock::Later;
+            let (relation, filter) = (scan.relation.clone(), scan.filter.clone());
+            let sorted = Plan::Sort(Box::new(std::mem::replace(plan, Plan::Nothing)), keys.to_vec());
+            *plan = Plan::Lock(Box::new(LockRows { input: sorted, relation, filter }));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Whether rows with equal first columns come in the order of `wanted`.

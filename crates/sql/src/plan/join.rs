@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::access::{self, Path};
 use super::estimate::selectivity::Origins;
 use super::estimate::{Estimate, Estimator, Origin, Read};
-use super::{Access, Join, JoinKind, Method, Plan, Scan};
+use super::{Access, Join, JoinKind, Method, Plan, RowLock, Scan};
 use crate::bind::scope::new_register;
 use crate::catalog::relation::Relation;
 use crate::expr::{Comparison, Expr};
@@ -36,7 +36,7 @@ pub(crate) struct Leaf {
 /// Where the rows of a leaf come from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Table { relation: Arc<Relation>, alias: Arc<str>, for_update: bool },
+    Table { relation: Arc<Relation>, alias: Arc<str>, lock: RowLock },
     Plan(Plan),
 }
 
@@ -187,15 +187,16 @@ impl<'p> Planner<'p> {
         let layout: Vec<usize> = leaf.columns.clone().collect();
         let (mut is_single, mut order) = (false, Vec::new());
         let plan = match leaf.source {
-            Source::Table { relation, alias, for_update } => {
-                let chosen = self.access((&relation, for_update), &leaf.columns, &conditions);
+            Source::Table { relation, alias, lock } => {
+                let chosen = self.access((&relation, lock), &leaf.columns, &conditions);
                 is_single = chosen.is_single;
-                if !self.types.is_empty() {
+                // A row that is locked after it was found may have moved by then.
+                if !self.types.is_empty() && lock != RowLock::Skip {
                     order = access::order(&relation, &chosen.access).map(|at| leaf.columns.start + at).collect();
                 }
                 let filter = local(conditions, &layout);
                 let access = chosen.access;
-                Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update })
+                Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, lock })
             }
             Source::Plan(mut plan) => {
                 access::choose_key(&mut plan, &leaf.columns, &conditions);
@@ -214,7 +215,7 @@ impl<'p> Planner<'p> {
     /// How the rows of a table are found that conditions on it leave.
     fn access(
         &self,
-        (relation, is_locked): (&Arc<Relation>, bool),
+        (relation, lock): (&Arc<Relation>, RowLock),
         columns: &Range<usize>,
         conditions: &[Expr],
     ) -> access::Chosen {
@@ -232,7 +233,7 @@ impl<'p> Planner<'p> {
                 descents: f64::from(u8::from(path.is_some())),
                 is_secondary: path.is_some_and(|path| path.index.is_some()),
                 is_all: path.is_none(),
-                is_locked,
+                is_locked: lock != RowLock::None,
                 conditions: conditions.len() - used.len().min(conditions.len()),
             };
             self.estimator.preferences.read(read).total
@@ -261,7 +262,7 @@ impl<'p> Planner<'p> {
         (mut access, is_single): (Access, bool),
         (own, both): (Vec<Expr>, Vec<Expr>),
     ) -> Planned {
-        let Table { relation, alias, for_update, columns } = table;
+        let Table { relation, alias, lock, columns } = table;
         let layout: Vec<usize> = columns.collect();
         let mut captures = Vec::new();
         access::for_each_expr(&mut access, &mut |expr| {
@@ -274,7 +275,7 @@ impl<'p> Planner<'p> {
             }
         });
         let filter = local(own, &layout);
-        let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, for_update });
+        let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, lock });
         let right = Planned { is_single, ..Planned::new(plan, layout) };
         self.nested(kind, left, right, captures, both)
     }
@@ -350,15 +351,15 @@ impl Origins for Columns {
 pub(super) struct Table {
     pub(super) relation: Arc<Relation>,
     alias: Arc<str>,
-    pub(super) for_update: bool,
+    pub(super) lock: RowLock,
     pub(super) columns: Range<usize>,
 }
 
 impl Table {
     pub(super) fn of(leaf: &Leaf) -> Option<Table> {
-        let Source::Table { relation, alias, for_update } = &leaf.source else { return None };
+        let Source::Table { relation, alias, lock } = &leaf.source else { return None };
         let (relation, alias) = (relation.clone(), alias.clone());
-        Some(Table { relation, alias, for_update: *for_update, columns: leaf.columns.clone() })
+        Some(Table { relation, alias, lock: *lock, columns: leaf.columns.clone() })
     }
 }
 

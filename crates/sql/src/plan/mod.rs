@@ -43,6 +43,7 @@ pub(crate) enum Plan {
     /// Rows without duplicates; of the first columns, if a number is given.
     Distinct(Box<Plan>, Option<usize>),
     Sort(Box<Plan>, Vec<SortKey>),
+    Lock(Box<LockRows>),
     Limit(Box<Limit>),
     /// The rows of all, one after the other.
     Append(Vec<Plan>),
@@ -71,8 +72,31 @@ pub(crate) struct Scan {
     pub(crate) filter: Option<Expr>,
     /// From the end to the beginning.
     pub(crate) is_reversed: bool,
-    /// Whether rows are locked for what follows.
-    pub(crate) for_update: bool,
+    /// How rows are locked for what follows.
+    pub(crate) lock: RowLock,
+}
+
+/// How the rows of a table are locked. Of several that are asked for, the last one here counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RowLock {
+    /// Not for what follows.
+    None,
+    /// Each that is looked at.
+    Wait,
+    /// Each that is meant, if nobody else has it: `SKIP LOCKED`. The others are not there.
+    Skip,
+    /// As `Wait`, and without a wait: `NOWAIT`.
+    AtOnce,
+    /// Further above, as with `Skip`: [`Plan::Lock`].
+    Later,
+}
+
+/// Locks rows that were found, if nobody else has them, and looks again whether they are meant.
+#[derive(Debug)]
+pub(crate) struct LockRows {
+    pub(crate) input: Plan,
+    pub(crate) relation: Arc<Relation>,
+    pub(crate) filter: Option<Expr>,
 }
 
 /// Rows of a relation of the catalog.

@@ -12,7 +12,7 @@ use super::access::{self, Path};
 use super::equality::compared_as;
 use super::estimate::{Cost, Read};
 use super::join::{Planned, Planner, Table, Tree, filtered, is_of, local, sides, take_conditions};
-use super::{Access, JoinKind};
+use super::{Access, JoinKind, RowLock};
 use crate::expr::Expr;
 
 /// What holds between the sides.
@@ -129,7 +129,9 @@ impl Planner<'_> {
         match (way, table) {
             (Way::Lookup(at), Some(table)) => {
                 let Lookup { access, fulfils, is_single, .. } = lookups.swap_remove(at);
-                let both = on.without(&fulfils);
+                // A row that is locked after it was found may have another key by then.
+                let fulfils = if table.lock == RowLock::Skip { &[][..] } else { &fulfils };
+                let both = on.without(fulfils);
                 self.looked_up(kind, left, table, (access, is_single), (on.own, both))
             }
             (Way::KeepLeft, _) => {
@@ -196,7 +198,7 @@ impl Planner<'_> {
             descents: 1.0,
             is_secondary: matches!(lookup.access, Access::Range { index: Some(_), .. }),
             is_all: false,
-            is_locked: table.for_update,
+            is_locked: table.lock != RowLock::None,
             conditions: on.own.len(),
         });
         lookup.cost = (rows, cost);

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use super::JoinKind;
 use super::access::{self, Path, Sarg};
 use super::equality::{self, Equalities, equal};
 use super::estimate::Origin;
 use super::join::{Planned, Planner, Table, Tree, is_of, sides};
 use super::order::{Class, Edge, Graph, How, Order, Part, Probe, Set};
+use super::{JoinKind, RowLock};
 use crate::expr::Expr;
 
 /// A part of an inner join, planned by itself.
@@ -189,7 +189,7 @@ impl Planner<'_> {
         let part = |one: &Alternative| (one.needs, self.estimator.selectivity([&one.condition], &self.origins));
         Probe {
             relation: &table.relation,
-            is_locked: table.for_update,
+            is_locked: table.lock != RowLock::None,
             rows: self.estimator.table_rows(&table.relation),
             sargs,
             conditions: alternatives.iter().map(part).collect(),
@@ -410,7 +410,11 @@ impl Build<'_, '_> {
         let probe = self.graph.parts[at].probe.as_ref().expect("it is a table that can be looked up");
         let (path, ..) = probe.best(&left.set, &planner.estimator.preferences).expect("there is a way to look it up");
         let right = self.part(at);
-        let used = used(&path, &probe.sargs, &self.alternatives[at]);
+        let mut used = used(&path, &probe.sargs, &self.alternatives[at]);
+        if self.pieces[at].table.as_ref().is_some_and(|table| table.lock == RowLock::Skip) {
+            // A row that is locked after it was found may have another key by then.
+            used.clear();
+        }
         let classes: Vec<usize> = used.iter().filter_map(|one| one.class).collect();
         let between = self.between(&left, &right, &classes);
         let conditions = between.conditions().into_iter().filter(|condition| {

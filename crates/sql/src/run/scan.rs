@@ -9,9 +9,9 @@ use super::store::Scanned;
 use super::{AnyCursor, Context, Cursor, Row, Rows};
 use crate::catalog::relation::{Column, Relation};
 use crate::datum::Datum;
-use crate::error::Result;
+use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::plan::{Access, Scan, SystemScan};
+use crate::plan::{Access, LockRows, RowLock, Scan, SystemScan};
 use crate::types::{Declared, Modifier, Type};
 use crate::value::numeric::Numeric;
 use crate::value::storage::{self, Stored};
@@ -222,10 +222,15 @@ struct Keyed<'c> {
 
 impl Cursor for Keyed<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
-        for key in self.keys.by_ref() {
-            let row = by_key(&self.scan.relation, &key, self.scan.for_update, self.context)?;
-            if let Some(row) = row
-                && Expr::holds(self.scan.filter.as_ref(), &row, self.context)?
+        let Keyed { scan, keys, context } = self;
+        for key in keys {
+            let found = match scan.lock {
+                RowLock::Skip | RowLock::Later => ahead_by_key(&scan.relation, &key, context),
+                lock => by_key(&scan.relation, &key, lock != RowLock::None, context),
+            };
+            if let Some(row) = found.map_err(|error| not_at_once(scan, error))?
+                && Expr::holds(scan.filter.as_ref(), &row, context)?
+                && let Some(row) = lock_found(scan, row, context)?
             {
                 return Ok(Some(row));
             }
@@ -242,7 +247,12 @@ fn ranged<'c>(
 ) -> Result<AnyCursor<'c>> {
     let range = if scan.is_reversed { range.reverse() } else { range };
     let index = index.map(|at| scan.relation.indexes[at].name.as_str());
-    let rows = context.store.scan(&scan.relation.table, index, range, scan.for_update)?;
+    let (store, table) = (context.store, &scan.relation.table);
+    let rows = match scan.lock {
+        RowLock::Skip | RowLock::Later => store.scan_ahead(table, index, range),
+        lock => store.scan(table, index, range, lock != RowLock::None),
+    };
+    let rows = rows.map_err(|error| not_at_once(scan, error.into()))?;
     Ok(Box::new(Ranged { scan, rows, context }))
 }
 
@@ -254,10 +264,68 @@ struct Ranged<'c> {
 
 impl Cursor for Ranged<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
-        for row in self.rows.by_ref() {
-            self.context.tick()?;
-            let row = loaded(&row?, &self.scan.relation)?;
-            if Expr::holds(self.scan.filter.as_ref(), &row, self.context)? {
+        let Ranged { scan, rows, context } = self;
+        for row in rows {
+            context.tick()?;
+            let row = loaded(&row.map_err(|error| not_at_once(scan, error.into()))?, &scan.relation)?;
+            if Expr::holds(scan.filter.as_ref(), &row, context)?
+                && let Some(row) = lock_found(scan, row, context)?
+            {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The error of a lock that `NOWAIT` did not get, with the name of the table.
+fn not_at_once(scan: &Scan, error: SqlError) -> SqlError {
+    if scan.lock != RowLock::AtOnce || error.state != SqlState::LockNotAvailable {
+        return error;
+    }
+    let name = &scan.relation.name.name;
+    SqlError::new(SqlState::LockNotAvailable, format!("could not obtain lock on row in relation \"{name}\""))
+        .with_table(name.as_str())
+}
+
+/// The row with a primary key, to be locked.
+fn ahead_by_key(relation: &Relation, key: &[Datum], context: &Context<'_>) -> Result<Option<Row>> {
+    if !all_fit(relation, &relation.key, key) {
+        return Ok(None);
+    }
+    let row = with_encoded(relation, &relation.key, key, |key| context.store.get_ahead(&relation.table, key))?;
+    row?.map(|row| loaded(&row, relation)).transpose()
+}
+
+/// Locks a row that a scan has found, where it says so.
+fn lock_found(scan: &Scan, row: Row, context: &Context<'_>) -> Result<Option<Row>> {
+    match scan.lock {
+        RowLock::Skip => lock_row(&scan.relation, scan.filter.as_ref(), &row, context),
+        _ => Ok(Some(row)),
+    }
+}
+
+/// Locks a row if nobody else has it; returns it as it is now, if it is still meant.
+fn lock_row(relation: &Relation, filter: Option<&Expr>, row: &[Datum], context: &Context<'_>) -> Result<Option<Row>> {
+    let key: Vec<Datum> = relation.key.iter().map(|at| row[*at].clone()).collect();
+    let row = with_encoded(relation, &relation.key, &key, |key| context.store.get_if_free(&relation.table, key))?;
+    let Some(row) = row? else { return Ok(None) };
+    let row = loaded(&row, relation)?;
+    Ok(Expr::holds(filter, &row, context)?.then_some(row))
+}
+
+/// Rows that are locked where nobody else has them.
+pub(super) struct Locked<'c> {
+    pub(super) input: AnyCursor<'c>,
+    pub(super) lock: &'c LockRows,
+    pub(super) context: &'c Context<'c>,
+}
+
+impl Cursor for Locked<'_> {
+    fn next(&mut self) -> Result<Option<Row>> {
+        let LockRows { relation, filter, .. } = self.lock;
+        while let Some(row) = self.input.next()? {
+            if let Some(row) = lock_row(relation, filter.as_ref(), &row, self.context)? {
                 return Ok(Some(row));
             }
         }

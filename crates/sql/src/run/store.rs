@@ -18,6 +18,12 @@ pub(crate) type Scanned<'t> = Box<dyn Iterator<Item = Result<Row<'t>, Error>> + 
 pub(crate) trait Store {
     fn get<'t>(&'t self, table: &'t Table, key: &[Value<'_>], for_update: bool) -> Result<Option<Row<'t>>, Error>;
 
+    /// The row with this primary key, to be locked with [`Store::get_if_free`].
+    fn get_ahead<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error>;
+
+    /// The row with this primary key, locked for an update, if nobody else has it.
+    fn get_if_free<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error>;
+
     /// Whether there is a row with this primary key. What else is in it may change in the meantime.
     fn exists(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error>;
 
@@ -32,6 +38,14 @@ pub(crate) trait Store {
 
     /// About how many rows a table has.
     fn estimate_rows(&self, table: &Table) -> f64;
+
+    /// As [`Store::scan`], of rows to be locked with [`Store::get_if_free`].
+    fn scan_ahead<'t>(
+        &'t self,
+        table: &'t Table,
+        index: Option<&str>,
+        range: KeyRange<'_>,
+    ) -> Result<Scanned<'t>, Error>;
 
     fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error>;
 
@@ -68,6 +82,14 @@ impl Store for Transaction<'_> {
         if for_update { self.get_for_update(table, key) } else { Transaction::get(self, table, key) }
     }
 
+    fn get_ahead<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        Transaction::get_ahead(self, table, key)
+    }
+
+    fn get_if_free<'t>(&'t self, table: &'t Table, key: &[Value<'_>]) -> Result<Option<Row<'t>>, Error> {
+        Transaction::get_if_free(self, table, key)
+    }
+
     fn exists(&self, table: &Table, key: &[Value<'_>]) -> Result<bool, Error> {
         Transaction::exists(self, table, key)
     }
@@ -89,6 +111,15 @@ impl Store for Transaction<'_> {
 
     fn estimate_rows(&self, table: &Table) -> f64 {
         Transaction::estimate_rows(self, table)
+    }
+
+    fn scan_ahead<'t>(
+        &'t self,
+        table: &'t Table,
+        index: Option<&str>,
+        range: KeyRange<'_>,
+    ) -> Result<Scanned<'t>, Error> {
+        Ok(Box::new(Transaction::scan_ahead(self, table, index, range)?))
     }
 
     fn insert(&self, table: &Table, row: &[Value<'_>]) -> Result<(), Error> {

@@ -416,6 +416,31 @@ impl Store for Nowhere {
         0.0
     }
 
+    fn get_ahead<'t>(
+        &'t self,
+        table: &'t Table,
+        _: &[Value<'_>],
+    ) -> std::result::Result<Option<osier::Row<'t>>, Error> {
+        none(table.name())
+    }
+
+    fn get_if_free<'t>(
+        &'t self,
+        table: &'t Table,
+        _: &[Value<'_>],
+    ) -> std::result::Result<Option<osier::Row<'t>>, Error> {
+        none(table.name())
+    }
+
+    fn scan_ahead<'t>(
+        &'t self,
+        table: &'t Table,
+        _: Option<&str>,
+        _: KeyRange<'_>,
+    ) -> std::result::Result<Scanned<'t>, Error> {
+        none(table.name())
+    }
+
     fn insert(&self, table: &Table, _: &[Value<'_>]) -> std::result::Result<(), Error> {
         none(table.name())
     }

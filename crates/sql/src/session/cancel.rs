@@ -95,6 +95,8 @@ impl Canceller {
         match self.check() {
             _ if error.state != SqlState::LockNotAvailable => error,
             Err(ended) => ended,
+            // It names the table already.
+            Ok(()) if error.table().is_some() => error,
             Ok(()) if self.running().waits_not => {
                 SqlError::new(SqlState::LockNotAvailable, "could not obtain lock on row")
             }

@@ -176,3 +176,79 @@ INSERT INTO quoted VALUES ('', '\''');
 CREATE VIEW quotes AS SELECT '''''' AS a, 'a''''b'' OR true --' AS b, '\''' AS c FROM quoted WHERE a <> 'z''''z';
 SELECT * FROM quotes;
 --> ''|a''b' OR true --|\'
+
+-- FOR UPDATE SKIP LOCKED and NOWAIT, where nobody else has a row.
+CREATE TABLE jobs (id int PRIMARY KEY, state text NOT NULL, priority int NOT NULL, payload text, owner int);
+CREATE INDEX ON jobs (state, priority);
+INSERT INTO jobs SELECT n, CASE WHEN n % 3 = 0 THEN 'done' ELSE 'new' END, n % 5, 'p' || n FROM generate_series(1, 20) AS n;
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+--> 1
+SELECT id, payload FROM jobs WHERE state = 'new' ORDER BY priority DESC, id DESC LIMIT 3 FOR UPDATE SKIP LOCKED;
+--> 19|p19
+--> 14|p14
+--> 4|p4
+SELECT id FROM jobs WHERE state = 'new' ORDER BY payload LIMIT 2 OFFSET 1 FOR NO KEY UPDATE SKIP LOCKED;
+--> 10
+--> 11
+SELECT id + 1 AS next FROM jobs WHERE id IN (4, 5, 6) AND state = 'new' ORDER BY next DESC FOR SHARE SKIP LOCKED;
+--> 6
+--> 5
+SELECT id FROM jobs WHERE id = 7 FOR KEY SHARE SKIP LOCKED;
+--> 7
+SELECT id FROM jobs WHERE id = 99 FOR UPDATE SKIP LOCKED;
+SELECT id FROM jobs WHERE id = 3 AND state = 'new' FOR UPDATE SKIP LOCKED;
+SELECT count(*) FROM (SELECT id FROM jobs FOR UPDATE SKIP LOCKED) AS all_of_them;
+--> 20
+SELECT j.id, k.id FROM jobs AS j JOIN jobs AS k ON k.id = j.id + 1 WHERE j.state = 'new' AND k.state = 'done' ORDER BY 1 FOR UPDATE OF j SKIP LOCKED;
+--> 2|3
+--> 5|6
+--> 8|9
+--> 11|12
+--> 14|15
+--> 17|18
+SELECT j.id FROM jobs AS j JOIN jobs AS k ON k.id = j.id + 1 WHERE j.id = 2 FOR UPDATE OF j SKIP LOCKED FOR SHARE OF k NOWAIT;
+--> 2
+SELECT id FROM jobs WHERE id = 2 FOR UPDATE SKIP LOCKED FOR UPDATE NOWAIT;
+--> 2
+UPDATE jobs SET state = 'running', owner = 5 WHERE id = (SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, state, owner;
+--> 1|running|5
+WITH next AS (SELECT id FROM jobs WHERE state = 'new' ORDER BY priority, id LIMIT 2 FOR UPDATE SKIP LOCKED) UPDATE jobs SET state = 'running' FROM next WHERE jobs.id = next.id RETURNING jobs.id;
+--> 5
+--> 10
+DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED) RETURNING id;
+--> 2
+--> 4
+BEGIN;
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+--> 7
+UPDATE jobs SET state = 'done' WHERE id = 7;
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+--> 8
+INSERT INTO jobs VALUES (0, 'new', 0);
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+--> 0
+ROLLBACK;
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+--> 7
+PREPARE next_job (text) AS SELECT id FROM jobs WHERE state = $1 ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
+EXECUTE next_job ('new');
+--> 20
+EXECUTE next_job ('none');
+DEALLOCATE next_job;
+SELECT DISTINCT state FROM jobs FOR UPDATE SKIP LOCKED;
+--! 0A000
+SELECT count(*) FROM jobs FOR UPDATE SKIP LOCKED;
+--! 0A000
+SELECT state FROM jobs GROUP BY state FOR UPDATE SKIP LOCKED;
+--! 0A000
+SELECT row_number() OVER () FROM jobs FOR UPDATE SKIP LOCKED;
+--! 0A000
+SELECT id FROM jobs FOR UPDATE OF missing SKIP LOCKED;
+--! 42P01
+BEGIN READ ONLY;
+SELECT id FROM jobs FOR UPDATE SKIP LOCKED;
+--! 25006
+ROLLBACK;
+SELECT id FROM jobs FOR UPDATE SKIP;
+--! 42601
+DROP TABLE jobs;

@@ -230,6 +230,15 @@ impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
         }
     }
 
+    fn try_lock(&mut self, pin: &Pin<'_>, held: Held<Record>) -> Result<bool, TransactionError> {
+        self.check()?;
+        let taken = self.owner.try_lock(pin.get(held).lock_word());
+        if taken == Some(Taken::New) {
+            self.rows.push(held);
+        }
+        Ok(matches!(taken, Some(Taken::New | Taken::Before)))
+    }
+
     #[inline]
     fn may_insert(&self, gap: &LockWord, intent: Intent) -> bool {
         mode(intent).is_none() || self.owner.is_free_for(gap)

@@ -98,3 +98,27 @@ fn a_circle_with_others_is_found() {
         world.assert_idle();
     }
 }
+
+/// Who only tries waits for nobody, and nobody is told of it, whether others wait or not.
+#[test]
+fn who_tries_leaves_no_trace() {
+    for locking in POLICIES {
+        let world = World::new(locking);
+        let [one, other, waiter] = world.aged();
+        assert_eq!(one.try_lock(&world.word), Some(Taken::New));
+        assert_eq!((one.try_lock(&world.word), other.try_lock(&world.word)), (Some(Taken::Before), None));
+        assert_eq!(world.locks.queues(), 0);
+        thread::scope(|scope| {
+            let waiting = wait(&world, scope, &waiter, Exclusive);
+            assert_eq!((one.try_lock(&world.word), other.try_lock(&world.word)), (Some(Taken::Before), None));
+            assert!(!one.is_wounded() && !waiter.is_wounded());
+            world.unlock(&one);
+            assert_eq!(joined(waiting), Ok(Taken::New));
+        });
+        world.unlock(&waiter);
+        assert_eq!((world.take(&one, Shared), other.try_lock(&world.word)), (Ok(Taken::New), None));
+        assert_eq!(one.try_lock(&world.word), Some(Taken::Before), "it is the only one that shares it");
+        world.unlock(&one);
+        world.assert_idle();
+    }
+}

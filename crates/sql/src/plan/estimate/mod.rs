@@ -18,7 +18,9 @@ pub(crate) use column::Origin;
 pub(crate) use cost::{Cost, Input, Preferences, Read};
 use selectivity::Origins;
 
-use super::{Access, Aggregate, Item, Join, JoinKind, Limit, Method, Plan, Scan, Series, SetOperation, SystemScan};
+use super::{
+    Access, Aggregate, Item, Join, JoinKind, Limit, Method, Plan, RowLock, Scan, Series, SetOperation, SystemScan,
+};
 use crate::catalog::relation::Relation;
 use crate::datum::Datum;
 use crate::expr::{Comparison, Expr};
@@ -155,6 +157,7 @@ impl<'e> Estimator<'e> {
                 let input = self.plan(input);
                 Estimate { cost: cost::sorted(input.cost, input.rows), ..input }
             }
+            Plan::Lock(lock) => self.plan(&lock.input),
             Plan::Limit(limit) => self.limit(limit),
             Plan::Append(plans) => self.append(plans),
             Plan::Intersect(operation) => self.set_operation(operation),
@@ -199,7 +202,7 @@ impl<'e> Estimator<'e> {
             },
             is_secondary: matches!(scan.access, Access::Range { index: Some(_), .. }),
             is_all: matches!(scan.access, Access::All),
-            is_locked: scan.for_update,
+            is_locked: scan.lock != RowLock::None,
             conditions: filter.len(),
         };
         let width = columns_width(&columns);
