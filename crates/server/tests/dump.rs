@@ -46,6 +46,12 @@ INSERT INTO "Mixed" DEFAULT VALUES;
 CREATE TABLE old (id serial, v int GENERATED ALWAYS AS IDENTITY);
 INSERT INTO old DEFAULT VALUES;
 ALTER TABLE old RENAME TO renamed;
+CREATE TABLE computed (
+    a int, "Twice" int GENERATED ALWAYS AS (a * 2) STORED NOT NULL, "x y" text DEFAULT 'Q',
+    t text GENERATED ALWAYS AS (lower("x y") || E'\\' || 'it''s') STORED UNIQUE
+);
+INSERT INTO computed (a) VALUES (4);
+INSERT INTO computed VALUES (5, DEFAULT, 'R');
 CREATE TABLE nokey (a int, b text);
 INSERT INTO nokey VALUES (3, 'c'), (1, 'a'), (2, 'b'), (1, 'a');
 CREATE TABLE empty ();
@@ -98,6 +104,8 @@ fn a_dump_makes_the_same_database() {
         "\"Mixed Case\" text DEFAULT 'it''s'",
         "1\ttab\\tnl\\nbs\\\\ cr\\r end\tß\t1.50\n2\t\t\\N\t\\N\n3\t\\N\t\\\\N\t3.00\n4\t\\\\.\tx\t4.00\n\\.\n",
         "g integer GENERATED ALWAYS AS IDENTITY (INCREMENT BY 5 START WITH 10) NOT NULL",
+        "\"Twice\" integer GENERATED ALWAYS AS (a * 2) STORED NOT NULL",
+        "\n4\tQ\n5\tR\n\\.\n",
         "id serial NOT NULL,\n    big bigserial NOT NULL",
         "3\tc\n1\ta\n2\tb\n1\ta\n\\.\n",
         "CONSTRAINT serials_x_y_key UNIQUE (x, y)",
@@ -126,7 +134,7 @@ fn parts_of_a_dump_make_the_whole() {
     let whole = dumped(&directory);
     prints(&directory, &["dump", "--dir", "db", "--schema-only", "--to", "schema.sql"]);
     let said = prints(&directory, &["dump", "--dir", "db", "--data-only", "--to", "data.sql"]);
-    assert!(said.contains("rows of 11 tables"), "{said}");
+    assert!(said.contains("rows of 12 tables"), "{said}");
     let schema = std::fs::read_to_string(directory.join("schema.sql")).unwrap();
     assert!(!schema.contains("COPY") && !schema.contains("setval"), "{schema}");
     for file in ["schema.sql", "data.sql"] {

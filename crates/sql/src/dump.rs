@@ -75,7 +75,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
 
     for table in by_reference(&tables) {
         // A list of no columns cannot be written.
-        let columns = column_list(table, 0..table.visible());
+        let columns = column_list(table, (0..table.visible()).filter(|at| !table.columns[*at].is_generated));
         let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
         add(ROWS, &table.name, format!("{}{columns}", shown(&table.name)));
     }
@@ -389,6 +389,9 @@ fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> Str
             if let Some(options) = sequence.map(|sequence| &sequence.options).filter(|options| !options.is_empty()) {
                 text.push_str(&format!(" ({})", options.join(" ")));
             }
+        }
+        (None, Some(expr)) if column.is_generated => {
+            text.push_str(&format!(" GENERATED ALWAYS AS ({expr}) STORED"));
         }
         (None, Some(default)) if sequence.is_none() => text.push_str(&format!(" DEFAULT {}", with_public(default))),
         _ => {}

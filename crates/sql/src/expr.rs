@@ -311,6 +311,19 @@ impl Expr {
     }
 
     /// Whether it calls a function that may give something else each time.
+    /// Whether it gives the same value for the same row for ever, whatever is set.
+    pub(crate) fn is_immutable(&self) -> bool {
+        use crate::function::Volatility::Immutable;
+        let may_change = |part: &Expr| match part {
+            Expr::Call(call) => call.function.volatility != Immutable,
+            // What a literal means was decided when it was read.
+            Expr::Cast(cast) if matches!(cast.input, Expr::Constant(_)) => false,
+            Expr::Cast(cast) => !crate::value::is_immutable(cast.from, cast.to.ty),
+            _ => false,
+        };
+        !self.any(&may_change)
+    }
+
     pub(crate) fn is_volatile(&self) -> bool {
         use crate::function::Volatility::Volatile;
         self.any(&|part| matches!(part, Expr::Call(call) if call.function.volatility == Volatile))

@@ -5,6 +5,7 @@
 //! - What the parser does not know is a syntax error with its place in the text.
 //! - All tokens lie in one line, whatever the text has: the column of a span is the number of its character in the text.
 
+pub(crate) mod columns;
 mod dialect;
 pub(crate) mod foreign;
 pub(crate) mod frame;

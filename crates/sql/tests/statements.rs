@@ -353,6 +353,11 @@ fn what_programs_run_into_is_as_in_postgresql() {
 }
 
 #[test]
+fn generated_columns_are_as_in_postgresql() {
+    suite("generated.sql");
+}
+
+#[test]
 fn expressions_are_evaluated_as_postgresql_does() {
     suite("expressions.sql");
 }
@@ -419,4 +424,29 @@ fn windows_take_rows_once_and_count_their_memory() {
          FROM generate_series(1, 50000) x) t",
         &["10"],
     );
+}
+
+/// `COPY` leaves generated columns out, and what it reads is computed.
+#[test]
+fn a_copy_has_no_generated_columns() {
+    let mut client = client("generated-copy");
+    client.run("CREATE TABLE g (a int, b int GENERATED ALWAYS AS (a * 2) STORED UNIQUE, c text DEFAULT 'd')");
+    client.run("COPY g FROM STDIN");
+    client.session.copy_data(b"1\tx\n2\t\\N\n").expect("data");
+    assert_eq!(client.session.copy_done().expect("the end").tag, "COPY 2");
+    client.run("COPY g (a) FROM STDIN");
+    client.session.copy_data(b"3\n").expect("data");
+    assert_eq!(client.session.copy_done().expect("the end").tag, "COPY 1");
+    client.expect("SELECT * FROM g ORDER BY a", &["1|2|x", "2|4|NULL", "3|6|d"]);
+    client.run("COPY g FROM STDIN");
+    let copied = client.session.copy_data(b"3\ty\n").and_then(|()| client.session.copy_done());
+    assert_eq!(copied.unwrap_err().detail(), Some("Key (b)=(6) already exists."));
+    for copy in ["COPY g (a, b) FROM STDIN", "COPY g (b) TO STDOUT"] {
+        let error = client.error(copy);
+        assert_eq!((error.code(), error.message.as_str()), ("42P10", "column \"b\" is a generated column"));
+        assert_eq!(error.detail(), Some("Generated columns cannot be used in COPY."));
+    }
+    assert_eq!(client.error("INSERT INTO g VALUES (1, 2)").detail(), Some("Column \"b\" is a generated column."));
+    let error = client.error("ALTER TABLE g DROP COLUMN a");
+    assert_eq!(error.detail(), Some("column b of table g depends on column a of table g"));
 }

@@ -36,8 +36,9 @@ impl Binder<'_> {
         if let Some(at) = keys.tables.iter().position(is_it) {
             return Ok(at);
         }
-        let (relation, checks) = (relation.clone(), self.checks(relation)?);
-        keys.tables.push(KeyedTable { relation, checks, own: Vec::new(), referring: Vec::new() });
+        let (checks, generated) = (self.checks(relation)?, self.generated(relation)?);
+        let relation = relation.clone();
+        keys.tables.push(KeyedTable { relation, checks, generated, own: Vec::new(), referring: Vec::new() });
         Ok(keys.tables.len() - 1)
     }
 

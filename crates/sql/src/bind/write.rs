@@ -179,6 +179,10 @@ impl Binder<'_> {
     /// The default of a column.
     pub(crate) fn default_of(&self, relation: &Relation, at: usize) -> Result<Expr> {
         let column = &relation.columns[at];
+        if column.is_generated {
+            // It is computed when the row is whole.
+            return Ok(Expr::NULL);
+        }
         let sequence = relation.notes.columns.get(at).and_then(|note| note.sequence.as_deref());
         let typed = match (&column.default, column.identity.and(sequence)) {
             (Some(text), _) => {
@@ -300,9 +304,13 @@ impl Binder<'_> {
         let column = &relation.columns[at];
         match given {
             Given::Written(expr) if is_default(expr) => self.default_of(relation, at),
+            _ if column.is_generated => {
+                let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
+                Err(generated_always(column, message))
+            }
             _ if column.identity == Some(Identity::Always) => {
                 let message = format!("column \"{}\" can only be updated to DEFAULT", column.name);
-                Err(generated_always(&column.name, message))
+                Err(generated_always(column, message))
             }
             Given::Written(expr) => self.assign_expr(expr, column, level),
             Given::Bound(typed) => self.assign(typed, &column.name, column.declared),
@@ -411,12 +419,31 @@ impl Binder<'_> {
 
     /// What rows of a table must keep.
     pub(crate) fn rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
-        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, false)?, view_checks: Vec::new() })
+        let (generated, keys) = (self.generated(relation)?, self.keys(relation, false)?);
+        Ok(Rules { generated, checks: self.checks(relation)?, keys, view_checks: Vec::new() })
     }
 
     /// What rows must keep that are added to a table.
     pub(crate) fn insert_rules(&self, relation: &Arc<Relation>) -> Result<Rules> {
-        Ok(Rules { checks: self.checks(relation)?, keys: self.keys(relation, true)?, view_checks: Vec::new() })
+        let (generated, keys) = (self.generated(relation)?, self.keys(relation, true)?);
+        Ok(Rules { generated, checks: self.checks(relation)?, keys, view_checks: Vec::new() })
+    }
+
+    /// The generated columns of a table, and what they are computed by.
+    pub(crate) fn generated(&self, relation: &Relation) -> Result<Vec<(usize, Expr)>> {
+        if !relation.columns.iter().any(|column| column.is_generated) {
+            return Ok(Vec::new());
+        }
+        let mut level = Level::new(None, &self.registers);
+        level.columns = relation_columns(relation, &relation.name.name);
+        level.refuse_aggregates("column generation expressions");
+        let mut bound = Vec::new();
+        for (at, column) in relation.columns.iter().enumerate().filter(|(_, column)| column.is_generated) {
+            let text = column.default.as_deref().unwrap_or("NULL");
+            let typed = self.expr(&parse::expression(text)?, &level)?;
+            bound.push((at, self.assign(typed, &column.name, column.declared)?));
+        }
+        Ok(bound)
     }
 
     /// The check constraints of a table.
@@ -542,18 +569,24 @@ impl Overriding {
 
     /// Refuses a value for a column that is `GENERATED ALWAYS`.
     fn refuse(self, column: &Column) -> Result<()> {
+        if column.is_generated {
+            let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+            return Err(generated_always(column, message));
+        }
         if self == Overriding::System || column.identity != Some(Identity::Always) {
             return Ok(());
         }
         let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-        Err(generated_always(&column.name, message).with_hint("Use OVERRIDING SYSTEM VALUE to override."))
+        Err(generated_always(column, message).with_hint("Use OVERRIDING SYSTEM VALUE to override."))
     }
 }
 
-fn generated_always(name: &str, message: String) -> SqlError {
+fn generated_always(column: &Column, message: String) -> SqlError {
+    let what =
+        if column.is_generated { "a generated column" } else { "an identity column defined as GENERATED ALWAYS" };
     SqlError::new(SqlState::SyntaxError, message)
         .with_code("428C9")
-        .with_detail(format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS."))
+        .with_detail(format!("Column \"{}\" is {what}.", column.name))
 }
 
 /// The key that a conflict is about.

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that knows all members, and the one without foreign keys.
-const VERSION: u32 = 2;
+/// The version that knows all members, and those without generated columns, and without foreign keys.
+const VERSION: u32 = 3;
+const VERSION_WITHOUT_GENERATED: u32 = 2;
 const VERSION_WITHOUT_KEYS: u32 = 1;
 
 /// The notes of a table.
@@ -59,6 +60,9 @@ pub(crate) struct ColumnNote {
     /// An expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<String>,
+    /// Whether the default is what each row has, computed of its other columns.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_generated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) identity: Option<Identity>,
     /// The sequence that belongs to the column, as the engine names it.
@@ -182,9 +186,10 @@ impl Notes {
 
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
-        let version = match self.foreign_keys.is_empty() && self.referenced_by.is_empty() {
-            true => VERSION_WITHOUT_KEYS,
-            false => VERSION,
+        let version = match () {
+            () if self.columns.iter().any(|column| column.is_generated) => VERSION,
+            () if self.foreign_keys.is_empty() && self.referenced_by.is_empty() => VERSION_WITHOUT_KEYS,
+            () => VERSION_WITHOUT_GENERATED,
         };
         let notes = Notes { version, ..self.clone() };
         serde_json::to_string(&notes).expect("notes are strings, numbers and lists")
@@ -212,6 +217,9 @@ mod tests {
         assert_eq!(read(&text).expect("readable").expect("notes").referenced_by, referenced.referenced_by);
         let unknown = old.replace(r#""owner""#, r#""flavour":1,"owner""#);
         assert_eq!(read(&unknown).unwrap_err().code(), "XX001");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":3"#)).unwrap_err().code(), "XX001");
+        let generated = old.replace(r#""bigint"}"#, r#""bigint","default":"1","is_generated":true}"#);
+        let text = read(&generated).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":3,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":4"#)).unwrap_err().code(), "XX001");
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Column {
     pub(crate) is_nullable: bool,
     /// An expression.
     pub(crate) default: Option<String>,
+    /// Whether the default is what each row has, computed of its other columns.
+    pub(crate) is_generated: bool,
     pub(crate) identity: Option<Identity>,
 }
 
@@ -67,6 +69,7 @@ impl Relation {
                 },
                 is_nullable: column.is_nullable(),
                 default: note.and_then(|note| note.default.clone()),
+                is_generated: note.is_some_and(|note| note.is_generated),
                 identity: note.and_then(|note| note.identity),
             });
         }

@@ -20,10 +20,11 @@ pub(crate) type Values<'v> = SmallVec<[Value<'v>; 16]>;
 
 /// Whether records may be taken so: nothing but their types says what becomes of them.
 pub(crate) fn is_possible(columns: &[Column], options: &Options, rules: &Rules) -> bool {
-    let Rules { checks, keys, view_checks } = rules;
+    let Rules { generated, checks, keys, view_checks } = rules;
     options.format != Format::Binary
         && options.force_null.is_empty()
         && options.force_not_null.is_empty()
+        && generated.is_empty()
         && checks.is_empty()
         && keys.is_none()
         && view_checks.is_empty()

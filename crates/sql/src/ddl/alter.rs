@@ -167,6 +167,11 @@ impl Definer<'_, '_> {
             }
             AlterTableOperation::AlterColumn { column_name, op } => {
                 let name = parse::name(column_name);
+                match self.alter_generated(blueprint, &name, op)? {
+                    (_, Some(notice)) => return Ok(Some(notice)),
+                    (true, None) => return Ok(None),
+                    (false, None) => {}
+                }
                 match self.alter_identity(blueprint, &name, op)? {
                     (_, Some(notice)) => return Ok(Some(notice)),
                     (true, None) => {}
@@ -205,9 +210,28 @@ impl Definer<'_, '_> {
         }
         blueprint.column_mut(name)?;
         let what = format!("table {}", self.shown(&relation.name));
-        self.release(&what, &relation.name, Some(name), cascades, &[], defined)?;
-        rewrite.notices.extend(self.drop_column(blueprint, name, cascades)?);
-        self.column_dropped(&relation.name, name)?;
+        let mut going = vec![name.to_owned()];
+        if relation.position(name).is_some() {
+            going.extend(
+                self.generated_of(relation, name)?.into_iter().filter(|other| blueprint.column(other).is_some()),
+            );
+        }
+        if let [_, other, ..] = &going[..]
+            && !cascades
+        {
+            let column = format!("column {name} of {what}");
+            let message = format!("cannot drop {column} because other objects depend on it");
+            return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("column {other} of {what} depends on {column}"))
+                .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
+        }
+        let lines: Vec<String> = going[1..].iter().map(|other| format!("column {other} of {what}")).collect();
+        self.say_gone(&lines, defined);
+        for name in &going {
+            self.release(&what, &relation.name, Some(name), cascades, &[], defined)?;
+            rewrite.notices.extend(self.drop_column(blueprint, name, cascades)?);
+            self.column_dropped(&relation.name, name)?;
+        }
         Ok(None)
     }
 
@@ -256,7 +280,18 @@ impl Definer<'_, '_> {
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
                 let (from, to) = (column.declared, parse::data_type(data_type)?);
                 self.refuse_new_type(&relation.name, name)?;
+                if let Some(generated) = self.generated_of(relation, name)?.first() {
+                    let message = "cannot alter type of a column used by a generated column";
+                    let detail = format!("Column \"{name}\" is used by generated column \"{generated}\".");
+                    return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_detail(detail));
+                }
+                let column = blueprint.column_mut(name)?;
                 if let Some(using) = using {
+                    if column.is_generated {
+                        let message = "cannot specify USING when altering type of generated column";
+                        let detail = format!("Column \"{name}\" is a generated column.");
+                        return Err(SqlError::new(SqlState::InvalidColumnDefinition, message).with_detail(detail));
+                    }
                     column.declared = to;
                     rewrite.values.push((name.to_owned(), self.row_value(relation, using, name, to)?));
                     rewrite.is_needed = true;
@@ -383,6 +418,7 @@ impl Definer<'_, '_> {
         // What is only copied is not read.
         let column = |expr: &Expr| if let Expr::Column(at) = expr { Some(*at) } else { None };
         let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| !new.has_hidden_key);
+        let generated = binder.generated(&new)?;
         let query = binder.finish(Plan::Nothing);
         self.runner.with_context(self.transaction, &query, &mut |context| {
             for row in &old {
@@ -399,6 +435,7 @@ impl Definer<'_, '_> {
                     let sequence = sequence.sequence.as_deref().unwrap_or_default();
                     values.push(Datum::Int(context.hidden_key(sequence)?));
                 }
+                crate::run::write::generate(&generated, &mut values, context)?;
                 self.insert(&new, &values)?;
             }
             Ok(Datum::Null)
@@ -444,6 +481,9 @@ fn rename_column(blueprint: &mut Blueprint, old: &str, new: &str) -> Result<()> 
     if blueprint.checks.iter().any(|check| mentions(&check.expression, old)) {
         let message = format!("renaming column \"{old}\", which a check constraint names");
         return Err(SqlError::unsupported(message).with_hint("Drop the constraint, rename, and add it again."));
+    }
+    for column in blueprint.columns.iter_mut().filter(|column| column.is_generated) {
+        column.default = column.default.take().map(|text| parse::columns::renamed(&text, old, new));
     }
     let lists = blueprint.key.iter_mut().map(|(_, columns)| columns);
     let lists = lists.chain(blueprint.indexes.iter_mut().map(|index| &mut index.columns));

@@ -42,6 +42,8 @@ pub(super) struct ColumnPlan {
     pub(super) declared: Declared,
     pub(super) is_nullable: bool,
     pub(super) default: Option<String>,
+    /// Whether the default is what each row has, computed of its other columns.
+    pub(super) is_generated: bool,
     pub(super) identity: Option<Identity>,
     pub(super) sequence: Option<String>,
     pub(super) comment: Option<String>,
@@ -86,6 +88,7 @@ impl Blueprint {
             declared: column.declared,
             is_nullable: column.is_nullable,
             default: column.default.clone(),
+            is_generated: column.is_generated,
             identity: column.identity,
             sequence: note(at).and_then(|note| note.sequence.clone()),
             comment: note(at).and_then(|note| note.comment.clone()),
@@ -228,6 +231,7 @@ impl Blueprint {
             notes.columns.push(ColumnNote {
                 ty: column.declared.to_string(),
                 default: column.default.clone(),
+                is_generated: column.is_generated,
                 identity: column.identity,
                 sequence: column.sequence.clone(),
                 comment: column.comment.clone(),
@@ -242,6 +246,7 @@ impl Blueprint {
                 notes.columns.push(ColumnNote {
                     ty: Type::Int8.to_string(),
                     default: None,
+                    is_generated: false,
                     identity: None,
                     sequence: self.hidden_sequence.clone(),
                     comment: None,

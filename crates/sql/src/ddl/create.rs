@@ -76,7 +76,9 @@ impl Definer<'_, '_> {
             true => Err(SqlError::unsupported(format!("a subquery in a {place}"))),
             false => Ok(()),
         };
-        for at in (0..relation.visible()).filter(|at| relation.columns[*at].default.is_some()) {
+        super::generated::check(&binder, &relation)?;
+        let is_default = |at: &usize| relation.columns[*at].default.is_some() && !relation.columns[*at].is_generated;
+        for at in (0..relation.visible()).filter(is_default) {
             refuse(&binder.default_of(&relation, at)?, "DEFAULT expression")?;
         }
         binder.checks(&relation)?.iter().try_for_each(|(_, check)| refuse(check, "check constraint"))
@@ -91,6 +93,7 @@ impl Definer<'_, '_> {
             declared,
             is_nullable: true,
             default: None,
+            is_generated: false,
             identity: None,
             sequence: None,
             comment: None,
@@ -120,7 +123,7 @@ impl Definer<'_, '_> {
         match option {
             ColumnOption::Null => {}
             ColumnOption::NotNull => blueprint.column_mut(name)?.is_nullable = false,
-            ColumnOption::Default(expr) => blueprint.column_mut(name)?.default = Some(self.kept(expr)?),
+            ColumnOption::Default(expr) => self.set_default(blueprint, name, expr)?,
             ColumnOption::PrimaryKey(key) => {
                 refuse_deferrable(key.characteristics)?;
                 blueprint.set_key(constraint, columns())?;
@@ -136,12 +139,18 @@ impl Definer<'_, '_> {
                 };
                 blueprint.checks.push(note);
             }
-            ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+            ColumnOption::Generated { generation_expr: Some(expr), generation_expr_mode: mode, .. } => {
+                self.generate(blueprint, name, expr, mode.as_ref())?;
+            }
+            ColumnOption::Generated { generated_as, sequence_options, .. } => {
                 let identity = match generated_as {
                     GeneratedAs::Always => Identity::Always,
                     GeneratedAs::ByDefault => Identity::ByDefault,
                     GeneratedAs::ExpStored => return Err(SqlError::unsupported("a generated column")),
                 };
+                if blueprint.column_mut(name)?.is_generated {
+                    return Err(super::generated::said_twice(blueprint, name, "identity"));
+                }
                 let ty = blueprint.column_mut(name)?.declared.ty;
                 let options = super::sequence::given(sequence_options.as_deref().unwrap_or_default());
                 let sequence = self.own_sequence(blueprint, name, ty, &options)?;
@@ -214,6 +223,7 @@ impl Definer<'_, '_> {
                 declared,
                 is_nullable,
                 default,
+                is_generated: false,
                 identity,
                 sequence,
                 comment,

@@ -58,6 +58,7 @@ impl Definer<'_, '_> {
         for (own, its) in columns.iter().zip(&referenced) {
             refuse_types(&name, (blueprint, own), (&parent, its))?;
         }
+        refuse_actions(blueprint, &declared, &columns)?;
         let (is_deferrable, is_deferred) = waits(&declared)?;
         Ok(ForeignKeyNote {
             name,
@@ -397,4 +398,20 @@ pub(super) fn cascaded(whats: &[String]) -> Vec<SqlError> {
             vec![notice(format!("drop cascades to {} other objects", whats.len())).with_detail(details.join("\n"))]
         }
     }
+}
+
+/// Refuses actions that would write a generated column.
+fn refuse_actions(blueprint: &Blueprint, declared: &ForeignKeyConstraint, columns: &[String]) -> Result<()> {
+    let is_generated = |name: &String| blueprint.column(name).is_some_and(|column| column.is_generated);
+    if !columns.iter().any(is_generated) {
+        return Ok(());
+    }
+    let (on_update, on_delete) = (action_of(declared.on_update), action_of(declared.on_delete));
+    let wrong = match () {
+        () if on_update.writes() => "UPDATE",
+        () if on_delete.writes() && on_delete != Action::Cascade => "DELETE",
+        () => return Ok(()),
+    };
+    let message = format!("invalid ON {wrong} action for foreign key constraint containing generated column");
+    Err(SqlError::new(SqlState::SyntaxError, message))
 }

@@ -35,7 +35,7 @@ impl Definer<'_, '_> {
             }
             AlterColumnOperation::SetDefault { value } => match rewrite::identity_change(value) {
                 None if is_identity => Err(SqlError::new(SqlState::SyntaxError, said("is an identity column"))),
-                None => Ok((false, None)),
+                None | Some(IdentityChange::DropExpression { .. }) => Ok((false, None)),
                 Some(IdentityChange::Drop { if_exists }) if !is_identity => {
                     let message = said("is not an identity column");
                     match if_exists {

@@ -15,8 +15,10 @@ impl Definer<'_, '_> {
         let source = Blueprint::of(&relation);
         for column in &source.columns {
             let comment = column.comment.clone().filter(|_| like.comments);
+            let is_kept = if column.is_generated { like.generated } else { like.defaults };
             blueprint.add(ColumnPlan {
-                default: column.default.clone().filter(|_| like.defaults),
+                default: column.default.clone().filter(|_| is_kept),
+                is_generated: column.is_generated && is_kept,
                 identity: None,
                 sequence: None,
                 comment,

@@ -9,6 +9,7 @@ mod create;
 mod depend;
 mod drop;
 mod foreign;
+mod generated;
 mod grant;
 mod identity;
 mod like;

@@ -96,6 +96,9 @@ impl Reader<'_, '_> {
         if self.words(&["drop", "identity"]) {
             return Ok(IdentityChange::Drop { if_exists: self.words(&["if", "exists"]) });
         }
+        if self.words(&["drop", "expression"]) {
+            return Ok(IdentityChange::DropExpression { if_exists: self.words(&["if", "exists"]) });
+        }
         let (mut is_always, mut options) = (None, Vec::new());
         while self.0.peek_token_ref().token != Token::EOF {
             let is_set = self.word("set");
@@ -129,17 +132,20 @@ impl Reader<'_, '_> {
                 for part in [&mut like.comments, &mut like.constraints, &mut like.defaults] {
                     *part = is_included;
                 }
-                (like.identity, like.indexes) = (is_included, is_included);
+                for part in [&mut like.identity, &mut like.indexes, &mut like.generated] {
+                    *part = is_included;
+                }
                 continue;
             }
             // What tables here do not have is not there to be copied.
-            if ["compression", "generated", "statistics", "storage"].iter().any(|part| self.word(part)) {
+            if ["compression", "statistics", "storage"].iter().any(|part| self.word(part)) {
                 continue;
             }
             let parts = [
                 ("comments", &mut like.comments),
                 ("constraints", &mut like.constraints),
                 ("defaults", &mut like.defaults),
+                ("generated", &mut like.generated),
                 ("identity", &mut like.identity),
                 ("indexes", &mut like.indexes),
             ];

@@ -28,14 +28,18 @@ pub(crate) struct Like {
     pub(crate) comments: bool,
     pub(crate) constraints: bool,
     pub(crate) defaults: bool,
+    pub(crate) generated: bool,
     pub(crate) identity: bool,
     pub(crate) indexes: bool,
 }
 
-/// A change of an identity column.
+/// A change of an identity column, or of a generated one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum IdentityChange {
     Drop {
+        if_exists: bool,
+    },
+    DropExpression {
         if_exists: bool,
     },
     Set {
@@ -293,7 +297,7 @@ impl Solid<'_> {
         Ok(edits)
     }
 
-    /// `ALTER COLUMN c SET GENERATED ...`, `RESTART`, options of its sequence, and `DROP IDENTITY`.
+    /// `ALTER COLUMN c SET GENERATED ...`, `RESTART`, options of its sequence, `DROP IDENTITY` and `DROP EXPRESSION`.
     fn identity_changes(&self) -> Result<Vec<Edit>> {
         const OPTIONS: [&str; 9] =
             ["generated", "increment", "minvalue", "maxvalue", "no", "start", "cache", "cycle", "restart"];
@@ -306,7 +310,7 @@ impl Solid<'_> {
             let name = if self.is(alter + 1, "column") { alter + 2 } else { alter + 1 };
             let at = name + 1;
             let is_set = self.is(at, "set") && OPTIONS.iter().any(|word| self.is(at + 1, word));
-            let is_drop = self.are(at, &["drop", "identity"]);
+            let is_drop = self.are(at, &["drop", "identity"]) || self.are(at, &["drop", "expression"]);
             if !(is_set || is_drop || self.is(at, "restart")) {
                 continue;
             }

@@ -22,6 +22,8 @@ pub(crate) struct Keys {
 pub(crate) struct KeyedTable {
     pub(crate) relation: Arc<Relation>,
     pub(crate) checks: Vec<(String, Expr)>,
+    /// The columns that are computed of the others, and how.
+    pub(crate) generated: Vec<(usize, Expr)>,
     /// The keys that it has.
     pub(crate) own: Vec<usize>,
     /// The keys that refer to it, in the order in which they were made.

@@ -294,6 +294,8 @@ pub(crate) struct Resolution {
 /// What the rows of a table must keep.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
+    /// The columns that are computed of the others, and how.
+    pub(crate) generated: Vec<(usize, Expr)>,
     pub(crate) checks: Vec<(String, Expr)>,
     /// The foreign keys, where there are some; the table is the first one of them.
     pub(crate) keys: Option<Arc<foreign::Keys>>,

@@ -13,7 +13,7 @@ use osier::Value;
 use osier::table::KeyRange;
 
 use super::scan::{all_fit, loaded, with_encoded};
-use super::write::{check_row, delete_row, replace_rows};
+use super::write::{check_row, delete_row, generate, replace_rows};
 use super::{Context, Row, row_bytes};
 use crate::catalog::notes::Action;
 use crate::catalog::relation::Relation;
@@ -314,7 +314,8 @@ impl Batch {
         }
         let mut changes = Vec::with_capacity(found.len());
         for (row, at) in found {
-            let new = self.acted_on(action, &row, ordered[at].1, context)?;
+            let mut new = self.acted_on(action, &row, ordered[at].1, context)?;
+            generate(&self.keys.tables[table].generated, &mut new, context)?;
             check_row(&key.child, &self.keys.tables[table].checks, &new, context)?;
             context.keep(row_bytes(&new))?;
             changes.push((row, new));

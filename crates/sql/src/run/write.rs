@@ -79,6 +79,7 @@ impl Writer<'_> {
         if let Some(sequence) = hidden_sequence(relation) {
             row.push(Datum::Int(self.context.hidden_key(sequence)?));
         }
+        generate(&rules.generated, &mut row, self.context)?;
         check_written(relation, rules, &row, self.context)?;
         if let Some(conflict) = conflict
             && let Some(old) = conflicting(relation, conflict, &row, self.context)?
@@ -108,8 +109,9 @@ impl Writer<'_> {
         if !Expr::holds(condition.as_ref(), &both, self.context)? {
             return Ok(());
         }
-        let new = assigned(&old, &both, assignments, self.context)?;
+        let mut new = assigned(&old, &both, assignments, self.context)?;
         let Write { relation, rules, .. } = self.write;
+        generate(&rules.generated, &mut new, self.context)?;
         check_written(relation, rules, &new, self.context)?;
         replace_row(relation, &old, &new, self.context)?;
         if let Some(keys) = &rules.keys {
@@ -128,7 +130,8 @@ impl Writer<'_> {
             self.context.tick()?;
             let old = &row[..relation.columns.len()];
             if seen.insert(key_of(relation, old)) {
-                let new = assigned(old, &row, assignments, self.context)?;
+                let mut new = assigned(old, &row, assignments, self.context)?;
+                generate(&rules.generated, &mut new, self.context)?;
                 check_written(relation, rules, &new, self.context)?;
                 self.context.keep(super::row_bytes(&new))?;
                 changes.push((row, new));
@@ -191,6 +194,14 @@ fn assigned(old: &[Datum], row: &[Datum], assignments: &[(usize, Expr)], context
         new[*at] = expr.evaluate(row, context)?;
     }
     Ok(new)
+}
+
+/// Computes the columns of a row that are generated of the others.
+pub(crate) fn generate(generated: &[(usize, Expr)], row: &mut [Datum], context: &Context<'_>) -> Result<()> {
+    for (at, expr) in generated {
+        row[*at] = expr.evaluate(row, context)?;
+    }
+    Ok(())
 }
 
 /// Refuses a row that breaks a rule of its table.

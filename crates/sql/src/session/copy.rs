@@ -18,6 +18,7 @@ use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
+use crate::parse::quote::quoted;
 use crate::plan::{Change, Plan, Query, Write};
 use crate::run::foreign::Pending;
 use crate::run::{Row, open, write};
@@ -124,8 +125,14 @@ impl Core {
         let text = match source {
             CopySource::Query(query) => query.to_string(),
             CopySource::Table { table_name, columns } => {
-                let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
-                let list = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+                let list = match binder.find_relation(table_name)? {
+                    Some(relation) if relation.columns.iter().any(|column| column.is_generated) => {
+                        let copied = copied(&relation, columns)?.into_iter();
+                        copied.map(|at| quoted(&relation.columns[at].name)).collect::<Vec<_>>().join(", ")
+                    }
+                    _ if columns.is_empty() => "*".to_owned(),
+                    _ => columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                };
                 format!("SELECT {list} FROM {table_name}")
             }
         };
@@ -266,13 +273,18 @@ fn in_column(name: &str, value: &[u8]) -> String {
 /// The columns that a copy names; all, if it names none.
 fn copied(relation: &Relation, columns: &[ast::Ident]) -> Result<Vec<usize>> {
     match columns {
-        [] => Ok((0..relation.visible()).collect()),
+        [] => Ok((0..relation.visible()).filter(|at| !relation.columns[*at].is_generated).collect()),
         columns => {
             let mut copied = Vec::with_capacity(columns.len());
             for column in columns {
                 let at = relation.need(&parse::name(column))?;
                 if copied.contains(&at) {
                     return Err(SqlError::named_twice(&parse::name(column)));
+                }
+                if relation.columns[at].is_generated {
+                    let message = format!("column \"{}\" is a generated column", parse::name(column));
+                    return Err(SqlError::new(SqlState::InvalidColumnReference, message)
+                        .with_detail("Generated columns cannot be used in COPY."));
                 }
                 copied.push(at);
             }

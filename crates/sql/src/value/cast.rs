@@ -80,6 +80,21 @@ pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
 }
 
 /// Returns the casts that show and read a value.
+/// Whether a conversion gives the same whatever is set: the time zone, or how dates are written.
+pub(crate) fn is_immutable(from: Type, to: Type) -> bool {
+    let of_element = |ty: Type| ty.element().unwrap_or(ty);
+    let (from, to) = (of_element(from), of_element(to));
+    let is_text = |ty: Type| matches!(ty, Type::Text | Type::Varchar | Type::Char);
+    let depends = |ty: Type| match ty {
+        Type::Date | Type::Timestamp | Type::Timestamptz | Type::Interval => true,
+        ty => ty.is_registered(),
+    };
+    let other_zone = (from == Type::Timestamptz) != (to == Type::Timestamptz) && depends(from) | depends(to);
+    let to_text = is_text(to) && depends(from);
+    let of_text = is_text(from) && (depends(to) || to == Type::Time);
+    from == to || !(to_text || of_text || other_zone)
+}
+
 fn by_text(from: Type, to: Type) -> Option<Conversion> {
     if to.is_string() {
         return Some(Conversion::Assignment);

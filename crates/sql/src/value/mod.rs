@@ -20,7 +20,7 @@ pub mod text;
 
 pub use binary::{parse_binary, push_binary};
 pub use cast::{Conversion, cast, constrain, conversion};
-pub(crate) use cast::{fitting_text, listed};
+pub(crate) use cast::{fitting_text, is_immutable, listed};
 pub use text::{parse, push_text};
 
 #[cfg(test)]

@@ -236,6 +236,7 @@ struct Attribute<'a> {
     is_nullable: bool,
     has_default: bool,
     identity: Option<Identity>,
+    is_generated: bool,
     acl: Datum,
 }
 
@@ -265,7 +266,7 @@ impl Attribute<'_> {
                 Some(Identity::ByDefault) => "d",
                 None => "",
             }),
-            text(""),
+            text(if self.is_generated { "s" } else { "" }),
             Bool(false),
             Bool(true),
             Int(0),
@@ -289,9 +290,10 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
         table_attributes(catalog, &snapshot.tables[at], scope, &mut rows)?;
     }
     let plain = |relation, name, number, ty: Type, is_nullable| {
-        let (has_default, identity) = (false, None);
+        let (has_default, identity, is_generated) = (false, None, false);
         let declared = ty.into();
-        Attribute { relation, name, number, declared, is_nullable, has_default, identity, acl: Null }.row()
+        Attribute { relation, name, number, declared, is_nullable, has_default, identity, is_generated, acl: Null }
+            .row()
     };
     for sequence in snapshot.sequences.iter().filter(|sequence| scope.has(sequence.oid, "")) {
         let columns = SEQUENCE_COLUMNS.iter().enumerate();
@@ -308,6 +310,7 @@ pub(super) fn attributes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<
                 is_nullable: true,
                 has_default: false,
                 identity: None,
+                is_generated: false,
                 acl: acl::list(catalog, &object, Some(&column.name))?,
             };
             rows.push(attribute.row());
@@ -333,6 +336,7 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
                 is_nullable: column.is_nullable,
                 has_default: column.default.is_some(),
                 identity: column.identity,
+                is_generated: column.is_generated,
                 acl: acl::list(catalog, &object, Some(&column.name))?,
             };
             rows.push(attribute.row());
@@ -349,6 +353,7 @@ fn table_attributes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>
                 is_nullable: true,
                 has_default: false,
                 identity: None,
+                is_generated: false,
                 acl: Null,
             };
             rows.push(attribute.row());
