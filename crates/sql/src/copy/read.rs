@@ -1,6 +1,8 @@
 //! Records that a client sends.
 //!
-//! Invariant: a field is borrowed from what has come, unless it is written with escapes or quotes.
+//! Invariants:
+//! - A field is borrowed from what has come, unless it is written with escapes or quotes.
+//! - All lines end as the first one does.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,6 +21,21 @@ type Place = (Option<Range<usize>>, usize);
 /// Longer records are refused.
 const RECORD_BYTES_MAX: usize = 1 << 30;
 
+/// How lines end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineEnd {
+    Newline,
+    CarriageReturnNewline,
+    CarriageReturn,
+}
+
+impl LineEnd {
+    /// The last byte of a line.
+    fn last(self) -> u8 {
+        if self == LineEnd::CarriageReturn { b'\r' } else { b'\n' }
+    }
+}
+
 /// Takes data apart.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -27,6 +44,8 @@ pub(crate) struct Reader {
     pending: Vec<u8>,
     /// How far `pending` was looked through without the end of a record, and whether that is within quotes.
     looked: (usize, bool),
+    /// How lines end, once one has ended.
+    line_end: Option<LineEnd>,
     /// How many records were taken, with the header.
     records: u64,
     /// How many lines of text these had.
@@ -38,7 +57,8 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(options: Options) -> Reader {
         let (records, lines) = (0, 0);
-        Reader { options, pending: Vec::new(), looked: (0, false), records, lines, is_begun: false, is_ended: false }
+        let (looked, is_begun, is_ended) = ((0, false), false, false);
+        Reader { options, pending: Vec::new(), looked, line_end: None, records, lines, is_begun, is_ended }
     }
 
     /// Adds data.
@@ -101,7 +121,12 @@ impl Reader {
         let mut next = None;
         let [one, other] = if is_csv { [self.options.quote, self.options.escape] } else { [b'\\'; 2] };
         while end < self.pending.len() {
-            let Some(found) = memchr3(one, other, b'\n', &self.pending[end..]) else {
+            let left = &self.pending[end..];
+            let found = match self.line_end {
+                Some(line_end) => memchr3(one, other, line_end.last(), left),
+                None => left.iter().position(|byte| [one, other, b'\n', b'\r'].contains(byte)),
+            };
+            let Some(found) = found else {
                 end = self.pending.len();
                 break;
             };
@@ -116,9 +141,15 @@ impl Reader {
                     break;
                 }
                 end += 1;
-            } else if byte == b'\n' && !is_quoted {
-                next = Some(end + 1);
-                break;
+            } else if matches!(byte, b'\n' | b'\r') && !is_quoted {
+                let Some(line_end) = self.line_end.or_else(|| line_end_at(&self.pending[end..], is_last)) else {
+                    break;
+                };
+                self.line_end = Some(line_end);
+                if byte == line_end.last() {
+                    next = Some(end + 1);
+                    break;
+                }
             }
             end += 1;
         }
@@ -136,13 +167,58 @@ impl Reader {
                 return Ok(None);
             }
         };
-        let line = &self.pending[at..end.min(self.pending.len())];
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let mut line = &self.pending[at..end.min(self.pending.len())];
+        let has_end = next > at + line.len();
+        if self.line_end == Some(LineEnd::CarriageReturnNewline) {
+            line = match line.strip_suffix(b"\r") {
+                Some(line) => line,
+                None if has_end => return Err(self.other_end("newline", "n")),
+                None => line,
+            };
+        }
         if line == b"\\." {
             self.is_ended = true;
             return Ok(Some((None, next)));
         }
+        self.refuse_other_ends(line)?;
         Ok(Some((Some(at..at + line.len()), next)))
+    }
+
+    /// Refuses what ends a line in other data and stands within one here.
+    fn refuse_other_ends(&self, line: &[u8]) -> Result<()> {
+        let is_by_return = self.line_end == Some(LineEnd::CarriageReturn);
+        let (other, name, letter) =
+            if is_by_return { (b'\n', "newline", "n") } else { (b'\r', "carriage return", "r") };
+        if memchr(other, line).is_none() || !self.has_outside(line, other) {
+            return Ok(());
+        }
+        Err(self.other_end(name, letter))
+    }
+
+    /// Whether a byte stands in a line without quotes or a backslash before it.
+    fn has_outside(&self, line: &[u8], wanted: u8) -> bool {
+        let (is_csv, Options { quote, escape, .. }) = (self.options.format == Format::Csv, &self.options);
+        let (mut is_quoted, mut at) = (false, 0);
+        while let Some(&byte) = line.get(at) {
+            if byte == wanted && !is_quoted {
+                return true;
+            }
+            let escapes = if is_csv { is_quoted && byte == *escape && escape != quote } else { byte == b'\\' };
+            is_quoted ^= is_csv && byte == *quote;
+            at += if escapes { 2 } else { 1 };
+        }
+        false
+    }
+
+    fn other_end(&self, name: &str, letter: &str) -> SqlError {
+        match self.options.format {
+            Format::Csv => self
+                .malformed(&format!("unquoted {name} found in data"))
+                .with_hint(format!("Use quoted CSV field to represent {name}.")),
+            _ => self
+                .malformed(&format!("literal {name} found in data"))
+                .with_hint(format!("Use \"\\{letter}\" to represent {name}.")),
+        }
     }
 
     /// Takes a record apart.
@@ -273,6 +349,16 @@ fn tuple_fields(mut tuple: &[u8]) -> Vec<Field<'_>> {
         tuple = rest;
     }
     fields
+}
+
+/// How the line ends whose end begins here; `None`: more has to come.
+fn line_end_at(bytes: &[u8], is_last: bool) -> Option<LineEnd> {
+    match bytes {
+        [b'\n', ..] => Some(LineEnd::Newline),
+        [_, b'\n', ..] => Some(LineEnd::CarriageReturnNewline),
+        [_] if !is_last => None,
+        _ => Some(LineEnd::CarriageReturn),
+    }
 }
 
 /// A field of the text format without its backslashes.

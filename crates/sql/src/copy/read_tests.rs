@@ -47,8 +47,47 @@ fn assert_read(options: &Options, data: &[u8], expected: &[Vec<Field<'_>>]) {
 }
 
 #[test]
+fn lines_end_as_the_first_one_does() {
+    let expected = [vec![field("a"), field("1")], vec![field("b"), field("2")], vec![field(""), None]];
+    for end in ["\n", "\r\n", "\r"] {
+        for last in [end, ""] {
+            let text = format!("a\t1{end}b\t2{end}\t\\N{last}");
+            assert_read(&options(Format::Text), text.as_bytes(), &expected);
+            let csv = format!("a,1{end}\"b\",2{end}\"\",{last}");
+            assert_read(&options(Format::Csv), csv.as_bytes(), &expected);
+        }
+        let ended = format!("a\t1{end}b\t2{end}\t\\N{end}\\.{end}ignored");
+        assert_read(&options(Format::Text), ended.as_bytes(), &expected);
+        // What ends lines elsewhere may be quoted, or stand behind a backslash.
+        let quoted = format!("\"x\r\ny\rz\n\"{end}2{end}");
+        assert_read(&options(Format::Csv), quoted.as_bytes(), &[vec![field("x\r\ny\rz\n")], vec![field("2")]]);
+    }
+    let escaped = b"a\\\rb\\\nc\n";
+    assert_read(&options(Format::Text), escaped, &[vec![field("a\rb\nc")]]);
+}
+
+#[test]
+fn mixed_ends_of_lines_are_refused() {
+    for (format, data, said) in [
+        (Format::Text, "a\nb\r\n", "literal carriage return found in data"),
+        (Format::Text, "a\nb\rc\n", "literal carriage return found in data"),
+        (Format::Text, "a\r\nb\n", "literal newline found in data"),
+        (Format::Text, "a\rb\nc\r", "literal newline found in data"),
+        (Format::Csv, "a\n\"b\"\r\n", "unquoted carriage return found in data"),
+        (Format::Csv, "a\r\nb\n", "unquoted newline found in data"),
+        (Format::Csv, "a\r\"b\nc\"\nd\r", "unquoted newline found in data"),
+    ] {
+        for cut in 0..=data.len() {
+            let pieces = [&data.as_bytes()[..cut], &data.as_bytes()[cut..]];
+            let error = read(&options(format), &pieces).expect_err(data);
+            assert_eq!((error.to_string().as_str(), error.code()), (said, "22P04"), "{data:?}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
 fn text_is_read() {
-    let data = b"1\ta\\tb\\\\\t\\N\n2\t\\x41\\101\\\nc\t\r\n3\t\t\\.x\n\\.\nignored";
+    let data = b"1\ta\\tb\\\\\t\\N\n2\t\\x41\\101\\\nc\t\n3\t\t\\.x\n\\.\nignored";
     let expected = [
         vec![field("1"), field("a\tb\\"), None],
         vec![field("2"), field("AA\nc"), field("")],
