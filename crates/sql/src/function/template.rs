@@ -1,6 +1,6 @@
 //! Dates and times by templates: `to_char`, `to_timestamp` and `to_date`.
 //!
-//! Absent: Roman numbers of months, and names of months in other languages.
+//! Absent: names of months in other languages, and weeks where a template is read.
 
 use super::argument::*;
 use super::bound::template_fits;
@@ -32,9 +32,16 @@ functions! {
 /// Keywords; a longer one stands before those that it starts with.
 const KEYWORDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "AM",
-    "PM", "A.M.", "P.M.", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IW", "MONTH", "MON", "MM", "DAY", "DY", "DDD",
-    "DD", "D", "ID", "WW", "W", "CC", "J", "Q", "TZH", "TZM", "TZ", "OF",
+    "PM", "A.M.", "P.M.", "AD", "BC", "A.D.", "B.C.", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IW",
+    "IDDD", "ID", "I", "MONTH", "MON", "MM", "RM", "DAY", "DY", "DDD", "DD", "D", "WW", "W", "CC", "J", "Q", "TZH",
+    "TZM", "TZ", "OF",
 ];
+
+/// Keywords whose letters are all of one case.
+const OF_ONE_CASE: &[&str] = &["AM", "PM", "A.M.", "P.M.", "AD", "BC", "A.D.", "B.C.", "RM"];
+
+/// The months in Roman numbers.
+const ROMAN: [&str; 12] = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"];
 
 /// A piece of a template.
 pub(super) enum Piece<'a> {
@@ -50,6 +57,13 @@ pub(super) enum Piece<'a> {
 
 fn starts_with_any_case(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// Whether a template begins with a keyword.
+fn is_at(template: &str, keyword: &str) -> bool {
+    let is_upper = |text: &str| text.contains(char::is_uppercase);
+    let is_mixed = |text: &str| is_upper(text) && text.contains(char::is_lowercase);
+    starts_with_any_case(template, keyword) && !(OF_ONE_CASE.contains(&keyword) && is_mixed(&template[..keyword.len()]))
 }
 
 /// Takes a template apart.
@@ -69,7 +83,7 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
         } else if starts_with_any_case(rest, "FM") || starts_with_any_case(rest, "FX") {
             is_bare |= starts_with_any_case(rest, "FM");
             rest = &rest[2..];
-        } else if let Some(name) = KEYWORDS.iter().find(|name| starts_with_any_case(rest, name)) {
+        } else if let Some(name) = KEYWORDS.iter().find(|name| is_at(rest, name)) {
             let (written, behind) = rest.split_at(name.len());
             let ordinal = starts_with_any_case(behind, "TH").then(|| behind.starts_with('T'));
             pieces.push(Piece::Keyword { name, written, is_bare, ordinal });
@@ -86,7 +100,7 @@ pub(super) fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
 
 /// Gives a word the case of the keyword.
 fn cased(word: &str, written: &str) -> String {
-    let mut letters = written.chars();
+    let mut letters = written.chars().filter(|letter| letter.is_alphabetic());
     let is_upper = |letter: Option<char>| letter.is_some_and(char::is_uppercase);
     match (is_upper(letters.next()), is_upper(letters.next())) {
         (true, true) => word.to_uppercase(),
@@ -137,6 +151,9 @@ fn push_keyword(us: i64, offset: i64, zone: &str, name: &str, written: &str, is_
         out.extend(std::iter::repeat_n(' ', padding));
     };
     let (number, width) = match name {
+        "AD" | "BC" => return word(if year > 0 { "ad" } else { "bc" }, 0),
+        "A.D." | "B.C." => return word(if year > 0 { "a.d." } else { "b.c." }, 0),
+        "RM" => return word(ROMAN[month as usize - 1], 4),
         "MONTH" => return word(month_name(month), 9),
         "MON" => return word(&month_name(month)[..3], 0),
         "DAY" => return word(weekday_name(weekday), 9),
@@ -169,6 +186,10 @@ fn push_keyword(us: i64, offset: i64, zone: &str, name: &str, written: &str, is_
         "YY" => (shown_year % 100, 2),
         "Y" => (shown_year % 10, 1),
         "IYYY" => (week_year, 4),
+        "IYY" => (week_year % 1_000, 3),
+        "IY" => (week_year % 100, 2),
+        "I" => (week_year % 10, 1),
+        "IDDD" => ((week - 1) * 7 + (weekday + 6) % 7 + 1, 3),
         "IW" => (week, 2),
         "MM" => (month, 2),
         "DDD" => (day_of_year, 3),
@@ -199,7 +220,16 @@ struct Fields {
     day_of_year: Option<i64>,
     hour: i64,
     is_afternoon: Option<bool>,
+    /// Whether the year is one before Christ.
+    is_before: bool,
     us: i64,
+}
+
+impl Default for Fields {
+    fn default() -> Fields {
+        let (day_of_year, is_afternoon) = (None, None);
+        Fields { year: 1, month: 1, day: 1, day_of_year, hour: 0, is_afternoon, is_before: false, us: 0 }
+    }
 }
 
 impl Fields {
@@ -229,8 +259,9 @@ impl Fields {
         if hour > 24 || self.us >= 2 * DAY_US {
             return Err(fault());
         }
-        let date = date_of_civil(self.year, self.month, self.day).ok_or_else(fault)?;
-        let days = self.day_of_year.map_or(i64::from(date), |day| days_of_civil(self.year, 1, 1) + day - 1);
+        let year = if self.is_before { 1 - self.year } else { self.year };
+        let date = date_of_civil(year, self.month, self.day).ok_or_else(fault)?;
+        let days = self.day_of_year.map_or(i64::from(date), |day| days_of_civil(year, 1, 1) + day - 1);
         check_timestamp(days * DAY_US + hour * 3_600 * SECOND_US + self.us)
     }
 }
@@ -243,17 +274,22 @@ fn behind_literal<'a>(rest: &'a str, literal: &str) -> &'a str {
     rest.strip_prefix(|first: char| !first.is_alphanumeric()).unwrap_or(rest)
 }
 
-/// Returns the month that a text starts with, and the length of its name.
-fn month_at(rest: &str, is_short: bool) -> Option<(i64, usize)> {
-    let name = |month: i64| if is_short { &month_name(month)[..3] } else { month_name(month) };
-    let month = (1..=12).find(|month| starts_with_any_case(rest, name(*month)))?;
-    Some((month, name(month).len()))
+/// Returns the month that a text starts with, as the keyword has it, and the length of its name.
+fn month_at(rest: &str, keyword: &str) -> Option<(i64, usize)> {
+    let name = |month: i64| match keyword {
+        "RM" => ROMAN[month as usize - 1],
+        "MON" => &month_name(month)[..3],
+        _ => month_name(month),
+    };
+    // Of Roman numbers one may begin another one.
+    let found = (1..=12).filter(|month| starts_with_any_case(rest, name(*month)));
+    found.max_by_key(|month| name(*month).len()).map(|month| (month, name(month).len()))
 }
 
 /// Reads a local time by a template.
 fn read(value: &str, template: &str) -> Result<i64> {
     let mut rest = value.trim_start();
-    let mut fields = Fields { year: 1, month: 1, day: 1, day_of_year: None, hour: 0, is_afternoon: None, us: 0 };
+    let mut fields = Fields::default();
     let all = pieces(template)?;
     for (at, piece) in all.iter().enumerate() {
         let (name, written) = match piece {
@@ -264,14 +300,21 @@ fn read(value: &str, template: &str) -> Result<i64> {
             Piece::Keyword { name, written, .. } => (*name, *written),
         };
         rest = rest.trim_start();
-        if matches!(name, "MONTH" | "MON") {
-            let (month, length) = month_at(rest, name == "MON").ok_or_else(|| mismatch(rest, written))?;
+        if matches!(name, "MONTH" | "MON" | "RM") {
+            let (month, length) = month_at(rest, name).ok_or_else(|| mismatch(rest, written))?;
             (fields.month, rest) = (month, &rest[length..]);
             continue;
         }
         if matches!(name, "AM" | "PM" | "A.M." | "P.M.") {
             fields.is_afternoon = Some(rest.starts_with(['p', 'P']));
             rest = rest.get(name.len()..).unwrap_or("");
+            continue;
+        }
+        if matches!(name, "AD" | "BC" | "A.D." | "B.C.") {
+            let eras = if name.len() == 2 { ["AD", "BC"] } else { ["A.D.", "B.C."] };
+            let era = eras.iter().position(|era| starts_with_any_case(rest, era));
+            fields.is_before = era.ok_or_else(|| mismatch(rest, written))? == 1;
+            rest = &rest[name.len()..];
             continue;
         }
 

@@ -271,3 +271,15 @@ SELECT ('{"a":"b"}'::json)->>'a';
 SELECT replace('aXbXc', 'X', 'yy'), replace('aXbXc', 'X', ''), replace('aXbXc', 'XbX', '-');
 --> ayybyyc|abc|a-c
 DROP TABLE edge;
+
+-- Eras, Roman numbers and weeks in templates.
+SELECT to_char(timestamp '2020-01-31', 'YYYY AD B.C. bc a.d. RM|FMRM|rm|FMrm IYYY IYY IY I IDDD');
+--> 2020 AD A.D. ad a.d. I   |I|i   |i 2020 020 20 0 033
+SELECT to_char(timestamp '0044-03-15 BC', 'YYYY BC A.D. ad RM|'), to_char(timestamp '2020-12-31 23:00', 'A.M. p.m. AM pm Am a.M. RM| IDDD');
+--> 0044 BC B.C. bc III ||P.M. p.m. PM pm Am a.M. XII | 368
+SELECT to_timestamp('44 BC', 'YYYY BC') < to_timestamp('44 AD', 'YYYY BC'), to_date('44 b.c. 3', 'YYYY B.C. MM') = date '0044-03-01 BC';
+--> t|t
+SELECT to_date('III 2020', 'RM YYYY'), to_date('2020 viii 3', 'YYYY RM DD'), to_date('2020 IV', 'YYYY rm');
+--> 2020-03-01|2020-08-03|2020-04-01
+SELECT to_date('2020 XX', 'YYYY AD');
+--! 22007

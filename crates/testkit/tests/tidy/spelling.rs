@@ -7,8 +7,8 @@ use crate::{Finding, Report, files, read, top_documents};
 
 /// Words that are right here and a misspelling elsewhere.
 const RIGHT_HERE: &[&str] = &[
-    // North Dakota, several `Until`s, and the messages EmptyQueryResponse and ReadyForQuery.
-    "nd", "untils", "iz",
+    // North Dakota, several `Until`s, the messages EmptyQueryResponse and ReadyForQuery, and the template of an ISO year.
+    "nd", "untils", "iz", "iy",
 ];
 
 /// The misspelled words of `text`. What a command wrote between markers may be cut in the middle of a word.
