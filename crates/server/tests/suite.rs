@@ -153,3 +153,58 @@ fn statements_about_sessions() {
         assert_none(file, &differences.collect::<Vec<_>>());
     }
 }
+
+/// Whether a statement gives the same when it is run again.
+fn is_repeatable(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_query = ["select", "with", "values", "table", "("].iter().any(|first| text.starts_with(first));
+    let changes = [
+        "insert ",
+        "update",
+        "delete ",
+        "nextval",
+        "setval",
+        "random",
+        "clock_",
+        "timeofday",
+        "set_config",
+        "advisory",
+        "pg_sleep",
+        "into ",
+        "from sqv",
+    ];
+    is_query && !changes.iter().any(|word| text.contains(word))
+}
+
+/// A text that comes again is not read again, nor is one with other literals: each query gives the same three times, also its
+/// errors and the types of its columns.
+#[test]
+fn asked_again() {
+    let mut count = 0;
+    for file in FILES {
+        let directory = Directory::new();
+        let served = Served::start(&directory, "--auth trust --no-socket");
+        let mut client = served.client();
+        for checked in read(file) {
+            let (first, difference) = ask(&mut client, &checked);
+            assert_none(file, difference.as_slice());
+            if first.last().unwrap().body == b"E" || !is_repeatable(&checked.text) {
+                continue;
+            }
+            for _ in 0..2 {
+                let again = client.ask(&query(&checked.text));
+                // Where a literal is converted says whether its error has a place.
+                let parts = |answers: &[Answer]| -> Vec<_> {
+                    let part = |answer: &Answer| match answer.kind {
+                        'E' => ('E', [answer.field('C').unwrap(), answer.field('M').unwrap()].concat().into_bytes()),
+                        kind => (kind, answer.body.clone()),
+                    };
+                    answers.iter().map(part).collect()
+                };
+                assert_eq!(parts(&first), parts(&again), "{file}.sql:{}: {}", checked.line, checked.text);
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 700, "{count} queries were asked again");
+}

@@ -17,6 +17,7 @@ pub(crate) mod own;
 pub(crate) mod quote;
 pub(crate) mod rewrite;
 pub(crate) mod sequence;
+pub(crate) mod shape;
 
 use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
 use sqlparser::keywords::Keyword;

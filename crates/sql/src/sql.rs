@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use osier::ids::TableId;
 use osier::table::Schema;
@@ -17,6 +17,7 @@ use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::roles;
 use crate::error::Result;
+use crate::session::Cache;
 use crate::statistics::{Kept, Known, TableStatistics};
 
 /// The schema of the tables that SQL keeps for itself. No statement sees them.
@@ -33,6 +34,8 @@ pub struct Sql {
     /// How often objects beside tables have changed since the start.
     changes: AtomicU64,
     statistics: Kept,
+    /// What sessions keep of statements.
+    caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
 }
 
 /// Who may connect.
@@ -65,6 +68,7 @@ impl Sql {
             objects: Mutex::default(),
             changes: AtomicU64::new(0),
             statistics: Kept::default(),
+            caches: Mutex::default(),
         }))
     }
 
@@ -102,7 +106,26 @@ impl Sql {
     /// Says that objects beside tables have changed, or tables.
     pub(crate) fn has_changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+        self.live_caches().iter().for_each(|cache| cache.lock().unwrap_or_else(PoisonError::into_inner).clear());
         self.forget_dropped();
+    }
+
+    /// What sessions keep of statements, of those sessions that there are.
+    fn live_caches(&self) -> Vec<Arc<Mutex<Cache>>> {
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        caches.retain(|cache| cache.strong_count() > 0);
+        caches.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What a new session keeps of statements.
+    pub(crate) fn new_cache(&self) -> Arc<Mutex<Cache>> {
+        let cache = Arc::default();
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        if caches.len() == caches.capacity() {
+            caches.retain(|cache| cache.strong_count() > 0);
+        }
+        caches.push(Arc::downgrade(&cache));
+        cache
     }
 
     /// Forgets tables that are no more, so that their memory is freed.

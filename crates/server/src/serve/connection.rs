@@ -33,6 +33,7 @@ use super::server::Server;
 use super::startup;
 use super::statistics::Slot;
 use super::stream::Stream;
+use super::watch::{Interruption, Watch};
 
 /// The longest message before a client has shown who it is.
 const UNKNOWN_MESSAGE_BYTES_MAX: usize = 10_000;
@@ -98,6 +99,7 @@ pub struct Connection {
     came_at: Instant,
     /// When the other connections of the thread had their turn.
     turn_at: Instant,
+    watch: Watch,
 }
 
 /// Lives the life of a connection.
@@ -143,6 +145,7 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
 
 impl Connection {
     fn new(server: Arc<Server>, slot: Arc<Slot>, wire: Wire, session: Session) -> Connection {
+        let watch = Watch::new(&server);
         Connection {
             server,
             slot,
@@ -154,6 +157,7 @@ impl Connection {
             has_executed: false,
             came_at: Instant::now(),
             turn_at: Instant::now(),
+            watch,
         }
     }
 
@@ -164,7 +168,6 @@ impl Connection {
                 Ok((kind, body)) => self.answer(kind, body).await,
                 Err(end) => Err(end),
             };
-            self.give_way().await;
             if let Err(end) = answered {
                 // What is in the output may tell of commits: it goes only if they are durable.
                 return match self.settle().await {
@@ -202,6 +205,10 @@ impl Connection {
             Ok(request) => self.dispatch(request).await,
             Err(error) => Err(error.into()),
         };
+        // The others take little time.
+        if !b"BDCH".contains(&kind) {
+            self.give_way().await;
+        }
         match answered {
             Ok(()) => Ok(()),
             Err(Failure::Connection(end)) => Err(end),
@@ -291,12 +298,17 @@ impl Connection {
     /// # Errors
     /// Where the connection broke.
     pub async fn flush_late(&mut self) -> Result<(), End> {
-        if self.came_at.elapsed() > FLUSHED_AFTER { self.flush().await } else { Ok(()) }
+        if self.has_more() && self.came_at.elapsed() > FLUSHED_AFTER { self.flush().await } else { Ok(()) }
+    }
+
+    /// Whether the client has sent something that is not answered yet.
+    fn has_more(&self) -> bool {
+        !self.wire.input.bytes.is_empty()
     }
 
     /// Lets the other connections of the thread go on, where this one has had it for long: it may have asked for much at once.
     pub async fn give_way(&mut self) {
-        if self.turn_at.elapsed() > TURN {
+        if self.has_more() && self.turn_at.elapsed() > TURN {
             tokio::task::yield_now().await;
             self.turn_at = Instant::now();
         }
@@ -345,51 +357,55 @@ impl Connection {
     /// Where the log failed or the connection broke.
     pub async fn flush(&mut self) -> Result<(), End> {
         self.settle().await?;
-        let (limit, end) = self.silence_max();
-        match limit {
+        match self.silence_max() {
             None => self.wire.send().await,
-            Some(limit) => tokio::time::timeout(limit, self.wire.send()).await.unwrap_or(Err(end)),
+            Some(limit) => match tokio::time::timeout(limit, self.wire.send()).await {
+                Ok(sent) => sent,
+                Err(_) => Err(self.too_silent()),
+            },
         }
     }
 
     /// Waits for the client.
     async fn wait(&mut self) -> Result<(), End> {
-        let (limit, end) = self.silence_max();
-        let server = self.server.clone();
-        let silence = async {
-            match limit {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
+        let limit = self.silence_max();
         let read = tokio::select! {
             biased;
             read = self.wire.read() => read,
-            () = server.until_ending() => Err(ended_by_server()),
-            () = silence => Err(end),
+            interruption = self.watch.interruption(limit) => Err(match interruption {
+                Interruption::Ending => ended_by_server(),
+                Interruption::Silence => self.too_silent(),
+            }),
         };
         self.came_at = Instant::now();
         self.turn_at = self.came_at;
         // One that never falls silent hears it, too.
-        if read.is_ok() && server.is_ending() && self.session.status() == Status::Idle {
+        if read.is_ok() && self.server.is_ending() && self.session.status() == Status::Idle {
             return Err(ended_by_server());
         }
         read
     }
 
-    /// Returns how long the client may be silent, and how the connection ends then.
-    fn silence_max(&self) -> (Option<Duration>, End) {
+    /// Returns how long the client may be silent.
+    fn silence_max(&self) -> Option<Duration> {
         let limits = &self.server.limits;
         let [idle, within] = self.session.settings().idle_timeouts;
-        let (limits, code, what) = match self.session.status() {
-            Status::Idle => ([limits.idle, idle], "57P05", "idle-session timeout"),
-            Status::Open | Status::Failed => {
-                ([limits.idle_in_transaction, within], "25P03", "idle-in-transaction timeout")
-            }
+        let limits = match self.session.status() {
+            Status::Idle => [limits.idle, idle],
+            Status::Open | Status::Failed => [limits.idle_in_transaction, within],
         };
-        let limit = limits.into_iter().flatten().min();
+        limits.into_iter().flatten().min()
+    }
+
+    /// Returns how the connection ends where the client was silent for longer.
+    #[cold]
+    fn too_silent(&self) -> End {
+        let (code, what) = match self.session.status() {
+            Status::Idle => ("57P05", "idle-session timeout"),
+            Status::Open | Status::Failed => ("25P03", "idle-in-transaction timeout"),
+        };
         let message = format!("terminating connection due to {what}");
-        (limit, End::Fatal(SqlError::new(SqlState::AdminShutdown, message).with_code(code)))
+        End::Fatal(SqlError::new(SqlState::AdminShutdown, message).with_code(code))
     }
 }
 

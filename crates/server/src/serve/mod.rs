@@ -38,6 +38,7 @@ mod startup_packet;
 mod statistics;
 mod stream;
 mod tls;
+mod watch;
 mod worker;
 
 use std::io::Write;

@@ -22,6 +22,18 @@ impl Connection {
     pub async fn query(&mut self, text: &str) -> Result<(), Failure> {
         self.session.forget("");
         self.portals.remove("");
+        match self.guard(|session| session.recall(text))? {
+            Some((prepared, values)) => self.prepared(&prepared, &values, Mode::Alone).await?,
+            None => self.statements(text).await?,
+        }
+        let receipt = self.act(Session::end_implicit).await??;
+        self.keep(receipt);
+        self.ready()?;
+        self.flush_late().await?;
+        Ok(())
+    }
+
+    async fn statements(&mut self, text: &str) -> Result<(), Failure> {
         let parsed = self.guard(|session| session.split(text))??;
         if parsed.is_empty() {
             self.wire.output.push_empty(b'I');
@@ -31,10 +43,6 @@ impl Connection {
             self.statement(statement, mode).await?;
             self.give_way().await;
         }
-        let receipt = self.act(Session::end_implicit).await??;
-        self.keep(receipt);
-        self.ready()?;
-        self.flush_late().await?;
         Ok(())
     }
 
@@ -44,13 +52,17 @@ impl Connection {
             self.wire.output.push_empty(b'I');
             return Ok(());
         }
+        self.prepared(&prepared, &[], mode).await
+    }
+
+    async fn prepared(&mut self, prepared: &Arc<Prepared>, values: &[Datum], mode: Mode) -> Result<(), Failure> {
         let mark = self.wire.output.bytes.len();
         let formats = Formats::All { is_binary: prepared.is_binary() };
         if prepared.columns().is_some() {
             self.wire.output.push_columns(prepared.columns(), &formats);
         }
-        let done = self.run_whole(&prepared, &[], mode, &formats, mark).await?;
-        self.complete(&prepared, done);
+        let done = self.run_whole(prepared, values, mode, &formats, mark).await?;
+        self.complete(prepared, done);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod advisory;
 mod alone;
 mod analyze;
 mod authority;
+mod cache;
 mod call;
 mod cancel;
 mod copy;
@@ -33,6 +34,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::settings::Settings;
 use crate::sql::Sql;
 use crate::types::{Declared, Type};
+pub(crate) use cache::Cache;
 pub(crate) use environment::DATABASE;
 use environment::Values;
 use open::OpenTransaction;
@@ -184,6 +186,7 @@ pub struct Session {
 /// All of a session but the transaction that it has open.
 struct Core {
     sql: Arc<Sql>,
+    cache: cache::Shared,
     user: String,
     backend_pid: i32,
     settings: Arc<Settings>,
@@ -277,6 +280,7 @@ impl Session {
         let settings = Arc::new(settings);
         let core = Core {
             sql: sql.clone(),
+            cache: sql.new_cache(),
             user: user.to_owned(),
             backend_pid: 0,
             lasting: settings.clone(),
@@ -372,19 +376,6 @@ impl Session {
         Ok(statements.into_iter().map(|statement| Parsed(Some(Arc::new(statement)))).collect())
     }
 
-    /// Prepares the only statement of `text`; types that are `None` are inferred.
-    ///
-    /// # Errors
-    /// Of syntax, of names and types.
-    pub fn prepare(&mut self, text: &str, parameters: &[Option<Type>]) -> Result<Arc<Prepared>> {
-        let mut parsed = self.split(text)?;
-        if parsed.len() > 1 {
-            let message = "cannot insert multiple commands into a prepared statement";
-            return Err(SqlError::new(SqlState::SyntaxError, message));
-        }
-        self.prepare_as(&parsed.pop().unwrap_or(Parsed(None)), parameters)
-    }
-
     /// Prepares a statement of [`Session::split`].
     ///
     /// # Errors
@@ -411,6 +402,10 @@ impl Session {
         };
         Ok(Arc::new(prepared))
     }
+}
+
+fn multiple_commands() -> SqlError {
+    SqlError::new(SqlState::SyntaxError, "cannot insert multiple commands into a prepared statement")
 }
 
 /// What a session says that lost its transaction in a panic.

@@ -57,6 +57,10 @@ impl Session {
         };
         self.core.notices.append(self.core.warnings.get_mut());
         result.map_err(|error| {
+            if error.state == SqlState::FeatureNotSupported {
+                // Its plan may be one that returns something else by now.
+                self.core.forget_cached();
+            }
             self.fail_by(Some(&error));
             self.core.canceller.explain(error)
         })
@@ -527,6 +531,7 @@ impl Core {
             // Nobody listens.
             ast::Statement::UNLISTEN { .. } => Ok(Done::tagged("UNLISTEN")),
             ast::Statement::Discard { object_type } => {
+                self.forget_cached();
                 if *object_type == ast::DiscardObject::ALL {
                     self.prepared.clear();
                     self.cursors.clear();

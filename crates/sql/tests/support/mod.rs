@@ -91,6 +91,12 @@ impl Client {
 
     /// As [`Client::try_run`], with parameters as text.
     pub fn try_with(&mut self, text: &str, parameters: &[&str]) -> Result<String> {
+        // As the server does.
+        if parameters.is_empty()
+            && let Some((prepared, values)) = self.session.recall(text)
+        {
+            return self.give(&prepared, &values);
+        }
         let mut last = String::new();
         for parsed in self.session.split(text)? {
             let prepared = match self.session.prepare_parsed(&parsed) {
@@ -100,39 +106,36 @@ impl Client {
                     return Err(error);
                 }
             };
-            let columns = prepared.columns().map(|columns| columns.iter().map(|column| column.declared).collect());
-            let mut rows = Rows { columns: columns.unwrap_or_default(), ..Rows::default() };
             let settings = self.session.settings().clone();
             let typed = prepared.parameters().iter().zip(parameters);
             let values = typed.map(|(ty, text)| value::parse(text, (*ty).into(), &settings));
-            let values = values.collect::<Result<Vec<_>>>()?;
-            let done = self.session.run(&prepared, &values, Mode::Alone, &mut rows)?;
-            if let Some(receipt) = done.receipt {
-                receipt.wait().expect("durable");
-            }
-            self.has_rows = prepared.columns().is_some();
-            last = match prepared.columns() {
-                Some(_) => rows.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n"),
-                None if !rows.copied.is_empty() => String::from_utf8(rows.copied).expect("UTF-8"),
-                None => done.tag,
-            };
+            last = self.give(&prepared, &values.collect::<Result<Vec<_>>>()?)?;
         }
         Ok(last)
+    }
+
+    fn give(&mut self, prepared: &Arc<Prepared>, values: &[Datum]) -> Result<String> {
+        let columns = prepared.columns().map(|columns| columns.iter().map(|column| column.declared).collect());
+        let mut rows = Rows { columns: columns.unwrap_or_default(), ..Rows::default() };
+        let done = self.session.run(prepared, values, Mode::Alone, &mut rows)?;
+        if let Some(receipt) = done.receipt {
+            receipt.wait().expect("durable");
+        }
+        self.has_rows = prepared.columns().is_some();
+        Ok(match prepared.columns() {
+            Some(_) => rows.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n"),
+            None if !rows.copied.is_empty() => String::from_utf8(rows.copied).expect("UTF-8"),
+            None => done.tag,
+        })
     }
 
     /// Runs a prepared statement with a parameter as text, and returns its rows.
     #[allow(dead_code, reason = "not every file of tests runs prepared ones")]
     pub fn call(&mut self, prepared: &Arc<Prepared>, parameter: &str) -> Result<String> {
-        let columns = prepared.columns().map(|columns| columns.iter().map(|column| column.declared).collect());
-        let mut rows = Rows { columns: columns.unwrap_or_default(), ..Rows::default() };
         let values = prepared.parameters().iter();
         let values = values.map(|ty| value::parse(parameter, (*ty).into(), self.session.settings()));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let done = self.session.run(prepared, &values, Mode::Alone, &mut rows)?;
-        if let Some(receipt) = done.receipt {
-            receipt.wait().expect("durable");
-        }
-        Ok(rows.rows.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n"))
+        self.give(prepared, &values)
     }
 
     #[track_caller]

@@ -80,7 +80,9 @@ pub(super) fn read(catalog: &Catalog<'_>, ty: Type, given: &str) -> Result<Datum
         _ => (SqlState::UndefinedFunction, "function"),
     };
     let found = number(catalog, ty, given)?;
-    if let (None, Type::RegClass, [schema, _]) = (found, ty, &crate::parse::object_name(given)?[..])
+    if found.is_none()
+        && ty == Type::RegClass
+        && let [schema, _] = &crate::parse::object_name(given)?[..]
         && class::schema_number(catalog, schema)?.is_none()
     {
         return Err(SqlError::new(SqlState::InvalidSchemaName, format!("schema \"{schema}\" does not exist")));

@@ -1,0 +1,209 @@
+//! Statements that a session keeps although no client has given them a name: who sends a text again, or the same text with other
+//! literals, gets the plan that is there.
+//!
+//! Invariants:
+//! - A statement is kept by its text and the types that the client said, or by its shape ([`Shape`]), whose literals are
+//!   parameters. A shape is kept only if statistics had no part in its plan: it is the same for all literals then.
+//! - All is forgotten when a definition, a right or a setting changes; nothing is looked up while the transaction itself defines
+//!   something. So a statement means what it would mean if it were read anew.
+//! - No plan is kept that has a moment in it, such as that of `'now'`.
+//! - Those who define forget for all sessions: what is kept here keeps no table that is dropped.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::statement::Task;
+use super::{Core, Kind, Parsed, Prepared, Session, State};
+use crate::datum::Datum;
+use crate::error::Result;
+use crate::parse::shape::{self, Literal, Shape};
+use crate::settings::Settings;
+use crate::types::Type;
+
+/// So many statements are kept for each session; the one that was not used for the longest time makes room.
+const STATEMENTS_MAX: usize = 100;
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    /// The settings that all of it was made with.
+    settings: Option<Arc<Settings>>,
+    statements: HashMap<String, Vec<Entry>>,
+    count: usize,
+    /// How often something was looked up.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    types: Vec<Option<Type>>,
+    found: Found,
+    /// When it was looked up last.
+    used: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Found {
+    /// A shape that was seen once. Most are never seen again, so it is not parsed.
+    Once,
+    Kept(Arc<Prepared>),
+    /// A shape that does not mean what its text means.
+    Refused,
+}
+
+pub(super) type Shared = Arc<Mutex<Cache>>;
+
+fn locked(cache: &Shared) -> MutexGuard<'_, Cache> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cache {
+    pub(crate) fn clear(&mut self) {
+        (self.statements, self.count) = (HashMap::new(), 0);
+    }
+
+    /// Forgets what was made with other settings.
+    fn follow(&mut self, settings: &Arc<Settings>) {
+        if !self.settings.as_ref().is_some_and(|known| Arc::ptr_eq(known, settings)) {
+            self.clear();
+            self.settings = Some(settings.clone());
+        }
+    }
+
+    fn find(&mut self, text: &str, types: &[Option<Type>]) -> Option<&mut Found> {
+        self.clock += 1;
+        let entry = self.statements.get_mut(text)?.iter_mut().find(|entry| entry.types == types)?;
+        entry.used = self.clock;
+        Some(&mut entry.found)
+    }
+
+    fn insert(&mut self, text: &str, types: &[Option<Type>], found: Found) {
+        if let Some(known) = self.find(text, types) {
+            *known = found;
+            return;
+        }
+        if self.count >= STATEMENTS_MAX {
+            self.evict();
+        }
+        let entry = Entry { types: types.to_vec(), found, used: self.clock };
+        self.statements.entry(text.to_owned()).or_default().push(entry);
+        self.count += 1;
+    }
+
+    fn evict(&mut self) {
+        let used = |entries: &Vec<Entry>| entries.iter().map(|entry| entry.used).max();
+        let oldest = self.statements.iter().min_by_key(|(_, entries)| used(entries)).map(|(text, _)| text.clone());
+        self.count -= oldest.and_then(|text| self.statements.remove(&text)).map_or(0, |entries| entries.len());
+    }
+}
+
+impl Prepared {
+    /// Whether it is the same statement when it is asked for again.
+    fn is_lasting(&self) -> bool {
+        matches!(self.known().task, Task::Query(_) | Task::Call(_)) || self.kind == Kind::Transaction
+    }
+}
+
+impl Core {
+    /// What is kept, for the settings in force.
+    fn cached(&self) -> MutexGuard<'_, Cache> {
+        let mut cache = locked(&self.cache);
+        cache.follow(&self.settings);
+        cache
+    }
+
+    pub(super) fn forget_cached(&self) {
+        locked(&self.cache).clear();
+    }
+
+    /// Keeps a statement, unless something has changed since there were so many changes.
+    fn keep_cached(&self, text: &str, types: &[Option<Type>], found: Found, changes: u64) {
+        let mut cache = self.cached();
+        // Who changes something counts it first, and then forgets what is kept.
+        if self.sql.changes() == changes {
+            cache.insert(text, types, found);
+        }
+    }
+}
+
+impl Session {
+    /// Whether a statement may be one that is kept.
+    fn may_recall(&self, text: &str) -> bool {
+        let has_failed = match &self.state {
+            State::Open(block) => block.has_failed,
+            State::Failed(_) | State::Between => true,
+            State::Idle(_) => false,
+        };
+        text.len() <= shape::BYTES_MAX && !has_failed && !self.core.defines
+    }
+
+    /// Prepares the only statement of `text`; types that are `None` are inferred.
+    ///
+    /// # Errors
+    /// Of syntax, of names and types.
+    pub fn prepare(&mut self, text: &str, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
+        let may_recall = self.may_recall(text);
+        if may_recall && let Some(Found::Kept(prepared)) = self.core.cached().find(text, types) {
+            return Ok(prepared.clone());
+        }
+        let changes = self.core.sql.changes();
+        let prepared = self.prepare_text(text, types)?;
+        if may_recall && prepared.is_lasting() && !shape::may_name_moment(text) {
+            self.core.keep_cached(text, types, Found::Kept(prepared.clone()), changes);
+        }
+        Ok(prepared)
+    }
+
+    /// Returns a statement that a text with other literals was prepared as, and the values of its parameters. With `None` the
+    /// text is to be split, and its statements prepared.
+    pub fn recall(&mut self, text: &str) -> Option<(Arc<Prepared>, Vec<Datum>)> {
+        if !self.may_recall(text) {
+            return None;
+        }
+        let Shape { text, types, literals } = Shape::of(text)?;
+        let found = self.core.cached().find(&text, &types).cloned();
+        let prepared = match found {
+            Some(Found::Kept(prepared)) => prepared,
+            Some(Found::Refused) => return None,
+            Some(Found::Once) => self.learn(&text, &types)?,
+            None => {
+                self.core.cached().insert(&text, &types, Found::Once);
+                return None;
+            }
+        };
+        let settings = &self.core.settings;
+        let places = literals.into_iter().zip(prepared.parameters());
+        let values = places.map(|(literal, ty)| match literal {
+            Literal::Number(value) => Some(value),
+            // The error of one that does not fit has its place in the text.
+            Literal::String(text) => crate::value::parse(text, (*ty).into(), settings).ok(),
+        });
+        let values = values.collect::<Option<Vec<_>>>()?;
+        Some((prepared, values))
+    }
+
+    /// Prepares a shape.
+    fn learn(&mut self, text: &str, types: &[Option<Type>]) -> Option<Arc<Prepared>> {
+        let changes = self.core.sql.changes();
+        let has_types = |prepared: &Arc<Prepared>| {
+            let pairs = types.iter().zip(prepared.parameters());
+            prepared.parameters().len() == types.len()
+                && pairs.clone().all(|(said, ty)| said.is_none_or(|said| said == *ty))
+        };
+        let prepared = self
+            .prepare_text(text, types)
+            .ok()
+            .filter(|prepared| prepared.is_lasting() && prepared.known().estimated.is_empty() && has_types(prepared));
+        let found = prepared.clone().map_or(Found::Refused, Found::Kept);
+        self.core.keep_cached(text, types, found, changes);
+        prepared
+    }
+
+    fn prepare_text(&mut self, text: &str, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
+        let mut parsed = self.split(text)?;
+        if parsed.len() > 1 {
+            return Err(super::multiple_commands());
+        }
+        self.prepare_as(&parsed.pop().unwrap_or(Parsed(None)), types)
+    }
+}
