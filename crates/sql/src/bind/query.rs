@@ -313,12 +313,16 @@ pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeC
 
 /// The column that a number in `ORDER BY` or `GROUP BY` means.
 pub(crate) fn number_of(expr: &ast::Expr, count: usize) -> Result<Option<usize>> {
+    let (sign, expr) = match expr {
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => ("-", &**expr),
+        expr => ("", expr),
+    };
     let ast::Expr::Value(value) = expr else { return Ok(None) };
     let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
     match text.parse::<usize>() {
-        Ok(number) if (1..=count).contains(&number) => Ok(Some(number - 1)),
+        Ok(number) if sign.is_empty() && (1..=count).contains(&number) => Ok(Some(number - 1)),
         _ => {
-            let message = format!("ORDER BY position {text} is not in select list");
+            let message = format!("ORDER BY position {sign}{text} is not in select list");
             Err(SqlError::new(SqlState::InvalidColumnReference, message))
         }
     }

@@ -180,7 +180,8 @@ fn connect(parts: &[Expr], decides: bool, row: &[Datum], context: &Context<'_>) 
 
 fn extreme(parts: &[Expr], is_greatest: bool, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
     let values = values(parts, row, context)?.into_iter().filter(|value| !value.is_null());
-    let found = if is_greatest { values.max() } else { values.min() };
+    // Of those that are equal the first one.
+    let found = if is_greatest { values.rev().max() } else { values.min() };
     Ok(found.unwrap_or(Datum::Null))
 }
 

@@ -144,3 +144,5 @@ SELECT 4>-1, 4>=-1, -4<-1, 1<>-1, 4>+1, 8>>-0, 2=-2, 3*-2;
 --> t|t|t|t|t|8|f|-6
 SELECT 'x' || true, false || 'x', concat('x', true);
 --> xtrue|falsex|xt
+SELECT greatest(10, 10.00), greatest(10.00, 10), least(1.0, 1), least(1, 1.0);
+--> 10|10.00|1.0|1

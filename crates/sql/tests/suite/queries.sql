@@ -341,6 +341,8 @@ UPDATE customers SET nosuch = 1;
 --! 42703
 SELECT id FROM customers ORDER BY 9;
 --! 42P10
+SELECT id FROM customers ORDER BY -1;
+--! 42P10
 SELECT id FROM customers LIMIT -1;
 --! 2201W
 SELECT 1 UNION SELECT 1, 2;
