@@ -10,7 +10,6 @@
 //!
 //! Absent: what the requests do (`simple.rs`, `extended.rs`, `copy.rs`).
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +23,11 @@ use tokio::time::Instant;
 
 use super::doorman::{Arrival, ended_by_server, refuse, too_late};
 use super::errors::{End, Failure, Severity, fatal, push_error, push_notice, violation};
-use super::extended::Portal;
 use super::fiber;
 use super::input::Input;
 use super::message::Request;
 use super::output::Output;
+use super::portals::Portals;
 use super::server::Server;
 use super::startup;
 use super::statistics::Slot;
@@ -89,8 +88,8 @@ pub struct Connection {
     pub session: Session,
     /// The commits of which the output tells, each with the place there where it is told.
     pub receipts: Vec<(usize, Receipt)>,
-    /// The portals by name; the unnamed one has the empty name.
-    pub portals: HashMap<String, Portal>,
+    /// The portals.
+    pub portals: Portals,
     /// Requests are skipped until `Sync`.
     pub is_skipping: bool,
     /// A portal was executed since the last `Sync`.
@@ -152,7 +151,7 @@ impl Connection {
             wire,
             session,
             receipts: Vec::new(),
-            portals: HashMap::new(),
+            portals: Portals::default(),
             is_skipping: false,
             has_executed: false,
             came_at: Instant::now(),

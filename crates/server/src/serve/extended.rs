@@ -74,7 +74,7 @@ impl Connection {
     pub fn bind(&mut self, bind: Bind) -> Result<(), Failure> {
         let prepared = self.session.kept(&bind.statement)?.clone();
         let is_cursor = self.session.cursor_columns(&bind.portal).is_some();
-        if !bind.portal.is_empty() && (is_cursor || self.portals.contains_key(&bind.portal)) {
+        if !bind.portal.is_empty() && (is_cursor || self.portals.get(&bind.portal).is_some()) {
             let message = format!("portal \"{}\" already exists", bind.portal);
             return Err(SqlError::new(SqlState::DuplicateCursor, message).into());
         }
@@ -100,7 +100,7 @@ impl Connection {
         };
         let parameters = guarded(|| parameters.map(read).collect::<Result<Vec<_>, _>>())??;
         let portal = Portal { prepared, parameters, formats: result, progress: Progress::Fresh };
-        self.portals.insert(bind.portal, portal);
+        self.portals.insert(&bind.portal, portal);
         self.wire.output.push_empty(b'2');
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Connection {
                 self.wire.output.push_columns(prepared.columns(), &Formats::TEXT);
             }
             // A cursor is a portal, too.
-            Target::Portal if !self.portals.contains_key(name) => {
+            Target::Portal if self.portals.get(name).is_none() => {
                 let columns = self.session.cursor_columns(name).ok_or_else(|| no_portal(name))?;
                 self.wire.output.push_columns(Some(columns), &Formats::TEXT);
             }
@@ -135,7 +135,7 @@ impl Connection {
     /// # Errors
     /// A name that is unknown, a portal that is over, what the statement fails with.
     pub async fn execute(&mut self, name: &str, rows_max: usize) -> Result<(), Failure> {
-        let (name, mut portal) = self.portals.remove_entry(name).ok_or_else(|| no_portal(name))?;
+        let mut portal = self.portals.remove(name).ok_or_else(|| no_portal(name))?;
         match std::mem::replace(&mut portal.progress, Progress::Over { tag: None }) {
             Progress::Fresh if portal.prepared.kind() == Kind::Empty => {
                 portal.progress = Progress::Fresh;

@@ -27,6 +27,7 @@ mod input;
 mod listeners;
 mod message;
 mod output;
+mod portals;
 mod registry;
 mod rows;
 mod scrub;
