@@ -44,7 +44,11 @@ fn read(file: &str) -> Vec<Checked> {
 fn is_of_session(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().take(2).map(str::to_lowercase).collect();
     let is_lasting = !matches!(words.get(1).map(String::as_str), Some("local" | "transaction" | "constraints"));
-    words.first().is_some_and(|word| word == "set") && is_lasting || text.contains("nextval")
+    match words.first().map(String::as_str) {
+        Some("set") => is_lasting,
+        Some("prepare") => true,
+        _ => text.contains("nextval"),
+    }
 }
 
 /// What a statement has given, as the files have it.
@@ -99,6 +103,7 @@ fn run(options: &str) {
             wrong.extend(difference.map(|difference| format!("{file}.sql:{difference}")));
             count += 1;
             has_state |= is_of_session(&checked.text);
+            has_state &= !checked.text.starts_with("DEALLOCATE ALL");
             if !has_state && count >= statements_max && answers.last().unwrap().body == b"I" {
                 drop(served);
                 served = start();

@@ -161,6 +161,11 @@ fn known(name: &str) -> Option<&'static (&'static str, &'static str, bool)> {
     KNOWN.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
+/// The name of a setting as it is listed, if there is one with that name.
+pub(crate) fn listed_name(name: &str) -> Option<&'static str> {
+    known(name).map(|(name, ..)| *name)
+}
+
 fn unknown(name: &str) -> SqlError {
     SqlError::new(SqlState::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""))
 }

@@ -10,7 +10,7 @@ use osier_sql::session::{Mode, Status};
 
 mod support;
 
-use support::Client;
+use support::{Client, directory, open};
 
 /// A database with the tables of a text and the procedures of another one, which logs calls.
 fn with_procedures(test: &str, tables: &str, procedures: &str) -> Arc<Sql> {
@@ -36,22 +36,22 @@ const ACCOUNTS: &str =
 
 #[test]
 fn prepared_statements_are_those_of_postgresql() {
-    Client::new(&support::open(&support::directory("prepare.sql"))).suite("prepare.sql");
+    Client::new(&open(&directory("prepare.sql"))).suite("prepare.sql");
 }
 
 #[test]
 fn cursors_are_those_of_postgresql() {
-    Client::new(&support::open(&support::directory("cursors.sql"))).suite("cursors.sql");
+    Client::new(&open(&directory("cursors.sql"))).suite("cursors.sql");
 }
 
 #[test]
 fn advisory_locks() {
-    Client::new(&support::open(&support::directory("advisory.sql"))).suite("advisory.sql");
+    Client::new(&open(&directory("advisory.sql"))).suite("advisory.sql");
 }
 
 #[test]
 fn plans_are_explained() {
-    Client::new(&support::open(&support::directory("explain.sql"))).suite("explain.sql");
+    Client::new(&open(&directory("explain.sql"))).suite("explain.sql");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn procedures_are_called() {
 
 #[test]
 fn errors_have_a_place() {
-    let mut client = Client::new(&support::open(&support::directory("places")));
+    let mut client = Client::new(&open(&directory("places")));
     client.run("CREATE TABLE t (a int, b text)");
     for (text, place) in [
         ("SELECT a FROM t WHERE", 22),
@@ -209,7 +209,7 @@ fn tpc_b_is_one_call() {
 
 #[test]
 fn cursors_may_be_binary_and_have_parameters() {
-    let mut client = Client::new(&support::open(&support::directory("binary")));
+    let mut client = Client::new(&open(&directory("binary")));
     client.run("BEGIN");
     client.try_with("DECLARE c BINARY SCROLL CURSOR FOR SELECT $1::int + 1", &["41"]).expect("declared");
     let prepared = client.session.prepare("FETCH c", &[]).expect("it is there");
@@ -218,4 +218,14 @@ fn cursors_may_be_binary_and_have_parameters() {
     client.expect("FETCH c", &["42"]);
     client.session.close_cursor("c");
     assert_eq!(client.error("FETCH c").code(), "34000");
+}
+
+#[test]
+fn settings_are_shown_by_the_names_that_postgresql_has_for_them() {
+    let sql = open(&directory("shown_names"));
+    let mut client = Client::new(&sql);
+    for (text, name) in [("SHOW TIME ZONE", "TimeZone"), ("SHOW DATESTYLE", "DateStyle"), ("SHOW a.B", "a.B")] {
+        let prepared = client.session.prepare(text, &[]).expect("a query");
+        assert_eq!(prepared.columns().expect("a column")[0].name, name, "{text}");
+    }
 }

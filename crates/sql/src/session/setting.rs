@@ -13,16 +13,17 @@ use crate::error::{Result, SqlError};
 /// Microseconds of an hour.
 const US_PER_HOUR: f64 = 3_600_000_000.0;
 
-/// The name that `SHOW` asks for.
+/// The name that `SHOW` asks for, as it is listed.
 pub(super) fn shown_name(variable: &[ast::Ident]) -> String {
     let words: Vec<String> = variable.iter().map(|ident| ident.value.clone()).collect();
     let joined = words.join(" ").to_lowercase();
-    match joined.as_str() {
+    let name = match joined.as_str() {
         "transaction isolation level" => "transaction_isolation".to_owned(),
         "time zone" => "timezone".to_owned(),
         "session authorization" => "session_authorization".to_owned(),
         _ => words.join("."),
-    }
+    };
+    crate::settings::listed_name(&name).map_or(name, str::to_owned)
 }
 
 /// A value of `SET` as text.

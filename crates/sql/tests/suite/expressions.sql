@@ -121,6 +121,7 @@ PREPARE after AS SELECT id FROM pages WHERE (at, id) > ($1, $2) ORDER BY at, id 
 EXECUTE after('2020-01-05 00:00+00', 4);
 --> 5
 --> 6
+DEALLOCATE ALL;
 
 -- A row is NULL where all of its parts are, and not NULL where none is.
 SELECT ROW(NULL, NULL) IS NULL, ROW(1, NULL) IS NULL, ROW(1, NULL) IS NOT NULL, ROW(1, 2) IS NOT NULL, ROW(NULL, ROW(NULL)) IS NULL;
