@@ -622,3 +622,39 @@ fn a_client_library_proves_its_password() {
         }
     });
 }
+
+/// A simple query is prepared in one transaction and run in another one, or with a plan from before: what a definition changes in
+/// between makes it fail with no error that only prepared statements may have, and its columns are those of its rows.
+#[test]
+fn definitions_that_change_meanwhile_fail_no_simple_query() {
+    let directory = Directory::new();
+    let served = trusting(&directory);
+    let mut owner = served.client();
+    let text = "CREATE TABLE t (id int PRIMARY KEY, x text); INSERT INTO t VALUES (1, 'a')";
+    assert_eq!(owner.ask(&query(text)).last().unwrap().kind, 'Z');
+    let mut reader = served.client();
+    let until = Instant::now() + Duration::from_secs(3);
+    let defining = std::thread::spawn(move || {
+        while Instant::now() < until {
+            for text in ["ALTER TABLE t ADD COLUMN y int DEFAULT 7", "ALTER TABLE t DROP COLUMN y"] {
+                assert_eq!(kinds(&owner.ask(&query(text))), "CZ", "{text}");
+            }
+        }
+    });
+    let mut seen = [0, 0];
+    for number in 0.. {
+        // Every other one has a text that never came before.
+        let text = format!("SELECT * FROM t WHERE id = 1 AND 'a' <> '{}'", if number % 2 == 0 { "" } else { "''" });
+        let answers = reader.ask(&query(&text));
+        assert_eq!(kinds(&answers), "TDCZ", "{answers:?}");
+        let columns = answers[1].columns();
+        assert_eq!(usize::from(answers[0].body[1]), columns.len());
+        assert_eq!(columns[1], Some(b"a".to_vec()));
+        seen[columns.len() - 2] += 1;
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    defining.join().unwrap();
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}

@@ -286,6 +286,8 @@ macro_rules! fields {
     };
 }
 
+const CHANGED_SHAPE: &str = "cached plan must not change result type";
+
 impl SqlError {
     /// Makes an error of a condition and a message.
     #[cold]
@@ -362,6 +364,17 @@ impl SqlError {
         column, with_column;
         /// Returns the constraint that was violated.
         constraint, with_constraint;
+    }
+
+    /// The error of a statement that takes or returns something else by now than its client was told.
+    #[cold]
+    pub(crate) fn changed_shape() -> SqlError {
+        SqlError::new(SqlState::FeatureNotSupported, CHANGED_SHAPE).with_hint("Prepare the statement again.")
+    }
+
+    /// Whether a definition has changed between the time when the statement was prepared and when it was to run.
+    pub fn is_of_changed_shape(&self) -> bool {
+        self.state == SqlState::FeatureNotSupported && self.message == CHANGED_SHAPE
     }
 
     /// Whether the transaction may succeed when it is run again.

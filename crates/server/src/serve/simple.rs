@@ -14,6 +14,9 @@ use super::errors::{End, Failure};
 use super::formats::Formats;
 use super::rows::{Outlet, Rows, push_copy_out};
 
+/// How often a statement is prepared while others change what it returns. One that is `EXECUTE` may have changed for good.
+const ATTEMPTS_MAX: u32 = 10;
+
 impl Connection {
     /// Answers a simple query.
     ///
@@ -23,7 +26,10 @@ impl Connection {
         self.session.forget("");
         self.portals.remove("");
         match self.guard(|session| session.recall(text))? {
-            Some((prepared, values)) => self.prepared(&prepared, &values, Mode::Alone).await?,
+            Some((prepared, values)) => match self.prepared(&prepared, &values, Mode::Alone).await {
+                Err(failure) if self.is_outdated(&failure) => self.statements(text).await?,
+                done => done?,
+            },
             None => self.statements(text).await?,
         }
         let receipt = self.act(Session::end_implicit).await??;
@@ -47,12 +53,25 @@ impl Connection {
     }
 
     async fn statement(&mut self, parsed: &Parsed, mode: Mode) -> Result<(), Failure> {
-        let prepared = self.guard(|session| session.prepare_parsed(parsed))??;
-        if prepared.kind() == Kind::Empty {
-            self.wire.output.push_empty(b'I');
-            return Ok(());
+        for attempt in 1.. {
+            let prepared = self.guard(|session| session.prepare_parsed(parsed))??;
+            if prepared.kind() == Kind::Empty {
+                self.wire.output.push_empty(b'I');
+                break;
+            }
+            match self.prepared(&prepared, &[], mode).await {
+                Err(failure) if mode == Mode::Alone && attempt < ATTEMPTS_MAX && self.is_outdated(&failure) => {}
+                done => return done,
+            }
         }
-        self.prepared(&prepared, &[], mode).await
+        Ok(())
+    }
+
+    /// Whether a statement that is a transaction by itself has to be prepared again: somebody has changed what it returns
+    /// between the transaction that prepared it and its own one.
+    fn is_outdated(&self, failure: &Failure) -> bool {
+        let is_of_changed_shape = matches!(failure, Failure::Request(error) if error.is_of_changed_shape());
+        is_of_changed_shape && self.session.status() == Status::Idle
     }
 
     async fn prepared(&mut self, prepared: &Arc<Prepared>, values: &[Datum], mode: Mode) -> Result<(), Failure> {

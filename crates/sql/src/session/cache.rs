@@ -12,6 +12,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use osier::TransactionOptions;
+
 use super::statement::Task;
 use super::{Core, Kind, Parsed, Prepared, Session, State};
 use crate::datum::Datum;
@@ -143,8 +145,12 @@ impl Session {
     /// Of syntax, of names and types.
     pub fn prepare(&mut self, text: &str, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
         let may_recall = self.may_recall(text);
-        if may_recall && let Some(Found::Kept(prepared)) = self.core.cached().find(text, types) {
-            return Ok(prepared.clone());
+        let found = self.core.cached().find(text, types).cloned();
+        if may_recall
+            && let Some(Found::Kept(prepared)) = found
+            && self.is_current(&prepared)
+        {
+            return Ok(prepared);
         }
         let changes = self.core.sql.changes();
         let prepared = self.prepare_text(text, types)?;
@@ -163,8 +169,8 @@ impl Session {
         let Shape { text, types, literals } = Shape::of(text)?;
         let found = self.core.cached().find(&text, &types).cloned();
         let prepared = match found {
-            Some(Found::Kept(prepared)) => prepared,
-            Some(Found::Refused) => return None,
+            Some(Found::Kept(prepared)) if self.is_current(&prepared) => prepared,
+            Some(Found::Kept(_) | Found::Refused) => return None,
             Some(Found::Once) => self.learn(&text, &types)?,
             None => {
                 self.core.cached().insert(&text, &types, Found::Once);
@@ -180,6 +186,25 @@ impl Session {
         });
         let values = values.collect::<Option<Vec<_>>>()?;
         Some((prepared, values))
+    }
+
+    /// Whether a statement means what it meant. Who has changed a definition may not have said so yet.
+    fn is_current(&mut self, prepared: &Prepared) -> bool {
+        let (Session { core, state }, planned) = (self, prepared.known());
+        if let Task::Utility(_) = planned.task {
+            return true;
+        }
+        let is_current = match state {
+            State::Idle(session) => {
+                let options = TransactionOptions { read_only: true, ..Default::default() };
+                planned.is_current(&core.sql, &session.begin_with(options), &core.settings)
+            }
+            State::Open(block) => {
+                block.transaction.with(|transaction| planned.is_current(&core.sql, transaction, &core.settings))
+            }
+            State::Failed(_) | State::Between => return false,
+        };
+        is_current.unwrap_or(false)
     }
 
     /// Prepares a shape.

@@ -10,7 +10,7 @@
 use osier::Transaction;
 use sqlparser::ast::{self, CloseCursor, FetchDirection};
 
-use super::statement::{Planned, Task, changed_shape, query_of};
+use super::statement::{Planned, Task, query_of};
 use super::{Column, Core, Done, Output, Parsed, Session};
 use crate::bind::Binder;
 use crate::datum::Datum;
@@ -250,7 +250,7 @@ impl Core {
         let name = parse::name(name);
         let cursor = self.cursors.get_mut(&name).ok_or_else(|| unknown(&name))?;
         if !is_move && told != Some(&cursor.columns[..]) {
-            return Err(changed_shape());
+            return Err(SqlError::changed_shape());
         }
         let passed = cursor.go(step(direction)?)?;
         if is_move {

@@ -158,7 +158,7 @@ impl Core {
         let now = self.prepared.get(&execute.name).ok_or_else(|| unknown(&execute.name))?;
         // The name may mean another statement since.
         if now.columns() != execute.target.columns() || now.parameters() != execute.target.parameters() {
-            return Err(super::statement::changed_shape());
+            return Err(SqlError::changed_shape());
         }
         let values = self.with_context(transaction, &execute.query, parameters, |context| {
             execute.arguments.iter().map(|argument| argument.evaluate(&[], context)).collect::<Result<Row>>()

@@ -57,10 +57,6 @@ impl Session {
         };
         self.core.notices.append(self.core.warnings.get_mut());
         result.map_err(|error| {
-            if error.state == SqlState::FeatureNotSupported {
-                // Its plan may be one that returns something else by now.
-                self.core.forget_cached();
-            }
             self.fail_by(Some(&error));
             self.core.canceller.explain(error)
         })

@@ -16,7 +16,7 @@ use crate::bind::{Binder, OutColumn};
 use crate::catalog::name::Name;
 use crate::catalog::objects;
 use crate::catalog::relation::Relation;
-use crate::error::{Result, SqlError, SqlState};
+use crate::error::{Result, SqlError};
 use crate::plan::{Plan, Query};
 use crate::settings::Settings;
 use crate::sql::{CatalogNames, OWN_SCHEMA, Sql};
@@ -116,7 +116,7 @@ impl Prepared {
             columns.as_ref().map(|columns| columns.iter().map(|column| column.declared).collect::<Vec<_>>())
         };
         if shape(&anew.columns) != shape(&self.columns) || anew.parameters != self.parameters {
-            return Err(changed_shape());
+            return Err(SqlError::changed_shape());
         }
         *planned = Arc::new(anew);
         Ok(planned.clone())
@@ -225,7 +225,7 @@ impl Planned {
     }
 
     /// Whether the statement means what it meant.
-    fn is_current(&self, sql: &Sql, transaction: &Transaction<'_>, settings: &Settings) -> Result<bool> {
+    pub(super) fn is_current(&self, sql: &Sql, transaction: &Transaction<'_>, settings: &Settings) -> Result<bool> {
         match &self.task {
             Task::Call(call) => return Ok(call.is_current(transaction)),
             Task::Empty | Task::Execute(_) | Task::Utility(_) => return Ok(true),
@@ -262,13 +262,6 @@ impl Query {
     pub(super) fn is_writing(&self) -> bool {
         matches!(self.plan, Plan::Write(_)) || !self.writes.is_empty()
     }
-}
-
-/// The error of a statement that takes or returns something else by now than its client was told.
-#[cold]
-pub(super) fn changed_shape() -> SqlError {
-    SqlError::new(SqlState::FeatureNotSupported, "cached plan must not change result type")
-        .with_hint("Prepare the statement again.")
 }
 
 /// Whether a statement has a plan.
