@@ -11,8 +11,18 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 9] =
-    ["queries", "expressions", "functions", "grouping", "windows", "catalog", "foreign_keys", "views", "generated"];
+const FILES: [&str; 10] = [
+    "queries",
+    "expressions",
+    "functions",
+    "grouping",
+    "windows",
+    "catalog",
+    "foreign_keys",
+    "views",
+    "generated",
+    "snapshots",
+];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
 const OF_SESSIONS: [&str; 7] = ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory"];

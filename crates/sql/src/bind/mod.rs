@@ -140,16 +140,21 @@ impl<'b> Binder<'b> {
 
     /// A query of what was bound.
     pub(crate) fn finish(&self, plan: crate::plan::Plan) -> crate::plan::Query {
-        crate::plan::Query {
+        let mut query = crate::plan::Query {
             plan,
             registers: self.registers.get(),
             slots: self.slots.get(),
             commons: self.commons.get(),
             writes: self.writes.take(),
+            writes_first: 0,
+            reread: Vec::new(),
             locks_rows: self.locks_rows.get(),
             waits_not: self.waits_not.get(),
             takes_advisory: self.takes_advisory.get(),
-        }
+        };
+        query.order_writes();
+        query.find_reread();
+        query
     }
 
     /// Where levels take their registers from.

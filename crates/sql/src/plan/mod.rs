@@ -12,9 +12,12 @@ pub(crate) mod join;
 mod order;
 mod outer;
 mod pieces;
+mod walk;
 pub(crate) mod window;
 
 use std::sync::Arc;
+
+use osier::ids::TableId;
 
 use crate::catalog::relation::Relation;
 use crate::catalog::system::SystemRelation;
@@ -312,6 +315,10 @@ pub(crate) struct Query {
     pub(crate) commons: usize,
     /// Statements in `WITH` that write: they run, whether or not something reads what they return.
     pub(crate) writes: Vec<(usize, Arc<CommonTable>)>,
+    /// So many of them come before the query itself, which reads what they return.
+    pub(crate) writes_first: usize,
+    /// The tables that are read, or written once more, after they were written.
+    pub(crate) reread: Vec<TableId>,
     /// Whether rows that it reads are locked for what follows.
     pub(crate) locks_rows: bool,
     /// Whether it fails where it would wait for a lock.
@@ -329,6 +336,8 @@ impl Query {
             slots: 0,
             commons: 0,
             writes: Vec::new(),
+            writes_first: 0,
+            reread: Vec::new(),
             locks_rows: false,
             waits_not: false,
             takes_advisory: false,

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use osier::{Sequence, task};
 
 use super::foreign::Pending;
+use super::former::Former;
 use super::probe::Probe;
 use super::store::Store;
 use super::{Row, datum_bytes};
@@ -41,6 +42,8 @@ pub(crate) struct Context<'c> {
     working: RefCell<Vec<Rc<Vec<Row>>>>,
     /// What foreign keys have to look at when the statement is over.
     pub(crate) pending: RefCell<Pending>,
+    /// What was there before the statement of tables that it reads again.
+    pub(super) former: Former,
     /// The sequence of hidden keys that was drawn from last, and its name.
     hidden_keys: RefCell<Option<(String, Sequence)>>,
     rows_read: Cell<u32>,
@@ -76,6 +79,7 @@ impl<'c> Context<'c> {
             commons: RefCell::new(vec![None; query.commons]),
             working: RefCell::new(vec![Rc::default(); query.commons]),
             pending: RefCell::default(),
+            former: Former::of(&query.reread),
             hidden_keys: RefCell::default(),
             rows_read: Cell::new(0),
             bytes: Cell::new(0),

@@ -8,6 +8,7 @@ pub(crate) mod aggregate;
 pub(crate) mod context;
 pub(crate) mod evaluate;
 pub(crate) mod foreign;
+pub(crate) mod former;
 pub(crate) mod join;
 mod merge;
 pub(crate) mod probe;

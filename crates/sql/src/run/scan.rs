@@ -5,6 +5,7 @@ use osier::table::KeyRange;
 
 use smallvec::SmallVec;
 
+use super::former::Merged;
 use super::store::Scanned;
 use super::{AnyCursor, Context, Cursor, Row, Rows};
 use crate::catalog::relation::{Column, Relation};
@@ -31,7 +32,10 @@ pub(crate) fn open<'c>(scan: &'c Scan, context: &'c Context<'c>) -> Result<AnyCu
             Datum::Array(elements) => keyed(scan, elements.iter().map(|key| vec![key.clone()]).collect(), context),
             _ => Ok(no_rows()),
         },
-        Access::All => ranged(scan, None, KeyRange::all(), context),
+        Access::All => {
+            let former = context.former.rows(&scan.relation, |_| true);
+            ranged(scan, None, KeyRange::all(), former, context)
+        }
         Access::Range { index, prefix, low, high } => {
             let relation = &scan.relation;
             let own = index.map_or(&relation.key, |at| &relation.indexes[at].columns);
@@ -89,9 +93,21 @@ struct Bounds {
 }
 
 impl Bounds {
+    /// Whether a row is in the range of a key with these columns.
+    fn has(&self, row: &[Datum], own: &[usize]) -> bool {
+        let next = self.next.map_or(&Datum::Null, |at| &row[at]);
+        let is_above = |(low, is_in): &(Datum, bool)| *low < *next || *is_in && *low == *next;
+        let is_below = |(high, is_in): &(Datum, bool)| *next < *high || *is_in && *high == *next;
+        own.iter().zip(&self.prefix).all(|(at, value)| row[*at] == *value)
+            && self.low.as_ref().is_none_or(is_above)
+            && self.high.as_ref().is_none_or(is_below)
+            && !(self.excludes_null && next.is_null())
+    }
+
     fn open<'c>(self, scan: &'c Scan, index: Option<usize>, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
         let relation = &scan.relation;
         let own = index.map_or(&relation.key, |at| &relation.indexes[at].columns);
+        let former = context.former.rows(relation, |row| self.has(row, own));
         let mut columns = own[..self.prefix.len()].to_vec();
         let (is_low_in, is_high_in) = (self.low.as_ref().map(|low| low.1), self.high.as_ref().map(|high| high.1));
         let prefix_count = self.prefix.len();
@@ -113,7 +129,7 @@ impl Bounds {
                 Some(false) => range.to_excluded(high),
                 None => range,
             };
-            ranged(scan, index, range, context)
+            ranged(scan, index, range, former, context)
         })?
     }
 }
@@ -224,6 +240,12 @@ impl Cursor for Keyed<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
         let Keyed { scan, keys, context } = self;
         for key in keys {
+            if let Some(former) = context.former.by_key(&scan.relation, &key) {
+                match former {
+                    Some(row) if Expr::holds(scan.filter.as_ref(), &row, context)? => return Ok(Some(row)),
+                    _ => continue,
+                }
+            }
             let found = match scan.lock {
                 RowLock::Skip | RowLock::Later => ahead_by_key(&scan.relation, &key, context),
                 lock => by_key(&scan.relation, &key, lock != RowLock::None, context),
@@ -243,8 +265,10 @@ fn ranged<'c>(
     scan: &'c Scan,
     index: Option<usize>,
     range: KeyRange<'_>,
+    former: Option<Vec<Row>>,
     context: &'c Context<'c>,
 ) -> Result<AnyCursor<'c>> {
+    let own = index.map_or(&[][..], |at| &scan.relation.indexes[at].columns);
     let range = if scan.is_reversed { range.reverse() } else { range };
     let index = index.map(|at| scan.relation.indexes[at].name.as_str());
     let (store, table) = (context.store, &scan.relation.table);
@@ -253,7 +277,10 @@ fn ranged<'c>(
         lock => store.scan(table, index, range, lock != RowLock::None),
     };
     let rows = rows.map_err(|error| not_at_once(scan, error.into()))?;
-    Ok(Box::new(Ranged { scan, rows, context }))
+    Ok(match former {
+        None => Box::new(Ranged { scan, rows, context }),
+        Some(former) => Box::new(Merged::new(scan, own.to_vec(), rows, former, context)),
+    })
 }
 
 struct Ranged<'c> {
@@ -279,7 +306,7 @@ impl Cursor for Ranged<'_> {
 }
 
 /// The error of a lock that `NOWAIT` did not get, with the name of the table.
-fn not_at_once(scan: &Scan, error: SqlError) -> SqlError {
+pub(super) fn not_at_once(scan: &Scan, error: SqlError) -> SqlError {
     if scan.lock != RowLock::AtOnce || error.state != SqlState::LockNotAvailable {
         return error;
     }
@@ -298,7 +325,7 @@ fn ahead_by_key(relation: &Relation, key: &[Datum], context: &Context<'_>) -> Re
 }
 
 /// Locks a row that a scan has found, where it says so.
-fn lock_found(scan: &Scan, row: Row, context: &Context<'_>) -> Result<Option<Row>> {
+pub(super) fn lock_found(scan: &Scan, row: Row, context: &Context<'_>) -> Result<Option<Row>> {
     match scan.lock {
         RowLock::Skip => lock_row(&scan.relation, scan.filter.as_ref(), &row, context),
         _ => Ok(Some(row)),
@@ -308,6 +335,9 @@ fn lock_found(scan: &Scan, row: Row, context: &Context<'_>) -> Result<Option<Row
 /// Locks a row if nobody else has it; returns it as it is now, if it is still meant.
 fn lock_row(relation: &Relation, filter: Option<&Expr>, row: &[Datum], context: &Context<'_>) -> Result<Option<Row>> {
     let key: Vec<Datum> = relation.key.iter().map(|at| row[*at].clone()).collect();
+    if context.former.has(relation, &key) {
+        return Ok(Some(row.to_vec()));
+    }
     let row = with_encoded(relation, &relation.key, &key, |key| context.store.get_if_free(&relation.table, key))?;
     let Some(row) = row? else { return Ok(None) };
     let row = loaded(&row, relation)?;

@@ -1,7 +1,8 @@
 //! Statements that write rows.
 //!
 //! Invariants:
-//! - What is read is read before anything is written: a statement does not see its own rows.
+//! - A statement does not see its own rows: its input is read before anything is written, and what is read later goes by
+//!   [`super::former`].
 //! - A row is written at most once by `UPDATE` and `DELETE`, whatever it is joined with.
 //! - Rows keep the rules of their table, or the statement fails.
 
@@ -99,7 +100,8 @@ impl Writer<'_> {
     /// What `ON CONFLICT` asks for.
     fn resolve(&mut self, conflict: &Conflict, old: Row, excluded: Row) -> Result<()> {
         let Some(Resolution { assignments, condition }) = &conflict.update else { return Ok(()) };
-        if self.touched.contains(&key_of(&self.write.relation, &old)) {
+        let key = key_of(&self.write.relation, &old);
+        if self.touched.contains(&key) || self.context.former.has(&self.write.relation, &key) {
             let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
             let hint =
                 "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
@@ -129,7 +131,7 @@ impl Writer<'_> {
         for row in all(input, self.context)? {
             self.context.tick()?;
             let old = &row[..relation.columns.len()];
-            if seen.insert(key_of(relation, old)) {
+            if self.is_first(&mut seen, old) {
                 let mut new = assigned(old, &row, assignments, self.context)?;
                 generate(&rules.generated, &mut new, self.context)?;
                 check_written(relation, rules, &new, self.context)?;
@@ -156,7 +158,7 @@ impl Writer<'_> {
         for row in all(input, self.context)? {
             self.context.tick()?;
             let old = &row[..relation.columns.len()];
-            if seen.insert(key_of(relation, old)) {
+            if self.is_first(&mut seen, old) {
                 delete_row(relation, old, self.context)?;
                 if let Some(keys) = &rules.keys {
                     foreign::deleted(keys, 0, old, self.context)?;
@@ -165,6 +167,12 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether nothing in the statement has written a row yet: what is written once stays as it is.
+    fn is_first(&self, seen: &mut HashSet<Row>, row: &[Datum]) -> bool {
+        let key = key_of(&self.write.relation, row);
+        !self.context.former.has(&self.write.relation, &key) && seen.insert(key)
     }
 
     /// Counts a row that was written, and keeps what is returned of it.
@@ -263,6 +271,7 @@ fn failing(error: SqlError, relation: &Relation, row: &[Datum], context: &Contex
 }
 
 fn insert_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
+    context.former.keep(relation, || key_of(relation, row), None, context)?;
     let insert = |values: &[Value<'_>]| context.store.insert(&relation.table, values);
     let inserted = with_encoded_row(relation, row, insert)?;
     inserted.map_err(|error| duplicate(relation, row, error.into(), context))
@@ -291,6 +300,8 @@ fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Cont
         delete_row(relation, old, context)?;
         return insert_row(relation, new, context);
     }
+    let columns = relation.columns.len();
+    context.former.keep(relation, || key_of(relation, old), Some(&old[..columns]), context)?;
     let replace = |values: &[Value<'_>]| context.store.replace(&relation.table, values);
     let replaced = with_encoded_row(relation, new, replace)?;
     replaced.map_err(|error| duplicate(relation, new, error.into(), context)).map(|_| ())
@@ -298,6 +309,7 @@ fn replace_row(relation: &Relation, old: &[Datum], new: &[Datum], context: &Cont
 
 pub(super) fn delete_row(relation: &Relation, row: &[Datum], context: &Context<'_>) -> Result<()> {
     let key = key_of(relation, row);
+    context.former.keep(relation, || key.clone(), Some(&row[..relation.columns.len()]), context)?;
     with_encoded(relation, &relation.key, &key, |key| context.store.delete(&relation.table, key))??;
     Ok(())
 }

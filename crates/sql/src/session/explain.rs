@@ -218,6 +218,7 @@ impl Core {
         context.watch();
         {
             let context = &context;
+            super::run::run_first_writes(query, context)?;
             let mut cursor = open(&query.plan, context)?;
             while cursor.next()?.is_some() {}
             super::run::run_writes(query, context)?;

@@ -474,6 +474,7 @@ impl Core {
         output: &mut dyn Output,
     ) -> Result<Done> {
         self.with_context(transaction, query, parameters, |context| {
+            run_first_writes(query, context)?;
             if let Plan::Write(write) = &query.plan {
                 let written = write::run(write, context)?;
                 run_writes(query, context)?;
@@ -541,6 +542,12 @@ impl Core {
             other => self.define(transaction, other, output),
         }
     }
+}
+
+/// Runs the statements in `WITH` that the query reads from: no table is written while it is read.
+pub(super) fn run_first_writes(query: &Query, context: &Context<'_>) -> Result<()> {
+    let first = &query.writes[..query.writes_first];
+    first.iter().try_for_each(|(at, table)| set::common(*at, table, context).map(|_| ()))
 }
 
 /// Runs the statements in `WITH` that nothing has read.

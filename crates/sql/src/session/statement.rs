@@ -171,11 +171,6 @@ impl Planned {
         };
         let parameters = binder.parameter_types();
         let mut relations = names.used();
-        match &task {
-            Task::Query(query) => refuse_mixed(query, &relations)?,
-            Task::Explain(explain) => refuse_mixed(explain.query(), &relations)?,
-            _ => {}
-        }
         relations.extend(names.used_beside());
         Ok(Planned {
             relations,
@@ -280,24 +275,6 @@ pub(super) fn query_of(binder: &Binder<'_>, statement: &ast::Statement) -> Resul
     }
     let bound = binder.write(statement)?;
     Ok((binder.finish(Plan::Write(Box::new(bound.write))), bound.columns.as_deref().map(shown)))
-}
-
-/// Refuses a statement in `WITH` that writes a table which something else in the statement names: each would have to see the
-/// table as it was before.
-fn refuse_mixed(query: &Query, named: &[Arc<Relation>]) -> Result<()> {
-    for (_, table) in &query.writes {
-        let Plan::Write(write) = &table.plan else { continue };
-        // It names the table once itself.
-        let own = 1;
-        let count = named.iter().filter(|named| named.table.id() == write.relation.table.id()).count();
-        if count > own {
-            let name = &write.relation.name;
-            return Err(SqlError::unsupported(format!(
-                "naming table \"{name}\" beside a statement in WITH that writes it"
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn shown(columns: &[OutColumn]) -> Vec<Column> {
