@@ -271,3 +271,34 @@ fn owners_and_rights_are_dumped() {
     }
     assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
 }
+
+#[test]
+fn defaults_may_name_sequences_of_other_tables() {
+    let directory = Directory::new();
+    let definitions = "
+        CREATE SEQUENCE small AS smallint;
+        CREATE SEQUENCE down AS integer INCREMENT BY -2;
+        CREATE TABLE zz (id serial PRIMARY KEY, b int);
+        CREATE TABLE aa (a int PRIMARY KEY DEFAULT nextval('zz_id_seq') * 10, s smallint DEFAULT nextval('small'));
+        CREATE TABLE copied (LIKE zz INCLUDING ALL);
+        CREATE TABLE mm (id serial PRIMARY KEY);
+        ALTER TABLE zz ADD COLUMN other int DEFAULT nextval('mm_id_seq');
+        INSERT INTO aa DEFAULT VALUES;
+        INSERT INTO copied (b) VALUES (1), (2);
+    ";
+    std::fs::write(directory.join("definitions.sql"), definitions).unwrap();
+    prints(&directory, &["import", "definitions.sql", "--dir", "db"]);
+    let first = prints(&directory, &["dump", "--dir", "db"]);
+    for part in [
+        "CREATE SEQUENCE public.small AS smallint;",
+        "CREATE SEQUENCE public.down AS integer INCREMENT BY -2;",
+        "ALTER TABLE public.aa ALTER COLUMN a SET DEFAULT nextval('public.zz_id_seq') * 10;",
+        "ALTER TABLE public.copied ALTER COLUMN id SET DEFAULT nextval('public.zz_id_seq');",
+        "ALTER TABLE public.zz ALTER COLUMN other SET DEFAULT nextval('public.mm_id_seq');",
+    ] {
+        assert!(first.contains(part), "{part} is not in {first}");
+    }
+    std::fs::write(directory.join("first.sql"), &first).unwrap();
+    prints(&directory, &["import", "first.sql", "--dir", "again"]);
+    assert_eq!(prints(&directory, &["dump", "--dir", "again"]), first);
+}

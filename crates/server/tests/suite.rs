@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     "queries",
     "expressions",
     "functions",
@@ -22,10 +22,13 @@ const FILES: [&str; 10] = [
     "views",
     "generated",
     "snapshots",
+    "rows",
+    "characters",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
-const OF_SESSIONS: [&str; 7] = ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory"];
+const OF_SESSIONS: [&str; 9] =
+    ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory", "moments", "refusals"];
 
 /// A statement with the lines that it gives.
 struct Checked {

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::record::Record;
 use crate::value::interval::Interval;
 use crate::value::numeric::Numeric;
 
@@ -48,13 +49,18 @@ pub enum Datum {
     /// An array of one dimension; its first element has number 1.
     Array(Arc<[Datum]>),
     /// A row.
-    Record(Arc<[Datum]>),
+    Record(Arc<Record>),
 }
 
 impl Datum {
     /// Makes a text.
     pub fn text(text: impl Into<Arc<str>>) -> Datum {
         Datum::Text(text.into())
+    }
+
+    /// Makes a row of values that have no names.
+    pub fn record(fields: Vec<Datum>) -> Datum {
+        Datum::Record(Arc::new(fields.into()))
     }
 
     /// Whether it is NULL.
@@ -130,7 +136,8 @@ impl Ord for Datum {
             (Datum::Interval(a), Datum::Interval(b)) => a.cmp(b),
             (Datum::Uuid(a), Datum::Uuid(b)) => a.cmp(b),
             (Datum::Jsonb(a), Datum::Jsonb(b)) => crate::value::json::compare(a, b),
-            (Datum::Array(a), Datum::Array(b)) | (Datum::Record(a), Datum::Record(b)) => a.cmp(b),
+            (Datum::Array(a), Datum::Array(b)) => a.cmp(b),
+            (Datum::Record(a), Datum::Record(b)) => a[..].cmp(&b[..]),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -151,7 +158,8 @@ impl Hash for Datum {
             Datum::Interval(value) => value.hash(state),
             Datum::Uuid(value) => value.hash(state),
             Datum::Jsonb(value) => crate::value::json::hash(value, state),
-            Datum::Array(values) | Datum::Record(values) => values.hash(state),
+            Datum::Array(values) => values.hash(state),
+            Datum::Record(fields) => fields[..].hash(state),
         }
     }
 }

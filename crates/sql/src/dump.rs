@@ -13,16 +13,19 @@
 
 mod objects;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use osier::Transaction;
 
 use crate::catalog::listing::{self, Sequence};
-use crate::catalog::name::{Name, made_name};
+use crate::catalog::name::{Name, PUBLIC, made_name};
 use crate::catalog::notes::Identity;
 use crate::catalog::relation::Relation;
 use crate::catalog::system::{Commented, comments, foreign_key_to};
+use crate::ddl::numbers::type_of;
 use crate::error::Result;
+use crate::parse;
 use crate::parse::quote::{literal, quoted};
 use crate::parse::sequence::with_public;
 use crate::sql::Sql;
@@ -71,6 +74,16 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     }
     for table in &tables {
         add(BEFORE, &table.name, table_definition(table, &owned));
+    }
+    // A default may name the sequence of a column that is made later, also in a circle.
+    for table in &tables {
+        for (at, column) in table.columns.iter().enumerate().take(table.visible()) {
+            if let Some(default) = owned.late_default(table, at) {
+                let (table_name, column) = (shown(&table.name), quoted(&column.name));
+                let text = format!("ALTER TABLE {table_name} ALTER COLUMN {column} SET DEFAULT {default};");
+                add(BEFORE, &table.name, text);
+            }
+        }
     }
 
     for table in by_reference(&tables) {
@@ -216,8 +229,13 @@ impl Sequence {
     }
 
     fn definition(&self) -> String {
-        let parts = [format!("CREATE SEQUENCE {}", shown(&self.name))];
-        parts.into_iter().chain(self.options(Type::Int8)).collect::<Vec<_>>().join(" ") + ";"
+        let outermost = if self.increment > 0 { self.maximum } else { self.minimum };
+        let (ty, declared) = match type_of(outermost) {
+            ty @ (Type::Int2 | Type::Int4) => (ty, format!(" AS {ty}")),
+            _ => (Type::Int8, String::new()),
+        };
+        let parts = [format!("CREATE SEQUENCE {}{declared}", shown(&self.name))];
+        parts.into_iter().chain(self.options(ty)).collect::<Vec<_>>().join(" ") + ";"
     }
 
     /// The statement after which it gives what it gives next here; `None` where it does so when it is new.
@@ -312,6 +330,27 @@ impl OwnedSequences {
         self.0.iter().find(|owned| owned.name == *name).map(|owned| &owned.new_name)
     }
 
+    /// The default of a column that names the sequence of another one, as it is where the dump is read.
+    fn late_default(&self, table: &Relation, at: usize) -> Option<String> {
+        let column = &table.columns[at];
+        if column.is_generated || column.identity.is_some() || self.of_column(table, at).is_some() {
+            return None;
+        }
+        let is_late = Cell::new(false);
+        let rename = |name: &str| {
+            let name = match &parse::object_name(name)?[..] {
+                [name] => Name::new(PUBLIC, name),
+                [schema, name] => Name::new(schema, name),
+                _ => return Ok(None),
+            };
+            let new_name = self.new_name(&name);
+            is_late.set(is_late.get() || new_name.is_some());
+            Ok(new_name.map(parse::sequence::shown))
+        };
+        let text = parse::sequence::renamed(column.default.as_deref()?, &rename).ok()?;
+        is_late.get().then(|| with_public(&text))
+    }
+
     fn of_column(&self, table: &Relation, column: usize) -> Option<&OwnedSequence> {
         self.0.iter().find(|owned| owned.table == table.name && owned.column == column)
     }
@@ -393,6 +432,7 @@ fn column_definition(table: &Relation, at: usize, owned: &OwnedSequences) -> Str
         (None, Some(expr)) if column.is_generated => {
             text.push_str(&format!(" GENERATED ALWAYS AS ({expr}) STORED"));
         }
+        (None, Some(_)) if owned.late_default(table, at).is_some() => {}
         (None, Some(default)) if sequence.is_none() => text.push_str(&format!(" DEFAULT {}", with_public(default))),
         _ => {}
     }

@@ -11,6 +11,7 @@ use crate::datum::Datum;
 use crate::function::Function;
 use crate::plan::Plan;
 use crate::plan::window::WindowCall;
+use crate::record::Shape;
 use crate::types::{Declared, Type};
 
 /// An expression.
@@ -46,7 +47,8 @@ pub(crate) enum Expr {
     /// Whether the first is among the others, or with `true` is not.
     InList(Box<(Expr, Vec<Expr>)>, bool),
     Array(Vec<Expr>),
-    Row(Vec<Expr>),
+    /// A row, with a shape where it is a value of its own.
+    Row(Vec<Expr>, Option<Arc<Shape>>),
     /// A comparison with some element of an array, or with `true` with all.
     Quantified(Box<(Comparison, Expr, Expr)>, bool),
     Subscript(Box<(Expr, Expr)>),
@@ -206,7 +208,7 @@ impl Expr {
             Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(parts, _) => {
                 parts.iter().for_each(visit);
             }
-            Expr::Array(parts) | Expr::Row(parts) | Expr::Grouping(parts) => parts.iter().for_each(visit),
+            Expr::Array(parts) | Expr::Row(parts, _) | Expr::Grouping(parts) => parts.iter().for_each(visit),
             Expr::Not(part) | Expr::IsNull(part) | Expr::Is(part, _) => visit(part),
             Expr::IsDistinct(parts) | Expr::Subscript(parts) => {
                 visit(&parts.0);
@@ -251,7 +253,7 @@ impl Expr {
             Expr::And(parts) | Expr::Or(parts) | Expr::Coalesce(parts) | Expr::Extreme(parts, _) => {
                 parts.iter_mut().for_each(visit);
             }
-            Expr::Array(parts) | Expr::Row(parts) | Expr::Grouping(parts) => parts.iter_mut().for_each(visit),
+            Expr::Array(parts) | Expr::Row(parts, _) | Expr::Grouping(parts) => parts.iter_mut().for_each(visit),
             Expr::Not(part) | Expr::IsNull(part) | Expr::Is(part, _) => visit(part),
             Expr::IsDistinct(parts) | Expr::Subscript(parts) => {
                 visit(&mut parts.0);

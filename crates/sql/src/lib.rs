@@ -16,6 +16,7 @@ pub mod function;
 pub mod fuzzing;
 mod parse;
 mod plan;
+pub mod record;
 mod run;
 pub mod scram;
 pub mod session;

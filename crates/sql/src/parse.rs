@@ -53,6 +53,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     let tokens = Tokenizer::new(&Postgres::default(), text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
+    refuse_junk(&tokens)?;
     place(&mut tokens);
     literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
@@ -126,6 +127,21 @@ fn flatten(text: &str, tokens: &mut [TokenWithSpan]) {
         token.span.start = flat(token.span.start);
         token.span.end = flat(token.span.end);
     }
+}
+
+/// Refuses a number with letters right behind it.
+fn refuse_junk(tokens: &[TokenWithSpan]) -> Result<()> {
+    for (at, token) in tokens.iter().enumerate() {
+        let Token::Number(number, is_long) = &token.token else { continue };
+        let behind = match tokens.get(at + 1).map(|next| &next.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() && !*is_long => word.value.as_str(),
+            _ if *is_long => "L",
+            _ => continue,
+        };
+        let message = format!("trailing junk after numeric literal at or near \"{number}{behind}\"");
+        return Err(SqlError::new(SqlState::SyntaxError, message));
+    }
+    Ok(())
 }
 
 /// Takes the places from tokens of a text that no client has sent: errors are not to name them.

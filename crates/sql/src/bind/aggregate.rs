@@ -13,7 +13,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function::{self, Direct, ResolvedAggregate};
 use crate::plan::{AggregateCall, SortKey};
-use crate::types::Type;
+use crate::types::{Declared, Type};
 use crate::value::Conversion;
 
 /// The place of an expression in the arguments of an aggregate.
@@ -71,7 +71,7 @@ impl Binder<'_> {
             return Err(SqlError::unsupported(format!("{name} of columns of the query around"))
                 .with_hint("Compute it there, and name the result."));
         }
-        let returns = bound.function.returns;
+        let returns = Declared { ty: bound.function.returns, modifier: bound.function.modifier };
         let mut aggregates = level.aggregates.borrow_mut();
         let Aggregates::Gathered(calls) = &mut *aggregates else { unreachable!("it was looked at above") };
         let at = calls.iter().position(|known| *known == bound).unwrap_or_else(|| {
@@ -155,10 +155,22 @@ impl Binder<'_> {
         }
         let arguments = if is_star { Vec::new() } else { self.arguments(list, level)? };
         let resolved = function::resolve_aggregate(name, &types(&arguments))?;
-        let function = resolved.ok_or_else(|| SqlError::unsupported(format!("the aggregate {name}")))?;
-        let places = arguments.into_iter().zip(&function.arguments);
-        let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
-        Ok((function.clone(), arguments.collect::<Result<Vec<_>>>()?))
+        let mut function = resolved.ok_or_else(|| SqlError::unsupported(format!("the aggregate {name}")))?;
+        let keeps_length = |argument: &&Typed| {
+            let ty = argument.declared.ty;
+            ty == Type::Char && (function.returns == ty || Some(function.returns) == ty.array())
+        };
+        if let Some(argument) = arguments.first().filter(keeps_length) {
+            function.modifier = argument.declared.modifier;
+        }
+        let pads = super::blanks::matter_to(name);
+        let places = arguments.into_iter().zip(&mut function.arguments);
+        let arguments = places.map(|(argument, to)| {
+            let argument = if pads { self.padded(argument, to)? } else { argument };
+            self.convert(argument, *to, Conversion::Implicit)
+        });
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        Ok((function, arguments))
     }
 
     pub(super) fn aggregate_filter(&self, call: &ast::Function, level: &Level<'_>) -> Result<Option<Expr>> {

@@ -36,6 +36,9 @@ impl Binder<'_> {
         if fits && is_same_value(from, to.ty) {
             return Ok(input.expr);
         }
+        if to.ty == Type::Bytea && from == Type::Char && input.declared.modifier != Modifier::None {
+            return self.convert(self.padded(input, &mut Type::Char.clone())?, to, place);
+        }
         let is_explicit = place == Conversion::Explicit;
         if let Expr::Constant(value) = input.expr {
             return Ok(Expr::Constant(value::cast(value, from, to, is_explicit, self.settings)?));

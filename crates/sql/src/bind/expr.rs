@@ -11,7 +11,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
 use crate::function;
 use crate::parse;
-use crate::types::Type;
+use crate::types::{Declared, Type};
 use crate::value::Conversion;
 use crate::value::numeric::Numeric;
 
@@ -39,8 +39,8 @@ impl Binder<'_> {
                 }
                 _ => Err(SqlError::unsupported("TRY_CAST")),
             },
-            ast::Expr::IsNull(inner) => Ok(truth(is_null(self.expr(inner, level)?.expr, false))),
-            ast::Expr::IsNotNull(inner) => Ok(truth(is_null(self.expr(inner, level)?.expr, true))),
+            ast::Expr::IsNull(inner) => Ok(truth(is_null(self.expr(inner, level)?, false))),
+            ast::Expr::IsNotNull(inner) => Ok(truth(is_null(self.expr(inner, level)?, true))),
             ast::Expr::IsTrue(inner) => self.is(inner, Some(true), false, level),
             ast::Expr::IsNotTrue(inner) => self.is(inner, Some(true), true, level),
             ast::Expr::IsFalse(inner) => self.is(inner, Some(false), false, level),
@@ -247,7 +247,7 @@ impl Binder<'_> {
         }
         let pairs = left.into_iter().zip(right).map(|(left, right)| self.comparable(symbol, left, right));
         let (left, right) = pairs.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        Ok((Expr::Row(left), Expr::Row(right)))
+        Ok((Expr::Row(left, None), Expr::Row(right, None)))
     }
 
     fn unary(&self, op: UnaryOperator, expr: &ast::Expr, level: &Level<'_>) -> Result<Typed> {
@@ -268,6 +268,16 @@ impl Binder<'_> {
     /// A call of what a name and its arguments were found to mean.
     pub(crate) fn finish_call(&self, resolved: function::Resolved, arguments: Vec<Typed>) -> Result<Typed> {
         let function::Resolved { function, arguments: types, returns, .. } = resolved;
+        let takes_blanks = |at: usize| match function.name {
+            "~~" | "!~~" | "~~*" | "!~~*" | "~" | "!~" | "~*" | "!~*" => at == 0,
+            name => super::blanks::matter_to(name),
+        };
+        let mut types = types;
+        let padded = arguments.into_iter().enumerate().map(|(at, argument)| match takes_blanks(at) {
+            true => self.padded(argument, &mut types[at]),
+            false => Ok(argument),
+        });
+        let arguments = padded.collect::<Result<Vec<_>>>()?;
         let takes_sequence = matches!(function.name, "nextval" | "currval" | "setval");
         self.takes_advisory.set(self.takes_advisory.get() || function::is_advisory(function.name));
         let places = arguments.into_iter().zip(&types);
@@ -295,6 +305,11 @@ impl Binder<'_> {
             let equal = |(left, right)| Expr::Compare(Box::new((Comparison::Equal, left, right)));
             let any = Expr::Or(pairs.into_iter().map(equal).collect());
             return Ok(truth(if is_negated { Expr::Not(Box::new(any)) } else { any }));
+        }
+        if let [element] = &elements[..] {
+            let (left, right) = self.comparable("=", input, element.clone())?;
+            let symbol = if is_negated { Comparison::NotEqual } else { Comparison::Equal };
+            return Ok(truth(Expr::Compare(Box::new((symbol, left, right)))));
         }
         let mut parts = vec![input];
         parts.extend(elements);
@@ -386,7 +401,7 @@ impl Binder<'_> {
         let elements = elements.iter().map(|element| self.expr(element, level)).collect::<Result<Vec<_>>>()?;
         let (elements, declared) = self.unify("ARRAY", elements)?;
         let ty = declared.ty.array().ok_or_else(|| SqlError::unsupported(format!("an array of {}", declared.ty)))?;
-        Ok(Typed::new(Expr::Array(elements), ty))
+        Ok(Typed::new(Expr::Array(elements), Declared { ty, ..declared }))
     }
 
     fn compare_subquery(
@@ -435,11 +450,11 @@ impl Binder<'_> {
 }
 
 /// Whether a value is NULL, or is not; of a row, whether all of its parts are so.
-fn is_null(expr: Expr, is_negated: bool) -> Expr {
-    match expr {
-        Expr::Row(parts) => Expr::And(parts.into_iter().map(|part| test_null(part, is_negated)).collect()),
-        expr => test_null(expr, is_negated),
+fn is_null(value: Typed, is_negated: bool) -> Expr {
+    if value.declared.ty != Type::Record || value.fields().is_empty() {
+        return test_null(value.expr, is_negated);
     }
+    Expr::And(value.fields().iter().map(|(_, field)| test_null(field.expr.clone(), is_negated)).collect())
 }
 
 fn test_null(expr: Expr, is_negated: bool) -> Expr {

@@ -1,6 +1,8 @@
 //! `FROM`: tables, subqueries, functions, and how they are joined.
 
 use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
@@ -52,6 +54,17 @@ impl From {
         self.leaves.push(Leaf { source, captures, columns: start..start + count });
         Tree::Leaf(self.leaves.len() - 1)
     }
+
+    /// Says that an outer join may leave out the leaves with these columns.
+    fn may_be_absent(&mut self, columns: Range<usize>) {
+        for leaf in self.leaves.iter().filter(|leaf| columns.contains(&leaf.columns.start)) {
+            let present: Rc<[Expr]> = match &leaf.source {
+                Source::Table { relation, .. } => [Expr::Column(leaf.columns.start + relation.key[0])].into(),
+                _ => leaf.columns.clone().map(Expr::Column).collect(),
+            };
+            self.columns[leaf.columns.clone()].iter_mut().for_each(|column| column.present = Some(present.clone()));
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -100,6 +113,12 @@ impl Binder<'_> {
             let middle = from.columns.len();
             let right = self.factor(from, &join.relation, for_update, outer)?;
             let on = self.join_condition(from, (start, middle), kind, constraint, outer)?;
+            if matches!(kind, JoinKind::Left | JoinKind::Full) {
+                from.may_be_absent(middle..from.columns.len());
+            }
+            if matches!(kind, JoinKind::Right | JoinKind::Full) {
+                from.may_be_absent(start..middle);
+            }
             tree = match kind {
                 JoinKind::Inner => Tree::inner(tree, right, on),
                 kind => Tree::Join { kind, left: Box::new(tree), right: Box::new(right), on },
@@ -440,6 +459,7 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         origin: (relation.oid(), i16::try_from(at + 1).unwrap_or(0)),
         is_merged: at >= relation.visible(),
         is_hidden: at >= relation.visible(),
+        present: None,
         origin_use: None,
     };
     relation.columns.iter().enumerate().map(name).collect()

@@ -5,6 +5,7 @@
 //! - A parameter whose type the client does not say has the type of the first place that asks for one; `text` if none does.
 
 pub(crate) mod aggregate;
+mod blanks;
 pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod expr;

@@ -84,7 +84,19 @@ impl Binder<'_> {
                 bound?
             }
             other => {
-                let Bound { plan, columns } = self.set_expr(other, outer)?;
+                let Bound { plan, columns } = match (other, &query.locks[..]) {
+                    (other, []) => self.set_expr(other, outer)?,
+                    (SetExpr::Query(inner), locks) => {
+                        let mut inner = inner.clone();
+                        inner.locks.extend_from_slice(locks);
+                        self.query(&inner, outer)?
+                    }
+                    (SetExpr::SetOperation { .. }, [lock, ..]) => return Err(locked_operation(lock)),
+                    (_, [lock, ..]) => {
+                        let message = format!("{} cannot be applied to VALUES", lock_words(lock));
+                        return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+                    }
+                };
                 let plan = self.order_output(plan, &columns, order)?;
                 Bound { plan, columns }
             }
@@ -134,6 +146,11 @@ impl Binder<'_> {
             SetExpr::Values(values) => self.values(values, outer),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let part = |part: &SetExpr| {
+                    if let SetExpr::Query(query) = part
+                        && let [lock, ..] = &query.locks[..]
+                    {
+                        return Err(locked_operation(lock));
+                    }
                     self.keeps_unknown.set(matches!(part, SetExpr::Select(_)));
                     let bound = self.set_expr(part, outer);
                     self.keeps_unknown.set(false);
@@ -306,6 +323,7 @@ pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeC
         origin: column.origin,
         is_merged: false,
         is_hidden: false,
+        present: None,
         origin_use: None,
     };
     columns.iter().enumerate().map(name).collect()
@@ -382,6 +400,11 @@ fn locked_tables(locks: &[ast::LockClause]) -> Result<Vec<(Option<String>, RowLo
         }
     }
     Ok(tables)
+}
+
+fn locked_operation(lock: &ast::LockClause) -> SqlError {
+    let message = format!("{} is not allowed with UNION/INTERSECT/EXCEPT", lock_words(lock));
+    SqlError::new(SqlState::FeatureNotSupported, message)
 }
 
 /// What a lock is called.

@@ -7,12 +7,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::uses::Use;
 use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
-use crate::expr::Expr;
+use crate::expr::{Case, Expr};
 use crate::plan::AggregateCall;
+use crate::record::Shape;
 use crate::types::{Declared, Type};
 
 /// A bound expression with its type.
@@ -20,37 +22,39 @@ use crate::types::{Declared, Type};
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) declared: Declared,
-    /// What the parts of a row are, where it is written as one.
-    parts: Vec<Part>,
-}
-
-/// A part of a row.
-#[derive(Clone, Debug)]
-struct Part {
-    declared: Declared,
-    parts: Vec<Part>,
+    /// The fields of a row, where they are known, with their names.
+    fields: Vec<(String, Typed)>,
+    /// Whether the row is written as one: it is compared value by value.
+    is_written: bool,
 }
 
 impl Typed {
     pub(crate) fn new(expr: Expr, declared: impl Into<Declared>) -> Typed {
-        Typed { expr, declared: declared.into(), parts: Vec::new() }
+        Typed { expr, declared: declared.into(), fields: Vec::new(), is_written: false }
     }
 
-    /// A row of these.
+    /// A row that is written as one of these.
     pub(crate) fn row(parts: impl IntoIterator<Item = Typed>) -> Typed {
-        let part = |Typed { expr, declared, parts }| (expr, Part { declared, parts });
-        let (exprs, parts) = parts.into_iter().map(part).unzip();
-        Typed { expr: Expr::Row(exprs), declared: Type::Record.into(), parts }
+        let fields = parts.into_iter().enumerate().map(|(at, part)| (format!("f{}", at + 1), part));
+        Typed { is_written: true, ..Typed::record(fields.collect()) }
+    }
+
+    /// A row with these fields.
+    fn record(fields: Vec<(String, Typed)>) -> Typed {
+        let shape = fields.iter().map(|(name, field)| (name.clone(), field.declared));
+        let shape = Some(Arc::new(Shape(shape.collect())));
+        let exprs = fields.iter().map(|(_, field)| field.expr.clone()).collect();
+        Typed { expr: Expr::Row(exprs, shape), declared: Type::Record.into(), fields, is_written: false }
     }
 
     /// The parts of a row that is written as one.
     pub(crate) fn parts(&self) -> Option<Vec<Typed>> {
-        let Expr::Row(exprs) = &self.expr else { return None };
-        let part = |(expr, part): (&Expr, &Part)| {
-            let Part { declared, parts } = part.clone();
-            Typed { expr: expr.clone(), declared, parts }
-        };
-        (exprs.len() == self.parts.len()).then(|| exprs.iter().zip(&self.parts).map(part).collect())
+        self.is_written.then(|| self.fields.iter().map(|(_, field)| field.clone()).collect())
+    }
+
+    /// The fields of a row, where they are known, with their names.
+    pub(crate) fn fields(&self) -> &[(String, Typed)] {
+        &self.fields
     }
 }
 
@@ -68,6 +72,8 @@ pub(crate) struct ScopeColumn {
     pub(crate) is_merged: bool,
     /// Whether `*` leaves it out, and only its own name means it.
     pub(crate) is_hidden: bool,
+    /// Of a table that an outer join may leave out: what is not all NULL of a row that is there.
+    pub(crate) present: Option<Rc<[Expr]>>,
     /// The table or view that it is a column of, and its position there.
     pub(crate) origin_use: Option<(Rc<Use>, usize)>,
 }
@@ -200,10 +206,19 @@ impl<'p> Level<'p> {
     /// All columns of a table, as a row: what its alias means as a value.
     pub(crate) fn whole_row(&self, table: &str) -> Option<Typed> {
         let columns: Vec<&ScopeColumn> = self.of_table(table).collect();
-        (!columns.is_empty()).then(|| {
-            columns.iter().for_each(|column| column.is_read());
-            Typed::row(columns.iter().map(|column| Typed::new(column.expr.clone(), column.declared)))
-        })
+        let Some(first) = columns.first() else {
+            let outer = self.parent?.whole_row(table)?;
+            return Some(if self.is_between { outer } else { Typed::new(self.capture(outer.expr), outer.declared) });
+        };
+        columns.iter().for_each(|column| column.is_read());
+        let field = |column: &&ScopeColumn| (column.name.clone(), Typed::new(column.expr.clone(), column.declared));
+        let mut row = Typed::record(columns.iter().map(field).collect());
+        if let Some(present) = &first.present {
+            let is_null = present.iter().map(|expr| Expr::IsNull(Box::new(expr.clone())));
+            let branches = vec![(Expr::And(is_null.collect()), Expr::NULL)];
+            row.expr = Expr::Case(Box::new(Case { branches, otherwise: row.expr }));
+        }
+        Some(row)
     }
 
     /// The columns of a table that `*` means.

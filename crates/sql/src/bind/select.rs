@@ -304,6 +304,10 @@ impl Output {
             (self.having.is_some(), "HAVING clause"),
             (!calls.is_empty(), "aggregate functions"),
             (!calls_in(self.exprs()).is_empty(), "window functions"),
+            (
+                self.list.iter().any(|listed| !matches!(listed.item, ListItem::One(_))),
+                "set-returning functions in the target list",
+            ),
         ];
         match parts.into_iter().find(|(is_there, _)| *is_there) {
             Some((_, what)) => {

@@ -186,6 +186,9 @@ impl Binder<'_> {
 
     /// A field of a row of which the names of fields are known.
     fn field(&self, row: Typed, name: &str) -> Result<Typed> {
+        if let Some((_, field)) = row.fields().iter().find(|(known, _)| known == name) {
+            return Ok(field.clone());
+        }
         let Modifier::Fields(fields) = row.declared.modifier else {
             let message =
                 format!("column notation .{name} applied to type {}, which is not a composite type", row.declared);

@@ -11,7 +11,7 @@ use crate::function;
 use crate::parse::{self, frame::split_name};
 use crate::plan::SortKey;
 use crate::plan::window::{Bound, Distance, Exclusion, Frame, Unit, WindowCall, WindowFunction};
-use crate::types::Type;
+use crate::types::{Declared, Modifier, Type};
 use crate::value::{self, Conversion};
 
 /// The place of an expression in the arguments of a call over a window.
@@ -88,10 +88,16 @@ impl Binder<'_> {
                 let Some(resolved) = function::resolve_window(name, &types)? else {
                     return Err(SqlError::unsupported(format!("the window function {name}")));
                 };
+                let length = arguments.first().map(|argument| argument.declared.modifier);
+                let modifier = length.filter(|_| resolved.returns == Type::Char).unwrap_or(Modifier::None);
                 let places = arguments.into_iter().zip(&resolved.arguments);
                 let arguments = places.map(|(argument, to)| self.convert(argument, *to, Conversion::Implicit));
                 let arguments = arguments.collect::<Result<Vec<_>>>()?;
-                return Ok((WindowFunction::Own(resolved.window), arguments, resolved.returns));
+                return Ok((
+                    WindowFunction::Own(resolved.window),
+                    arguments,
+                    Declared { ty: resolved.returns, modifier },
+                ));
             }
             if !function::is_aggregate(name) {
                 let arguments = self.arguments(list, level)?;
@@ -103,7 +109,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(SqlState::WrongObjectType, message));
             }
             let (function, arguments) = self.aggregate_arguments(name, call, list, level)?;
-            let returns = function.returns;
+            let returns = Declared { ty: function.returns, modifier: function.modifier };
             Ok((WindowFunction::Aggregate(name.to_owned(), function), arguments, returns))
         })?;
         let filter = self.aggregate_filter(call, level)?;

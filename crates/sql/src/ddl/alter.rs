@@ -328,7 +328,7 @@ impl Definer<'_, '_> {
             self.drop_key(blueprint, &key.name)?;
         }
         let depends_on = format!("column {name} of table {}", blueprint.name);
-        let notices =
+        let mut notices =
             self.drop_references(blueprint, (&depends_on, &depends_on), cascades, &|_, _, key| has(&key.referenced))?;
         if blueprint.key.as_ref().is_some_and(|(_, columns)| has(columns)) {
             blueprint.key = None;
@@ -336,6 +336,10 @@ impl Definer<'_, '_> {
         blueprint.indexes.retain(|index| !has(&index.columns));
         let at = blueprint.columns.iter().position(|column| column.name == name);
         if let Some(ColumnPlan { sequence: Some(sequence), .. }) = at.map(|at| blueprint.columns.remove(at)) {
+            let mut defined = Defined::tagged("ALTER TABLE");
+            let name = Name::of_engine(&sequence);
+            self.release_sequence_of(&depends_on, &name, &[blueprint.name.clone()], cascades, &mut defined)?;
+            notices.extend(defined.notices);
             self.drop_engine_sequence(&sequence)?;
         }
         Ok(notices)

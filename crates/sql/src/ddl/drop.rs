@@ -103,6 +103,15 @@ impl Definer<'_, '_> {
             let name = Name::of_engine(table);
             self.release(&format!("table {}", self.shown(&name)), &name, None, cascades, going, defined)?;
         }
+        let names: Vec<Name> = tables.iter().map(|table| Name::of_engine(table)).collect();
+        for table in tables {
+            let blueprint = self.blueprint_of(table)?;
+            let dropped = format!("table {}", self.shown(&blueprint.name));
+            for sequence in blueprint.columns.iter().filter_map(|column| column.sequence.as_deref()) {
+                let sequence = Name::of_engine(sequence);
+                self.release_sequence_of(&dropped, &sequence, &names, cascades, defined)?;
+            }
+        }
         // Keys between tables that are dropped go with them.
         for table in tables {
             let mut blueprint = self.blueprint_of(table)?;

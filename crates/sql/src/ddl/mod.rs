@@ -13,7 +13,7 @@ mod generated;
 mod grant;
 mod identity;
 mod like;
-mod numbers;
+pub(crate) mod numbers;
 mod role;
 mod schema;
 mod sequence;

@@ -52,7 +52,7 @@ fn range_of(ty: Type) -> Result<(i64, i64)> {
 }
 
 /// The type whose greatest or least value bounds a sequence: the engine keeps the bounds alone.
-fn type_of(bound: i64) -> Type {
+pub(crate) fn type_of(bound: i64) -> Type {
     let is_of = |ty| range_of(ty).is_ok_and(|(least, greatest)| bound == least || bound == greatest);
     [Type::Int2, Type::Int4].into_iter().find(|ty| is_of(*ty)).unwrap_or(Type::Int8)
 }

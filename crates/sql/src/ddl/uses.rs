@@ -30,13 +30,13 @@ fn is_it(name: &str, sequence: &Name) -> bool {
 }
 
 impl Definer<'_, '_> {
-    /// The tables that name a sequence in a default, but for one, and the views that do.
-    fn users_of_sequence(&self, sequence: &Name, but: Option<&Name>) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
+    /// The tables that name a sequence in a default, but for some, and the views that do.
+    fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
         let mut tables = Vec::new();
         for engine in self.table_names()? {
             let name = Name::of_engine(&engine);
             let Some(relation) = self.sql.find(self.transaction, &name)? else { continue };
-            if but == Some(&name) {
+            if but.contains(&name) {
                 continue;
             }
             let defaults = relation.columns.iter().filter_map(|column| column.default.as_deref());
@@ -60,7 +60,20 @@ impl Definer<'_, '_> {
 
     /// Refuses to drop a sequence that something names, or takes it from the defaults that name it.
     pub(super) fn release_sequence(&self, sequence: &Name, cascades: bool, defined: &mut Defined) -> Result<()> {
-        let (tables, views) = self.users_of_sequence(sequence, None)?;
+        let what = format!("sequence {}", self.shown(sequence));
+        self.release_sequence_of(&what, sequence, &[], cascades, defined)
+    }
+
+    /// As [`Definer::release_sequence`], of the sequence of something that is dropped with it, as tables are that are not asked.
+    pub(super) fn release_sequence_of(
+        &self,
+        dropped: &str,
+        sequence: &Name,
+        but: &[Name],
+        cascades: bool,
+        defined: &mut Defined,
+    ) -> Result<()> {
+        let (tables, views) = self.users_of_sequence(sequence, but)?;
         let mut lines = Vec::new();
         for relation in &tables {
             for column in &relation.columns {
@@ -77,7 +90,7 @@ impl Definer<'_, '_> {
         let what = format!("sequence {}", self.shown(sequence));
         if !cascades {
             let lines: Vec<String> = lines.iter().map(|line| format!("{line} depends on {what}")).collect();
-            let message = format!("cannot drop {what} because other objects depend on it");
+            let message = format!("cannot drop {dropped} because other objects depend on it");
             return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
                 .with_detail(lines.join("\n"))
                 .with_hint("Use DROP ... CASCADE to drop the dependent objects too."));
@@ -101,7 +114,8 @@ impl Definer<'_, '_> {
 
     /// Says in defaults and checks what a sequence is called now; `but` is a table that is made anew with it.
     pub(super) fn sequence_renamed(&self, old: &Name, new: &Name, but: Option<&Name>) -> Result<()> {
-        let (tables, views) = self.users_of_sequence(old, but)?;
+        let but = but.cloned().into_iter().collect::<Vec<_>>();
+        let (tables, views) = self.users_of_sequence(old, &but)?;
         if let Some(view) = views.first() {
             let message = format!("another name for a sequence that the view {} uses", self.shown(view));
             return Err(SqlError::unsupported(message).with_hint("Drop the view first."));

@@ -114,7 +114,7 @@ impl Describer<'_> {
                 format!("({input} {test} (ARRAY[{list}]))")
             }
             Expr::Array(parts) => format!("ARRAY[{}]", self.list(parts, names).join(", ")),
-            Expr::Row(parts) => format!("ROW({})", self.list(parts, names).join(", ")),
+            Expr::Row(parts, _) => format!("ROW({})", self.list(parts, names).join(", ")),
             Expr::Quantified(parts, is_all) => {
                 let (left, array) = (self.expr(&parts.1, names), self.expr(&parts.2, names));
                 format!("({left} {} {} ({array}))", symbol(parts.0), if *is_all { "ALL" } else { "ANY" })

@@ -18,7 +18,7 @@ use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
 use crate::run::row_bytes;
 use crate::settings::Settings;
-use crate::types::Type;
+use crate::types::{Modifier, Type};
 use crate::value::interval::Interval;
 use crate::value::numeric::Numeric;
 
@@ -73,6 +73,8 @@ pub struct ResolvedAggregate {
     pub arguments: Vec<Type>,
     /// The type of the result.
     pub returns: Type,
+    /// What is declared beside it: the length of a `char(n)`.
+    pub modifier: Modifier,
     pub(super) make: Make,
 }
 
@@ -217,7 +219,7 @@ pub fn resolve_aggregate(name: &str, arguments: &[Type]) -> Result<Option<Resolv
     };
     let chosen = choose(&candidates, &widened, &widened).and_then(|aggregate| {
         let (arguments, returns) = signature(aggregate, &widened)?;
-        Ok(ResolvedAggregate { arguments, returns, make: aggregate.make })
+        Ok(ResolvedAggregate { arguments, returns, modifier: Modifier::None, make: aggregate.make })
     });
     chosen.map(Some).map_err(|failure| function_error(&failure, name, arguments))
 }
@@ -619,14 +621,15 @@ fn json(types: &[Type], settings: &Settings, is_binary: bool, is_object: bool) -
 impl Accumulator for JsonList {
     fn add(&mut self, arguments: &[Datum]) -> Result<()> {
         if !self.out.is_empty() {
-            self.out.push_str(", ");
+            let is_nested = matches!(arguments, [Datum::Array(_) | Datum::Record(_)]);
+            self.out.push_str(if is_nested { ", \n " } else { ", " });
         }
         if self.is_object {
             super::json_build::push_key(&arguments[0], self.types[0], &self.settings, &mut self.out)?;
             self.out.push_str(" : ");
         }
         let (value, ty) = (&arguments[arguments.len() - 1], self.types[self.types.len() - 1]);
-        super::json_build::push_json(value, ty, &self.settings, &mut self.out)
+        super::json_build::push_json(value, ty.into(), &self.settings, &mut self.out)
     }
 
     fn finish(&self) -> Result<Datum> {

@@ -83,7 +83,7 @@ pub(super) fn interval(datum: &Datum) -> Interval {
 
 pub(super) fn elements(datum: &Datum) -> &Arc<[Datum]> {
     match datum {
-        Datum::Array(values) | Datum::Record(values) => values,
+        Datum::Array(values) => values,
         _ => wrong("an array", datum),
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::argument::*;
-use super::datetime::{of_finite, zone};
+use super::datetime::zone;
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::datum::Datum::{Float, Timestamp};
@@ -16,19 +16,19 @@ use crate::value::numeric::Numeric;
 functions! {
     /// Functions of fields.
     FUNCTIONS:
-    "extract" (Text, Date) -> Numeric = |call, a| field(call, a).map(Field::numeric);
+    "extract" (Text, Date) -> Numeric = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
     "extract" (Text, Time) -> Numeric = |call, a| field(call, a).map(Field::numeric);
-    "extract" (Text, Timestamp) -> Numeric = |call, a| of_finite(moment(&a[1]), || field(call, a).map(Field::numeric));
-    "extract" (Text, Timestamptz) -> Numeric [stable] = |call, a| {
-        of_finite(moment(&a[1]), || field(call, a).map(Field::numeric))
-    };
+    "extract" (Text, Timestamp) -> Numeric = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
+    "extract" (Text, Timestamptz) -> Numeric [stable] = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
     "extract" (Text, Interval) -> Numeric = |call, a| field(call, a).map(Field::numeric);
-    "date_part" (Text, Date) -> Float8 = |call, a| field(call, a).map(Field::float);
-    "date_part" (Text, Time) -> Float8 = |call, a| field(call, a).map(Field::float);
-    "date_part" (Text, Timestamp) -> Float8 = |call, a| of_finite(moment(&a[1]), || field(call, a).map(Field::float));
-    "date_part" (Text, Timestamptz) -> Float8 [stable] = |call, a| {
-        of_finite(moment(&a[1]), || field(call, a).map(Field::float))
+    "date_part" (Text, Date) -> Float8 = |call, a| {
+        let Datum::Date(days) = a[1] else { unreachable!("the argument is a date") };
+        let call = Call { types: &[Type::Text, Type::Timestamp], ..*call };
+        extract(&call, &[a[0].clone(), Timestamp(date_to_timestamp(days)?)], Field::float, infinite_float)
     };
+    "date_part" (Text, Time) -> Float8 = |call, a| field(call, a).map(Field::float);
+    "date_part" (Text, Timestamp) -> Float8 = |call, a| extract(call, a, Field::float, infinite_float);
+    "date_part" (Text, Timestamptz) -> Float8 [stable] = |call, a| extract(call, a, Field::float, infinite_float);
     "date_part" (Text, Interval) -> Float8 = |call, a| field(call, a).map(Field::float);
     "date_trunc" (Text, Timestamp) -> Timestamp = |call, a| truncated(call, text(&a[0]), moment(&a[1])).map(Timestamp);
     "date_trunc" (Text, Timestamptz) -> Timestamptz [stable] = |call, a| {
@@ -44,10 +44,41 @@ functions! {
     "date_bin" (Interval, Timestamptz, Timestamptz) -> Timestamptz = |_, a| bin(a);
 }
 
+fn infinite_float(is_positive: bool) -> Datum {
+    Float(if is_positive { f64::INFINITY } else { f64::NEG_INFINITY })
+}
+
+/// A field of a date or a moment, which may be infinite.
+fn extract(call: &Call<'_>, a: &[Datum], finite: fn(Field) -> Datum, infinite: fn(bool) -> Datum) -> Result<Datum> {
+    let is_positive = match a[1] {
+        Datum::Date(i32::MAX) => true,
+        Datum::Date(i32::MIN) => false,
+        Timestamp(us) if !is_finite(us) => us > 0,
+        _ => return field(call, a).map(finite),
+    };
+    let unit = lower(text(&a[0]));
+    match singular(&unit) {
+        "year" | "decade" | "century" | "millennium" | "julian" | "isoyear" | "epoch" => Ok(infinite(is_positive)),
+        "day" | "month" | "quarter" | "week" | "dow" | "isodow" | "doy" => Ok(Datum::Null),
+        name if matches!(a[1], Timestamp(_)) && (is_of_time(name) || name.starts_with("timezone")) => Ok(Datum::Null),
+        _ => Err(unit_fault(call, &unit)),
+    }
+}
+
+fn is_of_time(unit: &str) -> bool {
+    matches!(unit, "hour" | "minute" | "second" | "millisecond" | "microsecond")
+}
+
 /// A decimal number: `value / 10^digits`.
 struct Field {
     value: i64,
     digits: u32,
+}
+
+impl Numeric {
+    fn infinite(is_positive: bool) -> Datum {
+        make_numeric(if is_positive { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY })
+    }
 }
 
 impl Field {
@@ -130,9 +161,8 @@ fn field(call: &Call<'_>, a: &[Datum]) -> Result<Field> {
     let unit = lower(text(&a[0]));
     let name = singular(&unit);
     let found = match &a[1] {
-        Datum::Date(days) if !matches!(name, "hour" | "minute" | "second" | "millisecond" | "microsecond") => {
-            of_local(name, i64::from(*days) * DAY_US)
-        }
+        Datum::Date(days) if name == "epoch" => Some(Field { value: i64::from(*days) * 86_400, digits: 0 }),
+        Datum::Date(days) if !is_of_time(name) => of_local(name, i64::from(*days) * DAY_US),
         Datum::Date(_) => None,
         Datum::Time(us) => of_time(name, *us).or((name == "epoch").then_some(Field { value: *us, digits: 6 })),
         Datum::Timestamp(us) if call.types[1] == Type::Timestamptz => {

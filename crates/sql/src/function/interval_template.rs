@@ -2,7 +2,7 @@
 
 use super::argument::*;
 use super::functions;
-use super::template::{Piece, pieces, suffix};
+use super::template::{Piece, ROMAN, pieces, suffix};
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
 use crate::value::datetime::SECOND_US;
@@ -32,11 +32,24 @@ fn formatted(span: Interval, template: &str) -> Result<Datum> {
     Ok(Datum::text(out))
 }
 
+/// Returns the number of a month, which counts from the end of the year where it is negative. Whole years are December.
+fn roman(years: i64, months: i64) -> Option<&'static str> {
+    let month = match months {
+        0 if years == 0 => return None,
+        0 if years > 0 => 12,
+        0 => 1,
+        1.. => months,
+        _ => 13 + months,
+    };
+    usize::try_from(month - 1).ok().and_then(|at| ROMAN.get(at)).copied()
+}
+
 fn push_keyword(span: Interval, name: &str, written: &str, is_bare: bool, out: &mut String) -> Result<()> {
     let (years, months) = (i64::from(span.months) / 12, i64::from(span.months) % 12);
     let hours = span.us / SECOND_US / 3_600;
     let (minutes, seconds) = (span.us / SECOND_US / 60 % 60, span.us / SECOND_US % 60);
     let fraction = span.us % SECOND_US;
+    let day_of_year = (years * 12 + months) * 30 + i64::from(span.days);
     let is_lower = written.starts_with(char::is_lowercase);
     let mut word = |word: &str| out.push_str(&if is_lower { word.to_lowercase() } else { word.to_owned() });
     let (number, width) = match name {
@@ -46,6 +59,12 @@ fn push_keyword(span: Interval, name: &str, written: &str, is_bare: bool, out: &
         }
         "A.M." | "P.M." => {
             word(if hours.rem_euclid(24) >= 12 { "P.M." } else { "A.M." });
+            return Ok(());
+        }
+        "RM" => {
+            let Some(roman) = roman(years, months) else { return Ok(()) };
+            let width = if is_bare { 0 } else { 4 };
+            word(&format!("{:width$}", roman.to_uppercase()));
             return Ok(());
         }
         "Q" if span.months % 12 == 0 => return Ok(()),
@@ -71,7 +90,9 @@ fn push_keyword(span: Interval, name: &str, written: &str, is_bare: bool, out: &
         }
         "MM" => (months, 2),
         "DD" => (span.days.into(), 2),
-        "DDD" => ((years * 12 + months) * 30 + i64::from(span.days), 3),
+        "DDD" => (day_of_year, 3),
+        "WW" => ((day_of_year - 1) / 7 + 1, 2),
+        "W" => ((i64::from(span.days) - 1) / 7 + 1, 0),
         "CC" => (years / 100 + i64::from(years > 0), 2),
         _ => {
             let message = "invalid format specification for an interval value";
@@ -79,9 +100,11 @@ fn push_keyword(span: Interval, name: &str, written: &str, is_bare: bool, out: &
                 .with_hint("Intervals are not tied to specific calendar dates."));
         }
     };
-    // A minus sign takes no place of a digit.
+    // A minus sign takes no place of a digit, but in days, weeks and fractions.
     let is_fraction = name.starts_with("FF") || matches!(name, "MS" | "US");
-    let width = if is_bare && !is_fraction { 0 } else { width + usize::from(number < 0 && width > 0) };
+    let takes_place = is_fraction || matches!(name, "DD" | "DDD" | "WW");
+    let sign = usize::from(number < 0 && width > 0 && !takes_place);
+    let width = if is_bare && !is_fraction { 0 } else { width + sign };
     out.push_str(&format!("{number:0width$}"));
     Ok(())
 }

@@ -480,7 +480,7 @@ pub(super) fn text_pairs(text: &str, as_text: bool) -> Result<Vec<Datum>> {
     let members = members(text).ok_or_else(|| no_object(if as_text { "json_each_text" } else { "json_each" }))?;
     let pair = |(key, value): (String, &RawValue)| {
         let value = if as_text { raw_text(Some(value.get()))? } else { raw(Some(value.get())) };
-        Ok(Datum::Record([Datum::text(key), value].into()))
+        Ok(Datum::record(vec![Datum::text(key), value]))
     };
     members.into_iter().map(pair).collect()
 }
@@ -508,7 +508,7 @@ pub(super) fn pairs_of(call: &Call<'_>, datum: &Datum, is_text: bool) -> Result<
     let all = value(datum).as_object().ok_or_else(|| no_object(name))?;
     let pair = |(key, member): (&String, &Value)| {
         let member = if is_text { as_text(call, Some(member)) } else { tree(Some(member)) };
-        Datum::Record([Datum::text(key.as_str()), member].into())
+        Datum::record(vec![Datum::text(key.as_str()), member])
     };
     Ok(sorted(all).into_iter().map(pair).collect())
 }

@@ -1,6 +1,6 @@
 //! Functions that make JSON of other values.
 //!
-//! Absent: the names of a row's columns, which a [`Datum::Record`] does not have: they are `f1`, `f2`, and so on.
+//! Fields of a row that has no names for them are called `f1`, `f2`, and so on.
 
 use std::sync::Arc;
 
@@ -9,8 +9,10 @@ use super::bound::fits;
 use super::{Call, functions};
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
+use crate::record::Record;
 use crate::settings::Settings;
-use crate::types::Type;
+use crate::types::{Declared, Type};
+use crate::value::array::field_type;
 
 functions! {
     /// Functions that make JSON.
@@ -59,9 +61,10 @@ fn push_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-fn shown_text(value: &Datum, ty: Type, settings: &Settings) -> String {
+fn shown_text(value: &Datum, declared: Declared, settings: &Settings) -> String {
+    let ty = declared.ty;
     let mut text = Vec::new();
-    crate::value::push_text(value, ty.into(), settings, &mut text);
+    crate::value::push_text(value, declared, settings, &mut text);
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if matches!(ty, Type::Timestamp | Type::Timestamptz) && !text.ends_with("infinity") {
         text = text.replacen(' ', "T", 1);
@@ -73,38 +76,12 @@ fn shown_text(value: &Datum, ty: Type, settings: &Settings) -> String {
     text
 }
 
-/// The type of a field of a row, as far as its value tells.
-fn guessed(value: &Datum) -> Type {
-    match value {
-        Datum::Bool(_) => Type::Bool,
-        Datum::Int(_) => Type::Int8,
-        Datum::Float(_) => Type::Float8,
-        Datum::Numeric(_) => Type::Numeric,
-        Datum::Bytes(_) => Type::Bytea,
-        Datum::Date(_) => Type::Date,
-        Datum::Time(_) => Type::Time,
-        Datum::Timestamp(_) => Type::Timestamp,
-        Datum::Interval(_) => Type::Interval,
-        Datum::Uuid(_) => Type::Uuid,
-        Datum::Jsonb(_) => Type::Jsonb,
-        Datum::Record(_) => Type::Record,
-        Datum::Array(values) => match values.first().map(guessed) {
-            Some(Type::Int8) => Type::Array(&Type::Int8),
-            Some(Type::Float8) => Type::Array(&Type::Float8),
-            Some(Type::Bool) => Type::Array(&Type::Bool),
-            Some(Type::Numeric) => Type::Array(&Type::Numeric),
-            Some(Type::Jsonb) => Type::Array(&Type::Jsonb),
-            _ => Type::Array(&Type::Text),
-        },
-        Datum::Text(_) | Datum::Null => Type::Text,
-    }
-}
-
 /// Appends a value as JSON.
 ///
 /// # Errors
 /// 54000 where there is too much of it.
-pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut String) -> Result<()> {
+pub(super) fn push_json(value: &Datum, declared: Declared, settings: &Settings, out: &mut String) -> Result<()> {
+    let ty = declared.ty;
     match (value, ty) {
         (Datum::Null, _) => out.push_str("null"),
         (Datum::Bool(value), _) => out.push_str(if *value { "true" } else { "false" }),
@@ -113,28 +90,37 @@ pub(super) fn push_json(value: &Datum, ty: Type, settings: &Settings, out: &mut 
             out.push('[');
             for (place, value) in values.iter().enumerate() {
                 out.push_str(if place > 0 { "," } else { "" });
-                push_json(value, element, settings, out)?;
+                push_json(value, Declared { ty: element, ..declared }, settings, out)?;
             }
             out.push(']');
         }
-        (Datum::Record(values), _) => {
-            out.push('{');
-            for (place, value) in values.iter().enumerate() {
-                out.push_str(if place > 0 { "," } else { "" });
-                out.push_str(&format!("\"f{}\":", place + 1));
-                push_json(value, guessed(value), settings, out)?;
-            }
-            out.push('}');
-        }
-        (_, Type::Json | Type::Jsonb) => out.push_str(&shown_text(value, ty, settings)),
+        (Datum::Record(record), _) => push_object(record, settings, out)?,
+        (_, Type::Json | Type::Jsonb) => out.push_str(&shown_text(value, declared, settings)),
         (Datum::Int(_) | Datum::Numeric(_) | Datum::Float(_), _) => {
-            let text = shown_text(value, ty, settings);
+            let text = shown_text(value, declared, settings);
             let is_number = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
             if is_number { out.push_str(&text) } else { push_string(&text, out) }
         }
-        _ => push_string(&shown_text(value, ty, settings), out),
+        _ => push_string(&shown_text(value, declared, settings), out),
     }
     fits(out.len())
+}
+
+/// Appends a row.
+fn push_object(record: &Record, settings: &Settings, out: &mut String) -> Result<()> {
+    out.push('{');
+    for (at, value) in record.iter().enumerate() {
+        out.push_str(if at > 0 { "," } else { "" });
+        match record.shape() {
+            Some(shape) => push_string(&shape.0[at].0, out),
+            None => out.push_str(&format!("\"f{}\"", at + 1)),
+        }
+        out.push(':');
+        let declared = record.declared(at).unwrap_or_else(|| field_type(value).into());
+        push_json(value, declared, settings, out)?;
+    }
+    out.push('}');
+    Ok(())
 }
 
 /// Appends a value as the key of an object.
@@ -145,13 +131,13 @@ pub(super) fn push_key(value: &Datum, ty: Type, settings: &Settings, out: &mut S
     if matches!(ty, Type::Json | Type::Jsonb | Type::Record | Type::Array(_)) {
         return Err(invalid("key value must be scalar, not array, composite, or json"));
     }
-    push_string(&shown_text(value, ty, settings), out);
+    push_string(&shown_text(value, ty.into(), settings), out);
     fits(out.len())
 }
 
 fn one(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
     let mut out = String::new();
-    push_json(&a[0], call.types[0], call.environment.settings(), &mut out)?;
+    push_json(&a[0], call.types[0].into(), call.environment.settings(), &mut out)?;
     made(out, is_binary)
 }
 
@@ -159,7 +145,7 @@ fn list(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
     let mut out = String::from("[");
     for (place, (value, ty)) in a.iter().zip(call.types).enumerate() {
         out.push_str(if place > 0 { ", " } else { "" });
-        push_json(value, *ty, call.environment.settings(), &mut out)?;
+        push_json(value, (*ty).into(), call.environment.settings(), &mut out)?;
     }
     out.push(']');
     made(out, is_binary)
@@ -182,7 +168,7 @@ fn object(call: &Call<'_>, a: &[Datum], is_binary: bool) -> Result<Datum> {
         }
         push_key(&pair[0], types[0], settings, &mut out)?;
         out.push_str(" : ");
-        push_json(&pair[1], types[1], settings, &mut out)?;
+        push_json(&pair[1], types[1].into(), settings, &mut out)?;
     }
     out.push('}');
     made(out, is_binary)

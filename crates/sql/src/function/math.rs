@@ -30,7 +30,10 @@ functions! {
     "trunc" (Numeric) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).trunc(0)));
     "trunc" (Numeric, Int4) -> Numeric = |_, a| Ok(make_numeric(numeric(&a[0]).trunc(digits(&a[1]))));
     "sign" (Float8) -> Float8 = |_, a| Ok(Float(sign(float(&a[0]))));
-    "sign" (Numeric) -> Numeric = |_, a| Ok(make_numeric(Numeric::from_i64(numeric(&a[0]).sign().into())));
+    "sign" (Numeric) -> Numeric = |_, a| match numeric(&a[0]) {
+        value if value.is_nan() => Ok(a[0].clone()),
+        value => Ok(make_numeric(Numeric::from_i64(value.sign().into()))),
+    };
     "scale" (Numeric) -> Int4 = |_, a| Ok(Int(numeric(&a[0]).scale().into()));
     "sqrt" (Float8) -> Float8 = |_, a| square_root(a);
     "sqrt" (Numeric) -> Numeric = |_, a| match numeric(&a[0]).sign() {
@@ -113,7 +116,7 @@ fn sign(value: f64) -> f64 {
     } else if value < 0.0 {
         -1.0
     } else {
-        value
+        0.0
     }
 }
 

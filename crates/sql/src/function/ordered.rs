@@ -12,7 +12,7 @@ use super::resolve::{Failure, function_error};
 use crate::datum::Datum;
 use crate::datum::Datum::{Float, Int, Null};
 use crate::error::{Result, SqlState};
-use crate::types::Type;
+use crate::types::{Modifier, Type};
 use crate::value::{Conversion, conversion};
 
 /// What an ordered-set aggregate does with its direct arguments.
@@ -39,7 +39,8 @@ pub(super) fn exists(name: &str) -> bool {
 /// 42883 where the arguments do not fit.
 pub fn resolve_ordered_set(name: &str, direct: &[Type], sorted: &[Type]) -> Result<Direct> {
     let fault = || function_error(&Failure::None, name, &[direct, sorted].concat());
-    let resolved = |arguments: Vec<Type>, returns, make| ResolvedAggregate { arguments, returns, make };
+    let resolved =
+        |arguments: Vec<Type>, returns, make| ResolvedAggregate { arguments, returns, modifier: Modifier::None, make };
     let is_row = !direct.is_empty() && direct.len() == sorted.len();
     let row = |returns, make| match is_row {
         true => Ok(Direct::Row(resolved(Vec::new(), returns, make))),

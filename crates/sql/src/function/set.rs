@@ -128,7 +128,7 @@ sets! {
     };
     "_pg_expandarray" (AnyArray) -> Record ["x" Int8, "n" Int4] = |_, a| {
         let elements = elements(&a[0]).clone();
-        let numbered = move |place: usize| Ok(Datum::Record([elements[place].clone(), Int(place as i64 + 1)].into()));
+        let numbered = move |place: usize| Ok(Datum::record(vec![elements[place].clone(), Int(place as i64 + 1)]));
         let count = super::argument::elements(&a[0]).len();
         Ok(Box::new((0..count).map(numbered)))
     };

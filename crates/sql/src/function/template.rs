@@ -41,7 +41,7 @@ const KEYWORDS: &[&str] = &[
 const OF_ONE_CASE: &[&str] = &["AM", "PM", "A.M.", "P.M.", "AD", "BC", "A.D.", "B.C.", "RM"];
 
 /// The months in Roman numbers.
-const ROMAN: [&str; 12] = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"];
+pub(super) const ROMAN: [&str; 12] = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"];
 
 /// A piece of a template.
 pub(super) enum Piece<'a> {

@@ -8,7 +8,7 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -62,6 +62,15 @@ fn sign(token: &Token) -> Option<UnaryOperator> {
     })
 }
 
+fn is_comparison(token: &Token) -> bool {
+    matches!(token, Token::Eq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq)
+}
+
+fn compares(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
 impl Postgres {
     /// An expression behind a sign. In PostgreSQL `+` and `-` bind closer than any operator between two, the others less close
     /// than `+` and `-` between two.
@@ -105,8 +114,14 @@ impl Dialect for Postgres {
         }
     }
 
-    /// The parser takes all that follows `IS DISTINCT FROM` for its right side, with `AND` and `OR`.
+    /// The parser takes all that follows `IS DISTINCT FROM` for its right side, with `AND` and `OR`. A comparison of what a
+    /// comparison gives needs parentheses in PostgreSQL, and so does a test of what `IS DISTINCT FROM` gives.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        let next = parser.peek_token_ref();
+        let is_chained = is_comparison(&next.token) && matches!(left, Expr::BinaryOp { op, .. } if compares(op));
+        if is_chained {
+            return Some(parser.expected("an operator", next.clone()));
+        }
         let is_negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             false
         } else if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
@@ -115,6 +130,12 @@ impl Dialect for Postgres {
             return None;
         };
         let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        let next = parser.peek_token_ref();
+        let goes_on =
+            matches!(&next.token, Token::Word(word) if matches!(word.keyword, Keyword::IS | Keyword::NOTNULL));
+        if goes_on && right.is_ok() {
+            return Some(parser.expected("an operator", next.clone()));
+        }
         let left = Box::new(left.clone());
         Some(right.map(|right| match is_negated {
             false => Expr::IsDistinctFrom(left, Box::new(right)),

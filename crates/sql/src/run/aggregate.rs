@@ -133,7 +133,7 @@ impl<'c> State<'c> {
         let key = key_of(&self.call.order, row, context)?;
         let order = compare_all(&self.call.order, &key, &values);
         let before = self.accumulator.bytes();
-        self.accumulator.add(&[Datum::Int(order as i64), Datum::Record(key.into())])?;
+        self.accumulator.add(&[Datum::Int(order as i64), Datum::record(key)])?;
         context.keep(self.accumulator.bytes().saturating_sub(before))
     }
 

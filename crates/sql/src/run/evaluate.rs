@@ -7,6 +7,7 @@ use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
 use crate::function;
+use crate::record::Record;
 use crate::value;
 
 /// Arguments of most calls fit here.
@@ -33,7 +34,7 @@ impl Expr {
             }
             Expr::Compare(parts) => {
                 let (left, right) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
-                compared(parts.0, &left, &right)
+                return compared(parts.0, &left, &right);
             }
             Expr::And(parts) => return connect(parts, false, row, context),
             Expr::Or(parts) => return connect(parts, true, row, context),
@@ -58,8 +59,11 @@ impl Expr {
             }
             Expr::Extreme(parts, is_greatest) => return extreme(parts, *is_greatest, row, context),
             Expr::InList(parts, is_negated) => return in_list(&parts.0, &parts.1, *is_negated, row, context),
-            Expr::Array(parts) => Datum::Array(bounded(values(parts, row, context)?)?),
-            Expr::Row(parts) => Datum::Record(bounded(values(parts, row, context)?)?),
+            Expr::Array(parts) => Datum::Array(bounded(values(parts, row, context)?)?.into()),
+            Expr::Row(parts, shape) => {
+                let fields = bounded(values(parts, row, context)?)?;
+                Datum::Record(Arc::new(Record::shaped(fields, shape.clone())))
+            }
             Expr::Quantified(parts, is_all) => {
                 let (left, array) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
                 match array {
@@ -103,9 +107,9 @@ pub(super) fn values(parts: &[Expr], row: &[Datum], context: &Context<'_>) -> Re
 }
 
 /// Refuses an array or a row that is too large for a value.
-fn bounded(values: Vec<Datum>) -> Result<Arc<[Datum]>> {
+fn bounded(values: Vec<Datum>) -> Result<Vec<Datum>> {
     function::check_size(&values)?;
-    Ok(values.into())
+    Ok(values)
 }
 
 impl Call {
@@ -143,15 +147,18 @@ impl Case {
 }
 
 /// What a comparison gives.
-fn compared(comparison: Comparison, left: &Datum, right: &Datum) -> Datum {
+fn compared(comparison: Comparison, left: &Datum, right: &Datum) -> Result<Datum> {
     if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
-        return compared_rows(comparison, left, right);
+        match (left.shape(), right.shape()) {
+            (Some(left), Some(right)) => left.check_comparable(right)?,
+            _ => return Ok(compared_values(comparison, left, right)),
+        }
     }
-    left.compare(right).map_or(Datum::Null, |order| Datum::Bool(comparison.holds(order)))
+    Ok(left.compare(right).map_or(Datum::Null, |order| Datum::Bool(comparison.holds(order))))
 }
 
-/// Compares rows: the first values that differ decide, and NULL before them leaves it open.
-fn compared_rows(comparison: Comparison, left: &[Datum], right: &[Datum]) -> Datum {
+/// Compares values beside each other: the first values that differ decide, and NULL before them leaves it open.
+fn compared_values(comparison: Comparison, left: &[Datum], right: &[Datum]) -> Datum {
     let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
     let mut is_open = false;
     for (left, right) in left.iter().zip(right) {
@@ -208,7 +215,7 @@ fn quantify(
         if at % ELEMENTS_PER_LOOK == ELEMENTS_PER_LOOK - 1 {
             context.look()?;
         }
-        match compared(comparison, left, &element?) {
+        match compared(comparison, left, &element?)? {
             Datum::Bool(holds) if holds != is_all => return Ok(Datum::Bool(!is_all)),
             Datum::Bool(_) => {}
             _ => is_open = true,
@@ -217,13 +224,17 @@ fn quantify(
     Ok(if is_open { Datum::Null } else { Datum::Bool(is_all) })
 }
 
-/// The element with a number, from 1 on; NULL where there is none.
+/// The value with a number, from 1 on; NULL where there is none.
+fn numbered(values: &[Datum], at: i64) -> Datum {
+    let at = usize::try_from(at).ok().and_then(|at| at.checked_sub(1));
+    at.and_then(|at| values.get(at)).cloned().unwrap_or(Datum::Null)
+}
+
+/// The element or field with a number.
 fn subscript(array: &Datum, at: &Datum) -> Datum {
     match (array, at) {
-        (Datum::Array(elements) | Datum::Record(elements), Datum::Int(at)) => {
-            let at = usize::try_from(*at).ok().and_then(|at| at.checked_sub(1));
-            at.and_then(|at| elements.get(at)).cloned().unwrap_or(Datum::Null)
-        }
+        (Datum::Array(elements), Datum::Int(at)) => numbered(elements, *at),
+        (Datum::Record(fields), Datum::Int(at)) => numbered(fields, *at),
         _ => Datum::Null,
     }
 }
@@ -265,7 +276,7 @@ impl Subquery {
             return Ok(result);
         };
         let mut left = values(left, row, context)?;
-        let left = if left.len() > 1 { Datum::Record(left.into()) } else { left.pop().unwrap_or(Datum::Null) };
+        let left = if left.len() > 1 { Datum::record(left) } else { left.pop().unwrap_or(Datum::Null) };
         quantify(*comparison, &left, rows.iter().cloned().map(Ok), *is_all, context)
     }
 
@@ -281,7 +292,7 @@ impl Subquery {
                     let message = "more than one row returned by a subquery used as an expression";
                     return Err(SqlError::new(SqlState::CardinalityViolation, message));
                 }
-                Ok(if matches!(self.asks, Asks::Row) { Datum::Record(row.into()) } else { first(row) })
+                Ok(if matches!(self.asks, Asks::Row) { Datum::record(row) } else { first(row) })
             }
             Asks::Array | Asks::Compares(..) => {
                 let is_row = matches!(&self.asks, Asks::Compares(_, left, _) if left.len() > 1);
@@ -289,7 +300,7 @@ impl Subquery {
                 while let Some(row) = cursor.next()? {
                     context.tick()?;
                     context.keep(row_bytes(&row))?;
-                    elements.push(if is_row { Datum::Record(row.into()) } else { first(row) });
+                    elements.push(if is_row { Datum::record(row) } else { first(row) });
                 }
                 Ok(Datum::Array(elements.into()))
             }

@@ -125,7 +125,8 @@ pub(crate) fn datum_bytes(datum: &Datum) -> usize {
         Datum::Text(text) => text.len(),
         Datum::Bytes(bytes) => bytes.len(),
         Datum::Numeric(_) => 64,
-        Datum::Array(parts) | Datum::Record(parts) => row_bytes(parts),
+        Datum::Array(parts) => row_bytes(parts),
+        Datum::Record(fields) => row_bytes(fields),
         Datum::Jsonb(value) => crate::value::json::bytes(value),
         _ => 0,
     }

@@ -259,7 +259,7 @@ impl Call {
             match (self.written, self.results.len()) {
                 (Written::Call, 0) => Ok(()),
                 (_, 0) => output.row(&[Datum::text("")]),
-                (Written::Value, 2..) => output.row(&[Datum::Record(row.into())]),
+                (Written::Value, 2..) => output.row(&[Datum::record(row)]),
                 _ => output.row(&row),
             }
         };

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Core;
+use crate::catalog::listing;
 use crate::catalog::name::Name;
 use crate::catalog::rights::{Object, Rights};
 use crate::catalog::sequences;
@@ -134,11 +135,25 @@ impl Environment<'_> {
         })
     }
 
+    /// The error of a value that a sequence cannot be set to.
+    fn out_of_bounds(&self, name: &str, value: i64, error: SqlError) -> SqlError {
+        let name = Name::of_engine(name);
+        let sequences = listing::sequences(self.store).unwrap_or_default();
+        let Some(sequence) = sequences.iter().find(|sequence| sequence.name == name) else { return error };
+        let (minimum, maximum) = (sequence.minimum, sequence.maximum);
+        let message =
+            format!("setval: value {value} is out of bounds for sequence \"{}\" ({minimum}..{maximum})", name.name);
+        SqlError::new(SqlState::NumericValueOutOfRange, message)
+    }
+
     fn set_value(&self, arguments: &[Datum]) -> Result<Datum> {
         let name = self.sequence(&arguments[0], Rights::UPDATE)?;
         let Datum::Int(value) = arguments[1] else { return Ok(Datum::Null) };
         let is_called = !matches!(arguments.get(2), Some(Datum::Bool(false)));
-        self.store.set_sequence(&name, value, is_called)?;
+        self.store.set_sequence(&name, value, is_called).map_err(|error| match SqlError::from(error) {
+            error if error.state == SqlState::InvalidParameterValue => self.out_of_bounds(&name, value, error),
+            error => error,
+        })?;
         self.core.values.of.borrow_mut().insert(name, value);
         Ok(Datum::Int(value))
     }

@@ -48,6 +48,11 @@ impl Session {
         self.core.advisory.begin_attempt();
         if parameters.len() != prepared.parameters.len() {
             let (given, needed) = (parameters.len(), prepared.parameters.len());
+            if given == 0 {
+                let message = "there is no parameter $1";
+                return Err(SqlError::new(SqlState::UndefinedParameter, message)
+                    .with_hint("Send the statement by the extended protocol, with a value for each parameter."));
+            }
             let message = format!("bind message supplies {given} parameters, but the statement requires {needed}");
             return Err(SqlError::new(SqlState::ProtocolViolation, message));
         }

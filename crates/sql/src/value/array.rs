@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::text::{is_blank, parse as parse_value, push_text};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
+use crate::record::Record;
 use crate::run::datum_bytes;
 use crate::settings::Settings;
 use crate::types::{Declared, Type};
@@ -223,8 +224,8 @@ pub fn push(elements: &[Datum], declared: Declared, settings: &Settings, out: &m
     out.push(b'}');
 }
 
-/// Returns the type that a field of a row is shown as: rows do not know the types of their fields.
-pub(super) fn field_type(field: &Datum) -> Type {
+/// Returns the type that a field of a row is shown as, where its row does not know it.
+pub(crate) fn field_type(field: &Datum) -> Type {
     match field {
         Datum::Bool(_) => Type::Bool,
         Datum::Int(_) => Type::Int8,
@@ -247,9 +248,9 @@ pub(super) fn field_type(field: &Datum) -> Type {
 }
 
 /// Appends a row.
-pub(super) fn push_record(fields: &[Datum], settings: &Settings, out: &mut Vec<u8>) {
+pub(super) fn push_record(record: &Record, settings: &Settings, out: &mut Vec<u8>) {
     out.push(b'(');
-    for (at, field) in fields.iter().enumerate() {
+    for (at, field) in record.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
@@ -257,7 +258,7 @@ pub(super) fn push_record(fields: &[Datum], settings: &Settings, out: &mut Vec<u
             continue;
         }
         let from = out.len();
-        push_text(field, field_type(field).into(), settings, out);
+        push_text(field, record.declared(at).unwrap_or_else(|| field_type(field).into()), settings, out);
         let text = &out[from..];
         let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | b'(' | b')' | b',') || is_blank(*byte);
         let needs_quotes = text.is_empty() || text.iter().any(is_special);
@@ -333,7 +334,7 @@ mod tests {
             Datum::Array([Datum::Int(1), Datum::Int(2)].into()),
         ];
         let mut out = Vec::new();
-        push_record(&fields, &Settings::default(), &mut out);
+        push_record(&fields.to_vec().into(), &Settings::default(), &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), r#"(1,"a b",,"",t,"x""y\\z","{1,2}")"#);
     }
 }

@@ -234,10 +234,10 @@ pub fn push_binary(datum: &Datum, declared: Declared, out: &mut Vec<u8>) {
         Datum::Record(fields) if declared.ty.is_registered() => push_binary(&fields[0], declared, out),
         Datum::Record(fields) => {
             out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
-            for field in fields.iter() {
-                let ty = field_type(field);
-                out.extend_from_slice(&ty.oid().to_be_bytes());
-                push_sized(field, ty.into(), out);
+            for (at, field) in fields.iter().enumerate() {
+                let declared = fields.declared(at).unwrap_or_else(|| field_type(field).into());
+                out.extend_from_slice(&declared.ty.oid().to_be_bytes());
+                push_sized(field, declared, out);
             }
         }
     }

@@ -319,7 +319,7 @@ pub fn push_text(datum: &Datum, declared: Declared, settings: &Settings, out: &m
         Datum::Record(fields) if declared.ty.is_registered() => {
             push_text(&fields[1], Type::Text.into(), settings, out);
         }
-        Datum::Record(fields) => array::push_record(fields, settings, out),
+        Datum::Record(record) => array::push_record(record, settings, out),
     }
 }
 

@@ -137,7 +137,7 @@ pub(super) fn convert(catalog: &Catalog<'_>, function: &str, argument: &Datum) -
         ("out", Int(number)) => text(show(catalog, ty, u32::try_from(*number).unwrap_or(0))?),
         ("shown", Int(number)) => {
             let name = show(catalog, ty, u32::try_from(*number).unwrap_or(0))?;
-            Datum::Record([Int(*number), text(name)].into())
+            Datum::record(vec![Int(*number), text(name)])
         }
         _ => return Ok(None),
     }))
