@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "queries",
     "expressions",
     "functions",
@@ -24,6 +24,7 @@ const FILES: [&str; 12] = [
     "snapshots",
     "rows",
     "characters",
+    "forms",
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.

@@ -307,6 +307,19 @@ impl Expr {
         self.for_each_part_mut(&mut |part| part.move_columns(position));
     }
 
+    /// Whether it has more parts than a number says, with their parts.
+    pub(crate) fn has_more_than(&self, parts_max: usize) -> bool {
+        fn count(expr: &Expr, left: &mut usize) {
+            if *left > 0 {
+                *left -= 1;
+                expr.for_each_part(&mut |part| count(part, left));
+            }
+        }
+        let mut left = parts_max.saturating_add(1);
+        count(self, &mut left);
+        left == 0
+    }
+
     /// Whether it reads no column: it is the same for all rows of a query.
     pub(crate) fn is_fixed(&self) -> bool {
         !self.any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_)))

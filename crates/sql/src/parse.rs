@@ -8,6 +8,7 @@
 pub(crate) mod columns;
 mod dialect;
 pub(crate) mod foreign;
+mod forms;
 pub(crate) mod frame;
 mod literal;
 pub(crate) mod objects;
@@ -29,6 +30,9 @@ use dialect::Postgres;
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
 use crate::value::text::NAME_BYTES_MAX;
+
+/// What `ROWS FROM` is called as a function of its calls: a name that no function has.
+pub(crate) const ROWS_FROM: &str = "\u{1}rows from";
 
 /// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who
 /// goes down it needs as much of the stack.
@@ -58,6 +62,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
     adapt(&mut tokens);
+    forms::adapt(&mut tokens);
     operator::adapt(&mut tokens);
     foreign::adapt(&mut tokens);
     frame::adapt(&mut tokens);

@@ -11,9 +11,13 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Asks, Call, Case, Comparison, Expr, Subquery};
 use crate::function;
 use crate::parse;
+use crate::plan::Plan;
 use crate::types::{Declared, Type};
 use crate::value::Conversion;
 use crate::value::numeric::Numeric;
+
+/// So many parts may an expression have of which `BETWEEN` makes copies.
+const COPIED_PARTS_MAX: usize = 5_000;
 
 /// A `boolean` expression.
 fn truth(expr: Expr) -> Typed {
@@ -205,7 +209,16 @@ impl Binder<'_> {
             other => other.to_string(),
         };
         let place = operator_place(left, op, right);
-        let (left, right) = (self.expr(left, level)?, self.expr(right, level)?);
+        let left = self.expr(left, level)?;
+        if let (ast::Expr::Subquery(query), Some(comparison), Some(parts)) =
+            (right, Comparison::of(&symbol), left.parts())
+        {
+            return self.compare_row(comparison, parts, query, level);
+        }
+        let right = self.expr(right, level)?;
+        if *op == BinaryOperator::Overlaps {
+            return self.overlaps(left, right);
+        }
         self.operate(&symbol, left, right).map_err(|error| match place {
             Some(place) if error.state == SqlState::UndefinedFunction => error.at(place),
             _ => error,
@@ -327,9 +340,21 @@ impl Binder<'_> {
         level: &Level<'_>,
     ) -> Result<Typed> {
         let input = self.expr(expr, level)?;
-        let low = self.operate(">=", input.clone(), self.expr(low, level)?)?.expr;
-        let high = self.operate("<=", input, self.expr(high, level)?)?.expr;
-        let both = Expr::And(vec![low, high]);
+        refuse_copies(&input)?;
+        let within = |low: Typed, high: Typed| {
+            let low = self.operate(">=", input.clone(), low)?.expr;
+            let high = self.operate("<=", input.clone(), high)?.expr;
+            Ok::<_, SqlError>(Expr::And(vec![low, high]))
+        };
+        let both = match low {
+            ast::Expr::Prefixed { prefix, value } if prefix.value == "SYMMETRIC" => {
+                let (low, high) = (self.expr(value, level)?, self.expr(high, level)?);
+                refuse_copies(&low)?;
+                refuse_copies(&high)?;
+                Expr::Or(vec![within(low.clone(), high.clone())?, within(high, low)?])
+            }
+            low => within(self.expr(low, level)?, self.expr(high, level)?)?,
+        };
         Ok(truth(if is_negated { Expr::Not(Box::new(both)) } else { both }))
     }
 
@@ -368,7 +393,7 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         let symbol = op.to_string();
         let Some(comparison) = Comparison::of(&symbol) else {
-            return Err(SqlError::unsupported(format!("{symbol} with ANY or ALL")));
+            return self.each(&symbol, left, right, is_all, level);
         };
         if let ast::Expr::Subquery(query) = right {
             return self.compare_subquery(comparison, left, query, is_all, level);
@@ -416,6 +441,34 @@ impl Binder<'_> {
             ast::Expr::Tuple(parts) => parts.iter().map(|part| self.expr(part, level)).collect::<Result<Vec<_>>>()?,
             one => vec![self.expr(one, level)?],
         };
+        let (left, plan, captures) = self.beside(left, query, level)?;
+        let asks = Asks::Compares(comparison, left, is_all);
+        let subquery = Subquery { plan: Arc::new(plan), captures, asks, slot: self.new_slot() };
+        Ok(truth(Expr::Subquery(Box::new(subquery))))
+    }
+
+    /// A comparison of a row with the one row of a query; NULL where it has none.
+    fn compare_row(
+        &self,
+        comparison: Comparison,
+        left: Vec<Typed>,
+        query: &ast::Query,
+        level: &Level<'_>,
+    ) -> Result<Typed> {
+        let (left, plan, captures) = self.beside(left, query, level)?;
+        let subquery = Subquery { plan: Arc::new(plan), captures, asks: Asks::Row, slot: self.new_slot() };
+        let right = Expr::Subquery(Box::new(subquery));
+        Ok(truth(Expr::Compare(Box::new((comparison, Expr::Row(left, None), right)))))
+    }
+
+    /// Values, and a query with a column for each, as they can be compared; with what the query captures.
+    #[expect(clippy::type_complexity, reason = "it is the plan of a query with what its registers hold")]
+    fn beside(
+        &self,
+        left: Vec<Typed>,
+        query: &ast::Query,
+        level: &Level<'_>,
+    ) -> Result<(Vec<Expr>, Plan, Vec<(usize, Expr)>)> {
         let inner = self.inner_query(query, level)?;
         if inner.columns.len() != left.len() {
             let many = if inner.columns.len() > left.len() { "many" } else { "few" };
@@ -429,10 +482,8 @@ impl Binder<'_> {
             given.push(right);
         }
         let is_plain = given.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
-        let plan = if is_plain { inner.plan } else { crate::plan::Plan::Project(Box::new(inner.plan), given) };
-        let asks = Asks::Compares(comparison, exprs, is_all);
-        let subquery = Subquery { plan: Arc::new(plan), captures: inner.captures, asks, slot: self.new_slot() };
-        Ok(truth(Expr::Subquery(Box::new(subquery))))
+        let plan = if is_plain { inner.plan } else { Plan::Project(Box::new(inner.plan), given) };
+        Ok((exprs, plan, inner.captures))
     }
 
     /// Binds a subquery of which something is asked, and returns its columns.
@@ -447,6 +498,16 @@ impl Binder<'_> {
         let subquery = Subquery { plan: Arc::new(inner.plan), captures: inner.captures, asks, slot };
         Ok((Expr::Subquery(Box::new(subquery)), inner.columns))
     }
+}
+
+/// Refuses a large expression of which copies are to be made: each level of such expressions would double them.
+fn refuse_copies(copied: &Typed) -> Result<()> {
+    if !copied.expr.has_more_than(COPIED_PARTS_MAX) {
+        return Ok(());
+    }
+    let message = format!("an operand of BETWEEN has more than {COPIED_PARTS_MAX} parts");
+    Err(SqlError::new(SqlState::StatementTooComplex, message)
+        .with_hint("Compute it in a subquery in FROM, and name it there."))
 }
 
 /// Whether a value is NULL, or is not; of a row, whether all of its parts are so.

@@ -178,8 +178,13 @@ impl Binder<'_> {
                 }
                 self.derived(from, bound.plan, bound.columns, Vec::new(), alias.as_ref())
             }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                self.joined(from, table_with_joins, for_update, outer)
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let start = from.columns.len();
+                let tree = self.joined(from, table_with_joins, for_update, outer)?;
+                if let Some(alias) = alias {
+                    name_join(&mut from.columns[start..], alias)?;
+                }
+                Ok(tree)
             }
             other => Err(SqlError::unsupported(format!("{other} in FROM"))),
         }
@@ -310,33 +315,34 @@ impl Binder<'_> {
         let so_far = from.level(outer, &self.registers);
         let inner = Level::new(Some(&so_far), &self.registers);
         inner.refuse_aggregates("functions in FROM");
-        let call = ast::Function {
-            name: name.clone(),
-            uses_odbc_syntax: false,
-            parameters: ast::FunctionArguments::None,
-            args: ast::FunctionArguments::List(list),
-            filter: None,
-            null_treatment: None,
-            over: None,
-            within_group: Vec::new(),
-        };
         let last = parse::parts(name)?.pop().unwrap_or_default();
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
         let column = |name: &str, ty: Type| OutColumn { name: name.to_owned(), declared: ty.into(), origin: (0, 0) };
-        let (plan, mut columns) = match self.set_call(&call, &inner)? {
-            Some((function, arguments)) => {
-                let columns: Vec<OutColumn> = match &function.columns[..] {
-                    [(_, ty)] => vec![column(&table, *ty)],
-                    several => several.iter().map(|(name, ty)| column(name, *ty)).collect(),
-                };
-                (Plan::Series(Box::new(Series { function, arguments, with_ordinality })), columns)
+        let calls = calls_of(name, &last, list)?;
+        let mut sets = calls.iter().filter_map(|call| self.set_call(call, &inner).transpose());
+        let sets = sets.by_ref().collect::<Result<Vec<_>>>()?;
+        let (plan, mut columns) = if sets.len() == calls.len() {
+            let is_alone = sets.len() == 1;
+            let mut columns = Vec::new();
+            for (function, _) in &sets {
+                match &function.columns[..] {
+                    [(_, ty)] if is_alone => columns.push(column(&table, *ty)),
+                    [(_, ty)] => columns.push(column(function.name(), *ty)),
+                    several => columns.extend(several.iter().map(|(name, ty)| column(name, *ty))),
+                }
             }
-            None if with_ordinality => return Err(SqlError::unsupported("WITH ORDINALITY of a single value")),
-            None => {
-                let value = self.call(&call, &inner)?;
-                let columns = vec![OutColumn { name: table.clone(), declared: value.declared, origin: (0, 0) }];
-                (Plan::Project(Box::new(Plan::One), vec![value.expr]), columns)
-            }
+            let mut sets = sets.into_iter();
+            let (function, arguments) = sets.next().expect("there is a call");
+            let beside = sets.collect();
+            (Plan::Series(Box::new(Series { function, arguments, beside, with_ordinality })), columns)
+        } else if calls.len() > 1 {
+            return Err(SqlError::unsupported("ROWS FROM with a function that returns no set"));
+        } else if with_ordinality {
+            return Err(SqlError::unsupported("WITH ORDINALITY of a single value"));
+        } else {
+            let value = self.call(&calls[0], &inner)?;
+            let columns = vec![OutColumn { name: table.clone(), declared: value.declared, origin: (0, 0) }];
+            (Plan::Project(Box::new(Plan::One), vec![value.expr]), columns)
         };
         if with_ordinality {
             columns.push(column("ordinality", Type::Int8));
@@ -438,7 +444,44 @@ impl Binder<'_> {
     }
 }
 
+/// The calls that a function in `FROM` stands for: `unnest` of several arrays is one of each, side by side.
+fn calls_of(name: &ast::ObjectName, last: &str, list: ast::FunctionArgumentList) -> Result<Vec<ast::Function>> {
+    let call = |list: ast::FunctionArgumentList| ast::Function {
+        name: name.clone(),
+        uses_odbc_syntax: false,
+        parameters: ast::FunctionArguments::None,
+        args: ast::FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    };
+    let single = |argument: ast::FunctionArg| {
+        call(ast::FunctionArgumentList { duplicate_treatment: None, args: vec![argument], clauses: Vec::new() })
+    };
+    if last == "unnest" && list.args.len() > 1 {
+        return Ok(list.args.into_iter().map(single).collect());
+    }
+    if last != parse::ROWS_FROM {
+        return Ok(vec![call(list)]);
+    }
+    let function = |argument: ast::FunctionArg| match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Function(call))) => Ok(call),
+        _ => Err(SqlError::new(SqlState::SyntaxError, "ROWS FROM takes calls of functions")),
+    };
+    list.args.into_iter().map(function).collect()
+}
+
 fn join_kind(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
+    let joined = kind_and_constraint(operator)?;
+    if matches!(joined.1, JoinConstraint::None) && !matches!(operator, JoinOperator::CrossJoin(_)) {
+        return Err(SqlError::new(SqlState::SyntaxError, "syntax error: a join needs ON or USING")
+            .with_hint("Say which rows belong together, or write CROSS JOIN."));
+    }
+    Ok(joined)
+}
+
+fn kind_and_constraint(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint)> {
     Ok(match operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (JoinKind::Inner, constraint),
         JoinOperator::CrossJoin(constraint) => (JoinKind::Inner, constraint),
@@ -463,6 +506,30 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         origin_use: None,
     };
     relation.columns.iter().enumerate().map(name).collect()
+}
+
+/// Gives a join in parentheses a name, which takes the place of those of its tables.
+fn name_join(columns: &mut [ScopeColumn], alias: &ast::TableAlias) -> Result<()> {
+    let table = parse::name(&alias.name);
+    let mut names = alias.columns.iter();
+    let visible = columns.iter().filter(|column| !column.is_hidden && !column.is_merged).count();
+    if names.len() > visible {
+        let message =
+            format!("table \"{table}\" has {visible} columns available but {} columns specified", names.len());
+        return Err(SqlError::new(SqlState::InvalidColumnReference, message));
+    }
+    for column in columns {
+        // What USING has joined with another column has no name any more.
+        if column.is_merged || column.is_hidden {
+            (column.table, column.is_hidden, column.is_merged) = (None, true, true);
+            continue;
+        }
+        column.table = Some(table.clone());
+        if let Some(name) = names.next() {
+            column.name = parse::name(&name.name);
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn rename_columns(columns: &mut [ScopeColumn], alias: Option<&ast::TableAlias>, table: &str) -> Result<()> {

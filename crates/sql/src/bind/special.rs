@@ -5,6 +5,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
+use super::forms::collated;
 use super::scope::{Level, Typed};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -92,13 +93,7 @@ impl Binder<'_> {
             }
             ast::Expr::Interval(interval) => self.interval(interval, level),
             ast::Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain, level),
-            ast::Expr::Collate { expr, collation } => {
-                let name = parse::parts(collation)?.pop().unwrap_or_default();
-                match name.as_str() {
-                    "C" | "POSIX" | "default" | "c" | "posix" => bind(expr),
-                    _ => Err(SqlError::unsupported(format!("the collation {collation}"))),
-                }
-            }
+            ast::Expr::Collate { expr, collation } => collated(bind(expr)?, collation),
             ast::Expr::InUnnest { .. } | ast::Expr::RLike { .. } => Err(SqlError::unsupported(format!("{expr}"))),
             other => Err(SqlError::unsupported(format!("the expression {other}"))),
         }
@@ -142,8 +137,13 @@ impl Binder<'_> {
 
     /// Subscripts and slices of arrays.
     fn access(&self, root: &ast::Expr, chain: &[AccessExpr], level: &Level<'_>) -> Result<Typed> {
-        // `t.a[1]` is a column first.
+        // `t.a[1]` is a column first, and so is `(t).a`.
         let (mut value, chain) = match (root, chain) {
+            (ast::Expr::Nested(row), [AccessExpr::Dot(ast::Expr::Identifier(column)), rest @ ..])
+                if let Some(table) = self.table_of_row(row, level)? =>
+            {
+                (self.expr(&ast::Expr::CompoundIdentifier(vec![table, column.clone()]), level)?, rest)
+            }
             (ast::Expr::Identifier(table), [AccessExpr::Dot(ast::Expr::Identifier(column)), rest @ ..])
                 if level.resolve(None, &parse::name(table))?.is_none() =>
             {
@@ -184,20 +184,37 @@ impl Binder<'_> {
         Ok(value)
     }
 
-    /// A field of a row of which the names of fields are known.
+    /// The table whose rows an expression names as a whole.
+    fn table_of_row(&self, row: &ast::Expr, level: &Level<'_>) -> Result<Option<ast::Ident>> {
+        let table = match row {
+            ast::Expr::Identifier(table) => table.clone(),
+            ast::Expr::QualifiedWildcard(name, _) => match &name.0[..] {
+                [ast::ObjectNamePart::Identifier(table)] => table.clone(),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let name = parse::name(&table);
+        let is_column = matches!(row, ast::Expr::Identifier(_)) && level.resolve(None, &name)?.is_some();
+        Ok((!is_column && level.has_table(&name)).then_some(table))
+    }
+
+    /// A field of a row of which the names of fields are known: those of a row that is written as one are numbers.
     fn field(&self, row: Typed, name: &str) -> Result<Typed> {
-        if let Some((_, field)) = row.fields().iter().find(|(known, _)| known == name) {
-            return Ok(field.clone());
+        let unknown = || {
+            let message = format!("could not identify column \"{name}\" in record data type");
+            SqlError::new(SqlState::UndefinedColumn, message)
+        };
+        if !row.fields().is_empty() {
+            let found = row.fields().iter().find(|(known, _)| known == name);
+            return found.map(|(_, field)| field.clone()).ok_or_else(unknown);
         }
         let Modifier::Fields(fields) = row.declared.modifier else {
             let message =
                 format!("column notation .{name} applied to type {}, which is not a composite type", row.declared);
             return Err(SqlError::new(SqlState::WrongObjectType, message));
         };
-        let Some(at) = fields.iter().position(|(field, _)| *field == name) else {
-            let message = format!("could not identify column \"{name}\" in record data type");
-            return Err(SqlError::new(SqlState::UndefinedColumn, message));
-        };
+        let at = fields.iter().position(|(field, _)| *field == name).ok_or_else(unknown)?;
         let number = Expr::Constant(Datum::Int(at as i64 + 1));
         Ok(Typed::new(Expr::Subscript(Box::new((row.expr, number))), fields[at].1))
     }
@@ -218,6 +235,9 @@ impl Binder<'_> {
         if let Some(over) = &call.over {
             return self.window_call(&name, call, over, list, level);
         }
+        if let Some(bound) = self.time_with_precision(&name, list)? {
+            return Ok(bound);
+        }
         if let Some(bound) = self.form(&name, list, level)? {
             return Ok(bound);
         }
@@ -232,7 +252,10 @@ impl Binder<'_> {
             let message = format!("{name} is not an aggregate function: it takes no DISTINCT, ORDER BY or FILTER");
             return Err(SqlError::new(SqlState::WrongObjectType, message));
         }
-        let arguments = self.arguments(list, level)?;
+        let arguments = match self.named_arguments(&name, list, level)? {
+            Some(arguments) => arguments,
+            None => self.arguments(list, level)?,
+        };
         // A call with the name of a type and one argument is a cast, unless a function has that name.
         if let ([argument], Some(to)) = (&arguments[..], crate::types::Type::of_name(&name))
             && !function::exists(&name)

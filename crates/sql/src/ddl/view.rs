@@ -85,7 +85,7 @@ impl Definer<'_, '_> {
     fn written(&self, query: &ast::Query) -> Result<Written> {
         let text = query.to_string();
         if text.contains(['\0', '\u{1}']) {
-            return Err(SqlError::unsupported("EXCLUDE in the query of a view"));
+            return Err(SqlError::unsupported("EXCLUDE or ROWS FROM in the query of a view"));
         }
         if !parse::reads_back(query, &text) {
             return Err(SqlError::unsupported("a view whose query is another one when it is written out")

@@ -180,14 +180,17 @@ impl Describer<'_> {
     }
 
     fn series(&mut self, series: &Series) -> Described {
-        let arguments = series.arguments.iter().map(|expr| self.expr(expr, &[])).collect::<Vec<_>>();
-        let function = &series.function;
-        let call = format!("{}({})", function.name(), arguments.join(", "));
-        let node = Node::named("Function Scan", format!("Function Scan on {}", function.name()));
-        let mut names: Vec<String> = match &function.columns[..] {
-            [_] => vec![function.name().to_owned()],
-            several => several.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        };
+        let (mut calls, mut names) = (Vec::new(), Vec::new());
+        for (function, arguments) in series.calls() {
+            let arguments = arguments.iter().map(|expr| self.expr(expr, &[])).collect::<Vec<_>>();
+            calls.push(format!("{}({})", function.name(), arguments.join(", ")));
+            match &function.columns[..] {
+                [_] => names.push(function.name().to_owned()),
+                several => names.extend(several.iter().map(|(name, _)| (*name).to_owned())),
+            }
+        }
+        let call = calls.join(", ");
+        let node = Node::named("Function Scan", format!("Function Scan on {}", series.function.name()));
         names.extend(series.with_ordinality.then(|| "ordinality".to_owned()));
         Described { node: node.verbose("Function Call", call), names }
     }

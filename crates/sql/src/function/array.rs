@@ -64,10 +64,12 @@ functions! {
             array(replaced)
         }
     });
-    "array_fill" (AnyElement, Int4) -> AnyArray [lax] = |_, a| {
-        let count = int(&a[1]).max(0) as usize;
-        fits(count.saturating_mul(datum_bytes(&a[0])))?;
-        Ok(array(vec![a[0].clone(); count]))
+    "array_fill" (AnyElement, Int4Array) -> AnyArray [lax] = |_, a| filled(&a[0], &a[1]);
+    "num_nulls" (Any) -> Int4 [lax variadic] = |_, a| {
+        Ok(Int(a.iter().filter(|value| value.is_null()).count() as i64))
+    };
+    "num_nonnulls" (Any) -> Int4 [lax variadic] = |_, a| {
+        Ok(Int(a.iter().filter(|value| !value.is_null()).count() as i64))
     };
     "trim_array" (AnyArray, Int4) -> AnyArray = |_, a| {
         let (all, count) = (elements(&a[0]), int(&a[1]));
@@ -86,6 +88,26 @@ functions! {
         }
         joined(call, a, (!a[2].is_null()).then(|| text(&a[2])))
     };
+}
+
+/// An array of one value, as long as the only one of `lengths` says.
+fn filled(value: &Datum, lengths: &Datum) -> Result<Datum> {
+    let length = match lengths {
+        Null => None,
+        lengths => match &elements(lengths)[..] {
+            [] => return Ok(array(Vec::new())),
+            [length] => Some(length).filter(|length| !length.is_null()),
+            _ => return Err(crate::SqlError::unsupported("an array of several dimensions")),
+        },
+    };
+    let Some(length) = length else {
+        return Err(error(SqlState::NullValueNotAllowed, "dimension values cannot be null"));
+    };
+    let Ok(count) = usize::try_from(int(length)) else {
+        return Err(error(SqlState::ProgramLimitExceeded, "the length of an array must not be negative"));
+    };
+    fits(count.saturating_mul(datum_bytes(value)))?;
+    Ok(array(vec![value.clone(); count]))
 }
 
 /// The subscript of the first element.

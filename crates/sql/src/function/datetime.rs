@@ -76,6 +76,9 @@ functions! {
     };
     "age" (Timestamp) -> Interval [stable] = |call, a| age(today(call)?, moment(&a[0]));
     "age" (Timestamptz) -> Interval [stable] = |call, a| age(today(call)?, utc_to_local(moment(&a[0]), zone(call))?);
+    "overlaps" (Timestamp, Timestamp, Timestamp, Timestamp) -> Bool [lax] = |_, a| Ok(overlap(a));
+    "overlaps" (Timestamptz, Timestamptz, Timestamptz, Timestamptz) -> Bool [lax] = |_, a| Ok(overlap(a));
+    "overlaps" (Time, Time, Time, Time) -> Bool [lax] = |_, a| Ok(overlap(a));
     "make_date" (Int4, Int4, Int4) -> Date = |_, a| make_date(a).map(Date);
     "make_time" (Int4, Int4, Float8) -> Time = |_, a| make_time(a).map(Time);
     "make_timestamp" (Int4, Int4, Int4, Int4, Int4, Float8) -> Timestamp = |_, a| make_timestamp(a).map(Timestamp);
@@ -273,6 +276,27 @@ fn make_time(a: &[Datum]) -> Result<i64> {
 fn make_timestamp(a: &[Datum]) -> Result<i64> {
     let (date, time) = (make_date(a)?, make_time(&a[3..])?);
     check_timestamp(i64::from(date) * DAY_US + time)
+}
+
+/// Whether two spans have a moment in common, each of a start and an end in any order; NULL where a bound that is not there
+/// would decide. A span of one moment has that moment, any other has not its end.
+fn overlap(a: &[Datum]) -> Datum {
+    let span = |one: &Datum, other: &Datum| match (one, other) {
+        (Datum::Null, Datum::Null) => None,
+        (Datum::Null, bound) | (bound, Datum::Null) => Some((bound.clone(), None)),
+        (one, other) => Some((one.min(other).clone(), Some(one.max(other).clone()))),
+    };
+    let (Some(first), Some(second)) = (span(&a[0], &a[1]), span(&a[2], &a[3])) else { return Datum::Null };
+    let (earlier, later) = if first.0 <= second.0 { (first, second) } else { (second, first) };
+    let known = |is_so: bool| if is_so { Datum::Bool(true) } else { Datum::Null };
+    if earlier.0 == later.0 {
+        return known(earlier.1.is_some() && later.1.is_some());
+    }
+    match earlier.1 {
+        Some(end) if later.0 < end => Datum::Bool(true),
+        Some(_) if later.1.is_some() => Datum::Bool(false),
+        _ => Datum::Null,
+    }
 }
 
 /// Takes years, months, weeks, days, hours, minutes and seconds; those that lack are 0.

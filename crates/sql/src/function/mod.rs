@@ -281,6 +281,9 @@ macro_rules! parameter {
     (TextArray) => {
         crate::function::Parameter::Exact(crate::types::Type::Array(&crate::types::Type::Text))
     };
+    (Int4Array) => {
+        crate::function::Parameter::Exact(crate::types::Type::Array(&crate::types::Type::Int4))
+    };
     ($ty:ident) => {
         crate::function::Parameter::Exact(crate::types::Type::$ty)
     };

@@ -37,8 +37,9 @@ functions! {
     "like" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(Bool);
     "notlike" (Text, Text) -> Bool = |call, a| like(call, text(&a[0]), text(&a[1])).map(|is_like| Bool(!is_like));
     "like_escape" (Text, Text) -> Text = |_, a| like_escape(text(&a[0]), text(&a[1]));
-    "similar_to_escape" (Text) -> Text = |_, a| similar(text(&a[0]), "\\");
-    "similar_to_escape" (Text, Text) -> Text = |_, a| similar(text(&a[0]), text(&a[1]));
+    "similar_to_escape" (Text) -> Text = |_, a| similar(text(&a[0]), "\\", false);
+    "similar_to_escape" (Text, Text) -> Text = |_, a| similar(text(&a[0]), text(&a[1]), false);
+    "substring" (Text, Text, Text) -> Text = |_, a| substring(&a[0], &similar(text(&a[1]), text(&a[2]), true)?);
     "substring" (Text, Text) -> Text = |_, a| substring(&a[0], &a[1]);
     "regexp_like" (Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], "").map(Bool);
     "regexp_like" (Text, Text, Text) -> Bool = |_, a| matches(&a[0], &a[1], text(&a[2])).map(Bool);
@@ -172,15 +173,32 @@ fn like_escape(pattern: &str, escape: &str) -> Result<Datum> {
 }
 
 /// Rewrites a pattern of `SIMILAR TO` to a regular expression.
-fn similar(pattern: &str, escape: &str) -> Result<Datum> {
+///
+/// Where a part of the text is wanted, it is the group: what lies between two escape characters with a quotation mark each. As
+/// little as possible lies before it.
+fn similar(pattern: &str, escape: &str, wants_part: bool) -> Result<Datum> {
     let escape = escape_character(escape)?;
+    let has_part = wants_part && escape.is_some_and(|escape| pattern.contains(&format!("{escape}\"")));
     let mut out = String::from("^(?:");
-    let mut is_class = false;
+    let (mut is_class, mut marks) = (false, 0);
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
         match character {
             _ if Some(character) == escape => {
                 let escaped = characters.next().unwrap_or('\\');
+                if has_part && escaped == '"' {
+                    out.push_str(match marks {
+                        0 => ")(",
+                        1 => ")(?:",
+                        _ => {
+                            let message =
+                                "SQL regular expression may not contain more than two escape-double-quote separators";
+                            return Err(error(SqlState::InvalidParameterValue, message).with_code("2200C"));
+                        }
+                    });
+                    marks += 1;
+                    continue;
+                }
                 out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
             }
             ']' if is_class => {
@@ -192,6 +210,8 @@ fn similar(pattern: &str, escape: &str) -> Result<Datum> {
                 is_class = true;
                 out.push('[');
             }
+            '%' if has_part && marks == 0 => out.push_str(".*?"),
+            '*' | '+' | '?' | '}' if has_part && marks == 0 => out.extend([character, '?']),
             '%' => out.push_str(".*"),
             '_' => out.push('.'),
             '(' => out.push_str("(?:"),

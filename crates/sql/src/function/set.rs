@@ -1,8 +1,6 @@
 //! Functions that return sets of rows.
 //!
 //! Invariant: rows are made one at a time, as the executor asks for them.
-//!
-//! Absent: `unnest` of several arrays side by side, which the executor does with one call for each.
 
 use super::argument::*;
 use super::resolve::{Overload, choose, function_error, signature};

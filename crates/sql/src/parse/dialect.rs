@@ -8,11 +8,13 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+
+use super::is_plain;
 
 /// The dialect.
 ///
@@ -71,7 +73,20 @@ fn compares(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
+/// Whether the word behind `BETWEEN` is `SYMMETRIC`.
+fn is_symmetric(parser: &Parser) -> bool {
+    let is = |token: &Token, text: &str| matches!(token, Token::Word(word) if is_plain(word, text));
+    is(&parser.peek_token_ref().token, "symmetric") && is(&parser.get_current_token().token, "between")
+}
+
 impl Postgres {
+    /// The first bound of `BETWEEN SYMMETRIC`, with that word before it.
+    fn parse_symmetric(&self, parser: &mut Parser) -> Result<Expr, ParserError> {
+        parser.advance_token();
+        let value = Box::new(parser.parse_subexpr(self.prec_value(Precedence::Between))?);
+        Ok(Expr::Prefixed { prefix: Ident::new("SYMMETRIC"), value })
+    }
+
     /// An expression behind a sign. In PostgreSQL `+` and `-` bind closer than any operator between two, the others less close
     /// than `+` and `-` between two.
     fn parse_signed(&self, op: UnaryOperator, parser: &mut Parser) -> Result<Expr, ParserError> {
@@ -108,15 +123,23 @@ impl Dialect for Postgres {
         if left == 0 {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
+        if is_symmetric(parser) {
+            return Some(self.parse_symmetric(parser));
+        }
         match sign(&parser.peek_token_ref().token) {
             Some(op) => Some(self.parse_signed(op, parser)),
             None => PARENT.parse_prefix(parser),
         }
     }
 
-    /// The parser takes all that follows `IS DISTINCT FROM` for its right side, with `AND` and `OR`. A comparison of what a
-    /// comparison gives needs parentheses in PostgreSQL, and so does a test of what `IS DISTINCT FROM` gives.
+    /// The parser takes all that follows `IS DISTINCT FROM` for its right side, with `AND` and `OR`, and reads `COLLATE` only
+    /// behind what is no operator. A comparison of what a comparison gives needs parentheses in PostgreSQL, and so does a test of
+    /// what `IS DISTINCT FROM` gives.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        if parser.parse_keyword(Keyword::COLLATE) {
+            let expr = Box::new(left.clone());
+            return Some(parser.parse_object_name(false).map(|collation| Expr::Collate { expr, collation }));
+        }
         let next = parser.peek_token_ref();
         let is_chained = is_comparison(&next.token) && matches!(left, Expr::BinaryOp { op, .. } if compares(op));
         if is_chained {

@@ -52,7 +52,7 @@ pub(crate) enum Plan {
     Append(Vec<Plan>),
     /// Rows of the first that are (`EXCEPT` with `false`: are not) in the second.
     Intersect(Box<SetOperation>),
-    /// The rows of a set-returning function.
+    /// The rows of a set-returning function, or of several side by side: those of which there are fewer have NULLs at the end.
     Series(Box<Series>),
     /// Rows of a relation of the catalog.
     System(Box<SystemScan>),
@@ -237,7 +237,17 @@ pub(crate) struct SetOperation {
 pub(crate) struct Series {
     pub(crate) function: ResolvedSet,
     pub(crate) arguments: Vec<Expr>,
+    /// The functions behind the first one, with their arguments.
+    pub(crate) beside: Vec<(ResolvedSet, Vec<Expr>)>,
     pub(crate) with_ordinality: bool,
+}
+
+impl Series {
+    /// All functions with their arguments, in their order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&ResolvedSet, &[Expr])> {
+        let beside = self.beside.iter().map(|(function, arguments)| (function, &arguments[..]));
+        std::iter::once((&self.function, &self.arguments[..])).chain(beside)
+    }
 }
 
 /// A common table expression.

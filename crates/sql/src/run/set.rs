@@ -7,6 +7,7 @@ use super::{AnyCursor, Context, Cursor, Row, evaluate, open, row_bytes};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
+use crate::function::{ResolvedSet, Rows};
 use crate::plan::{CommonTable, Item, Limit, Plan, Series, SetOperation};
 
 /// `VALUES`.
@@ -229,14 +230,18 @@ impl Cursor for ProjectedSet<'_> {
 
 /// A function in `FROM`.
 pub(crate) fn open_series<'c>(series: &'c Series, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
-    let arguments = evaluate::values(&series.arguments, &[], context)?;
-    let values = series.function.evaluate(context.environment, &arguments)?;
+    let open = |(function, arguments): (&ResolvedSet, &[Expr])| {
+        let arguments = evaluate::values(arguments, &[], context)?;
+        Ok((function.columns.len(), function.evaluate(context.environment, &arguments)?))
+    };
+    let values = series.calls().map(open).collect::<Result<Vec<_>>>()?;
     Ok(Box::new(SeriesCursor { series, values, number: 0, context }))
 }
 
 struct SeriesCursor<'c> {
     series: &'c Series,
-    values: Box<dyn Iterator<Item = Result<Datum>>>,
+    /// The rows of each function, and how many columns they have.
+    values: Vec<(usize, Rows)>,
     number: i64,
     context: &'c Context<'c>,
 }
@@ -244,11 +249,19 @@ struct SeriesCursor<'c> {
 impl Cursor for SeriesCursor<'_> {
     fn next(&mut self) -> Result<Option<Row>> {
         self.context.tick()?;
-        let Some(value) = self.values.next() else { return Ok(None) };
-        let mut row = match (value?, self.series.function.columns.len()) {
-            (Datum::Record(fields), columns) if columns > 1 => fields.to_vec(),
-            (value, _) => vec![value],
-        };
+        let (mut row, mut is_there) = (Row::new(), false);
+        for (columns, values) in &mut self.values {
+            let value = values.next().transpose()?;
+            is_there |= value.is_some();
+            match value {
+                Some(Datum::Record(fields)) if *columns > 1 => row.extend(fields.iter().cloned()),
+                Some(value) => row.push(value),
+                None => row.extend(std::iter::repeat_n(Datum::Null, *columns)),
+            }
+        }
+        if !is_there {
+            return Ok(None);
+        }
         if self.series.with_ordinality {
             self.number += 1;
             row.push(Datum::Int(self.number));

@@ -394,8 +394,9 @@ fn rows_given(rows: f64, columns: usize) -> Estimate {
 }
 
 fn series_rows(series: &Series) -> Estimate {
-    let columns = series.function.columns.len() + usize::from(series.with_ordinality);
-    rows_given(set_rows(series.function.name(), &series.arguments), columns)
+    let columns: usize = series.calls().map(|(function, _)| function.columns.len()).sum();
+    let rows = series.calls().map(|(function, arguments)| set_rows(function.name(), arguments)).fold(0.0, f64::max);
+    rows_given(rows, columns + usize::from(series.with_ordinality))
 }
 
 /// How many rows a function gives.

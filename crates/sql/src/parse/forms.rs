@@ -1,0 +1,400 @@
+//! Forms of PostgreSQL that the parser does not read, in words that it does.
+//!
+//! - `ONLY` of a table means the table: none has others below it. `UNLOGGED` tables are logged as all others are.
+//! - A right side of a join that is a join itself gets parentheses: `a JOIN b JOIN c ON .. ON ..`.
+//! - `VALUES` within `ANY`, `ALL` or a comparison becomes a query. A list of `SELECT` that is empty gets a row without columns.
+//! - `LIKE ANY` is the operator of `LIKE` with `ANY`.
+//! - The names of columns in `CREATE TABLE t (names) AS` go to the query, `WITH NO DATA` is `LIMIT 0`, and `(t).*` is `t.*`.
+//!
+//! Invariants:
+//! - What is written is valid in PostgreSQL too: views keep their queries so.
+//! - The time is linear in the number of tokens.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::is_plain;
+
+/// Words that tell that there may be something to write.
+const WORDS: &[&str] =
+    &["only", "join", "values", "any", "all", "some", "trim", "substring", "using", "create", "rows", "asymmetric"];
+
+/// Words behind which no more of a join follows.
+const ENDS_OF_FROM: &[&str] = &[
+    "where",
+    "group",
+    "order",
+    "having",
+    "window",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "union",
+    "intersect",
+    "except",
+    "returning",
+    "set",
+    "from",
+    "select",
+];
+
+/// Words that stand behind a list of `SELECT` that is empty.
+const ENDS_OF_LIST: &[&str] = &["where", "union", "intersect", "except", "limit"];
+
+/// What is to change: tokens that go, and tokens that come before others.
+#[derive(Default)]
+struct Edits {
+    gone: Vec<usize>,
+    before: Vec<(usize, Vec<Token>)>,
+}
+
+/// The words and signs of a text.
+struct Solid<'t> {
+    tokens: &'t [TokenWithSpan],
+    places: Vec<usize>,
+    /// Where the parenthesis ends that a place opens.
+    closes: Vec<usize>,
+}
+
+/// A join whose condition is to come.
+struct Pending {
+    /// Where its right side begins.
+    right: usize,
+    /// Whether that is a join.
+    is_join: bool,
+}
+
+/// Whether there may be something to write.
+fn is_possible(tokens: &[TokenWithSpan]) -> bool {
+    let is_select = |token: &Token| matches!(token, Token::Word(word) if is_plain(word, "select"));
+    let mut last = &Token::SemiColon;
+    for token in tokens.iter().map(|token| &token.token).filter(|token| !matches!(token, Token::Whitespace(_))) {
+        let is_found = match token {
+            Token::Word(word) => {
+                WORDS.iter().any(|it| is_plain(word, it))
+                    || is_select(last) && ENDS_OF_LIST.iter().any(|it| is_plain(word, it))
+            }
+            Token::Period => *last == Token::RParen,
+            Token::RParen | Token::SemiColon => is_select(last),
+            _ => false,
+        };
+        if is_found {
+            return true;
+        }
+        last = token;
+    }
+    is_select(last)
+}
+
+/// Rewrites the statements of a text.
+pub(super) fn adapt(tokens: &mut Vec<TokenWithSpan>) {
+    if !is_possible(tokens) {
+        return;
+    }
+    let solid = Solid::new(tokens);
+    let mut edits = Edits::default();
+    for place in 0..solid.places.len() {
+        solid.edit(place, &mut edits);
+    }
+    solid.nest_joins(&mut edits);
+    solid.tables_of_queries(&mut edits);
+    if !edits.gone.is_empty() || !edits.before.is_empty() {
+        apply(tokens, edits);
+    }
+}
+
+fn apply(tokens: &mut Vec<TokenWithSpan>, mut edits: Edits) {
+    edits.gone.sort_unstable();
+    // Stable: what was put before a token first stays first.
+    edits.before.sort_by_key(|(at, _)| *at);
+    let mut before = edits.before.into_iter().peekable();
+    let mut out = Vec::with_capacity(tokens.len() + 8);
+    let end = tokens.len();
+    let last = tokens.last().map(|token| token.span);
+    for (at, token) in std::mem::take(tokens).into_iter().enumerate() {
+        while let Some((_, new)) = before.next_if(|(place, _)| *place == at) {
+            out.extend(new.into_iter().map(|new| TokenWithSpan::new(new, token.span)));
+        }
+        if edits.gone.binary_search(&at).is_err() {
+            out.push(token);
+        }
+    }
+    for (place, new) in before {
+        debug_assert_eq!(place, end, "nothing stands behind the end");
+        out.extend(new.into_iter().filter_map(|new| Some(TokenWithSpan::new(new, last?))));
+    }
+    *tokens = out;
+}
+
+/// `SELECT * FROM (`.
+fn query_of() -> Vec<Token> {
+    vec![Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM"), Token::LParen]
+}
+
+/// `) AS "name"`.
+fn named(name: &str) -> Vec<Token> {
+    vec![Token::RParen, Token::make_keyword("AS"), Token::make_word(name, Some('"'))]
+}
+
+impl Solid<'_> {
+    fn new(tokens: &[TokenWithSpan]) -> Solid<'_> {
+        let places: Vec<usize> =
+            (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+        let mut closes = vec![places.len(); places.len()];
+        let mut open = Vec::new();
+        for (place, at) in places.iter().enumerate() {
+            match tokens[*at].token {
+                Token::LParen => open.push(place),
+                Token::RParen => {
+                    if let Some(start) = open.pop() {
+                        closes[start] = place;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Solid { tokens, places, closes }
+    }
+
+    fn token(&self, place: usize) -> &Token {
+        self.places.get(place).map_or(&Token::EOF, |at| &self.tokens[*at].token)
+    }
+
+    /// The position of a place among all tokens.
+    fn at(&self, place: usize) -> usize {
+        self.places.get(place).copied().unwrap_or(self.tokens.len())
+    }
+
+    fn is(&self, place: usize, words: &[&str]) -> bool {
+        matches!(self.token(place), Token::Word(word) if words.iter().any(|it| is_plain(word, it)))
+    }
+
+    fn is_before(&self, place: usize, words: &[&str]) -> bool {
+        place.checked_sub(1).is_some_and(|before| self.is(before, words))
+    }
+
+    /// Writes what begins at a place.
+    fn edit(&self, place: usize, edits: &mut Edits) {
+        let Token::Word(word) = self.token(place) else {
+            if *self.token(place) == Token::LParen {
+                self.open_row(place, edits);
+                self.open_values(place, edits);
+            }
+            return;
+        };
+        if word.quote_style.is_some() {
+            return;
+        }
+        let begins = |text: &str| word.value.eq_ignore_ascii_case(text);
+        if begins("only") && self.is_before(place, &["from", "update", "join", "using"]) {
+            self.open_only(place, edits);
+        } else if begins("unlogged") && self.is_before(place, &["create"]) && self.is(place + 1, &["table"])
+            || begins("asymmetric") && self.is_before(place, &["between"])
+        {
+            edits.gone.push(self.at(place));
+        } else if begins("trim") && *self.token(place + 1) == Token::LParen {
+            let from = place + 2 + usize::from(self.is(place + 2, &["both", "leading", "trailing"]));
+            edits.gone.extend(self.is(from, &["from"]).then(|| self.at(from)));
+        } else if begins("substring") && *self.token(place + 1) == Token::LParen {
+            self.open_substring(place + 1, edits);
+        } else if begins("using") {
+            let direction = match self.token(place + 1) {
+                Token::Lt => "ASC",
+                Token::Gt => "DESC",
+                _ => return,
+            };
+            edits.gone.extend([self.at(place), self.at(place + 1)]);
+            edits.before.push((self.at(place), vec![Token::make_keyword(direction)]));
+        } else if begins("select") {
+            self.open_list(place, edits);
+        } else if begins("like") || begins("ilike") {
+            self.open_like(place, begins("ilike"), edits);
+        } else if begins("rows") && self.is(place + 1, &["from"]) && *self.token(place + 2) == Token::LParen {
+            edits.gone.extend([self.at(place), self.at(place + 1)]);
+            edits.before.push((self.at(place), vec![Token::make_word(super::ROWS_FROM, Some('"'))]));
+        }
+    }
+
+    /// `ONLY t` and `ONLY (t)`.
+    fn open_only(&self, place: usize, edits: &mut Edits) {
+        match self.token(place + 1) {
+            Token::Word(_) => edits.gone.push(self.at(place)),
+            Token::LParen if matches!(self.token(place + 2), Token::Word(_)) => {
+                let close = self.closes[place + 1];
+                edits.gone.extend([place, place + 1, close].map(|place| self.at(place)));
+            }
+            _ => {}
+        }
+    }
+
+    /// `(t).*` in a list.
+    fn open_row(&self, place: usize, edits: &mut Edits) {
+        let is_row = matches!(self.token(place + 1), Token::Word(_))
+            && self.closes[place] == place + 2
+            && *self.token(place + 3) == Token::Period
+            && *self.token(place + 4) == Token::Mul;
+        let begins = self.is_before(place, &["select", "distinct", "all", "returning"])
+            || place.checked_sub(1).is_some_and(|before| *self.token(before) == Token::Comma);
+        if is_row && begins {
+            edits.gone.extend([self.at(place), self.at(place + 2)]);
+        }
+    }
+
+    /// `VALUES` in parentheses, behind a word or a sign that takes a value or a column of them.
+    fn open_values(&self, place: usize, edits: &mut Edits) {
+        let Some(before) = place.checked_sub(1).filter(|_| self.is(place + 1, &["values"])) else { return };
+        let is_set = self.is(before, &["all"]) && self.is_before(before, &["union", "intersect", "except"]);
+        let takes = self.is(before, &["any", "some", "all", "select"])
+            || matches!(self.token(before), Token::Eq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq);
+        if takes && !is_set {
+            edits.before.push((self.at(place + 1), query_of()));
+            edits.before.push((self.at(self.closes[place]), named("*VALUES*")));
+        }
+    }
+
+    /// `substring(text SIMILAR pattern ESCAPE character)` is the call with three arguments.
+    fn open_substring(&self, open: usize, edits: &mut Edits) {
+        let mut place = open + 1;
+        let mut is_similar = false;
+        while place < self.closes[open] {
+            let is_next = self.is(place, &[if is_similar { "escape" } else { "similar" }]);
+            if is_next && !self.is(place + 1, &["to"]) {
+                is_similar = true;
+                edits.gone.push(self.at(place));
+                edits.before.push((self.at(place), vec![Token::Comma]));
+            }
+            place = if *self.token(place) == Token::LParen { self.closes[place] } else { place } + 1;
+        }
+    }
+
+    /// A list of `SELECT` that is empty, and no `FROM` behind it.
+    fn open_list(&self, place: usize, edits: &mut Edits) {
+        let ends = matches!(self.token(place + 1), Token::EOF | Token::SemiColon | Token::RParen)
+            || self.is(place + 1, ENDS_OF_LIST);
+        if ends {
+            let mut row = vec![Token::make_keyword("FROM"), Token::LParen];
+            row.extend([Token::make_keyword("VALUES"), Token::LParen, Token::Number("1".to_owned(), false)]);
+            row.push(Token::RParen);
+            row.extend(named("*SELECT*"));
+            edits.before.push((self.at(place + 1), row));
+        }
+    }
+
+    /// `[NOT] LIKE ANY (...)`.
+    fn open_like(&self, place: usize, ignores_case: bool, edits: &mut Edits) {
+        if !self.is(place + 1, &["any", "some", "all"]) || *self.token(place + 2) != Token::LParen {
+            return;
+        }
+        let is_negated = self.is_before(place, &["not"]);
+        let operator = match (ignores_case, is_negated) {
+            (false, false) => Token::DoubleTilde,
+            (false, true) => Token::ExclamationMarkDoubleTilde,
+            (true, false) => Token::DoubleTildeAsterisk,
+            (true, true) => Token::ExclamationMarkDoubleTildeAsterisk,
+        };
+        edits.gone.extend(is_negated.then(|| self.at(place - 1)));
+        edits.gone.push(self.at(place));
+        edits.before.push((self.at(place), vec![operator]));
+    }
+
+    /// Puts parentheses around joins that are right sides of joins.
+    fn nest_joins(&self, edits: &mut Edits) {
+        let mut levels: Vec<Vec<Pending>> = vec![Vec::new()];
+        for place in 0..self.places.len() {
+            let depth = levels.len();
+            let pending = levels.last_mut().expect("the outermost one is never closed");
+            match self.token(place) {
+                Token::LParen => levels.push(Vec::new()),
+                Token::RParen if depth > 1 => drop(levels.pop()),
+                Token::RParen | Token::Comma | Token::SemiColon => pending.clear(),
+                Token::Word(_) if self.is(place, ENDS_OF_FROM) => pending.clear(),
+                Token::Word(_) if self.is(place, &["join"]) => {
+                    if let Some(outer) = pending.last_mut() {
+                        outer.is_join = true;
+                    }
+                    if self.takes_condition(place) {
+                        pending.push(Pending { right: place + 1, is_join: false });
+                    }
+                }
+                Token::Word(_) if self.is(place, &["on", "using"]) => {
+                    if let Some(Pending { right, is_join: true }) = pending.pop() {
+                        edits.before.push((self.at(right), vec![Token::LParen]));
+                        edits.before.push((self.at(place), vec![Token::RParen]));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a join has a condition.
+    fn takes_condition(&self, join: usize) -> bool {
+        let kind = ["inner", "left", "right", "full", "outer"];
+        let mut first = join;
+        while self.is_before(first, &kind) {
+            first -= 1;
+        }
+        !self.is_before(first, &["cross", "natural"])
+    }
+
+    /// All `CREATE TABLE ... AS`.
+    fn tables_of_queries(&self, edits: &mut Edits) {
+        let mut start = 0;
+        for end in 0..=self.places.len() {
+            if end < self.places.len() && *self.token(end) != Token::SemiColon {
+                continue;
+            }
+            let table = start + 1 + usize::from(self.is(start + 1, &["unlogged", "temp", "temporary"]));
+            if self.is(start, &["create"]) && self.is(table, &["table"]) {
+                self.table_of_query(table, end, edits);
+            }
+            start = end + 1;
+        }
+    }
+
+    /// `t (names) AS query WITH [NO] DATA`.
+    fn table_of_query(&self, start: usize, end: usize, edits: &mut Edits) {
+        let (mut query, mut parentheses) = (start, None);
+        while query < end && !self.is(query, &["as"]) {
+            if *self.token(query) == Token::LParen {
+                parentheses = Some((query, self.closes[query]));
+                query = self.closes[query];
+            }
+            query += 1;
+        }
+        if query >= end {
+            return;
+        }
+        let names = parentheses.filter(|(open, close)| close + 1 == query && self.are_names(*open, *close));
+        let has_data = end >= query + 3 && self.is(end - 1, &["data"]);
+        let is_empty = has_data && self.is(end - 2, &["no"]);
+        let with = if has_data { end - 2 - usize::from(is_empty) } else { end };
+        if has_data && !self.is(with, &["with"]) {
+            return;
+        }
+        edits.gone.extend((with..end).map(|place| self.at(place)));
+        if names.is_none() && !is_empty {
+            return;
+        }
+
+        edits.before.push((self.at(query + 1), query_of()));
+        let mut behind = named("*SELECT*");
+        if let Some((open, close)) = names {
+            edits.gone.extend((open..=close).map(|place| self.at(place)));
+            behind.extend((open..=close).map(|place| self.token(place).clone()));
+        }
+        if is_empty {
+            behind.extend([Token::make_keyword("LIMIT"), Token::Number("0".to_owned(), false)]);
+        }
+        edits.before.push((self.at(with), behind));
+    }
+
+    /// Whether names and commas alone stand between two parentheses.
+    fn are_names(&self, open: usize, close: usize) -> bool {
+        (open + 1..close).all(|place| match self.token(place) {
+            Token::Word(_) => !(place - open).is_multiple_of(2),
+            Token::Comma => (place - open).is_multiple_of(2),
+            _ => false,
+        })
+    }
+}

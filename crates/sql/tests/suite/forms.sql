@@ -1,0 +1,233 @@
+-- Forms of PostgreSQL that the parser does not read by itself.
+CREATE TABLE a (x int PRIMARY KEY, n text);
+CREATE TABLE b (x int PRIMARY KEY, m int);
+CREATE TABLE c (x int, k int);
+INSERT INTO a VALUES (1, 'one'), (2, 'two'), (3, NULL);
+INSERT INTO b VALUES (1, 10), (2, 20);
+INSERT INTO c VALUES (1, 100), (3, 300);
+-- Collations.
+SELECT n FROM a ORDER BY n COLLATE "C";
+--> one
+--> two
+--> NULL
+SELECT 'x'::text COLLATE "C" || 'y', n::varchar COLLATE "default" FROM a WHERE x = 1;
+--> xy|one
+SELECT cast('x' AS text) COLLATE pg_catalog."C", 'B'::text COLLATE "C" < 'a'::text COLLATE "C";
+--> x|t
+SELECT 'x'::text COLLATE "nosuch";
+--! 42704
+SELECT 'x'::text COLLATE c;
+--! 42704
+SELECT 1 COLLATE "C";
+--! 42804
+-- BETWEEN.
+SELECT x FROM a WHERE x BETWEEN SYMMETRIC 3 AND 2 ORDER BY 1;
+--> 2
+--> 3
+SELECT x FROM a WHERE x NOT BETWEEN SYMMETRIC 3 AND 2;
+--> 1
+SELECT x FROM a WHERE x BETWEEN ASYMMETRIC 2 AND 3 ORDER BY 1;
+--> 2
+--> 3
+SELECT 2 BETWEEN SYMMETRIC 3 AND NULL, 5 BETWEEN SYMMETRIC 1 + 8 AND 2 AND true;
+--> NULL|t
+SELECT 2 BETWEEN SYMMETRIC AND 3;
+--! 42601
+CREATE VIEW between_view AS SELECT x FROM a WHERE x BETWEEN SYMMETRIC 3 AND 2;
+SELECT count(*) FROM between_view;
+--> 2
+-- Joins whose right side is a join, and joins with a name.
+SELECT * FROM a JOIN b JOIN c ON b.x = c.x ON a.x = b.x;
+--> 1|one|1|10|1|100
+SELECT * FROM a LEFT JOIN b JOIN c ON b.x = c.x ON a.x = b.x ORDER BY 1;
+--> 1|one|1|10|1|100
+--> 2|two|NULL|NULL|NULL|NULL
+--> 3|NULL|NULL|NULL|NULL|NULL
+SELECT a.x, c.k FROM a LEFT JOIN b LEFT JOIN c USING (x) ON a.x = b.x ORDER BY 1;
+--> 1|100
+--> 2|NULL
+--> 3|NULL
+SELECT * FROM a JOIN b JOIN c CROSS JOIN (SELECT 1 AS one) o ON b.x = c.x ON a.x = b.x;
+--> 1|one|1|10|1|100|1
+SELECT count(*) FROM a JOIN b ON a.x = b.x JOIN c ON c.x = a.x, a AS a2 JOIN b AS b2 ON a2.x = b2.x;
+--> 2
+SELECT * FROM a JOIN b JOIN c ON b.x = c.x;
+--! 42601
+SELECT * FROM (a JOIN b USING (x)) j ORDER BY 1;
+--> 1|one|10
+--> 2|two|20
+SELECT j.x, j.nn, j.m FROM (a JOIN b USING (x)) AS j(x, nn, m) ORDER BY 1;
+--> 1|one|10
+--> 2|two|20
+SELECT j.n, x FROM (a LEFT JOIN b USING (x)) AS j WHERE j.m IS NULL;
+--> NULL|3
+SELECT a.x FROM (a JOIN b USING (x)) AS j;
+--! 42P01
+SELECT * FROM (a JOIN b USING (x)) AS j(p, q, r, s);
+--! 42P10
+-- VALUES as a query in an expression.
+SELECT x FROM a WHERE x = ANY (VALUES (1), (3)) ORDER BY 1;
+--> 1
+--> 3
+SELECT x FROM a WHERE x <> ALL (VALUES (1), (3));
+--> 2
+SELECT x FROM a WHERE x = (VALUES (2));
+--> 2
+SELECT 1 UNION ALL (VALUES (2), (3)) ORDER BY 1;
+--> 1
+--> 2
+--> 3
+-- Rows and the row of a query.
+SELECT x FROM a WHERE (x, n) = (SELECT 1, 'one');
+--> 1
+SELECT (1, 2) = (SELECT 1, 2), (1, 2) < (SELECT 1, 3), (1, 2) = (SELECT 1, 2 WHERE false), ROW(1, 2) <> (SELECT 1, 3);
+--> t|t|NULL|t
+SELECT (1, NULL) = (SELECT 1, 2), (1, NULL) = (SELECT 2, 2);
+--> NULL|f
+SELECT (1, 2) = (SELECT 1);
+--! 42601
+SELECT (1, 2) = (SELECT 1, 2, 3);
+--! 42601
+SELECT (1, 2) = (SELECT x, x FROM a);
+--! 21000
+SELECT x FROM a WHERE (x, 10) = (SELECT b.x, m FROM b WHERE b.x = a.x);
+--> 1
+-- trim and substring.
+SELECT trim(BOTH FROM '  x ') || '|', trim(LEADING FROM ' x') || '|', trim(TRAILING FROM 'x  ') || '|', trim(FROM ' q ') || '|';
+--> x||x||x||q|
+SELECT trim(BOTH 'x' FROM 'xxyx'), trim('x' FROM 'xyx'), trim(LEADING 'ab', 'a');
+--> y|y|b
+SELECT substring('foobar' SIMILAR '%#"o_b#"%' ESCAPE '#'), substring('foobar' FROM '%#"o_b#"%' FOR '#');
+--> oob|oob
+SELECT substring('foobar', '#"o_b#"%', '#'), substring('abcdefg', 'a#"%#"g', '#'), substring('abcdefg', 'a*#"%#"g*', '#'), substring('abcdefg' SIMILAR 'a#"%' ESCAPE '#');
+--> NULL|bcdef|abcdefg|bcdefg
+SELECT substring('abcdefg', '%', '#'), substring('aaab' SIMILAR '%#"a+b#"' ESCAPE '#'), substring('x' SIMILAR NULL ESCAPE '#');
+--> abcdefg|aaab|NULL
+SELECT substring('abc', '#"a#"b#"%', '#');
+--! 2200C
+-- Lists without an entry.
+SELECT EXISTS (SELECT FROM a), EXISTS (SELECT FROM a WHERE false), EXISTS (SELECT), EXISTS (SELECT WHERE false);
+--> t|f|t|f
+SELECT count(*) FROM (SELECT UNION ALL SELECT) t;
+--> 2
+-- ONLY.
+UPDATE ONLY a SET n = 'uno' WHERE x = 1;
+SELECT n FROM ONLY a WHERE x = 1;
+--> uno
+SELECT a.n, b.m FROM ONLY (a) JOIN ONLY b ON a.x = b.x ORDER BY 1;
+--> two|20
+--> uno|10
+DELETE FROM ONLY c WHERE x = 77;
+-- ORDER BY with an operator.
+SELECT x FROM a ORDER BY x USING <;
+--> 1
+--> 2
+--> 3
+SELECT n FROM a ORDER BY n USING > NULLS LAST;
+--> uno
+--> two
+--> NULL
+-- ON CONFLICT.
+INSERT INTO a VALUES (1, 'zzz') ON CONFLICT (x) DO UPDATE SET n = excluded.n WHERE a.n <> 'uno' RETURNING n;
+INSERT INTO a VALUES (1, 'one') ON CONFLICT (x) DO UPDATE SET n = excluded.n WHERE excluded.n = 'one' RETURNING *;
+--> 1|one
+-- OVERLAPS.
+SELECT (date '2020-01-01', date '2020-02-01') OVERLAPS (date '2020-01-15', date '2020-03-01');
+--> t
+SELECT (date '2020-01-01', interval '10 days') OVERLAPS (date '2020-01-15', interval '1 day');
+--> f
+SELECT (time '10:00', time '11:00') OVERLAPS (time '11:00', time '12:00'), (time '11:00', time '10:00') OVERLAPS (time '10:59', time '12:00');
+--> f|t
+SELECT (timestamp '2020-01-01', NULL) OVERLAPS (timestamp '2020-01-01', timestamp '2020-01-02'), (timestamp '2020-01-01', timestamp '2020-01-01') OVERLAPS (timestamp '2020-01-01', timestamp '2020-01-02');
+--> NULL|t
+SELECT (NULL::date, date '2020-02-01') OVERLAPS (date '2020-01-15', date '2020-03-01'), (date '2020-01-01', NULL) OVERLAPS (date '2020-01-15', date '2020-03-01'), (date '2020-01-01', date '2020-02-01') OVERLAPS (date '2020-01-15', NULL);
+--> t|NULL|t
+SELECT (NULL::date, NULL::date) OVERLAPS (date '2020-01-15', date '2020-03-01');
+--> NULL
+SELECT (date '2020-01-01', date '2020-02-01') OVERLAPS (date '2020-01-15', date '2020-03-01', 1);
+--! 42601
+-- Fields of rows.
+SELECT (ROW(1, 2)).f1, (ROW(1, 'a'::text)).f2;
+--> 1|a
+SELECT (ROW(1, 2)).f3;
+--! 42703
+SELECT (a).n, (a.*).x FROM a WHERE x = 1;
+--> one|1
+SELECT (a).* FROM a WHERE x = 1;
+--> 1|one
+SELECT (q).u FROM (SELECT 1 AS u, 2 AS v) q;
+--> 1
+SELECT (a).nosuch FROM a;
+--! 42703
+-- Functions.
+SELECT num_nulls(1, NULL, 'x'), num_nonnulls(1, NULL, 2.5), num_nulls(NULL);
+--> 1|2|1
+SELECT array_fill(7, ARRAY[3]), array_fill(NULL::int, ARRAY[2]), array_fill('x'::text, ARRAY[0]);
+--> {7,7,7}|{NULL,NULL}|{}
+SELECT array_fill(1, NULL);
+--! 22004
+SELECT * FROM unnest(ARRAY[1, 2, 3], ARRAY['a', 'b']) AS t(p, q);
+--> 1|a
+--> 2|b
+--> 3|NULL
+SELECT * FROM unnest(ARRAY[1, 2, 3], ARRAY['a', 'b'], NULL::int[]) WITH ORDINALITY AS t(p, q, r, s);
+--> 1|a|NULL|1
+--> 2|b|NULL|2
+--> 3|NULL|NULL|3
+SELECT t.* FROM a, unnest(ARRAY[a.x, a.x + 1], ARRAY[a.n]) AS t(p, q) WHERE a.x < 3 ORDER BY 1, 2;
+--> 1|one
+--> 2|two
+--> 2|NULL
+--> 3|NULL
+SELECT * FROM ROWS FROM (generate_series(1, 3), unnest(ARRAY['a', 'b'])) AS t(p, q);
+--> 1|a
+--> 2|b
+--> 3|NULL
+SELECT * FROM ROWS FROM (generate_series(1, 2)) WITH ORDINALITY AS t(p, q);
+--> 1|1
+--> 2|2
+SELECT 'abc' LIKE ANY (ARRAY['a%', 'z%']), 'abc' LIKE ALL (ARRAY['a%', 'z%']), 'abc' NOT LIKE ALL (ARRAY['b%', 'z%']), 'abc' ILIKE ANY (ARRAY['A%']);
+--> t|f|t|t
+SELECT 'abc' LIKE ANY (VALUES ('a%'), ('z%')), 'abc' LIKE ALL (SELECT 'a' || '%'), 'abc' ~ ANY (ARRAY['^z', 'b']);
+--> t|t|t
+SELECT 'abc' LIKE ANY (NULL::text[]), 'abc' LIKE ANY (ARRAY[NULL, 'z']), 'abc' LIKE ANY ('{}'::text[]), 'abc' LIKE ALL ('{}');
+--> NULL|NULL|f|t
+SELECT n FROM a WHERE n LIKE ANY (ARRAY['o%', 't' || '%']) ORDER BY 1;
+--> one
+--> two
+SELECT 'abc' LIKE ANY ('x'::text);
+--! 42809
+SELECT make_interval(days => 10), make_interval(hours => 2, secs => 1.5), make_interval(1, 2), make_interval(1, weeks => 2);
+--> 10 days|02:00:01.5|1 year 2 mons|1 year 14 days
+SELECT make_date(year => 2020, day => 2, month => 1), make_time(hour => 1, min => 2, sec => 3.5);
+--> 2020-01-02|01:02:03.5
+SELECT make_interval(nosuch => 1);
+--! 42883
+SELECT make_interval(days => 1, days => 2);
+--! 42601
+SELECT make_interval(days => 1, 2);
+--! 42601
+SELECT make_date(year => 2020, day => 2);
+--! 42883
+SELECT length(localtime(0)::text), pg_typeof(localtimestamp(3)), current_timestamp(0) = date_trunc('second', current_timestamp(0));
+--> 8|timestamp without time zone|t
+-- Tables.
+CREATE UNLOGGED TABLE ul (i int PRIMARY KEY);
+INSERT INTO ul VALUES (1) RETURNING i;
+--> 1
+CREATE TABLE wn AS SELECT x, n FROM a WITH NO DATA;
+SELECT count(*) FROM wn;
+--> 0
+INSERT INTO wn SELECT * FROM a WHERE x = 2 RETURNING *;
+--> 2|two
+CREATE TABLE wd AS SELECT x AS y, n FROM a ORDER BY 1 WITH DATA;
+SELECT count(y) FROM wd;
+--> 3
+CREATE TABLE IF NOT EXISTS wv (p, q) AS VALUES (1, 'a') WITH NO DATA;
+SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'wv' ORDER BY 1;
+--> p|integer
+--> q|text
+CREATE TABLE wc (p, q) AS SELECT x, n FROM a WHERE x < 3;
+SELECT p, q FROM wc ORDER BY 1;
+--> 1|one
+--> 2|two
