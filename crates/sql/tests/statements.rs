@@ -464,16 +464,6 @@ fn rows_are_values() {
 }
 
 #[test]
-fn blanks_are_shown_as_postgresql_does() {
-    suite("characters.sql");
-}
-
-#[test]
-fn parts_of_dates_are_those_of_postgresql() {
-    suite("moments.sql");
-}
-
-#[test]
 fn what_postgresql_refuses_is_refused() {
     suite("refusals.sql");
 }
