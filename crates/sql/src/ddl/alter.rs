@@ -338,7 +338,13 @@ impl Definer<'_, '_> {
         if let Some(ColumnPlan { sequence: Some(sequence), .. }) = at.map(|at| blueprint.columns.remove(at)) {
             let mut defined = Defined::tagged("ALTER TABLE");
             let name = Name::of_engine(&sequence);
-            self.release_sequence_of(&depends_on, &name, &[blueprint.name.clone()], cascades, &mut defined)?;
+            self.release_sequence_of(
+                &depends_on,
+                &name,
+                std::slice::from_ref(&blueprint.name),
+                cascades,
+                &mut defined,
+            )?;
             notices.extend(defined.notices);
             self.drop_engine_sequence(&sequence)?;
         }

@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use osier::ids::TableId;
 
@@ -49,10 +50,9 @@ impl Former {
         let Some((_, versions)) = tables.iter_mut().find(|(table, _)| *table == relation.table.id()) else {
             return Ok(());
         };
-        let key = key();
-        if !versions.contains_key(&key) {
-            context.keep(row_bytes(&key) + row.map_or(0, row_bytes))?;
-            versions.insert(key, row.map(<[Datum]>::to_vec));
+        if let Entry::Vacant(free) = versions.entry(key()) {
+            context.keep(row_bytes(free.key()) + row.map_or(0, row_bytes))?;
+            free.insert(row.map(<[Datum]>::to_vec));
         }
         Ok(())
     }
