@@ -107,6 +107,7 @@ fn what_is_too_large_is_refused() {
         (format!("CREATE TABLE t (a int{})", "[]".repeat(100_000)), "54001"),
         (format!("SELECT '{{1}}'::int[]{}", "[1]".repeat(100_000)), "54001"),
         (format!("SELECT 1, 2{}", " UNION ALL SELECT 1, 2".repeat(100_000)), "54001"),
+        (format!("SELECT 'a'{}", " COLLATE \"C\"".repeat(100_000)), "54001"),
         (format!("SELECT {}true{}", "(".repeat(40), " BETWEEN false AND true)".repeat(40)), "54001"),
         (format!("SELECT {}true{}", "(".repeat(40), " BETWEEN SYMMETRIC false AND true)".repeat(40)), "54001"),
     ] {

@@ -73,6 +73,17 @@ fn compares(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
+/// What stands behind `COLLATE`, and more of these: one after the other, each would copy those before it.
+fn parse_collated(parser: &mut Parser, mut expr: Expr) -> Result<Expr, ParserError> {
+    loop {
+        let collation = parser.parse_object_name(false)?;
+        expr = Expr::Collate { expr: Box::new(expr), collation };
+        if !parser.parse_keyword(Keyword::COLLATE) {
+            return Ok(expr);
+        }
+    }
+}
+
 /// Whether the word behind `BETWEEN` is `SYMMETRIC`.
 fn is_symmetric(parser: &Parser) -> bool {
     let is = |token: &Token, text: &str| matches!(token, Token::Word(word) if is_plain(word, text));
@@ -137,8 +148,7 @@ impl Dialect for Postgres {
     /// what `IS DISTINCT FROM` gives.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
         if parser.parse_keyword(Keyword::COLLATE) {
-            let expr = Box::new(left.clone());
-            return Some(parser.parse_object_name(false).map(|collation| Expr::Collate { expr, collation }));
+            return Some(parse_collated(parser, left.clone()));
         }
         let next = parser.peek_token_ref();
         let is_chained = is_comparison(&next.token) && matches!(left, Expr::BinaryOp { op, .. } if compares(op));
