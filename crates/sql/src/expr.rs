@@ -11,7 +11,7 @@ use crate::datum::Datum;
 use crate::function::Function;
 use crate::plan::Plan;
 use crate::plan::window::WindowCall;
-use crate::record::Shape;
+use crate::record::RowType;
 use crate::types::{Declared, Type};
 
 /// An expression.
@@ -47,8 +47,8 @@ pub(crate) enum Expr {
     /// Whether the first is among the others, or with `true` is not.
     InList(Box<(Expr, Vec<Expr>)>, bool),
     Array(Vec<Expr>),
-    /// A row, with a shape where it is a value of its own.
-    Row(Vec<Expr>, Option<Arc<Shape>>),
+    /// A row, with its type where it is a value of its own.
+    Row(Vec<Expr>, Option<Arc<RowType>>),
     /// A comparison with some element of an array, or with `true` with all.
     Quantified(Box<(Comparison, Expr, Expr)>, bool),
     Subscript(Box<(Expr, Expr)>),

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - Records are equal, and have an order, by their fields alone.
-//! - One that has a shape is a row as a value: of a table, or `ROW(...)`. One without is a list of values beside each other.
+//! - One that has a row type is a row as a value: of a table, or `ROW(...)`. One without is a list of values beside each other.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use crate::types::{Declared, Type};
 #[derive(Clone, Debug)]
 pub struct Record {
     fields: Vec<Datum>,
-    shape: Option<Arc<Shape>>,
+    row_type: Option<Arc<RowType>>,
 }
 
 /// What the fields of a row are called, and their types.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape(pub Vec<(String, Declared)>);
+pub struct RowType(pub Vec<(String, Declared)>);
 
 impl Record {
-    /// Makes a row of a shape with as many fields.
-    pub fn shaped(fields: Vec<Datum>, shape: Option<Arc<Shape>>) -> Record {
+    /// Makes a row of a type with as many fields.
+    pub fn of_type(fields: Vec<Datum>, row_type: Option<Arc<RowType>>) -> Record {
         debug_assert!(
-            shape.as_ref().is_none_or(|shape| shape.0.len() == fields.len()),
+            row_type.as_ref().is_none_or(|row_type| row_type.0.len() == fields.len()),
             "a field has a name and a type"
         );
-        Record { fields, shape }
+        Record { fields, row_type }
     }
 
     /// Returns what its fields are, where that is known.
-    pub fn shape(&self) -> Option<&Shape> {
-        self.shape.as_deref()
+    pub fn row_type(&self) -> Option<&RowType> {
+        self.row_type.as_deref()
     }
 
     /// Returns the type of a field, where that is known.
     pub fn declared(&self, at: usize) -> Option<Declared> {
-        self.shape()?.0.get(at).map(|(_, declared)| *declared)
+        self.row_type()?.0.get(at).map(|(_, declared)| *declared)
     }
 }
 
-impl Shape {
+impl RowType {
     /// Refuses rows that cannot be compared.
     ///
     /// # Errors
     /// 42804 where they have other numbers of fields, or fields of other types.
-    pub(crate) fn check_comparable(&self, other: &Shape) -> Result<()> {
+    pub(crate) fn check_comparable(&self, other: &RowType) -> Result<()> {
         let mismatch = |message: String| Err(SqlError::new(SqlState::DatatypeMismatch, message));
         if self.0.len() != other.0.len() {
             return mismatch("cannot compare record types with different numbers of columns".to_owned());
@@ -68,7 +68,7 @@ impl Shape {
 
 impl From<Vec<Datum>> for Record {
     fn from(fields: Vec<Datum>) -> Record {
-        Record { fields, shape: None }
+        Record { fields, row_type: None }
     }
 }
 

@@ -204,7 +204,7 @@ impl Connection {
             Ok(request) => self.dispatch(request).await,
             Err(error) => Err(error.into()),
         };
-        // The others take little time.
+        // `Bind`, `Describe`, `Close` and `Flush` take little time.
         if !b"BDCH".contains(&kind) {
             self.give_way().await;
         }

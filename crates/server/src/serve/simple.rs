@@ -26,7 +26,7 @@ impl Connection {
         self.session.forget("");
         self.portals.remove("");
         match self.guard(|session| session.recall(text))? {
-            Some((prepared, values)) => match self.prepared(&prepared, &values, Mode::Alone).await {
+            Some((prepared, values)) => match self.run_prepared(&prepared, &values, Mode::Alone).await {
                 Err(failure) if self.is_outdated(&failure) => self.statements(text).await?,
                 done => done?,
             },
@@ -59,7 +59,7 @@ impl Connection {
                 self.wire.output.push_empty(b'I');
                 break;
             }
-            match self.prepared(&prepared, &[], mode).await {
+            match self.run_prepared(&prepared, &[], mode).await {
                 Err(failure) if mode == Mode::Alone && attempt < ATTEMPTS_MAX && self.is_outdated(&failure) => {}
                 done => return done,
             }
@@ -74,7 +74,7 @@ impl Connection {
         is_of_changed_shape && self.session.status() == Status::Idle
     }
 
-    async fn prepared(&mut self, prepared: &Arc<Prepared>, values: &[Datum], mode: Mode) -> Result<(), Failure> {
+    async fn run_prepared(&mut self, prepared: &Arc<Prepared>, values: &[Datum], mode: Mode) -> Result<(), Failure> {
         let mark = self.wire.output.bytes.len();
         let formats = Formats::All { is_binary: prepared.is_binary() };
         if prepared.columns().is_some() {

@@ -37,7 +37,8 @@ impl Binder<'_> {
             return Ok(input.expr);
         }
         if to.ty == Type::Bytea && from == Type::Char && input.declared.modifier != Modifier::None {
-            return self.convert(self.padded(input, &mut Type::Char.clone())?, to, place);
+            let mut shown = Type::Char;
+            return self.convert(self.padded(input, &mut shown)?, to, place);
         }
         let is_explicit = place == Conversion::Explicit;
         if let Expr::Constant(value) = input.expr {

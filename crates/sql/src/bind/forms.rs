@@ -108,7 +108,7 @@ impl Binder<'_> {
             return Err(SqlError::unsupported(format!("{symbol} with ANY or ALL of {ty}")));
         };
         let (argument, captures) = self.captured(array.clone());
-        let series = Series { function, arguments: vec![argument], beside: Vec::new(), with_ordinality: false };
+        let series = Series { calls: vec![(function, vec![argument])], with_ordinality: false };
         let plan = Plan::Series(Box::new(series));
         let found = self.each_of(symbol, left, (plan, captures, element.into()), is_all)?;
         let case = Case { branches: vec![(Expr::IsNull(Box::new(array)), Expr::NULL)], otherwise: found.expr };

@@ -319,8 +319,8 @@ impl Binder<'_> {
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
         let column = |name: &str, ty: Type| OutColumn { name: name.to_owned(), declared: ty.into(), origin: (0, 0) };
         let calls = calls_of(name, &last, list)?;
-        let mut sets = calls.iter().filter_map(|call| self.set_call(call, &inner).transpose());
-        let sets = sets.by_ref().collect::<Result<Vec<_>>>()?;
+        let sets = calls.iter().filter_map(|call| self.set_call(call, &inner).transpose());
+        let sets = sets.collect::<Result<Vec<_>>>()?;
         let (plan, mut columns) = if sets.len() == calls.len() {
             let is_alone = sets.len() == 1;
             let mut columns = Vec::new();
@@ -331,10 +331,7 @@ impl Binder<'_> {
                     several => columns.extend(several.iter().map(|(name, ty)| column(name, *ty))),
                 }
             }
-            let mut sets = sets.into_iter();
-            let (function, arguments) = sets.next().expect("there is a call");
-            let beside = sets.collect();
-            (Plan::Series(Box::new(Series { function, arguments, beside, with_ordinality })), columns)
+            (Plan::Series(Box::new(Series { calls: sets, with_ordinality })), columns)
         } else if calls.len() > 1 {
             return Err(SqlError::unsupported("ROWS FROM with a function that returns no set"));
         } else if with_ordinality {

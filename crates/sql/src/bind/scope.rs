@@ -14,7 +14,7 @@ use super::window::NamedWindow;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::{Case, Expr};
 use crate::plan::AggregateCall;
-use crate::record::Shape;
+use crate::record::RowType;
 use crate::types::{Declared, Type};
 
 /// A bound expression with its type.
@@ -41,10 +41,10 @@ impl Typed {
 
     /// A row with these fields.
     fn record(fields: Vec<(String, Typed)>) -> Typed {
-        let shape = fields.iter().map(|(name, field)| (name.clone(), field.declared));
-        let shape = Some(Arc::new(Shape(shape.collect())));
+        let types = fields.iter().map(|(name, field)| (name.clone(), field.declared));
+        let row_type = Some(Arc::new(RowType(types.collect())));
         let exprs = fields.iter().map(|(_, field)| field.expr.clone()).collect();
-        Typed { expr: Expr::Row(exprs, shape), declared: Type::Record.into(), fields, is_written: false }
+        Typed { expr: Expr::Row(exprs, row_type), declared: Type::Record.into(), fields, is_written: false }
     }
 
     /// The parts of a row that is written as one.

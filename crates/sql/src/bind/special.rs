@@ -199,7 +199,7 @@ impl Binder<'_> {
         Ok((!is_column && level.has_table(&name)).then_some(table))
     }
 
-    /// A field of a row of which the names of fields are known: those of a row that is written as one are numbers.
+    /// A field of a row of which the names of fields are known: those of `ROW(...)` are `f1`, `f2`, and so on.
     fn field(&self, row: Typed, name: &str) -> Result<Typed> {
         let unknown = || {
             let message = format!("could not identify column \"{name}\" in record data type");

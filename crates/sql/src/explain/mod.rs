@@ -181,7 +181,7 @@ impl Describer<'_> {
 
     fn series(&mut self, series: &Series) -> Described {
         let (mut calls, mut names) = (Vec::new(), Vec::new());
-        for (function, arguments) in series.calls() {
+        for (function, arguments) in &series.calls {
             let arguments = arguments.iter().map(|expr| self.expr(expr, &[])).collect::<Vec<_>>();
             calls.push(format!("{}({})", function.name(), arguments.join(", ")));
             match &function.columns[..] {
@@ -190,7 +190,7 @@ impl Describer<'_> {
             }
         }
         let call = calls.join(", ");
-        let node = Node::named("Function Scan", format!("Function Scan on {}", series.function.name()));
+        let node = Node::named("Function Scan", format!("Function Scan on {}", series.calls[0].0.name()));
         names.extend(series.with_ordinality.then(|| "ordinality".to_owned()));
         Described { node: node.verbose("Function Call", call), names }
     }

@@ -16,10 +16,10 @@ use crate::value::numeric::Numeric;
 functions! {
     /// Functions of fields.
     FUNCTIONS:
-    "extract" (Text, Date) -> Numeric = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
+    "extract" (Text, Date) -> Numeric = |call, a| extract(call, a, Field::numeric, infinite_numeric);
     "extract" (Text, Time) -> Numeric = |call, a| field(call, a).map(Field::numeric);
-    "extract" (Text, Timestamp) -> Numeric = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
-    "extract" (Text, Timestamptz) -> Numeric [stable] = |call, a| extract(call, a, Field::numeric, Numeric::infinite);
+    "extract" (Text, Timestamp) -> Numeric = |call, a| extract(call, a, Field::numeric, infinite_numeric);
+    "extract" (Text, Timestamptz) -> Numeric [stable] = |call, a| extract(call, a, Field::numeric, infinite_numeric);
     "extract" (Text, Interval) -> Numeric = |call, a| field(call, a).map(Field::numeric);
     "date_part" (Text, Date) -> Float8 = |call, a| {
         let Datum::Date(days) = a[1] else { unreachable!("the argument is a date") };
@@ -42,6 +42,10 @@ functions! {
     "date_trunc" (Text, Interval) -> Interval = |call, a| truncated_interval(call, text(&a[0]), interval(&a[1]));
     "date_bin" (Interval, Timestamp, Timestamp) -> Timestamp = |_, a| bin(a);
     "date_bin" (Interval, Timestamptz, Timestamptz) -> Timestamptz = |_, a| bin(a);
+}
+
+fn infinite_numeric(is_positive: bool) -> Datum {
+    make_numeric(if is_positive { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY })
 }
 
 fn infinite_float(is_positive: bool) -> Datum {
@@ -73,12 +77,6 @@ fn is_of_time(unit: &str) -> bool {
 struct Field {
     value: i64,
     digits: u32,
-}
-
-impl Numeric {
-    fn infinite(is_positive: bool) -> Datum {
-        make_numeric(if is_positive { Numeric::INFINITY } else { Numeric::NEGATIVE_INFINITY })
-    }
 }
 
 impl Field {

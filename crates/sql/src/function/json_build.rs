@@ -111,8 +111,8 @@ fn push_object(record: &Record, settings: &Settings, out: &mut String) -> Result
     out.push('{');
     for (at, value) in record.iter().enumerate() {
         out.push_str(if at > 0 { "," } else { "" });
-        match record.shape() {
-            Some(shape) => push_string(&shape.0[at].0, out),
+        match record.row_type() {
+            Some(row_type) => push_string(&row_type.0[at].0, out),
             None => out.push_str(&format!("\"f{}\"", at + 1)),
         }
         out.push(':');

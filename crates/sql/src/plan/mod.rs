@@ -235,19 +235,9 @@ pub(crate) struct SetOperation {
 /// The rows of a set-returning function.
 #[derive(Debug)]
 pub(crate) struct Series {
-    pub(crate) function: ResolvedSet,
-    pub(crate) arguments: Vec<Expr>,
-    /// The functions behind the first one, with their arguments.
-    pub(crate) beside: Vec<(ResolvedSet, Vec<Expr>)>,
+    /// The functions with their arguments: at least one.
+    pub(crate) calls: Vec<(ResolvedSet, Vec<Expr>)>,
     pub(crate) with_ordinality: bool,
-}
-
-impl Series {
-    /// All functions with their arguments, in their order.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = (&ResolvedSet, &[Expr])> {
-        let beside = self.beside.iter().map(|(function, arguments)| (function, &arguments[..]));
-        std::iter::once((&self.function, &self.arguments[..])).chain(beside)
-    }
 }
 
 /// A common table expression.

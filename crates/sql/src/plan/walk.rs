@@ -120,7 +120,7 @@ impl Found {
                 self.plan(&operation.left);
                 self.plan(&operation.right);
             }
-            Plan::Series(series) => self.exprs(&series.arguments),
+            Plan::Series(series) => self.exprs(series.calls.iter().flat_map(|(_, arguments)| arguments)),
             Plan::System(scan) => self.exprs(scan.key.iter().map(|(_, expr)| expr)),
             Plan::Common(at, table) => {
                 if self.commons.insert(*at) {

@@ -60,9 +60,9 @@ impl Expr {
             Expr::Extreme(parts, is_greatest) => return extreme(parts, *is_greatest, row, context),
             Expr::InList(parts, is_negated) => return in_list(&parts.0, &parts.1, *is_negated, row, context),
             Expr::Array(parts) => Datum::Array(bounded(values(parts, row, context)?)?.into()),
-            Expr::Row(parts, shape) => {
+            Expr::Row(parts, row_type) => {
                 let fields = bounded(values(parts, row, context)?)?;
-                Datum::Record(Arc::new(Record::shaped(fields, shape.clone())))
+                Datum::Record(Arc::new(Record::of_type(fields, row_type.clone())))
             }
             Expr::Quantified(parts, is_all) => {
                 let (left, array) = (parts.1.evaluate(row, context)?, parts.2.evaluate(row, context)?);
@@ -149,7 +149,7 @@ impl Case {
 /// What a comparison gives.
 fn compared(comparison: Comparison, left: &Datum, right: &Datum) -> Result<Datum> {
     if let (Datum::Record(left), Datum::Record(right)) = (left, right) {
-        match (left.shape(), right.shape()) {
+        match (left.row_type(), right.row_type()) {
             (Some(left), Some(right)) => left.check_comparable(right)?,
             _ => return Ok(compared_values(comparison, left, right)),
         }

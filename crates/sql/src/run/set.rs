@@ -230,11 +230,11 @@ impl Cursor for ProjectedSet<'_> {
 
 /// A function in `FROM`.
 pub(crate) fn open_series<'c>(series: &'c Series, context: &'c Context<'c>) -> Result<AnyCursor<'c>> {
-    let open = |(function, arguments): (&ResolvedSet, &[Expr])| {
+    let open = |(function, arguments): &(ResolvedSet, Vec<Expr>)| {
         let arguments = evaluate::values(arguments, &[], context)?;
         Ok((function.columns.len(), function.evaluate(context.environment, &arguments)?))
     };
-    let values = series.calls().map(open).collect::<Result<Vec<_>>>()?;
+    let values = series.calls.iter().map(open).collect::<Result<Vec<_>>>()?;
     Ok(Box::new(SeriesCursor { series, values, number: 0, context }))
 }
 

@@ -17,7 +17,7 @@ use osier::TransactionOptions;
 use super::statement::Task;
 use super::{Core, Kind, Parsed, Prepared, Session, State};
 use crate::datum::Datum;
-use crate::error::Result;
+use crate::error::{Result, SqlError, SqlState};
 use crate::parse::shape::{self, Literal, Shape};
 use crate::settings::Settings;
 use crate::types::Type;
@@ -145,9 +145,8 @@ impl Session {
     /// Of syntax, of names and types.
     pub fn prepare(&mut self, text: &str, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
         let may_recall = self.may_recall(text);
-        let found = self.core.cached().find(text, types).cloned();
-        if may_recall
-            && let Some(Found::Kept(prepared)) = found
+        let found = if may_recall { self.core.cached().find(text, types).cloned() } else { None };
+        if let Some(Found::Kept(prepared)) = found
             && self.is_current(&prepared)
         {
             return Ok(prepared);
@@ -211,9 +210,8 @@ impl Session {
     fn learn(&mut self, text: &str, types: &[Option<Type>]) -> Option<Arc<Prepared>> {
         let changes = self.core.sql.changes();
         let has_types = |prepared: &Arc<Prepared>| {
-            let pairs = types.iter().zip(prepared.parameters());
-            prepared.parameters().len() == types.len()
-                && pairs.clone().all(|(said, ty)| said.is_none_or(|said| said == *ty))
+            let mut pairs = types.iter().zip(prepared.parameters());
+            prepared.parameters().len() == types.len() && pairs.all(|(said, ty)| said.is_none_or(|said| said == *ty))
         };
         let prepared = self
             .prepare_text(text, types)
@@ -227,7 +225,8 @@ impl Session {
     fn prepare_text(&mut self, text: &str, types: &[Option<Type>]) -> Result<Arc<Prepared>> {
         let mut parsed = self.split(text)?;
         if parsed.len() > 1 {
-            return Err(super::multiple_commands());
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new(SqlState::SyntaxError, message));
         }
         self.prepare_as(&parsed.pop().unwrap_or(Parsed(None)), types)
     }

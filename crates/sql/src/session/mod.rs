@@ -404,10 +404,6 @@ impl Session {
     }
 }
 
-fn multiple_commands() -> SqlError {
-    SqlError::new(SqlState::SyntaxError, "cannot insert multiple commands into a prepared statement")
-}
-
 /// What a session says that lost its transaction in a panic.
 fn gone() -> SqlError {
     SqlError::new(SqlState::InternalError, "the session ended in the middle of a statement").with_hint("Connect again.")

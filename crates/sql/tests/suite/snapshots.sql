@@ -150,3 +150,9 @@ WITH d AS (DELETE FROM parent RETURNING id) SELECT d.id, child.* FROM d JOIN chi
 --> 4|4|4
 SELECT count(*) FROM child;
 --> 0
+-- The arguments of functions beside each other are read, too.
+INSERT INTO parent VALUES (7), (8) RETURNING id, (SELECT count(b) FROM unnest(ARRAY[1], (SELECT array_agg(p.id) FROM parent AS p)) AS u(a, b));
+--> 7|0
+--> 8|0
+INSERT INTO parent VALUES (9) RETURNING id, (SELECT array_agg(b ORDER BY b) FROM ROWS FROM (generate_series(1, 2), unnest((SELECT array_agg(p.id) FROM parent AS p))) AS u(a, b));
+--> 9|{7,8}

@@ -394,8 +394,9 @@ fn rows_given(rows: f64, columns: usize) -> Estimate {
 }
 
 fn series_rows(series: &Series) -> Estimate {
-    let columns: usize = series.calls().map(|(function, _)| function.columns.len()).sum();
-    let rows = series.calls().map(|(function, arguments)| set_rows(function.name(), arguments)).fold(0.0, f64::max);
+    let columns: usize = series.calls.iter().map(|(function, _)| function.columns.len()).sum();
+    let rows =
+        series.calls.iter().map(|(function, arguments)| set_rows(function.name(), arguments)).fold(0.0, f64::max);
     rows_given(rows, columns + usize::from(series.with_ordinality))
 }
 
