@@ -85,6 +85,9 @@ impl Write {
     }
 }
 
+/// What a write takes of memory beside its version, its place in the order of locks included.
+const WRITE_BYTES: usize = size_of::<Write>() + size_of::<Held<Record>>();
+
 /// Where to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -148,6 +151,8 @@ impl Places {
 #[derive(Default)]
 pub(crate) struct WriteSet {
     writes: Vec<Write>,
+    /// Their records in the order in which they are locked; nothing while that is not worked out.
+    order: Vec<Held<Record>>,
     places: RefCell<Places>,
     /// A Bloom filter of the records: nearly every read asks, and seldom for one of them.
     filter: u64,
@@ -196,11 +201,12 @@ fn memory_bytes(pending: &Option<VersionBox>) -> usize {
 
 impl WriteSet {
     pub(crate) fn clear(&mut self) {
-        let capacity = self.writes.capacity().max(self.undo.capacity()).max(self.abandoned.capacity());
-        if capacity > KEPT_CAPACITY {
+        let kept = [self.writes.capacity(), self.order.capacity(), self.undo.capacity(), self.abandoned.capacity()];
+        if kept.iter().any(|capacity| *capacity > KEPT_CAPACITY) {
             *self = WriteSet { puts: self.puts, ..WriteSet::default() };
         }
         self.writes.clear();
+        self.order.clear();
         self.places.get_mut().clear();
         self.filter = 0;
         self.undo.clear();
@@ -315,7 +321,8 @@ impl WriteSet {
     }
 
     fn push(&mut self, write: Write) {
-        self.memory_bytes += size_of::<Write>() + memory_bytes(&write.pending);
+        self.memory_bytes += WRITE_BYTES + memory_bytes(&write.pending);
+        self.order.clear();
         self.filter |= filter_bit(write.record);
         self.writes.push(write);
     }
@@ -366,9 +373,10 @@ impl WriteSet {
             self.memory_bytes -= size_of::<Undo>() + memory_bytes(&write.pending);
             (write.pending, write.birth) = (undo.pending, undo.birth);
         }
+        self.order.clear();
         let places = self.places.get_mut();
         for write in self.writes.extract_if(mark.writes.., |write| faults::goes(write.tree_ref.index)) {
-            self.memory_bytes -= size_of::<Write>() + memory_bytes(&write.pending);
+            self.memory_bytes -= WRITE_BYTES + memory_bytes(&write.pending);
             faults::forget(|| places.by_record.remove(&write.record.address()));
             if write.is_placeholder {
                 self.abandoned.push((write.record, write.tree_ref));
@@ -459,22 +467,28 @@ impl WriteSet {
         }
     }
 
-    /// Puts the writes into the order in which records are locked, the same in every transaction.
+    /// Works out the order in which records are locked, the same in every transaction.
     pub(crate) fn sort_for_locking(&mut self, pin: &Pin<'_>) {
+        self.order.clear();
+        self.order.extend(self.writes.iter().map(|write| write.record));
         // Stable, as it uses what is in order already: records that were made one after the other mostly are.
-        self.writes.sort_by(|a, b| lock_order(pin, a.record).cmp(&lock_order(pin, b.record)));
-        let is_once = |pair: &[Write]| pair[0].record != pair[1].record;
-        assert!(self.writes.windows(2).all(is_once), "a record is locked once");
-        self.places.get_mut().clear();
+        self.order.sort_by(|a, b| lock_order(pin, *a).cmp(&lock_order(pin, *b)));
+        assert!(self.order.windows(2).all(|pair| pair[0] != pair[1]), "a record is locked once");
     }
 
-    /// Whether the record is to be written, once the set is sorted.
+    /// The records in the order in which they are locked, once that is worked out.
+    pub(crate) fn sorted(&self) -> &[Held<Record>] {
+        assert!(self.order.len() == self.writes.len(), "what is locked are the records that are written");
+        &self.order
+    }
+
+    /// Whether the record is to be written, once the order is worked out.
     pub(crate) fn contains_sorted(&self, pin: &Pin<'_>, record: Held<Record>) -> bool {
         if self.writes.len() <= linear_writes_max() {
-            return self.writes.iter().any(|write| write.record == record);
+            return self.sorted().contains(&record);
         }
         let wanted = lock_order(pin, record);
-        let found = self.writes.binary_search_by(|write| lock_order(pin, write.record).cmp(&wanted));
+        let found = self.sorted().binary_search_by(|written| lock_order(pin, *written).cmp(&wanted));
         faults::is_found(found.is_ok())
     }
 

@@ -197,9 +197,10 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
 
     fn lock(&mut self, pin: &Pin<'_>, writes: &mut WriteSet) -> Result<(), TransactionError> {
         writes.sort_for_locking(pin);
-        for (at, write) in writes.iter().enumerate() {
-            if pin.get(write.record).lock().is_err() {
-                writes.iter().take(at).for_each(|locked| pin.get(locked.record).unlock());
+        let records = writes.sorted();
+        for (at, record) in records.iter().enumerate() {
+            if pin.get(*record).lock().is_err() {
+                records[..at].iter().for_each(|locked| pin.get(*locked).unlock());
                 return Err(TransactionError::ROW_CONFLICT);
             }
         }
