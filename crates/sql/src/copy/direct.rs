@@ -12,7 +12,7 @@ use crate::plan::Rules;
 use crate::settings::Settings;
 use crate::types::{Declared, Type};
 use crate::value::storage::{self, Stored};
-use crate::value::text::without_nul;
+use crate::value::text::{int_range, without_nul};
 use crate::value::{self, fitting_text};
 
 /// The values of a record. More are kept with an allocation.
@@ -52,10 +52,34 @@ pub(crate) fn values<'f>(columns: &[Column], fields: &'f [Field<'_>], settings: 
         values.push(match field {
             None if column.is_nullable => Value::Null,
             None => return None,
-            Some(bytes) => value(std::str::from_utf8(bytes).ok()?, column.declared, settings)?,
+            Some(bytes) => match plain_int(bytes, column.declared.ty) {
+                Some(number) => Value::Int(number),
+                None => value(std::str::from_utf8(bytes).ok()?, column.declared, settings)?,
+            },
         });
     }
     Some(values)
+}
+
+/// The integer that bytes are, where they are its digits alone.
+fn plain_int(bytes: &[u8], ty: Type) -> Option<i64> {
+    // So many never overflow.
+    const DIGITS_MAX: usize = 18;
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    if !matches!(ty, Type::Int2 | Type::Int4 | Type::Int8) || digits.is_empty() || digits.len() > DIGITS_MAX {
+        return None;
+    }
+    let mut number = 0;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + i64::from(digit);
+    }
+    let number = if digits.len() < bytes.len() { -number } else { number };
+    let (least, greatest) = int_range(ty);
+    (least..=greatest).contains(&number).then_some(number)
 }
 
 fn value<'t>(text: &'t str, declared: Declared, settings: &Settings) -> Option<Value<'t>> {

@@ -3,11 +3,14 @@
 //! Invariants:
 //! - A field is borrowed from what has come, unless it is written with escapes or quotes.
 //! - All lines end as the first one does.
+//!
+//! Most lines are plain: they are looked through once for their end and once for their delimiters.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
+use smallvec::SmallVec;
 
 use super::{Format, Options, SIGNATURE};
 use crate::error::{Result, SqlError, SqlState};
@@ -15,8 +18,27 @@ use crate::error::{Result, SqlError, SqlState};
 /// A field: `None` is NULL.
 pub(crate) type Field<'f> = Option<Cow<'f, [u8]>>;
 
-/// Where a record lies in the data, `None` where what lies there is none; and where the next one begins.
-type Place = (Option<Range<usize>>, usize);
+/// The fields of a record. More are kept with an allocation.
+pub(crate) type Fields<'f> = SmallVec<[Field<'f>; 16]>;
+
+/// What lies next in the data.
+struct Found {
+    /// Where the record lies; `None` where it is none.
+    record: Option<Range<usize>>,
+    /// Where the next one begins.
+    next: usize,
+    /// Whether it is a line in which no byte means anything but the delimiter.
+    is_plain: bool,
+}
+
+/// How far data was looked through without the end of a record.
+#[derive(Clone, Copy, Debug, Default)]
+struct Looked {
+    end: usize,
+    is_quoted: bool,
+    /// Whether it has bytes that make its line no plain one.
+    has_special: bool,
+}
 
 /// Longer records are refused.
 const RECORD_BYTES_MAX: usize = 1 << 30;
@@ -42,8 +64,8 @@ pub(crate) struct Reader {
     options: Options,
     /// What has come and is not taken yet.
     pending: Vec<u8>,
-    /// How far `pending` was looked through without the end of a record, and whether that is within quotes.
-    looked: (usize, bool),
+    /// How far `pending` was looked through.
+    looked: Looked,
     /// How lines end, once one has ended.
     line_end: Option<LineEnd>,
     /// How many records were taken, with the header.
@@ -57,7 +79,7 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(options: Options) -> Reader {
         let (records, lines) = (0, 0);
-        let (looked, is_begun, is_ended) = ((0, false), false, false);
+        let (looked, is_begun, is_ended) = (Looked::default(), false, false);
         Reader { options, pending: Vec::new(), looked, line_end: None, records, lines, is_begun, is_ended }
     }
 
@@ -70,11 +92,7 @@ impl Reader {
 
     /// Takes all records that have ended, each with the number of its last line, or of itself in the binary format; with
     /// `is_last`, what is left is one, too.
-    pub(crate) fn take(
-        &mut self,
-        is_last: bool,
-        take: &mut dyn FnMut(u64, Vec<Field<'_>>) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn take(&mut self, is_last: bool, take: &mut dyn FnMut(u64, Fields<'_>) -> Result<()>) -> Result<()> {
         let mut at = 0;
         let result = loop {
             if self.is_ended {
@@ -85,28 +103,30 @@ impl Reader {
                 Format::Binary => self.tuple(at, is_last),
                 Format::Text | Format::Csv => self.line(at, is_last),
             };
-            let (record, next) = match found {
+            let Found { record, next, is_plain } = match found {
                 Ok(Some(found)) => found,
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             };
             let taken = &self.pending[at..next];
-            let ends = memchr_iter(b'\n', taken).count() as u64 + u64::from(!taken.ends_with(b"\n"));
             at = next;
-            self.looked = (at, false);
+            self.looked = Looked { end: at, ..Looked::default() };
             let Some(record) = record else { continue };
             self.records += 1;
-            self.lines = if self.options.format == Format::Binary { self.records } else { self.lines + ends };
+            self.lines += match is_plain || self.options.format == Format::Binary {
+                true => 1,
+                false => memchr_iter(b'\n', taken).count() as u64 + u64::from(!taken.ends_with(b"\n")),
+            };
             if self.records == 1 && self.options.has_header {
                 continue;
             }
-            let taken = self.fields(&self.pending[record]).and_then(|fields| take(self.lines, fields));
+            let taken = self.fields(&self.pending[record], is_plain).and_then(|fields| take(self.lines, fields));
             if let Err(error) = taken {
                 break Err(error);
             }
         };
         self.pending.drain(..at);
-        self.looked.0 = self.looked.0.saturating_sub(at);
+        self.looked.end = self.looked.end.saturating_sub(at);
         if self.pending.len() > RECORD_BYTES_MAX {
             let message = format!("the record behind line {} is longer than {RECORD_BYTES_MAX} bytes", self.lines);
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, message));
@@ -115,11 +135,18 @@ impl Reader {
     }
 
     /// The line that begins at `at`.
-    fn line(&mut self, at: usize, is_last: bool) -> Result<Option<Place>> {
+    fn line(&mut self, at: usize, is_last: bool) -> Result<Option<Found>> {
         let is_csv = self.options.format == Format::Csv;
-        let (mut end, mut is_quoted) = (self.looked.0.max(at), self.looked.1);
+        let Looked { end, mut is_quoted, mut has_special } = self.looked;
+        let mut end = end.max(at);
         let mut next = None;
-        let [one, other] = if is_csv { [self.options.quote, self.options.escape] } else { [b'\\'; 2] };
+        // Of text, what ends other data makes no plain line, too.
+        let [one, other] = match self.line_end {
+            _ if is_csv => [self.options.quote, self.options.escape],
+            Some(LineEnd::Newline) => [b'\\', b'\r'],
+            Some(LineEnd::CarriageReturn) => [b'\\', b'\n'],
+            Some(LineEnd::CarriageReturnNewline) | None => [b'\\'; 2],
+        };
         while end < self.pending.len() {
             let left = &self.pending[end..];
             let found = match self.line_end {
@@ -132,6 +159,7 @@ impl Reader {
             };
             end += found;
             let byte = self.pending[end];
+            has_special |= byte == one || byte == other;
             if is_csv && byte == self.options.quote {
                 is_quoted = !is_quoted;
             } else if is_csv && is_quoted && byte == self.options.escape && end + 1 < self.pending.len() {
@@ -163,7 +191,7 @@ impl Reader {
                 end
             }
             None => {
-                self.looked = (end.min(self.pending.len()), is_quoted);
+                self.looked = Looked { end: end.min(self.pending.len()), is_quoted, has_special };
                 return Ok(None);
             }
         };
@@ -178,10 +206,12 @@ impl Reader {
         }
         if line == b"\\." {
             self.is_ended = true;
-            return Ok(Some((None, next)));
+            return Ok(Some(Found { record: None, next, is_plain: false }));
         }
-        self.refuse_other_ends(line)?;
-        Ok(Some((Some(at..at + line.len()), next)))
+        if is_csv || has_special || self.line_end == Some(LineEnd::CarriageReturnNewline) {
+            self.refuse_other_ends(line)?;
+        }
+        Ok(Some(Found { record: Some(at..at + line.len()), next, is_plain: !has_special }))
     }
 
     /// Refuses what ends a line in other data and stands within one here.
@@ -222,16 +252,28 @@ impl Reader {
     }
 
     /// Takes a record apart.
-    fn fields<'f>(&self, record: &'f [u8]) -> Result<Vec<Field<'f>>> {
+    fn fields<'f>(&self, record: &'f [u8], is_plain: bool) -> Result<Fields<'f>> {
         match self.options.format {
+            Format::Text | Format::Csv if is_plain => Ok(self.plain_fields(record)),
             Format::Text => Ok(self.text_fields(record)),
             Format::Csv => self.csv_fields(record),
             Format::Binary => Ok(tuple_fields(record)),
         }
     }
 
-    fn text_fields<'f>(&self, line: &'f [u8]) -> Vec<Field<'f>> {
-        let mut fields = Vec::new();
+    fn plain_fields<'f>(&self, line: &'f [u8]) -> Fields<'f> {
+        let mut fields = Fields::new();
+        let mut at = 0;
+        for end in memchr_iter(self.options.delimiter, line).chain([line.len()]) {
+            let raw = &line[at..end];
+            fields.push((raw != self.options.null).then_some(Cow::Borrowed(raw)));
+            at = end + 1;
+        }
+        fields
+    }
+
+    fn text_fields<'f>(&self, line: &'f [u8]) -> Fields<'f> {
+        let mut fields = Fields::new();
         let mut at = 0;
         loop {
             let mut end = at;
@@ -251,9 +293,9 @@ impl Reader {
         }
     }
 
-    fn csv_fields<'f>(&self, line: &'f [u8]) -> Result<Vec<Field<'f>>> {
+    fn csv_fields<'f>(&self, line: &'f [u8]) -> Result<Fields<'f>> {
         let Options { delimiter, quote, escape, .. } = self.options;
-        let mut fields = Vec::new();
+        let mut fields = Fields::new();
         let (mut field, mut was_quoted, mut is_quoted, mut at) = (Cow::Borrowed(&line[..0]), false, false, 0);
         while at < line.len() {
             let plain = memchr3(delimiter, quote, escape, &line[at..]).unwrap_or(line.len() - at);
@@ -289,7 +331,8 @@ impl Reader {
     }
 
     /// The tuple of the binary format that begins at `at`.
-    fn tuple(&mut self, mut at: usize, is_last: bool) -> Result<Option<Place>> {
+    fn tuple(&mut self, mut at: usize, is_last: bool) -> Result<Option<Found>> {
+        let found = |record, next| Ok(Some(Found { record, next, is_plain: false }));
         let bytes = &self.pending;
         let int = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         if !self.is_begun {
@@ -304,13 +347,13 @@ impl Reader {
                 return self.missing(is_last);
             }
             self.is_begun = true;
-            return Ok(Some((None, begin)));
+            return found(None, begin);
         }
         let Some(count) = bytes.get(at..at + 2) else { return self.missing(is_last) };
         let count = i16::from_be_bytes([count[0], count[1]]);
         if count == -1 {
             self.is_ended = true;
-            return Ok(Some((None, at + 2)));
+            return found(None, at + 2);
         }
         at += 2;
         let begin = at;
@@ -326,7 +369,7 @@ impl Reader {
                 return self.missing(is_last);
             }
         }
-        Ok(Some((Some(begin..at), at)))
+        found(Some(begin..at), at)
     }
 
     /// A record has not ended.
@@ -340,8 +383,8 @@ impl Reader {
 }
 
 /// The fields of a tuple of the binary format, which is whole.
-fn tuple_fields(mut tuple: &[u8]) -> Vec<Field<'_>> {
-    let mut fields = Vec::new();
+fn tuple_fields(mut tuple: &[u8]) -> Fields<'_> {
+    let mut fields = Fields::new();
     while let Some((length, rest)) = tuple.split_first_chunk() {
         let length = usize::try_from(i32::from_be_bytes(*length)).ok();
         let (field, rest) = rest.split_at(length.unwrap_or(0));

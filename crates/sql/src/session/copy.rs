@@ -11,7 +11,7 @@ use super::{CopyShape, Core, Done, Output, Prepared, Session, State};
 use crate::bind::Binder;
 use crate::bind::view::Verb;
 use crate::catalog::relation::Relation;
-use crate::copy::read::{Field, Reader};
+use crate::copy::read::{Field, Fields, Reader};
 use crate::copy::write::Writer;
 use crate::copy::{Format, Options, direct};
 use crate::datum::Datum;
@@ -216,7 +216,7 @@ impl Core {
     }
 
     /// The values of a record.
-    fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Vec<Field<'_>>) -> Result<Row> {
+    fn values(&self, relation: &Relation, targets: &[usize], options: &Options, fields: Fields<'_>) -> Result<Row> {
         // A record of no fields is an empty line.
         let is_blank = |field: &Field<'_>| field.as_ref().is_none_or(|bytes| bytes.is_empty());
         if targets.is_empty() && fields.len() == 1 && fields.iter().all(is_blank) {

@@ -145,7 +145,7 @@ fn out_of_range(ty: Type, text: &str) -> SqlError {
 }
 
 /// Returns the least and the greatest value of a type of integers.
-pub(super) fn int_range(ty: Type) -> (i64, i64) {
+pub(crate) fn int_range(ty: Type) -> (i64, i64) {
     match ty {
         Type::Int2 => (i16::MIN.into(), i16::MAX.into()),
         Type::Int4 => (i32::MIN.into(), i32::MAX.into()),
