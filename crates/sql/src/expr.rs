@@ -41,6 +41,8 @@ pub(crate) enum Expr {
     Is(Box<Expr>, bool),
     IsDistinct(Box<(Expr, Expr)>),
     Case(Box<Case>),
+    /// The operand of the `CASE` in whose conditions or results it stands itself, and not a part of it.
+    Operand,
     Coalesce(Vec<Expr>),
     /// The greatest, or with `false` the least, of those that are not NULL.
     Extreme(Vec<Expr>, bool),
@@ -136,6 +138,8 @@ impl Comparison {
 /// `CASE`: the result of the first condition that is true.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
+    /// What [`Expr::Operand`] stands for: it is worked out once.
+    pub(crate) operand: Option<Expr>,
     pub(crate) branches: Vec<(Expr, Expr)>,
     pub(crate) otherwise: Expr,
 }
@@ -196,7 +200,7 @@ impl Expr {
     /// Calls `visit` for each direct part.
     pub(crate) fn for_each_part<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match self {
-            Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) => {}
+            Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) | Expr::Operand => {}
             Expr::Aggregate(_) => {}
             Expr::Window(call) => call.for_each_part(visit),
             Expr::Call(call) => call.arguments.iter().for_each(visit),
@@ -215,6 +219,7 @@ impl Expr {
                 visit(&parts.1);
             }
             Expr::Case(case) => {
+                case.operand.iter().for_each(&mut *visit);
                 for (condition, result) in &case.branches {
                     visit(condition);
                     visit(result);
@@ -241,7 +246,7 @@ impl Expr {
     /// Calls `visit` for each direct part, to change it.
     pub(crate) fn for_each_part_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) => {}
+            Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) | Expr::Operand => {}
             Expr::Aggregate(_) => {}
             Expr::Window(call) => call.for_each_part_mut(visit),
             Expr::Call(call) => call.arguments.iter_mut().for_each(visit),
@@ -260,6 +265,7 @@ impl Expr {
                 visit(&mut parts.1);
             }
             Expr::Case(case) => {
+                case.operand.iter_mut().for_each(&mut *visit);
                 for (condition, result) in &mut case.branches {
                     visit(condition);
                     visit(result);

@@ -16,7 +16,7 @@ use crate::types::{Declared, Type};
 use crate::value::Conversion;
 use crate::value::numeric::Numeric;
 
-/// So many parts may an expression have of which `BETWEEN` makes copies.
+/// So many parts may an expression have of which copies are made.
 const COPIED_PARTS_MAX: usize = 5_000;
 
 /// A `boolean` expression.
@@ -366,11 +366,12 @@ impl Binder<'_> {
         level: &Level<'_>,
     ) -> Result<Typed> {
         let operand = operand.map(|operand| self.expr(operand, level)).transpose()?;
+        let (operand, compared) = operand.map(shared).transpose()?.unzip();
         let mut tests = Vec::new();
         let mut results = Vec::new();
         for CaseWhen { condition, result } in conditions {
-            tests.push(match &operand {
-                Some(operand) => self.operate("=", operand.clone(), self.expr(condition, level)?)?.expr,
+            tests.push(match &compared {
+                Some(compared) => self.operate("=", compared.clone(), self.expr(condition, level)?)?.expr,
                 None => self.condition(condition, "CASE/WHEN", level)?,
             });
             results.push(self.expr(result, level)?);
@@ -380,7 +381,7 @@ impl Binder<'_> {
         let (mut results, declared) = self.unify("CASE", results)?;
         let otherwise = results.pop().expect("there is one more result than conditions");
         let branches = tests.into_iter().zip(results).collect();
-        Ok(Typed::new(Expr::Case(Box::new(Case { branches, otherwise })), declared))
+        Ok(Typed::new(Expr::Case(Box::new(Case { operand: operand.flatten(), branches, otherwise })), declared))
     }
 
     fn quantified(
@@ -505,9 +506,20 @@ fn refuse_copies(copied: &Typed) -> Result<()> {
     if !copied.expr.has_more_than(COPIED_PARTS_MAX) {
         return Ok(());
     }
-    let message = format!("an operand of BETWEEN has more than {COPIED_PARTS_MAX} parts");
+    let message = format!("an operand that is compared several times has more than {COPIED_PARTS_MAX} parts");
     Err(SqlError::new(SqlState::StatementTooComplex, message)
         .with_hint("Compute it in a subquery in FROM, and name it there."))
+}
+
+/// Divides the operand of a `CASE` into what is worked out once, if it has to be, and what is compared with each condition.
+pub(super) fn shared(operand: Typed) -> Result<(Option<Expr>, Typed)> {
+    match operand.expr {
+        Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_) => Ok((None, operand)),
+        // Their parts are compared, or have types that what they are compared with decides.
+        _ if !operand.fields().is_empty() => refuse_copies(&operand).map(|()| (None, operand)),
+        Expr::Row(..) | Expr::Array(_) => refuse_copies(&operand).map(|()| (None, operand)),
+        expr => Ok((Some(expr), Typed::new(Expr::Operand, operand.declared))),
+    }
 }
 
 /// Whether a value is NULL, or is not; of a row, whether all of its parts are so.

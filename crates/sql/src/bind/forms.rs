@@ -107,11 +107,12 @@ impl Binder<'_> {
         let Some(function) = function::resolve_set("unnest", &[ty])? else {
             return Err(SqlError::unsupported(format!("{symbol} with ANY or ALL of {ty}")));
         };
-        let (argument, captures) = self.captured(array.clone());
+        let (argument, captures) = self.captured(Expr::Operand);
         let series = Series { calls: vec![(function, vec![argument])], with_ordinality: false };
         let plan = Plan::Series(Box::new(series));
         let found = self.each_of(symbol, left, (plan, captures, element.into()), is_all)?;
-        let case = Case { branches: vec![(Expr::IsNull(Box::new(array)), Expr::NULL)], otherwise: found.expr };
+        let branches = vec![(Expr::IsNull(Box::new(Expr::Operand)), Expr::NULL)];
+        let case = Case { operand: Some(array), branches, otherwise: found.expr };
         Ok(Typed::new(Expr::Case(Box::new(case)), Type::Bool))
     }
 

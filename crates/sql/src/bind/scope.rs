@@ -216,7 +216,7 @@ impl<'p> Level<'p> {
         if let Some(present) = &first.present {
             let is_null = present.iter().map(|expr| Expr::IsNull(Box::new(expr.clone())));
             let branches = vec![(Expr::And(is_null.collect()), Expr::NULL)];
-            row.expr = Expr::Case(Box::new(Case { branches, otherwise: row.expr }));
+            row.expr = Expr::Case(Box::new(Case { operand: None, branches, otherwise: row.expr }));
         }
         Some(row)
     }

@@ -5,6 +5,7 @@ use sqlparser::ast::{
 };
 
 use super::Binder;
+use super::expr::shared;
 use super::forms::collated;
 use super::scope::{Level, Typed};
 use crate::datum::Datum;
@@ -315,9 +316,10 @@ impl Binder<'_> {
                 let (right, left) = (arguments.pop(), arguments.pop());
                 let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
                 let declared = left.declared;
+                let (operand, left) = shared(left)?;
                 let (a, b) = self.comparable("=", left.clone(), right)?;
                 let is_equal = Expr::Compare(Box::new((Comparison::Equal, a, b)));
-                let case = Case { branches: vec![(is_equal, Expr::NULL)], otherwise: left.expr };
+                let case = Case { operand, branches: vec![(is_equal, Expr::NULL)], otherwise: left.expr };
                 Typed::new(Expr::Case(Box::new(case)), declared)
             }
             ("pg_typeof", 1) => {

@@ -79,6 +79,7 @@ impl Describer<'_> {
             Expr::Constant(value) => constant(value),
             Expr::Parameter(at) => format!("${}", at + 1),
             Expr::Column(at) => names.get(*at).cloned().unwrap_or_else(|| format!("column{}", at + 1)),
+            Expr::Operand => "CASE_TEST".to_owned(),
             Expr::Register(at) => self.registers.get(at).cloned().unwrap_or_else(|| format!("$outer{at}")),
             Expr::Aggregate(at) => format!("aggregate{at}"),
             Expr::Window(call) => self.window_call(call, names),
@@ -151,6 +152,9 @@ impl Describer<'_> {
 
     fn case(&mut self, case: &Case, names: &[String]) -> String {
         let mut shown = "CASE".to_owned();
+        if let Some(operand) = &case.operand {
+            shown.push_str(&format!(" {}", self.expr(operand, names)));
+        }
         for (condition, result) in &case.branches {
             let (condition, result) = (self.expr(condition, names), self.expr(result, names));
             shown.push_str(&format!(" WHEN {condition} THEN {result}"));

@@ -36,6 +36,8 @@ pub(crate) struct Context<'c> {
     pub(crate) probe: Option<Probe>,
     limits: Limits<'c>,
     registers: RefCell<Vec<Datum>>,
+    /// The operands of those `CASE` that are being decided, the innermost one last.
+    operands: RefCell<Vec<Datum>>,
     /// Results of subqueries that capture nothing.
     slots: RefCell<Vec<Option<Datum>>>,
     commons: RefCell<Vec<Option<Rc<Vec<Row>>>>>,
@@ -75,6 +77,7 @@ impl<'c> Context<'c> {
             probe: None,
             limits,
             registers: RefCell::new(vec![Datum::Null; query.registers]),
+            operands: RefCell::default(),
             slots: RefCell::new(vec![None; query.slots]),
             commons: RefCell::new(vec![None; query.commons]),
             working: RefCell::new(vec![Rc::default(); query.commons]),
@@ -174,6 +177,19 @@ impl<'c> Context<'c> {
 
     pub(crate) fn set_register(&self, at: usize, value: Datum) {
         self.registers.borrow_mut()[at] = value;
+    }
+
+    /// The operand of the `CASE` that is being decided.
+    pub(super) fn operand(&self) -> Datum {
+        self.operands.borrow().last().cloned().expect("an operand stands in its CASE")
+    }
+
+    /// Decides a `CASE` with this operand.
+    pub(super) fn with_operand<T>(&self, operand: Datum, decide: impl FnOnce() -> T) -> T {
+        self.operands.borrow_mut().push(operand);
+        let decided = decide();
+        self.operands.borrow_mut().pop();
+        decided
     }
 
     pub(crate) fn slot(&self, at: usize) -> Option<Datum> {

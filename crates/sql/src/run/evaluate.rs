@@ -24,6 +24,7 @@ impl Expr {
             Expr::Parameter(at) => context.parameters[*at].clone(),
             Expr::Column(at) => row[*at].clone(),
             Expr::Register(at) => context.register(*at),
+            Expr::Operand => context.operand(),
             Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_) => {
                 unreachable!("it is a column when a query runs")
             }
@@ -85,8 +86,9 @@ impl Expr {
     /// The value for a row, which is counted among those that the expressions of the row hold.
     pub(super) fn held(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
         let value = self.evaluate(row, context)?;
-        let is_made = !matches!(self, Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_) | Expr::Register(_));
-        if is_made {
+        let is_there = matches!(self, Expr::Constant(_) | Expr::Parameter(_) | Expr::Column(_))
+            || matches!(self, Expr::Register(_) | Expr::Operand);
+        if !is_there {
             context.hold(&value)?;
         }
         Ok(value)
@@ -137,6 +139,16 @@ impl Call {
 
 impl Case {
     fn evaluate(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
+        match &self.operand {
+            None => self.decide(row, context),
+            Some(operand) => {
+                let operand = operand.evaluate(row, context)?;
+                context.with_operand(operand, || self.decide(row, context))
+            }
+        }
+    }
+
+    fn decide(&self, row: &[Datum], context: &Context<'_>) -> Result<Datum> {
         for (condition, result) in &self.branches {
             if condition.evaluate(row, context)?.is_true() {
                 return result.evaluate(row, context);

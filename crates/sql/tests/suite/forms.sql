@@ -231,3 +231,36 @@ CREATE TABLE wc (p, q) AS SELECT x, n FROM a WHERE x < 3;
 SELECT p, q FROM wc ORDER BY 1;
 --> 1|one
 --> 2|two
+
+-- The operand of CASE is worked out once.
+SELECT x, CASE lower(n) WHEN 'one' THEN 1 WHEN 'two' THEN 2 ELSE 0 END FROM a ORDER BY x;
+--> 1|1
+--> 2|2
+--> 3|0
+SELECT CASE lower(n) WHEN 'one' THEN 'a' ELSE 'b' END, count(*) FROM a GROUP BY CASE lower(n) WHEN 'one' THEN 'a' ELSE 'b' END ORDER BY 1;
+--> a|1
+--> b|2
+SELECT CASE lower(n) WHEN 'one' THEN 'a' ELSE 'b' END, count(*) FROM a GROUP BY lower(n) ORDER BY 1, 2;
+--> a|1
+--> b|1
+--> b|1
+SELECT x, CASE (SELECT max(i.x) FROM a i WHERE i.x <= a.x) WHEN 1 THEN (SELECT min(n) FROM a j WHERE j.x = a.x) WHEN a.x THEN CASE x + 1 WHEN 3 THEN 'three' END END FROM a ORDER BY x;
+--> 1|one
+--> 2|three
+--> 3|NULL
+SELECT CASE x + 0 WHEN 1 THEN x WHEN NULL THEN 7 ELSE nullif(x * 2, 4) END FROM a ORDER BY x;
+--> 1
+--> NULL
+--> 6
+SELECT CASE 1.5 + x WHEN 2.5 THEN 'a' WHEN 3.50 THEN 'b' END, CASE upper('a') WHEN 'A ' THEN 1 WHEN 'A' THEN 2 END, nullif(x + 0.5, 1.5) FROM a ORDER BY x;
+--> a|2|NULL
+--> b|2|2.5
+--> NULL|2|3.5
+SELECT sum(CASE x % 2 WHEN 0 THEN x ELSE -x END), count(nullif(x % 2, 0)), max(CASE count(*) WHEN 1 THEN 'one' END) OVER () FROM a GROUP BY x ORDER BY 1;
+--> -3|1|one
+--> -1|1|one
+--> 2|0|one
+SELECT nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(1, 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2), 2);
+--> 1
+SELECT CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE 1 WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END;
+--> 1

@@ -378,3 +378,11 @@ DROP TABLE named;
 SELECT count(*) FROM pg_views WHERE schemaname = 'public';
 --> 0
 DROP ROLE zz_crew, zz_eve, zz_fay;
+
+-- The operands of CASE and NULLIF are worked out once.
+CREATE SEQUENCE case_s;
+SELECT CASE nextval('case_s') WHEN 3 THEN 'three' WHEN 2 THEN 'two' WHEN 1 THEN 'one' END, nullif(nextval('case_s'), 9), currval('case_s');
+--> one|2|2
+SELECT CASE nextval('case_s') WHEN 4 THEN 'four' WHEN 5 THEN 'five' WHEN 3 THEN 'three' END FROM generate_series(1, 1);
+--> three
+DROP SEQUENCE case_s;
