@@ -4,11 +4,12 @@ use super::object::{class_number, qualified};
 use super::relation::{self, Kind};
 use super::snapshot::{IndexObject, Object, TableObject};
 use super::{Catalog, deparse, routine, text};
-use crate::catalog::name::Name;
+use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::notes::{Action, ForeignKeyNote};
 use crate::datum::Datum;
 use crate::datum::Datum::Null;
 use crate::error::{Result, SqlError, SqlState};
+use crate::parse;
 use crate::parse::quote::quoted;
 use crate::types::Type;
 
@@ -16,9 +17,25 @@ use crate::types::Type;
 pub(super) fn expression(catalog: &Catalog<'_>, kept: &str, of: u32, is_pretty: bool) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
     Ok(match snapshot.object(of) {
-        Some(Object::Table(at)) => text(deparse::expression(&snapshot.tables[at].relation, kept, is_pretty)),
+        Some(Object::Table(at)) => {
+            let kept = parse::sequence::renamed(kept, &|name| shown_sequence(catalog, name))?;
+            text(deparse::expression(&snapshot.tables[at].relation, &kept, is_pretty))
+        }
         _ => text(kept),
     })
+}
+
+/// A sequence that the catalog keeps the name of, with its schema where that is needed.
+fn shown_sequence(catalog: &Catalog<'_>, kept: &str) -> Result<Option<String>> {
+    let name = match &parse::object_name(kept)?[..] {
+        [name] => Name::new(PUBLIC, name),
+        [schema, name] => Name::new(schema, name),
+        _ => return Ok(None),
+    };
+    match catalog.snapshot()?.oid_of(&name) {
+        Some(number) => qualified(catalog, number, &name).map(Some),
+        None => Ok(None),
+    }
 }
 
 fn columns(table: &TableObject, index: &IndexObject) -> String {
