@@ -28,8 +28,8 @@ const FILES: [&str; 13] = [
 ];
 
 /// Files about sessions, or with numbers of sequences, of which a session has taken some: nothing is killed.
-const OF_SESSIONS: [&str; 9] =
-    ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory", "moments", "refusals"];
+const OF_SESSIONS: [&str; 10] =
+    ["prepare", "cursors", "explain", "roles", "schemas", "objects", "advisory", "moments", "refusals", "temporary"];
 
 /// A statement with the lines that it gives.
 struct Checked {

@@ -9,7 +9,8 @@
 //! - Every name is shown with its schema and quoted where it needs quotes.
 //! - All of it is of the transaction's moment, a snapshot where it reads one.
 //!
-//! Absent: roles with their memberships, procedures with the rights on them, and what belongs to other programs than SQL.
+//! Absent: roles with their memberships, procedures with the rights on them, what belongs to other programs than SQL, and what is
+//! temporary.
 
 mod objects;
 
@@ -21,6 +22,7 @@ use osier::Transaction;
 use crate::catalog::listing::{self, Sequence};
 use crate::catalog::name::{Name, PUBLIC, made_name};
 use crate::catalog::notes::Identity;
+use crate::catalog::objects::Objects;
 use crate::catalog::relation::Relation;
 use crate::catalog::system::{Commented, comments, foreign_key_to};
 use crate::ddl::numbers::type_of;
@@ -60,7 +62,11 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     let tables = tables(sql, transaction)?;
     let mut sequences = listing::sequences(transaction)?;
     sequences.sort_by(|one, other| one.name.cmp(&other.name));
-    let (_, beside) = sql.objects(transaction)?;
+    let (_, all) = sql.objects(transaction)?;
+    let is_lasting = |name: &Name| !all.is_temporary(&name.schema);
+    sequences.retain(|sequence| is_lasting(&sequence.name));
+    let mut beside = Objects::clone(&all);
+    beside.views.retain(|name, _| is_lasting(name));
     let names = tables.iter().map(|table| &table.name).chain(sequences.iter().map(|sequence| &sequence.name));
     let mut made = objects::schemas(&beside, names.map(|name| name.schema.clone()).collect());
     let mut add = |section, name: &Name, text: String| {
@@ -101,7 +107,7 @@ pub(crate) fn definitions(sql: &Sql, transaction: &Transaction<'_>) -> Result<Ve
     }
     made.extend(keys_and_indexes(&tables));
     made.extend(objects::views(&beside));
-    made.extend(all_comments(transaction, &tables, &owned)?);
+    made.extend(all_comments(transaction, &tables, &owned, &is_lasting)?);
     let dumped = |sequence: &Sequence| {
         let name = sequence.name.clone();
         let new_name = owned.new_name(&name).unwrap_or(&name).clone();
@@ -141,6 +147,7 @@ fn all_comments(
     transaction: &Transaction<'_>,
     tables: &[std::sync::Arc<Relation>],
     owned: &OwnedSequences,
+    is_lasting: &dyn Fn(&Name) -> bool,
 ) -> Result<Vec<Definition>> {
     let mut made = Vec::new();
     let mut add = |name: &Name, text: String| made.push(Definition { section: AFTER, name: shown(name), text });
@@ -151,6 +158,9 @@ fn all_comments(
     }
     for (name, comment) in comments(transaction, Commented::Sequence)? {
         let name = Name::of_engine(&name);
+        if !is_lasting(&name) {
+            continue;
+        }
         let name = owned.new_name(&name).unwrap_or(&name);
         add(name, comment_on(&format!("SEQUENCE {}", shown(name)), &comment));
     }
@@ -178,7 +188,7 @@ fn tables(sql: &Sql, transaction: &Transaction<'_>) -> Result<Vec<std::sync::Arc
     let names = listing::table_names(transaction)?;
     let mut tables = Vec::new();
     for name in names.iter().map(|name| Name::of_engine(name)).filter(|name| !name.is_own()) {
-        tables.extend(sql.find(transaction, &name)?);
+        tables.extend(sql.find(transaction, &name)?.filter(|relation| !relation.is_temporary()));
     }
     tables.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(tables)

@@ -7,10 +7,12 @@
 mod unit;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use crate::catalog::temporary::{ALIAS, Temporary};
 use crate::error::{Result, SqlError, SqlState};
 use crate::plan::estimate::Preferences;
 use unit::{SIZES, TIMES};
@@ -50,6 +52,8 @@ pub struct Settings {
     pub(crate) session_user: String,
     /// Whether the user may do everything.
     pub(crate) is_superuser: bool,
+    /// What the session has of temporary objects.
+    pub(crate) temporary: Arc<Temporary>,
 }
 
 /// What there is to set, with what it is from the start. Clients are told of changes to those marked `true`.
@@ -152,6 +156,7 @@ impl Default for Settings {
             user: String::new(),
             session_user: String::new(),
             is_superuser: false,
+            temporary: Arc::default(),
         }
     }
 }
@@ -254,9 +259,32 @@ impl Settings {
         self.is_superuser
     }
 
-    /// The schemas in which names are looked up, whether or not there are such.
+    /// What the session has of temporary objects.
+    pub(crate) fn temporary(&self) -> &Temporary {
+        &self.temporary
+    }
+
+    /// The schemas in which names are looked up, whether or not there are such: the session's temporary one is the first, unless
+    /// the path says another place.
     pub(crate) fn schemas(&self) -> impl Iterator<Item = &str> {
-        self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema.as_str() })
+        let own = self.temporary.schema().filter(|_| !self.path.iter().any(|schema| schema == ALIAS));
+        own.into_iter().chain(self.said_schemas())
+    }
+
+    /// The schemas that the path says.
+    pub(crate) fn said_schemas(&self) -> impl Iterator<Item = &str> {
+        self.path.iter().filter_map(|schema| match schema.as_str() {
+            OWN => Some(self.user.as_str()),
+            ALIAS => self.temporary.schema(),
+            schema => Some(schema),
+        })
+    }
+
+    /// Whether things are made in the temporary schema whose name says no other one: of those that are there it is the first that
+    /// the path says.
+    pub(crate) fn makes_temporary(&self, is_there: impl Fn(&str) -> bool) -> bool {
+        let mut said = self.path.iter().map(|schema| if schema == OWN { &self.user } else { schema });
+        said.find(|schema| *schema == ALIAS || is_there(schema)).is_some_and(|schema| schema == ALIAS)
     }
 
     /// Sets whether plans may use what a setting is about, and returns how that is shown; `None`: it is no Boolean.
@@ -280,7 +308,7 @@ impl Settings {
 
     /// Settings as they are from the start, of the same user.
     pub(crate) fn afresh(&self, is_superuser: bool) -> Settings {
-        let mut settings = Settings::default();
+        let mut settings = Settings { temporary: self.temporary.clone(), ..Settings::default() };
         settings.set_user(&self.session_user, is_superuser);
         settings
     }

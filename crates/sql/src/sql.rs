@@ -16,6 +16,7 @@ use crate::catalog::name::Name;
 use crate::catalog::objects::{self, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::roles;
+use crate::catalog::temporary::Schemas;
 use crate::error::Result;
 use crate::session::Cache;
 use crate::statistics::{Kept, Known, TableStatistics};
@@ -36,6 +37,7 @@ pub struct Sql {
     statistics: Kept,
     /// What sessions keep of statements.
     caches: Mutex<Vec<Weak<Mutex<Cache>>>>,
+    temporary: Schemas,
 }
 
 /// Who may connect.
@@ -55,21 +57,25 @@ impl Sql {
     /// The role that there is from the start; it may do everything.
     pub const FIRST_ROLE: &str = "osier";
 
-    /// Begins to serve a database, whose SQL catalog is made if there is none.
+    /// Begins to serve a database, whose SQL catalog is made if there is none. Temporary tables that are left of a run which
+    /// crashed are dropped.
     ///
     /// # Errors
     /// Where the catalog cannot be read or made.
     pub fn new(db: Arc<Database>) -> Result<Arc<Sql>> {
         roles::prepare(&db)?;
         objects::prepare(&db)?;
-        Ok(Arc::new(Sql {
+        let sql = Arc::new(Sql {
             db,
             relations: Mutex::default(),
             objects: Mutex::default(),
             changes: AtomicU64::new(0),
             statistics: Kept::default(),
             caches: Mutex::default(),
-        }))
+            temporary: Schemas::default(),
+        });
+        sql.temporary.prepare(&sql)?;
+        Ok(sql)
     }
 
     /// Returns the database.
@@ -132,6 +138,11 @@ impl Sql {
     pub(crate) fn forget_dropped(&self) {
         let mut relations = self.relations.lock().unwrap_or_else(PoisonError::into_inner);
         relations.retain(|_, relation| self.db.is_current(&relation.table));
+    }
+
+    /// The temporary schemas of sessions.
+    pub(crate) fn temporary_schemas(&self) -> &Schemas {
+        &self.temporary
     }
 
     /// The statistics of tables.

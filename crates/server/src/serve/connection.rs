@@ -122,8 +122,8 @@ pub async fn serve(server: Arc<Server>, slot: Arc<Slot>, arrival: Arrival) {
             let end = connection.live().await;
             let Connection { wire: own, session, .. } = connection;
             wire = own;
-            // What is open is rolled back before the client hears of the end.
-            drop(catch_unwind(AssertUnwindSafe(|| drop(session))));
+            // What is open is rolled back before the client hears of the end. What is temporary is dropped, which may wait.
+            drop(act(&Canceller::default(), || drop(session)).await);
             end
         }
         Err(end) => {

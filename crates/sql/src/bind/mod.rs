@@ -216,10 +216,11 @@ impl<'b> Binder<'b> {
                 Ok(names)
             }
             2 => {
-                let name = Name::new(parts.remove(0), parts.remove(0));
-                if !self.settings.is_superuser() {
+                let temporary = self.settings.temporary();
+                let name = Name::new(temporary.meant(parts.remove(0)), parts.remove(0));
+                if !self.settings.is_superuser() && !temporary.is_own(&name.schema) {
                     let objects = self.names.objects()?;
-                    if objects.has_schema(&name.schema) {
+                    if objects.has_schema(&name.schema) || objects.is_temporary(&name.schema) {
                         objects.need_schema(self.settings.user(), &name.schema, Rights::USAGE)?;
                     }
                 }
@@ -232,7 +233,7 @@ impl<'b> Binder<'b> {
 
     /// Whether the user sees what is in a schema.
     fn may_use(&self, schema: &str) -> Result<bool> {
-        if self.settings.is_superuser() {
+        if self.settings.is_superuser() || self.settings.temporary().is_own(schema) {
             return Ok(true);
         }
         Ok(self.names.objects()?.need_schema(self.settings.user(), schema, Rights::USAGE).is_ok())
@@ -250,6 +251,13 @@ impl<'b> Binder<'b> {
 
     /// The table that a name means.
     pub(crate) fn find_relation(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+        let found = self.find_any_relation(object)?;
+        found.iter().try_for_each(|relation| self.settings.temporary().refuse_other(relation))?;
+        Ok(found)
+    }
+
+    /// As [`Binder::find_relation`], of a temporary table of another session, too.
+    pub(crate) fn find_any_relation(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
         let candidates = self.candidates(object)?;
         for (at, name) in candidates.iter().enumerate() {
             if let Some(relation) = self.names.relation(name)? {

@@ -1,17 +1,30 @@
 //! What the catalog of the engine lists: tables by name, and sequences.
 
-use osier::Row;
 use osier::table::KeyRange;
+use osier::{Row, Value};
 
-use super::name::Name;
+use super::name::{Name, PUBLIC};
 use crate::error::Result;
 use crate::run::store::Store;
 
 /// Returns the names of all tables, as the engine has them: those of SQL itself, too.
 pub(crate) fn table_names(store: &dyn Store) -> Result<Vec<String>> {
+    names_in(store, KeyRange::all())
+}
+
+/// As [`table_names`], of those that may be in a schema. The names of tables in `public` are among all others.
+pub(crate) fn table_names_in(store: &dyn Store, schema: Option<&str>) -> Result<Vec<String>> {
+    let Some(schema) = schema.filter(|schema| *schema != PUBLIC) else { return table_names(store) };
+    // A slash comes next to a full stop.
+    let (low, high) = (format!("{schema}."), format!("{schema}/"));
+    let (low, high) = ([Value::Text(&low)], [Value::Text(&high)]);
+    names_in(store, KeyRange::all().from_included(&low).to_excluded(&high))
+}
+
+fn names_in(store: &dyn Store, range: KeyRange<'_>) -> Result<Vec<String>> {
     let system = store.table("osier_tables")?;
     let column = system.column("name")?;
-    let rows = store.scan(&system, None, KeyRange::all(), false)?;
+    let rows = store.scan(&system, None, range, false)?;
     rows.map(|row| Ok(row?.text(column).to_owned())).collect()
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod rights;
 pub(crate) mod roles;
 pub(crate) mod sequences;
 pub(crate) mod system;
+pub(crate) mod temporary;
 
 use osier::ids::TableId;
 

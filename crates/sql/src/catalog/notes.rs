@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, SqlError, SqlState};
 
-/// The version that knows all members, and those without generated columns, and without foreign keys.
-const VERSION: u32 = 3;
+/// The version that knows all members, and those without temporary tables, generated columns, and foreign keys.
+const VERSION: u32 = 4;
+const VERSION_WITHOUT_TEMPORARY: u32 = 3;
 const VERSION_WITHOUT_GENERATED: u32 = 2;
 const VERSION_WITHOUT_KEYS: u32 = 1;
 
@@ -40,6 +41,9 @@ pub(crate) struct Notes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) referenced_by: Vec<ReferenceNote>,
     pub(crate) owner: String,
+    /// Of a temporary table: what becomes of it when a transaction commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) on_commit: Option<OnCommit>,
     /// The number of the table in the catalog, where that is not the one of its id: it was made anew since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) oid: Option<u32>,
@@ -78,6 +82,15 @@ pub(crate) struct ColumnNote {
 pub(crate) enum Identity {
     Always,
     ByDefault,
+}
+
+/// What becomes of a temporary table when a transaction commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnCommit {
+    PreserveRows,
+    DeleteRows,
+    Drop,
 }
 
 /// A condition that all rows keep.
@@ -187,7 +200,8 @@ impl Notes {
     /// The text that the schema keeps.
     pub(crate) fn text(&self) -> String {
         let version = match () {
-            () if self.columns.iter().any(|column| column.is_generated) => VERSION,
+            () if self.on_commit.is_some() => VERSION,
+            () if self.columns.iter().any(|column| column.is_generated) => VERSION_WITHOUT_TEMPORARY,
             () if self.foreign_keys.is_empty() && self.referenced_by.is_empty() => VERSION_WITHOUT_KEYS,
             () => VERSION_WITHOUT_GENERATED,
         };
@@ -220,6 +234,9 @@ mod tests {
         let generated = old.replace(r#""bigint"}"#, r#""bigint","default":"1","is_generated":true}"#);
         let text = read(&generated).expect("readable").expect("notes").text();
         assert!(text.starts_with(r#"{"version":3,"#), "an earlier program must refuse {text}");
-        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":4"#)).unwrap_err().code(), "XX001");
+        let temporary = old.replace(r#""owner""#, r#""on_commit":"delete_rows","owner""#);
+        let text = read(&temporary).expect("readable").expect("notes").text();
+        assert!(text.starts_with(r#"{"version":4,"#), "an earlier program must refuse {text}");
+        assert_eq!(read(&old.replace(r#""version":1"#, r#""version":5"#)).unwrap_err().code(), "XX001");
     }
 }

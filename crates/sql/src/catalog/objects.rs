@@ -55,7 +55,7 @@ impl Kind {
 pub(crate) struct Objects {
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) views: BTreeMap<Name, Arc<ViewEntry>>,
-    /// Sequences that somebody else than the owner of their column, or the first role, owns.
+    /// Sequences that are temporary, or that somebody else than the first role owns.
     pub(crate) sequences: BTreeMap<Name, SequenceEntry>,
     pub(crate) roles: BTreeMap<String, RoleEntry>,
     /// Rights, by [`Object::key`](super::rights::Object::key).
@@ -74,6 +74,8 @@ pub(crate) struct SchemaEntry {
 pub(crate) struct SequenceEntry {
     pub(crate) number: u32,
     pub(crate) owner: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_temporary: bool,
 }
 
 /// A role.

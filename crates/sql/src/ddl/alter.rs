@@ -111,6 +111,7 @@ impl Definer<'_, '_> {
             }
         }
         self.relation_renamed(&relation.name, &new)?;
+        self.settings.temporary().watch(&new, blueprint.on_commit);
         let old = std::mem::replace(&mut blueprint.name, new).engine();
         self.rename_table_in_keys(&mut blueprint, &old)?;
         let rewrite = Rewrite { is_needed: true, ..Rewrite::default() };
@@ -185,10 +186,13 @@ impl Definer<'_, '_> {
 
     fn rename_table(&self, relation: &Relation, blueprint: &mut Blueprint, name: &ObjectName) -> Result<()> {
         let name = Name::new(&relation.name.schema, parse::parts(name)?.pop().unwrap_or_default());
-        self.need_create(&name.schema)?;
+        if !relation.is_temporary() {
+            self.need_create(&name.schema)?;
+        }
         name.check()?;
         self.need_free(&name)?;
         self.relation_renamed(&relation.name, &name)?;
+        self.settings.temporary().watch(&name, blueprint.on_commit);
         let old = std::mem::replace(&mut blueprint.name, name).engine();
         self.rename_table_in_keys(blueprint, &old)
     }

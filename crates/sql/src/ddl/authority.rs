@@ -103,7 +103,8 @@ impl Definer<'_, '_> {
     /// The schema in which things are made whose name says none.
     pub(super) fn schema_to_create_in(&self) -> Result<String> {
         let objects = self.objects()?;
-        let found = self.settings.schemas().find(|schema| objects.has_schema(schema));
+        let is_there = |schema: &&str| self.settings.temporary().is_own(schema) || objects.has_schema(schema);
+        let found = self.settings.said_schemas().find(is_there);
         found
             .map(str::to_owned)
             .ok_or_else(|| SqlError::new(SqlState::InvalidSchemaName, "no schema has been selected to create in"))
@@ -155,16 +156,23 @@ impl Definer<'_, '_> {
         Ok(None)
     }
 
-    /// Notes who owns a new sequence.
+    /// Notes who owns a sequence.
     pub(super) fn own(&self, engine: &str, owner: &str) -> Result<()> {
-        if owner == Sql::FIRST_ROLE {
+        let objects = self.objects()?;
+        let known = objects.sequences.get(&Name::of_engine(engine));
+        self.own_as(engine, owner, known.is_some_and(|entry| entry.is_temporary))
+    }
+
+    /// Notes who owns a sequence, and whether it is temporary by itself, and not as a part of its table.
+    pub(super) fn own_as(&self, engine: &str, owner: &str, is_temporary: bool) -> Result<()> {
+        if owner == Sql::FIRST_ROLE && !is_temporary {
             return match self.objects()?.sequences.contains_key(&Name::of_engine(engine)) {
                 true => objects::remove(self.transaction, Kind::Sequence, engine),
                 false => Ok(()),
             };
         }
-        let entry = SequenceEntry { number: objects::new_number(self.transaction)?, owner: owner.to_owned() };
-        objects::put(self.transaction, Kind::Sequence, engine, &entry)
+        let (number, owner) = (objects::new_number(self.transaction)?, owner.to_owned());
+        objects::put(self.transaction, Kind::Sequence, engine, &SequenceEntry { number, owner, is_temporary })
     }
 
     /// Makes an expression with names of sequences mean the same under every search path.

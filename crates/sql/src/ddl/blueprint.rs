@@ -6,7 +6,9 @@ use osier::Schema;
 use sqlparser::ast::ForeignKeyConstraint;
 
 use crate::catalog::name::{Name, made_name};
-use crate::catalog::notes::{CheckNote, ColumnNote, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, ReferenceNote};
+use crate::catalog::notes::{
+    CheckNote, ColumnNote, ForeignKeyNote, HIDDEN_KEY, Identity, Notes, OnCommit, ReferenceNote,
+};
 use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Type};
@@ -26,6 +28,8 @@ pub(super) struct Blueprint {
     pub(super) foreign_keys: Vec<ForeignKeyNote>,
     pub(super) referenced_by: Vec<ReferenceNote>,
     pub(super) owner: String,
+    /// Of a temporary table: what becomes of it when a transaction commits.
+    pub(super) on_commit: Option<OnCommit>,
     pub(super) comment: Option<String>,
     /// The sequence of the hidden key, if there is one already.
     pub(super) hidden_sequence: Option<String>,
@@ -71,6 +75,7 @@ impl Blueprint {
             foreign_keys: Vec::new(),
             referenced_by: Vec::new(),
             owner: owner.to_owned(),
+            on_commit: None,
             comment: None,
             hidden_sequence: None,
             oid: None,
@@ -110,6 +115,7 @@ impl Blueprint {
             foreign_keys: notes.foreign_keys.clone(),
             referenced_by: notes.referenced_by.clone(),
             owner: notes.owner.clone(),
+            on_commit: notes.on_commit,
             comment: notes.comment.clone(),
             oid: Some(relation.oid()),
             comments: notes.comments.clone(),
@@ -267,6 +273,7 @@ impl Blueprint {
         notes.foreign_keys.clone_from(&self.foreign_keys);
         notes.referenced_by.clone_from(&self.referenced_by);
         notes.comment.clone_from(&self.comment);
+        notes.on_commit = self.on_commit;
         notes.oid = self.oid;
         notes.comments.clone_from(&self.comments);
         notes.comments.retain(|of, _| self.has_part(of));

@@ -178,7 +178,7 @@ impl Definer<'_, '_> {
     pub(crate) fn deferrable_keys(&self, parts: &[String]) -> Result<Vec<(String, String)>> {
         let (schemas, name) = match parts {
             [name] => (self.settings.schemas().map(str::to_owned).collect(), name),
-            [schema, name] => (vec![schema.clone()], name),
+            [schema, name] => (vec![self.settings.temporary().meant(schema.clone())], name),
             _ => return Err(SqlError::unsupported("the name of a constraint with more than a schema")),
         };
         let mut found: Vec<(String, String, ForeignKeyNote)> = Vec::new();

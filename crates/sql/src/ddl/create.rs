@@ -8,7 +8,7 @@ use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
 use crate::catalog::name::Name;
-use crate::catalog::notes::{CheckNote, Identity};
+use crate::catalog::notes::{CheckNote, Identity, OnCommit};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::Object;
 use crate::error::{Result, SqlError, SqlState};
@@ -25,7 +25,13 @@ impl Definer<'_, '_> {
         if let Some(what) = unsupported_part(create) {
             return Err(SqlError::unsupported(what));
         }
-        let name = self.new_name(&create.name)?;
+        let name = self.new_name(&create.name, create.temporary)?;
+        let on_commit = self.on_commit(create, &name)?;
+        let mut notices = Vec::new();
+        if create.global == Some(true) {
+            let warning = "GLOBAL is deprecated in temporary table creation";
+            notices.push(SqlError::new(SqlState::Warning, warning));
+        }
         if self.taken(&name)?.is_some() {
             let message = format!("relation \"{}\" already exists", name.name);
             if create.if_not_exists {
@@ -34,7 +40,9 @@ impl Definer<'_, '_> {
             }
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
-        let mut blueprint = Blueprint::new(name, self.user);
+        let mut blueprint = Blueprint { on_commit, ..Blueprint::new(name, self.user) };
+        self.settings.temporary().watch(&blueprint.name, on_commit);
+        let is_private = on_commit.is_some();
         for column in &create.columns {
             match parse::rewrite::like_of(column) {
                 Some(like) => self.like(&mut blueprint, &like)?,
@@ -49,9 +57,23 @@ impl Definer<'_, '_> {
         self.resolve_keys(&mut blueprint)?;
         match &create.query {
             None => drop(self.make(&mut blueprint)?),
-            Some(query) => return self.create_as(blueprint, query),
+            Some(query) => return Ok(Defined { notices, is_private, ..self.create_as(blueprint, query)? }),
         }
-        Ok(Defined::tagged("CREATE TABLE"))
+        Ok(Defined { notices, is_private, ..Defined::tagged("CREATE TABLE") })
+    }
+
+    /// What becomes of a new table when transactions commit, if it is temporary.
+    fn on_commit(&self, create: &CreateTable, name: &Name) -> Result<Option<OnCommit>> {
+        let is_temporary = self.settings.temporary().is_own(&name.schema);
+        if create.on_commit.is_some() && !is_temporary {
+            let message = "ON COMMIT can only be used on temporary tables";
+            return Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+        }
+        Ok(is_temporary.then_some(match create.on_commit {
+            None | Some(ast::OnCommit::PreserveRows) => OnCommit::PreserveRows,
+            Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
+            Some(ast::OnCommit::Drop) => OnCommit::Drop,
+        }))
     }
 
     /// Makes a table, and the sequence of its hidden keys where it has some.
@@ -76,6 +98,7 @@ impl Definer<'_, '_> {
             true => Err(SqlError::unsupported(format!("a subquery in a {place}"))),
             false => Ok(()),
         };
+        self.refuse_temporary_sequences(&relation)?;
         super::generated::check(&binder, &relation)?;
         let is_default = |at: &usize| relation.columns[*at].default.is_some() && !relation.columns[*at].is_generated;
         for at in (0..relation.visible()).filter(is_default) {
@@ -273,7 +296,7 @@ impl Definer<'_, '_> {
         }
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         self.transaction.create_index(&relation.table, &name, &columns, create.unique)?;
-        Ok(Defined::tagged("CREATE INDEX"))
+        Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
     }
 
     /// Binds a condition on the rows of a table that is there, so that it can be asked of each.
@@ -340,7 +363,7 @@ fn is_serial(ty: &ast::DataType) -> bool {
 
 fn unsupported_part(create: &CreateTable) -> Option<&'static str> {
     let parts = [
-        (create.temporary, "a temporary table"),
+        (create.global.is_some() && !create.temporary, "LOCAL or GLOBAL of a table that is not temporary"),
         (create.or_replace, "CREATE OR REPLACE TABLE"),
         (create.like.is_some(), "LIKE in CREATE TABLE"),
         (create.inherits.is_some(), "INHERITS"),

@@ -69,8 +69,9 @@ impl Definer<'_, '_> {
     fn drop_tables(&self, if_exists: bool, names: &[ObjectName], cascades: bool) -> Result<Defined> {
         let mut defined = Defined::tagged("DROP TABLE");
         let mut tables: Vec<String> = Vec::new();
+        defined.is_private = true;
         for name in names {
-            let Some(relation) = self.find(name)? else {
+            let Some(relation) = self.find_any(name)? else {
                 self.refuse_other_kind(name, Taken::Table)?;
                 let message = format!("table \"{}\" does not exist", parse::parts(name)?.join("."));
                 if !if_exists {
@@ -82,6 +83,7 @@ impl Definer<'_, '_> {
             };
             let object = Object::Table(relation.name.clone());
             self.need_to_drop(&object, &relation.notes.owner, &relation.name.schema)?;
+            defined.is_private &= self.settings.temporary().is_own(&relation.name.schema);
             if tables.iter().all(|known| known != relation.table.name()) {
                 tables.push(relation.table.name().to_owned());
             }
@@ -135,6 +137,11 @@ impl Definer<'_, '_> {
             self.forget_rights(&Object::Table(Name::of_engine(table)))?;
         }
         Ok(())
+    }
+
+    /// Drops tables with all that depends on them, and tells nobody.
+    pub(crate) fn drop_for_good(&self, tables: &[String]) -> Result<()> {
+        self.drop_all(tables, true, &[], &mut Defined::tagged("DROP TABLE"))
     }
 
     /// Refuses to drop something as what it is not.
@@ -285,6 +292,7 @@ impl Definer<'_, '_> {
         }
         let cascades = truncate.cascade == Some(CascadeOption::Cascade);
         let notices = self.truncate_children(&mut relations, cascades)?;
+        let is_private = relations.iter().all(|relation| relation.is_temporary());
         relations.iter().try_for_each(|relation| self.need_right(relation, Rights::TRUNCATE))?;
         for relation in relations {
             self.transaction.drop_table(&relation.table)?;
@@ -297,7 +305,7 @@ impl Definer<'_, '_> {
                 }
             }
         }
-        Ok(Defined { notices, ..Defined::tagged("TRUNCATE TABLE") })
+        Ok(Defined { notices, is_private, ..Defined::tagged("TRUNCATE TABLE") })
     }
 
     /// Adds the tables that refer to those which are emptied, or refuses where there is one and the statement does not say

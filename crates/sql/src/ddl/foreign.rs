@@ -35,6 +35,7 @@ impl Definer<'_, '_> {
     fn resolved_key(&self, blueprint: &Blueprint, mut declared: ForeignKeyConstraint) -> Result<ForeignKeyNote> {
         let set_columns = parse::foreign::take_set_columns(&mut declared.referred_columns);
         let parent = self.parent_of(blueprint, &declared)?;
+        self.refuse_mixed(blueprint, &parent)?;
         let columns: Vec<String> = declared.columns.iter().map(parse::name).collect();
         let mut named = columns.iter().chain(&set_columns);
         if let Some(name) = named.find(|name| blueprint.column(name).is_none()) {
@@ -97,6 +98,18 @@ impl Definer<'_, '_> {
             }
         }
         Err(undefined_table(&declared.foreign_table))
+    }
+
+    /// Refuses a key between a temporary table and one that is not, or that is another session's.
+    fn refuse_mixed(&self, blueprint: &Blueprint, parent: &Blueprint) -> Result<()> {
+        let message = match (blueprint.on_commit, parent.on_commit) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => "constraints on permanent tables may reference only permanent tables",
+            (Some(_), None) => "constraints on temporary tables may reference only temporary tables",
+            (Some(_), Some(_)) if self.settings.temporary().is_own(&parent.name.schema) => return Ok(()),
+            (Some(_), Some(_)) => "constraints on temporary tables must involve temporary tables of this session",
+        };
+        Err(SqlError::new(SqlState::InvalidTableDefinition, message))
     }
 
     /// Refuses who may not refer to a table: the right must be had on all of it, or on each of the columns.

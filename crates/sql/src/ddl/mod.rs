@@ -46,6 +46,8 @@ pub(crate) struct Defined {
     pub(crate) notices: Vec<SqlError>,
     /// What is to be run behind it.
     pub(crate) then: Option<Statement>,
+    /// Whether only the session can notice it, as all of it is temporary.
+    pub(crate) is_private: bool,
 }
 
 /// Evaluates expressions for a statement that defines.
@@ -61,12 +63,12 @@ pub(crate) trait Runner {
 
 impl Defined {
     fn tagged(tag: &'static str) -> Defined {
-        Defined { tag, notices: Vec::new(), then: None }
+        Defined { tag, notices: Vec::new(), then: None, is_private: false }
     }
 
     /// Nothing was to be done, which the client is told.
     fn noticed(tag: &'static str, state: SqlState, message: String) -> Defined {
-        Defined { tag, notices: vec![SqlError::new(state, message)], then: None }
+        Defined { notices: vec![SqlError::new(state, message)], ..Defined::tagged(tag) }
     }
 }
 
@@ -122,15 +124,27 @@ impl<'d, 's> Definer<'d, 's> {
         }
     }
 
-    /// What a new object is called.
-    fn new_name(&self, object: &ObjectName) -> Result<Name> {
+    /// What a new object is called, which `is_temporary` where the statement says so.
+    fn new_name(&self, object: &ObjectName, is_temporary: bool) -> Result<Name> {
         let mut parts = parse::parts(object)?;
-        let name = match parts.len() {
-            1 => Name::new(self.schema_to_create_in()?, parts.remove(0)),
-            2 => Name::new(parts.remove(0), parts.remove(0)),
+        let temporary = self.settings.temporary();
+        let name = match (parts.len(), temporary.schema()) {
+            (1, Some(own)) if is_temporary => Name::new(own, parts.remove(0)),
+            (1, _) => Name::new(self.schema_to_create_in()?, parts.remove(0)),
+            (2, _) => Name::new(temporary.meant(parts.remove(0)), parts.remove(0)),
             _ => return Err(SqlError::unsupported(format!("the name {object} with more than a schema"))),
         };
         name.check()?;
+        if temporary.is_own(&name.schema) {
+            return Ok(name);
+        }
+        let refused = |message: &str| Err(SqlError::new(SqlState::InvalidTableDefinition, message));
+        if is_temporary {
+            return refused("cannot create temporary relation in non-temporary schema");
+        }
+        if self.sql.temporary_schemas().has(&name.schema) && self.objects()?.is_temporary(&name.schema) {
+            return refused("cannot create relations in temporary schemas of other sessions");
+        }
         if matches!(&*name.schema, "pg_catalog" | "information_schema") {
             let message = format!("permission denied to create \"{}.{}\"", name.schema, name.name);
             return Err(SqlError::new(SqlState::InsufficientPrivilege, message)
@@ -149,6 +163,13 @@ impl<'d, 's> Definer<'d, 's> {
         refuse_change(&parse::parts(object)?, &self.settings.search_path, "change")?;
         let names = self.names();
         Binder::new(&names, self.settings, &[]).find_relation(object)
+    }
+
+    /// As [`Definer::find`], of a temporary table of another session, too.
+    fn find_any(&self, object: &ObjectName) -> Result<Option<Arc<Relation>>> {
+        refuse_change(&parse::parts(object)?, &self.settings.search_path, "change")?;
+        let names = self.names();
+        Binder::new(&names, self.settings, &[]).find_any_relation(object)
     }
 
     /// The table that a name means, which must be there.
@@ -179,7 +200,7 @@ impl<'d, 's> Definer<'d, 's> {
 
     /// The table in a schema that has an index of this name, as the transaction sees it.
     fn table_of_index(&self, index: &Name) -> Result<Option<Table>> {
-        for name in self.table_names()? {
+        for name in listing::table_names_in(self.transaction, Some(&index.schema))? {
             if Name::of_engine(&name).schema != index.schema {
                 continue;
             }

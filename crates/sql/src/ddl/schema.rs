@@ -11,6 +11,7 @@ use crate::catalog::relation::Relation;
 use crate::catalog::rights::Object;
 use crate::catalog::sequences;
 use crate::catalog::system::{self, Commented};
+use crate::catalog::temporary::ALIAS;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::parse::objects::{Change, Kind, RoleSpec};
@@ -172,6 +173,11 @@ impl Definer<'_, '_> {
             Change::Options(options) => return self.alter_sequence(&name, options),
             Change::Name(new) => self.move_relation(&name, taken, Name::new(&name.schema, new))?,
             Change::Schema(schema) => {
+                let objects = self.objects()?;
+                if schema == ALIAS || objects.is_temporary(schema) || objects.is_temporary(&name.schema) {
+                    let message = "cannot move objects into or out of temporary schemas";
+                    return Err(SqlError::new(SqlState::FeatureNotSupported, message));
+                }
                 self.need_create(schema)?;
                 let new = Name::new(schema, &name.name);
                 if new != name {

@@ -20,10 +20,7 @@ impl Definer<'_, '_> {
         else {
             unreachable!("the statement makes a sequence");
         };
-        if *temporary {
-            return Err(SqlError::unsupported("a temporary sequence"));
-        }
-        let name = self.new_name(name)?;
+        let name = self.new_name(name, *temporary)?;
         if matches!(self.taken(&name)?, Some(taken) if taken != Taken::Sequence) {
             let message = format!("relation \"{}\" already exists", name.name);
             return Err(SqlError::new(SqlState::DuplicateTable, message));
@@ -32,12 +29,13 @@ impl Definer<'_, '_> {
         let numbers = Numbers::new(ty, &given(sequence_options))?;
         match self.transaction.create_sequence(&numbers.options(&name.engine())) {
             Ok(_) => {
-                self.own(&name.engine(), self.user)?;
+                let is_private = self.settings.temporary().is_own(&name.schema);
+                self.own_as(&name.engine(), self.user, is_private)?;
                 match owned_by.as_ref().map(parse::parts).transpose()? {
                     Some(column) if column != ["none"] => self.link(&name, Some(&column))?,
                     _ => {}
                 }
-                Ok(Defined::tagged("CREATE SEQUENCE"))
+                Ok(Defined { is_private, ..Defined::tagged("CREATE SEQUENCE") })
             }
             Err(Error::Transaction(TransactionError::SequenceExists { .. })) => {
                 let message = format!("relation \"{}\" already exists", name.name);

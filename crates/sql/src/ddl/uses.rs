@@ -7,6 +7,7 @@ use super::blueprint::Blueprint;
 use super::{Defined, Definer};
 use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::relation::Relation;
+use crate::catalog::temporary::has_number;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 
@@ -30,6 +31,29 @@ fn is_it(name: &str, sequence: &Name) -> bool {
 }
 
 impl Definer<'_, '_> {
+    /// Refuses that something permanent names a temporary sequence in a text.
+    pub(super) fn refuse_temporary_in(&self, text: &str) -> Result<()> {
+        let refuse = |name: &str| match &parse::object_name(name)?[..] {
+            [schema, name] if has_number(schema) && self.objects()?.is_temporary(schema) => {
+                let message = format!("something permanent cannot use the temporary sequence \"{name}\"");
+                Err(SqlError::new(SqlState::InvalidTableDefinition, message)
+                    .with_hint("Make it temporary, too, or use a sequence that is not."))
+            }
+            _ => Ok(None),
+        };
+        parse::sequence::renamed(text, &refuse).map(drop)
+    }
+
+    /// Refuses that a permanent table names a temporary sequence.
+    pub(super) fn refuse_temporary_sequences(&self, relation: &Relation) -> Result<()> {
+        if relation.is_temporary() {
+            return Ok(());
+        }
+        let defaults = relation.columns.iter().filter_map(|column| column.default.as_deref());
+        let checks = relation.notes.checks.iter().map(|check| check.expression.as_str());
+        defaults.chain(checks).try_for_each(|text| self.refuse_temporary_in(text))
+    }
+
     /// The tables that name a sequence in a default, but for some, and the views that do.
     fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
         let mut tables = Vec::new();

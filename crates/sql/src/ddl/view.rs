@@ -22,7 +22,13 @@ impl Definer<'_, '_> {
         if let Some(what) = unsupported_part(create) {
             return Err(SqlError::unsupported(what));
         }
-        let name = self.new_name(&create.name)?;
+        let mut notices = Vec::new();
+        if !create.temporary && self.reads_temporary(&create.query)? {
+            let message = format!("view \"{}\" will be a temporary view", parse::parts(&create.name)?.concat());
+            notices.push(SqlError::new(SqlState::SuccessfulCompletion, message));
+        }
+        let name = self.new_name(&create.name, create.temporary || !notices.is_empty())?;
+        let is_private = self.settings.temporary().is_own(&name.schema);
         let objects = self.objects()?;
         let before = objects.views.get(&name);
         match before {
@@ -40,8 +46,20 @@ impl Definer<'_, '_> {
             }
         }
         let entry = self.view_of(create, before)?;
+        if !is_private {
+            self.refuse_temporary_in(&entry.query)?;
+        }
         objects::put(self.transaction, Kind::View, &name.engine(), &entry)?;
-        Ok(Defined::tagged("CREATE VIEW"))
+        Ok(Defined { notices, is_private, ..Defined::tagged("CREATE VIEW") })
+    }
+
+    /// Whether a query reads temporary tables or views.
+    fn reads_temporary(&self, query: &ast::Query) -> Result<bool> {
+        let Some(own) = self.settings.temporary().schema() else { return Ok(false) };
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        binder.query(query, None)?;
+        Ok(binder.uses().iter().any(|used| used.name.schema == own))
     }
 
     /// Binds the query of a view, and notes what it means.
@@ -259,7 +277,6 @@ fn check_of(options: &CreateTableOptions) -> Result<Option<CheckOption>> {
 fn unsupported_part(create: &CreateView) -> Option<&'static str> {
     let parts = [
         (create.materialized, "CREATE MATERIALIZED VIEW"),
-        (create.temporary, "a temporary view"),
         (create.or_alter, "CREATE OR ALTER VIEW"),
         (create.if_not_exists, "CREATE VIEW IF NOT EXISTS"),
         (create.secure || create.copy_grants || create.with_no_schema_binding, "this option of a view"),

@@ -52,6 +52,9 @@ answered! {
     "pg_ts_parser_is_visible" (Oid) -> Bool;
     "pg_ts_template_is_visible" (Oid) -> Bool;
 
+    "pg_my_temp_schema" () -> Oid;
+    "pg_is_other_temp_schema" (Oid) -> Bool;
+
     "pg_get_expr" (Text, Oid) -> Text;
     "pg_get_expr" (Text, Oid, Bool) -> Text;
     "pg_get_constraintdef" (Oid) -> Text;

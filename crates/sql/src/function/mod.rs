@@ -99,10 +99,6 @@ pub trait Environment {
     fn database(&self) -> &str;
     /// Returns the first schema of the search path that exists.
     fn schema(&self) -> Option<&str>;
-    /// Returns the schemas of the search path that exist.
-    fn schemas(&self) -> Vec<&str> {
-        self.schema().into_iter().collect()
-    }
     /// Returns a random number from 0 up to 1, without 1.
     fn random(&self) -> f64;
     /// Returns sixteen random bytes that nobody can guess; which bits say the version is for the caller to set.

@@ -86,8 +86,6 @@ functions! {
     "pg_client_encoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
     "getdatabaseencoding" () -> Name [stable] = |_, _| Ok(Datum::text("UTF8"));
     "pg_is_in_recovery" () -> Bool [volatile] = |_, _| Ok(Bool(false));
-    "pg_is_other_temp_schema" (Oid) -> Bool [stable] = |_, _| Ok(Bool(false));
-    "pg_my_temp_schema" () -> Oid [stable] = |_, _| Ok(Int(0));
     "pg_tablespace_location" (Oid) -> Text [stable] = |_, _| Ok(Datum::text(""));
     "pg_conf_load_time" () -> Timestamptz [stable] = |call, _| Ok(Timestamp(call.environment.transaction_start_us()));
     "inet_server_addr" () -> Text [stable] = |_, _| Ok(Null);

@@ -344,7 +344,8 @@ impl Solid<'_> {
             if end < self.places.len() && *self.token(end) != Token::SemiColon {
                 continue;
             }
-            let table = start + 1 + usize::from(self.is(start + 1, &["unlogged", "temp", "temporary"]));
+            let kind = start + 1 + usize::from(self.is(start + 1, &["local", "global"]));
+            let table = kind + usize::from(self.is(kind, &["unlogged", "temp", "temporary"]));
             if self.is(start, &["create"]) && self.is(table, &["table"]) {
                 self.table_of_query(table, end, edits);
             }
@@ -352,7 +353,7 @@ impl Solid<'_> {
         }
     }
 
-    /// `t (names) AS query WITH [NO] DATA`.
+    /// `t (names) [ON COMMIT ...] AS query WITH [NO] DATA`.
     fn table_of_query(&self, start: usize, end: usize, edits: &mut Edits) {
         let (mut query, mut parentheses) = (start, None);
         while query < end && !self.is(query, &["as"]) {
@@ -365,7 +366,8 @@ impl Solid<'_> {
         if query >= end {
             return;
         }
-        let names = parentheses.filter(|(open, close)| close + 1 == query && self.are_names(*open, *close));
+        let is_last = |close: usize| close + 1 == query || self.is(close + 1, &["on"]);
+        let names = parentheses.filter(|(open, close)| is_last(*close) && self.are_names(*open, *close));
         let has_data = end >= query + 3 && self.is(end - 1, &["data"]);
         let is_empty = has_data && self.is(end - 2, &["no"]);
         let with = if has_data { end - 2 - usize::from(is_empty) } else { end };

@@ -152,20 +152,27 @@ impl Solid<'_> {
         if ["begin", "start", "set"].iter().any(|word| self.is(0, word)) {
             edits.extend(self.deferrable());
         }
-        if self.is(0, "create") {
-            let sequence = (1..3).find(|at| self.is(*at, "sequence"));
-            edits.extend(sequence.map(|at| self.ordered_sequence(at)).transpose()?.flatten());
+        if let Some(sequence) = self.created("sequence") {
+            edits.extend(self.ordered_sequence(sequence)?);
         }
-        if self.are(0, &["create", "table"]) {
+        let makes_table = self.created("table").is_some();
+        if makes_table {
             edits.extend(self.likes()?);
         }
-        if self.are(0, &["create", "table"]) || self.are(0, &["alter", "table"]) {
+        if makes_table || self.are(0, &["alter", "table"]) {
             edits.extend(self.ordered_identities()?);
         }
         if self.are(0, &["alter", "table"]) {
             edits.extend(self.identity_changes()?);
         }
         Ok(edits)
+    }
+
+    /// The place of the word for what a statement makes, if it makes that.
+    fn created(&self, what: &str) -> Option<usize> {
+        let is_kind = |at: usize| ["local", "global", "temp", "temporary"].iter().any(|word| self.is(at, word));
+        let at = (1..self.tokens.len()).find(|at| !is_kind(*at))?;
+        (self.is(0, "create") && self.is(at, what)).then_some(at)
     }
 
     /// `[NOT] DEFERRABLE` of a transaction: one that only reads waits for nobody anyway.

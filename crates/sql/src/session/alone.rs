@@ -81,7 +81,7 @@ impl Core {
             let transaction =
                 session.begin_with(self.options(TransactionOptions { snapshot, ..TransactionOptions::default() }));
             let executed = self.execute(&transaction, prepared, parameters, output);
-            let executed = executed.and_then(|done| self.settle_deferred(&transaction).map(|()| done));
+            let executed = executed.and_then(|done| self.settle(&transaction).map(|()| done));
             let error = match executed {
                 Ok(done) => match transaction.commit() {
                     Ok(receipt) => {

@@ -18,6 +18,7 @@ impl Core {
         let Some(object) = &analyze.table_name else {
             for name in listing::table_names(transaction)?.iter().map(|name| Name::of_engine(name)) {
                 if let Some(relation) = self.sql.find(transaction, &name)?
+                    && self.settings.temporary().refuse_other(&relation).is_ok()
                     && self.may_analyze(transaction, &relation)?
                 {
                     self.sql.statistics().collect(transaction, &relation)?;

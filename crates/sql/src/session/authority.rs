@@ -21,6 +21,7 @@ use crate::sql::Sql;
 impl Core {
     /// A transaction begins: notes whether objects beside tables have changed.
     pub(super) fn look_for_changes(&mut self) {
+        self.defines_for_all = false;
         if std::mem::take(&mut self.defines) {
             // It was rolled back: the tables that it made are no more.
             self.sql.forget_dropped();
@@ -32,8 +33,16 @@ impl Core {
 
     /// A transaction was committed: tells other sessions of what it has changed.
     pub(super) fn tell_of_changes(&mut self) {
-        if std::mem::take(&mut self.defines) {
-            self.sql.has_changed();
+        if !std::mem::take(&mut self.defines) {
+            return;
+        }
+        self.settings.temporary().forget_gone();
+        match std::mem::take(&mut self.defines_for_all) {
+            true => self.sql.has_changed(),
+            false => {
+                self.forget_cached();
+                self.sql.forget_dropped();
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use crate::catalog::name::Name;
 use crate::catalog::rights::{Object, Rights};
 use crate::catalog::sequences;
 use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
+use crate::catalog::temporary;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::function;
@@ -69,17 +70,17 @@ impl Environment<'_> {
         let user = self.core.settings.user();
         let name = match &object[..] {
             [name] => {
-                let is_seen = |schema: &str| {
-                    objects.is_none_or(|objects| objects.need_schema(user, schema, Rights::USAGE).is_ok())
-                };
+                let is_seen = |schema: &str| objects.is_none_or(|objects| objects.may_use(&self.core.settings, schema));
                 let named = self.core.settings.schemas().filter(|schema| is_seen(schema));
                 named.map(|schema| Name::new(schema, name)).find(|name| self.has_sequence(name))
             }
             [schema, name] => {
+                let temporary = self.core.settings.temporary();
+                let name = Name::new(temporary.meant(schema.clone()), name);
                 if let Some(objects) = objects.filter(|objects| objects.has_schema(schema)) {
                     objects.need_schema(user, schema, Rights::USAGE)?;
                 }
-                Some(Name::new(schema, name)).filter(|name| self.has_sequence(name))
+                Some(name).filter(|name| self.has_sequence(name))
             }
             _ => return Err(SqlError::new(SqlState::InvalidName, format!("invalid name syntax: \"{text}\""))),
         };
@@ -98,6 +99,13 @@ impl Environment<'_> {
 
     /// What the engine calls a sequence, if the user has one of some rights on it.
     fn usable(&self, name: Name, rights: Rights) -> Result<String> {
+        let is_own = self.core.settings.temporary().is_own(&name.schema);
+        if !is_own
+            && temporary::has_number(&name.schema)
+            && self.store.objects(&self.core.sql)?.is_temporary(&name.schema)
+        {
+            return Err(temporary::of_other_session());
+        }
         if let Some(objects) = self.core.objects.as_deref() {
             let owner = sequences::owner(objects, &name);
             let object = Object::Sequence(name.clone());
@@ -189,21 +197,9 @@ impl function::Environment for Environment<'_> {
     }
 
     fn schema(&self) -> Option<&str> {
-        self.schemas().first().copied()
-    }
-
-    fn schemas(&self) -> Vec<&str> {
-        let Ok(objects) = self.store.objects(&self.core.sql) else { return Vec::new() };
-        let user = self.core.settings.user();
-        let is_seen =
-            |schema: &&str| objects.has_schema(schema) && objects.need_schema(user, schema, Rights::USAGE).is_ok();
-        let mut seen = Vec::new();
-        for schema in self.core.settings.schemas().filter(is_seen) {
-            if !seen.contains(&schema) {
-                seen.push(schema);
-            }
-        }
-        seen
+        let objects = self.store.objects(&self.core.sql).ok()?;
+        let settings = &self.core.settings;
+        settings.said_schemas().find(|schema| objects.may_use(settings, schema))
     }
 
     fn random(&self) -> f64 {

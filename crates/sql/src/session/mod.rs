@@ -19,6 +19,7 @@ mod prepared;
 mod run;
 mod setting;
 mod statement;
+mod temporary;
 mod transaction;
 
 use std::cell::RefCell;
@@ -228,6 +229,8 @@ struct Core {
     is_stale: bool,
     /// Whether the transaction defines something.
     defines: bool,
+    /// Whether it is something that other sessions may notice.
+    defines_for_all: bool,
 }
 
 /// What is open.
@@ -305,6 +308,7 @@ impl Session {
             changes: sql.changes(),
             is_stale: true,
             defines: false,
+            defines_for_all: false,
         };
         Ok(Session { core, state: State::Idle(Box::new(session)) })
     }

@@ -133,7 +133,7 @@ impl Session {
     pub(super) fn commit(&mut self) -> Result<Option<Receipt>> {
         match std::mem::replace(&mut self.state, State::Between) {
             State::Open(block) => {
-                if let Err(error) = block.transaction.with(|transaction| self.core.settle_deferred(transaction)) {
+                if let Err(error) = block.transaction.with(|transaction| self.core.settle(transaction)) {
                     return Err(self.abort(block, error));
                 }
                 let (session, receipt) = block.transaction.commit();
@@ -384,6 +384,12 @@ impl Core {
         self.look_for_changes();
     }
 
+    /// Does what is left to do before the transaction commits.
+    pub(super) fn settle(&self, transaction: &Transaction<'_>) -> Result<()> {
+        self.settle_deferred(transaction)?;
+        self.settle_temporary(transaction)
+    }
+
     pub(super) fn undo_settings(&mut self) {
         self.is_stale = true;
         self.settings = self.before.clone();
@@ -534,6 +540,9 @@ impl Core {
             ast::Statement::UNLISTEN { .. } => Ok(Done::tagged("UNLISTEN")),
             ast::Statement::Discard { object_type } => {
                 self.forget_cached();
+                if matches!(object_type, ast::DiscardObject::ALL | ast::DiscardObject::TEMP) {
+                    self.discard_temporary(transaction)?;
+                }
                 if *object_type == ast::DiscardObject::ALL {
                     self.prepared.clear();
                     self.cursors.clear();
@@ -568,9 +577,11 @@ impl Core {
         output: &mut dyn Output,
     ) -> Result<Done> {
         self.defines = true;
+        self.need_temporary_schema(transaction, statement)?;
         let Core { sql, settings, .. } = &*self;
         let definer = ddl::Definer { sql, transaction, settings, user: settings.user(), runner: &*self };
         let defined = definer.define(statement)?;
+        self.defines_for_all |= !defined.is_private;
         self.follow_definition(transaction, defined.tag)?;
         self.is_stale = true;
         self.notices.extend(defined.notices);

@@ -2,7 +2,7 @@
 
 use super::comment::{OF_CLASS, OF_CONSTRAINT, OF_DATABASE, OF_NAMESPACE, OF_ROLE};
 use super::snapshot::Object;
-use super::{Catalog, comment, definition, object, privilege, registered, role, text, view};
+use super::{Catalog, class, comment, definition, object, privilege, registered, role, text, view};
 use crate::catalog::rights::Object::Sequence;
 use crate::catalog::rights::Rights;
 use crate::catalog::sequences;
@@ -74,6 +74,11 @@ pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum])
             Some(Int(column)) if *column != 0 => comment::of(catalog, number(first), Some(OF_CLASS), *column)?,
             _ => Null,
         },
+        "pg_my_temp_schema" => match catalog.settings.temporary().schema() {
+            Some(own) => class::schema_number(catalog, own)?.map_or(Int(0), |number| Int(number.into())),
+            None => Int(0),
+        },
+        "pg_is_other_temp_schema" => Bool(class::is_other_temporary(catalog, number(first))?),
         "pg_sequence_last_value" => last_value(catalog, number(first))?,
         "pg_table_is_visible" => object::is_visible(catalog, number(first))?.map_or(Null, Bool),
         other if other.ends_with("_is_visible") => Bool(true),
@@ -85,11 +90,14 @@ pub(crate) fn answer(catalog: &Catalog<'_>, function: &str, arguments: &[Datum])
 fn schemas(catalog: &Catalog<'_>, with_implicit: bool) -> Result<Datum> {
     let mut names = Vec::new();
     if with_implicit {
+        let said: Vec<&str> = catalog.settings.said_schemas().collect();
+        let temporary = catalog.settings.temporary().schema();
+        names.extend(temporary.filter(|own| !said.contains(own)).map(text));
         names.push(text("pg_catalog"));
     }
     // The catalog's own schemas are always there.
     let own = catalog.schemas()?;
-    for schema in catalog.settings.schemas() {
+    for schema in catalog.settings.said_schemas() {
         let is_system = matches!(schema, "pg_catalog" | "information_schema");
         if (is_system || own.contains(&schema)) && !names.contains(&text(schema)) {
             names.push(text(schema));

@@ -7,6 +7,7 @@ use super::{
     BTREE, Catalog, FIRST_ROLE, HEAP, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, acl, array, kind, oid, role, text, view,
 };
 use crate::catalog::listing::Sequence;
+use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
 use crate::catalog::rights::Object as Rights;
 use crate::catalog::sequences;
@@ -21,6 +22,7 @@ struct Class<'c> {
     oid: u32,
     name: &'c str,
     namespace: u32,
+    is_temporary: bool,
     owner: u32,
     kind: &'static str,
     method: u32,
@@ -55,7 +57,7 @@ impl Class<'_> {
             zero(),
             Bool(self.has_index),
             no(),
-            text("p"),
+            text(if self.is_temporary { "t" } else { "p" }),
             text(self.kind),
             Int(self.columns as i64),
             Int(self.checks as i64),
@@ -91,7 +93,15 @@ pub(super) fn schemas(catalog: &Catalog<'_>) -> Result<Vec<(u32, String, u32)>> 
         let number = derived_oid(Sort::Schema, 0, &entry.number.to_string());
         schemas.push((number, name.clone(), role::number_of(catalog, &entry.owner)?));
     }
+    schemas.extend(catalog.snapshot()?.temporary.iter().map(|name| own(derived_oid(Sort::Schema, 0, name), name)));
     Ok(schemas)
+}
+
+/// Whether a number is that of a temporary schema of another session.
+pub(super) fn is_other_temporary(catalog: &Catalog<'_>, number: u32) -> Result<bool> {
+    let mut temporary = catalog.snapshot()?.temporary.iter();
+    let is_own = |name: &str| catalog.settings.temporary().is_own(name);
+    Ok(temporary.any(|name| derived_oid(Sort::Schema, 0, name) == number && !is_own(name)))
 }
 
 /// The number of a schema.
@@ -109,6 +119,7 @@ pub(super) fn namespaces(catalog: &Catalog<'_>) -> Result<Vec<Row>> {
 
 pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row>> {
     let snapshot = catalog.snapshot()?;
+    let is_temporary = |name: &Name| snapshot.temporary.contains(&name.schema);
     let mut rows = Vec::new();
     for at in scope.tables(catalog)? {
         table_classes(catalog, &snapshot.tables[at], scope, &mut rows)?;
@@ -118,6 +129,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             oid: sequence.oid,
             name: &sequence.listed.name.name,
             namespace: schema_number(catalog, &sequence.listed.name.schema)?.unwrap_or(PUBLIC),
+            is_temporary: is_temporary(&sequence.listed.name),
             owner: owner_of(catalog, sequence)?,
             kind: "S",
             method: 0,
@@ -137,6 +149,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             oid: view.oid,
             name: &view.name.name,
             namespace: schema_number(catalog, &view.name.schema)?.unwrap_or(PUBLIC),
+            is_temporary: is_temporary(&view.name),
             owner: role::number_of(catalog, &view.entry.owner)?,
             kind: "v",
             method: 0,
@@ -156,6 +169,7 @@ pub(super) fn classes(catalog: &Catalog<'_>, scope: Scope<'_>) -> Result<Vec<Row
             oid: system.oid,
             name: system.name,
             namespace: system.namespace(),
+            is_temporary: false,
             owner: FIRST_ROLE,
             kind: if system.is_view() { "v" } else { "r" },
             method: if system.is_view() { 0 } else { HEAP },
@@ -184,6 +198,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             oid: table.oid,
             name: &name.name,
             namespace,
+            is_temporary: relation.is_temporary(),
             owner,
             kind: "r",
             method: HEAP,
@@ -204,6 +219,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
             oid: index.oid,
             name: &index.name,
             namespace,
+            is_temporary: relation.is_temporary(),
             owner,
             kind: "i",
             method: BTREE,

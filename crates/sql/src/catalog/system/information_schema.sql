@@ -12,14 +12,15 @@ WHERE pg_catalog.pg_has_role(n.nspowner, 'USAGE') OR pg_catalog.has_schema_privi
 
 -- tables
 SELECT current_database() AS table_catalog, n.nspname AS table_schema, c.relname AS table_name,
-    (CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN' ELSE 'BASE TABLE' END)::varchar AS table_type,
+    (CASE WHEN n.oid = pg_catalog.pg_my_temp_schema() THEN 'LOCAL TEMPORARY' WHEN c.relkind = 'v' THEN 'VIEW'
+        WHEN c.relkind = 'f' THEN 'FOREIGN' ELSE 'BASE TABLE' END)::varchar AS table_type,
     NULL::name AS self_referencing_column_name, NULL::varchar AS reference_generation,
     NULL::name AS user_defined_type_catalog, NULL::name AS user_defined_type_schema, NULL::name AS user_defined_type_name,
     (CASE WHEN pg_catalog.pg_relation_is_updatable(c.oid, false) & 8 = 8 THEN 'YES' ELSE 'NO' END)::varchar
         AS is_insertable_into,
     'NO'::varchar AS is_typed, NULL::varchar AS commit_action
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'v', 'f', 'p')
+WHERE c.relkind IN ('r', 'v', 'f', 'p') AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
     AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
         OR pg_catalog.has_table_privilege(c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
         OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
@@ -74,6 +75,7 @@ FROM pg_catalog.pg_attribute a
         WHERE dep.classid = 1259 AND dep.deptype = 'i') s
         ON s.refobjid = a.attrelid AND s.refobjsubid = a.attnum
 WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'f', 'p')
+    AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
     AND (pg_catalog.pg_has_role(c.relowner, 'USAGE')
         OR pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT, INSERT, UPDATE, REFERENCES'))
 
@@ -90,7 +92,7 @@ FROM pg_catalog.pg_constraint k
     JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = k.connamespace
     JOIN pg_catalog.pg_namespace tn ON tn.oid = c.relnamespace
-WHERE k.contype IN ('c', 'f', 'p', 'u')
+WHERE k.contype IN ('c', 'f', 'p', 'u') AND NOT pg_catalog.pg_is_other_temp_schema(tn.oid)
 UNION ALL
 SELECT current_database(), n.nspname, (n.oid::text || '_' || c.oid::text || '_' || a.attnum::text || '_not_null')::name,
     current_database(), n.nspname, c.relname, 'CHECK'::varchar, 'NO'::varchar, 'NO'::varchar, 'YES'::varchar, NULL::varchar
@@ -98,6 +100,7 @@ FROM pg_catalog.pg_attribute a
     JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE a.attnotnull AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p')
+    AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
 
 -- check_constraints
 SELECT current_database() AS constraint_catalog, n.nspname AS constraint_schema, k.conname AS constraint_name,
@@ -187,6 +190,7 @@ FROM pg_catalog.pg_sequence s
     JOIN pg_catalog.pg_class c ON c.oid = s.seqrelid
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.classid = 1259 AND d.objid = c.oid AND d.deptype = 'i')
+    AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)
 
 -- routines
 SELECT current_database() AS specific_catalog, n.nspname AS specific_schema,

@@ -35,7 +35,6 @@ pub(crate) use relation::{Kind, SystemColumn, SystemRelation, named, refuse_chan
 
 use std::cell::OnceCell;
 
-use crate::catalog::rights::Rights;
 use crate::datum::Datum;
 use crate::error::Result;
 use crate::run::Row;
@@ -98,11 +97,9 @@ impl<'c> Catalog<'c> {
 
     /// The schemas in which names are looked up: those of the path that are there and that the user may use.
     fn schemas(&self) -> Result<Vec<&'c str>> {
-        let (objects, user) = (&self.snapshot()?.beside, self.user);
-        let is_seen =
-            |schema: &&str| objects.has_schema(schema) && objects.need_schema(user, schema, Rights::USAGE).is_ok();
+        let objects = &self.snapshot()?.beside;
         let mut seen = Vec::new();
-        for schema in self.settings.schemas().filter(is_seen) {
+        for schema in self.settings.schemas().filter(|schema| objects.may_use(self.settings, schema)) {
             if !seen.contains(&schema) {
                 seen.push(schema);
             }

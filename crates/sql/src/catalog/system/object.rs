@@ -94,7 +94,10 @@ pub(super) fn class_number(catalog: &Catalog<'_>, parts: &[String]) -> Result<Op
     let snapshot = catalog.snapshot()?;
     Ok(match parts {
         [name] => catalog.schemas()?.iter().find_map(|schema| snapshot.oid_of(&Name::new(*schema, name))),
-        [schema, name] => snapshot.oid_of(&Name::new(schema, name)),
+        [schema, name] => {
+            let schema = catalog.settings.temporary().meant(schema.clone());
+            snapshot.oid_of(&Name::new(schema, name))
+        }
         [database, schema, name] if database == crate::session::DATABASE => snapshot.oid_of(&Name::new(schema, name)),
         _ => None,
     })

@@ -5,7 +5,7 @@
 //!   else one of its table's number and its own name: each is the same after a restart.
 //! - Two objects never have one number. Where those of two would be the same, the later one takes the next one that is free.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Catalog;
@@ -26,6 +26,8 @@ pub(super) struct Snapshot {
     pub(super) views: Vec<ViewObject>,
     /// What the engine has no place for: views, schemas, roles and rights.
     pub(super) beside: Arc<Objects>,
+    /// The schemas of temporary objects.
+    pub(super) temporary: BTreeSet<String>,
     objects: HashMap<u32, Object>,
     names: HashMap<Name, u32>,
 }
@@ -117,8 +119,8 @@ impl Snapshot {
     pub(super) fn read(catalog: &Catalog<'_>) -> Result<Snapshot> {
         let beside = catalog.store.objects(catalog.sql)?;
         let (tables, sequences, views) = Default::default();
-        let mut snapshot =
-            Snapshot { tables, sequences, views, beside, objects: HashMap::new(), names: HashMap::new() };
+        let (temporary, objects, names) = Default::default();
+        let mut snapshot = Snapshot { tables, sequences, views, beside, temporary, objects, names };
         let names = listing::table_names(catalog.store)?;
         for name in names.iter().filter(|name| !Name::of_engine(name).is_own()) {
             let relation = catalog.sql.relation(&catalog.store.table(name)?)?;
@@ -132,6 +134,10 @@ impl Snapshot {
         }
         snapshot.read_sequences(catalog)?;
         snapshot.read_views()?;
+        let own = catalog.settings.temporary().schema().map(str::to_owned);
+        let schemas = snapshot.names.keys().map(|name| &name.schema);
+        let temporary = schemas.filter(|schema| snapshot.beside.is_temporary(schema));
+        snapshot.temporary = temporary.cloned().chain(own).collect();
         Ok(snapshot)
     }
 
