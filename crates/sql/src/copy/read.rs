@@ -134,19 +134,23 @@ impl Reader {
         result
     }
 
+    /// The bytes that make a line no plain one. In text the end of lines of other data is one.
+    fn special(&self) -> [u8; 2] {
+        match (self.options.format, self.line_end) {
+            (Format::Csv, _) => [self.options.quote, self.options.escape],
+            (_, Some(LineEnd::Newline)) => [b'\\', b'\r'],
+            (_, Some(LineEnd::CarriageReturn)) => [b'\\', b'\n'],
+            (_, Some(LineEnd::CarriageReturnNewline) | None) => [b'\\'; 2],
+        }
+    }
+
     /// The line that begins at `at`.
     fn line(&mut self, at: usize, is_last: bool) -> Result<Option<Found>> {
         let is_csv = self.options.format == Format::Csv;
         let Looked { end, mut is_quoted, mut has_special } = self.looked;
         let mut end = end.max(at);
         let mut next = None;
-        // Of text, what ends other data makes no plain line, too.
-        let [one, other] = match self.line_end {
-            _ if is_csv => [self.options.quote, self.options.escape],
-            Some(LineEnd::Newline) => [b'\\', b'\r'],
-            Some(LineEnd::CarriageReturn) => [b'\\', b'\n'],
-            Some(LineEnd::CarriageReturnNewline) | None => [b'\\'; 2],
-        };
+        let [one, other] = self.special();
         while end < self.pending.len() {
             let left = &self.pending[end..];
             let found = match self.line_end {
@@ -195,15 +199,7 @@ impl Reader {
                 return Ok(None);
             }
         };
-        let mut line = &self.pending[at..end.min(self.pending.len())];
-        let has_end = next > at + line.len();
-        if self.line_end == Some(LineEnd::CarriageReturnNewline) {
-            line = match line.strip_suffix(b"\r") {
-                Some(line) => line,
-                None if has_end => return Err(self.other_end("newline", "n")),
-                None => line,
-            };
-        }
+        let line = self.without_return(&self.pending[at..end.min(self.pending.len())], next > end)?;
         if line == b"\\." {
             self.is_ended = true;
             return Ok(Some(Found { record: None, next, is_plain: false }));
@@ -212,6 +208,16 @@ impl Reader {
             self.refuse_other_ends(line)?;
         }
         Ok(Some(Found { record: Some(at..at + line.len()), next, is_plain: !has_special }))
+    }
+
+    /// A line without the carriage return before its newline, where lines end so.
+    fn without_return<'l>(&self, line: &'l [u8], has_end: bool) -> Result<&'l [u8]> {
+        match line.strip_suffix(b"\r") {
+            _ if self.line_end != Some(LineEnd::CarriageReturnNewline) => Ok(line),
+            Some(line) => Ok(line),
+            None if has_end => Err(self.other_end("newline", "n")),
+            None => Ok(line),
+        }
     }
 
     /// Refuses what ends a line in other data and stands within one here.
