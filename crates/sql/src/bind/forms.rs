@@ -26,7 +26,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
 ];
 
 /// A text in one of the collations that order it as texts are ordered here.
-pub(super) fn collated(text: Typed, collation: &ast::ObjectName) -> Result<Typed> {
+pub(crate) fn collated(text: Typed, collation: &ast::ObjectName) -> Result<Typed> {
     let parts = parse::parts(collation)?;
     let is_known = match &parts[..] {
         [name] => is_collation(name),

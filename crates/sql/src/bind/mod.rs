@@ -10,7 +10,7 @@ pub(crate) mod call;
 pub(crate) mod convert;
 pub(crate) mod expr;
 pub(crate) mod foreign;
-mod forms;
+pub(crate) mod forms;
 pub(crate) mod from;
 pub(crate) mod grouping;
 pub(crate) mod places;

@@ -247,7 +247,9 @@ impl Definer<'_, '_> {
     ) -> Result<Option<SqlError>> {
         let name = parse::name(&column.name);
         if blueprint.column(&name).is_none() {
-            return self.column(blueprint, column).map(|()| None);
+            self.column(blueprint, column)?;
+            blueprint.refuse_same_names()?;
+            return Ok(None);
         }
         let message = format!("column \"{name}\" of relation \"{}\" already exists", blueprint.name.name);
         match if_not_exists {
@@ -299,6 +301,7 @@ impl Definer<'_, '_> {
                     column.declared = to;
                     rewrite.values.push((name.to_owned(), self.row_value(relation, using, name, to)?));
                     rewrite.is_needed = true;
+                    rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
                     return Ok(());
                 }
                 if value::conversion(from.ty, to.ty).is_none_or(|place| place > Conversion::Assignment) {
@@ -391,9 +394,7 @@ impl Definer<'_, '_> {
         for row in self.transaction.scan(&relation.table, KeyRange::all())? {
             let row = crate::run::scan::loaded(&row?, relation)?;
             if let Datum::Bool(false) = self.evaluate(&condition, &row)? {
-                let table = &relation.name.name;
-                let message = format!("check constraint \"{name}\" of relation \"{table}\" is violated by some row");
-                return Err(SqlError::new(SqlState::CheckViolation, message).with_constraint(name));
+                return Err(violated_by_some_row(relation, name));
             }
         }
         Ok(())
@@ -433,6 +434,7 @@ impl Definer<'_, '_> {
         let column = |expr: &Expr| if let Expr::Column(at) = expr { Some(*at) } else { None };
         let copied = exprs.iter().map(column).collect::<Option<Vec<_>>>().filter(|_| !new.has_hidden_key);
         let generated = binder.generated(&new)?;
+        let checks = binder.checks(&new)?;
         let query = binder.finish(Plan::Nothing);
         self.runner.with_context(self.transaction, &query, &mut |context| {
             for row in &old {
@@ -450,6 +452,11 @@ impl Definer<'_, '_> {
                     values.push(Datum::Int(context.hidden_key(sequence)?));
                 }
                 crate::run::write::generate(&generated, &mut values, context)?;
+                for (name, check) in &checks {
+                    if let Datum::Bool(false) = check.evaluate(&values, context)? {
+                        return Err(violated_by_some_row(&new, name));
+                    }
+                }
                 self.insert(&new, &values)?;
             }
             Ok(Datum::Null)
@@ -477,6 +484,13 @@ impl Definer<'_, '_> {
         self.transaction.insert(&relation.table, values)?;
         Ok(())
     }
+}
+
+/// The error of a check that rows break which are there.
+fn violated_by_some_row(relation: &Relation, check: &str) -> SqlError {
+    let table = &relation.name.name;
+    let message = format!("check constraint \"{check}\" of relation \"{table}\" is violated by some row");
+    SqlError::new(SqlState::CheckViolation, message).with_constraint(check)
 }
 
 /// Whether an expression names a column.

@@ -210,6 +210,19 @@ impl Blueprint {
         names.find_map(|label| Some(made_name(&self.name.name, columns, &label)).filter(&is_free)).unwrap_or_default()
     }
 
+    /// Refuses two constraints of one name.
+    pub(super) fn refuse_same_names(&self) -> Result<()> {
+        let key = self.key.iter().map(|(name, _)| name.as_str());
+        let unique = self.indexes.iter().filter(|index| index.is_constraint).map(|index| index.name.as_str());
+        let checks = self.checks.iter().map(|check| check.name.as_str());
+        let mut names: Vec<&str> = key.chain(unique).chain(checks).collect();
+        names.extend(self.foreign_keys.iter().map(|key| key.name.as_str()));
+        names.sort_unstable();
+        let Some(same) = names.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+        let message = format!("constraint \"{}\" for relation \"{}\" already exists", same[0], self.name.name);
+        Err(SqlError::new(SqlState::DuplicateObject, message))
+    }
+
     /// Whether something that can have a comment is there: `index NAME` or `constraint NAME`.
     pub(super) fn has_part(&self, part: &str) -> bool {
         let is_key = |name: &str| self.key.as_ref().is_some_and(|(key, _)| key == name);

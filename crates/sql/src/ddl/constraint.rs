@@ -43,6 +43,7 @@ impl Definer<'_, '_> {
                     }
                     _ => rewrite.is_needed = true,
                 }
+                blueprint.refuse_same_names()?;
             }
             AlterTableOperation::DropConstraint { name, if_exists, drop_behavior } => {
                 let name = parse::name(name);

@@ -6,7 +6,8 @@ use sqlparser::ast::{self, ColumnOption, CreateIndex, CreateTable, GeneratedAs, 
 use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
 use super::{Defined, Definer};
 use crate::bind::Binder;
-use crate::bind::scope::Level;
+use crate::bind::forms::collated;
+use crate::bind::scope::{Level, Typed};
 use crate::catalog::name::Name;
 use crate::catalog::notes::{CheckNote, Identity, OnCommit};
 use crate::catalog::relation::Relation;
@@ -55,6 +56,7 @@ impl Definer<'_, '_> {
         // One with that name may have been dropped without SQL.
         self.forget_rights(&Object::Table(blueprint.name.clone()))?;
         self.resolve_keys(&mut blueprint)?;
+        blueprint.refuse_same_names()?;
         match &create.query {
             None => drop(self.make(&mut blueprint)?),
             Some(query) => return Ok(Defined { notices, is_private, ..self.create_as(blueprint, query)? }),
@@ -153,6 +155,7 @@ impl Definer<'_, '_> {
             }
             ColumnOption::Unique(unique) => {
                 refuse_deferrable(unique.characteristics)?;
+                refuse_not_distinct(unique.nulls_distinct)?;
                 self.unique(blueprint, constraint, columns())?;
             }
             ColumnOption::Check(check) => {
@@ -182,7 +185,10 @@ impl Definer<'_, '_> {
                 column.sequence = Some(sequence);
                 column.is_nullable = false;
             }
-            ColumnOption::Collation(_) | ColumnOption::CharacterSet(_) => {}
+            ColumnOption::Collation(collation) => {
+                let text = Typed::new(Expr::NULL, blueprint.column_mut(name)?.declared);
+                collated(text, collation)?;
+            }
             ColumnOption::ForeignKey(key) => {
                 let mut key = key.clone();
                 key.columns = vec![ast::Ident::with_quote('"', name)];
@@ -204,6 +210,7 @@ impl Definer<'_, '_> {
             }
             TableConstraint::Unique(unique) => {
                 refuse_deferrable(unique.characteristics)?;
+                refuse_not_distinct(unique.nulls_distinct)?;
                 self.unique(blueprint, name(&unique.name), key_columns(&unique.columns)?)
             }
             TableConstraint::Check(check) => {
@@ -352,6 +359,14 @@ fn refuse_deferrable(characteristics: Option<ast::ConstraintCharacteristics>) ->
     match characteristics.is_some_and(|said| said.deferrable == Some(true) || said.initially.is_some()) {
         true => Err(SqlError::unsupported("a unique constraint that is DEFERRABLE").with_hint("Leave DEFERRABLE out.")),
         false => Ok(()),
+    }
+}
+
+/// Refuses a constraint for which NULLs are equal.
+fn refuse_not_distinct(nulls: ast::NullsDistinctOption) -> Result<()> {
+    match nulls {
+        ast::NullsDistinctOption::NotDistinct => Err(SqlError::unsupported("NULLS NOT DISTINCT")),
+        _ => Ok(()),
     }
 }
 
