@@ -76,7 +76,12 @@ impl Binder<'_> {
             }
             // A text of which only the query knew that it was a literal.
             expr if to.ty == Type::Unknown => Ok(expr),
-            expr => self.convert(Typed::new(expr, Type::Text), to, Conversion::Explicit),
+            expr if place == Conversion::Explicit || to.ty.is_registered() => {
+                self.convert(Typed::new(expr, Type::Text), to, Conversion::Explicit)
+            }
+            // It is read as the literal would be, and fits, or is refused: only who asks for a length gets a part of it.
+            expr if to.ty == Type::Text => Ok(expr),
+            input => Ok(Expr::Cast(Box::new(Cast { input, from: Type::Text, to, is_explicit: false }))),
         }
     }
 

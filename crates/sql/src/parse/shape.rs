@@ -45,7 +45,7 @@ impl<'t> Shape<'t> {
             return None;
         }
         let shape = Shape { text: String::with_capacity(text.len() + 16), types: Vec::new(), literals: Vec::new() };
-        let reader = Reader { text, at: 0, shape, last: "", keeps_numbers: false };
+        let reader = Reader { text, at: 0, shape, last: "", depth: 0, keeping: None };
         reader.read()
     }
 }
@@ -56,7 +56,10 @@ struct Reader<'t> {
     shape: Shape<'t>,
     /// The word that was read last.
     last: &'t str,
-    keeps_numbers: bool,
+    /// How many parentheses are open.
+    depth: u32,
+    /// Numbers are kept since the `BY` within so many parentheses: they may be places of columns.
+    keeping: Option<u32>,
 }
 
 impl<'t> Reader<'t> {
@@ -72,6 +75,10 @@ impl<'t> Reader<'t> {
                 b'/' if self.text[self.at..].starts_with("/*") => return None,
                 b'$' | b'\\' => return None,
                 b';' if !self.text[self.at + 1..].trim_ascii().is_empty() => return None,
+                b'(' | b')' => {
+                    self.depth = if *byte == b'(' { self.depth + 1 } else { self.depth.checked_sub(1)? };
+                    self.pass(1);
+                }
                 byte if is_of_word(*byte) => self.word()?,
                 _ => self.pass(1),
             }
@@ -97,10 +104,12 @@ impl<'t> Reader<'t> {
         if word.eq_ignore_ascii_case("on") && self.last.eq_ignore_ascii_case("distinct") {
             return None;
         }
+        let is_clause = !self.text[..self.at].ends_with('.');
         if word.eq_ignore_ascii_case("by") {
-            self.keeps_numbers = true;
-        } else if word.eq_ignore_ascii_case("limit") || word.eq_ignore_ascii_case("offset") {
-            self.keeps_numbers = false;
+            self.keeping = Some(self.keeping.map_or(self.depth, |outer| outer.min(self.depth)));
+        } else if is_clause && (word.eq_ignore_ascii_case("limit") || word.eq_ignore_ascii_case("offset")) {
+            // One within more parentheses ends another list.
+            self.keeping = self.keeping.filter(|outer| *outer < self.depth);
         }
         self.last = word;
         self.pass(length);
@@ -136,7 +145,7 @@ impl<'t> Reader<'t> {
         if rest[length..].bytes().next().is_some_and(is_of_word) || digits.ends_with('.') {
             return None;
         }
-        if self.keeps_numbers {
+        if self.keeping.is_some() {
             self.pass(length);
             return Some(());
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use osier::Transaction;
 use osier::table::Schema;
-use sqlparser::ast;
+use sqlparser::ast::{self, SetExpr};
 
 use super::call::{self, Call};
 use super::cursor::{self, NewCursor};
@@ -271,7 +271,10 @@ pub(super) fn is_planned(statement: &ast::Statement) -> bool {
 pub(super) fn query_of(binder: &Binder<'_>, statement: &ast::Statement) -> Result<(Query, Option<Vec<Column>>)> {
     if let ast::Statement::Query(query) = statement {
         let bound = binder.shown(binder.query(query, None)?)?;
-        return Ok((binder.finish(bound.plan), Some(shown(&bound.columns))));
+        // A write behind WITH returns no rows, not rows without columns.
+        let is_write = matches!(&*query.body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_));
+        let columns = Some(shown(&bound.columns)).filter(|columns| !is_write || !columns.is_empty());
+        return Ok((binder.finish(bound.plan), columns));
     }
     let bound = binder.write(statement)?;
     Ok((binder.finish(Plan::Write(Box::new(bound.write))), bound.columns.as_deref().map(shown)))

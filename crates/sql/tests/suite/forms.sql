@@ -264,3 +264,63 @@ SELECT nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nullif(nul
 --> 1
 SELECT CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE CASE 1 WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END WHEN 5 THEN 6 WHEN 7 THEN 8 WHEN 1 THEN 1 END;
 --> 1
+
+-- A literal of which only a query knows that it is one fits like others, or is refused.
+CREATE TABLE lq (v varchar(4), c char(2), va varchar(3)[], n int, d date);
+INSERT INTO lq (v) SELECT 'abcdefgh';
+--! 22001
+INSERT INTO lq (c) SELECT 'abc' LIMIT 1;
+--! 22001
+INSERT INTO lq (v) SELECT DISTINCT 'abcde' FROM lq a RIGHT JOIN (VALUES (1)) b ON true;
+--! 22001
+INSERT INTO lq (va) SELECT '{abcd}';
+--! 22001
+INSERT INTO lq (v, c, va, n, d) SELECT 'abcd', 'a   ', '{abc,d}', '17', '2020-01-02' OFFSET 0;
+INSERT INTO lq (v) SELECT 'abcd   ' LIMIT 1;
+INSERT INTO lq (n) SELECT 'x' LIMIT 1;
+--! 22P02
+SELECT v || '|', c || '|', va, n + 1, d + 1 FROM lq ORDER BY 1;
+--> abcd||a||{abc,d}|18|2020-01-03
+--> abcd||NULL|NULL|NULL|NULL
+SELECT u::varchar(2), u::char(3) || '|' FROM (SELECT 'abcdef' AS u LIMIT 1) s;
+--> ab|abc|
+WITH d AS (SELECT 1) INSERT INTO lq (n) VALUES (4) RETURNING n;
+--> 4
+SELECT a, b FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, b) ORDER BY (SELECT 1 LIMIT 1), 2 LIMIT 1;
+--> 3|7
+SELECT a, b FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, b) ORDER BY (SELECT 1 LIMIT 1), 2 LIMIT 1;
+--> 3|7
+SELECT a, b FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, b) ORDER BY (SELECT 1 LIMIT 1), 2 LIMIT 1;
+--> 3|7
+SELECT a FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, "limit") ORDER BY t.limit, 1 LIMIT 2;
+--> 3
+--> 2
+SELECT a FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, "limit") ORDER BY t.limit, 1 LIMIT 2;
+--> 3
+--> 2
+SELECT a FROM (VALUES (1, 9), (2, 8), (3, 7)) t (a, "limit") ORDER BY t.limit, 1 LIMIT 2;
+--> 3
+--> 2
+CREATE TABLE lt (x text COLLATE "nn_XX");
+--! 42704
+CREATE TABLE lt (x int COLLATE "C");
+--! 42804
+CREATE TABLE lt (x text COLLATE "C");
+SELECT a.n FROM lq a LEFT JOIN lq b ON a.n = b.n FOR UPDATE;
+--! 0A000
+SELECT a.n FROM lq a RIGHT JOIN lq b ON a.n = b.n FOR UPDATE OF a;
+--! 0A000
+SELECT a.n FROM lq a LEFT JOIN lq b ON a.n = b.n ORDER BY 1 FOR UPDATE OF a;
+--> 4
+--> 17
+--> NULL
+SELECT n FROM (SELECT n FROM lq GROUP BY n) s FOR UPDATE;
+--! 0A000
+SELECT n FROM (SELECT n FROM lq) s ORDER BY 1 FOR UPDATE;
+--> 4
+--> 17
+--> NULL
+SELECT n, x FROM lq, (VALUES (1)) v (x) ORDER BY 1 FOR UPDATE;
+--> 4|1
+--> 17|1
+--> NULL|1
