@@ -234,3 +234,23 @@ fn a_kill_loses_no_job_and_doubles_none() {
     }
     assert_eq!(told.len(), JOBS as usize);
 }
+
+/// What is locked through a view, or a subquery in `FROM`, nobody else gets.
+#[test]
+fn rows_are_locked_through_views() {
+    let (_directory, served) = served("");
+    let [mut one, mut other, mut third] = std::array::from_fn(|_| served.client());
+    fill(&mut one, 3);
+    expect(&mut one, "CREATE VIEW early AS SELECT * FROM jobs WHERE id < 3", "");
+    expect(&mut one, "BEGIN; SELECT id FROM early ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED", "1");
+    expect(&mut other, "SELECT id FROM early WHERE id = 1 FOR UPDATE SKIP LOCKED", "");
+    expect(&mut other, "SELECT id FROM (SELECT * FROM early) s WHERE id = 1 FOR UPDATE OF s SKIP LOCKED", "");
+    expect(&mut other, "BEGIN; SELECT id FROM (SELECT * FROM jobs WHERE id = 3) s FOR UPDATE SKIP LOCKED", "3");
+    expect(&mut third, "SELECT id FROM jobs WHERE id IN (1, 3) FOR UPDATE SKIP LOCKED", "");
+    let refused = "55P03: could not obtain lock on row in relation \"jobs\"";
+    expect(&mut third, "SELECT id FROM early WHERE id = 1 FOR UPDATE NOWAIT", refused);
+    expect(&mut third, "SELECT id FROM (SELECT id FROM jobs) s WHERE id = 1 FOR UPDATE NOWAIT", refused);
+    expect(&mut one, "COMMIT", "");
+    expect(&mut other, "COMMIT", "");
+    expect(&mut third, "SELECT id FROM early ORDER BY id FOR UPDATE NOWAIT", "1 2");
+}

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-use super::query::scope_of;
+use super::query::{locking, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::{Binder, OutColumn, undefined_table};
 use crate::catalog::name::Name;
@@ -67,6 +67,24 @@ impl From {
     }
 }
 
+impl From {
+    /// Refuses to lock rows where an outer join may have none.
+    fn refuse_absent_locks(&self, kind: JoinKind, left: usize, right: usize) -> Result<()> {
+        let may_be_absent = |leaf: &Leaf| match kind {
+            JoinKind::Left => leaf.columns.start >= right,
+            JoinKind::Right => (left..right).contains(&leaf.columns.start),
+            JoinKind::Full => leaf.columns.start >= left,
+            _ => false,
+        };
+        let is_locked = |leaf: &Leaf| matches!(&leaf.source, Source::Table { lock, .. } if *lock != RowLock::None);
+        match self.leaves.iter().any(|leaf| may_be_absent(leaf) && is_locked(leaf)) {
+            true => Err(SqlError::unsupported("FOR UPDATE of the nullable side of an outer join")
+                .with_hint("Name the tables of the other side: FOR UPDATE OF ...")),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Binder<'_> {
     /// Binds `FROM`.
     pub(crate) fn tables_of(
@@ -119,6 +137,7 @@ impl Binder<'_> {
             if matches!(kind, JoinKind::Right | JoinKind::Full) {
                 from.may_be_absent(start..middle);
             }
+            from.refuse_absent_locks(kind, start, middle)?;
             tree = match kind {
                 JoinKind::Inner => Tree::inner(tree, right, on),
                 kind => Tree::Join { kind, left: Box::new(tree), right: Box::new(right), on },
@@ -167,7 +186,9 @@ impl Binder<'_> {
                 let so_far = from.level(outer, &self.registers);
                 let around = if *lateral { Some(&so_far) } else { outer };
                 let between = Level::between(around, &self.registers);
-                let bound = self.query(subquery, Some(&between))?;
+                let name = alias.as_ref().map(|alias| parse::name(&alias.name));
+                let lock = self.lock_of(name.as_deref().unwrap_or_default(), for_update);
+                let bound = self.query(&locking(subquery, lock), Some(&between))?;
                 let captures = between.captures.into_inner();
                 if *lateral {
                     so_far.end(outer);
@@ -206,11 +227,8 @@ impl Binder<'_> {
         }
         let last = parts.last().cloned().unwrap_or_default();
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
-        let locked = self.locked.borrow();
-        let asked = locked.iter().filter(|(name, _)| name.as_ref().is_none_or(|name| *name == table));
-        let lock = asked.map(|(_, lock)| *lock).max().filter(|_| for_update).unwrap_or(RowLock::None);
+        let lock = self.lock_of(&table, for_update);
         let for_update = lock != RowLock::None;
-        drop(locked);
         if self.reference(&parts).is_none()
             && let Some(relation) = system::named(&parts, &self.settings.search_path)
         {
@@ -232,7 +250,7 @@ impl Binder<'_> {
         }
         if let Some((found, view)) = self.find_view(name)? {
             self.place_table(name, alias, &found);
-            let bound = self.open_view(&found, &view)?;
+            let bound = self.open_view(&found, &view, lock)?;
             let mut columns = scope_of(Some(&table), &bound.columns);
             let used = self.use_view(&parts, &found, &view, &mut columns);
             used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
@@ -243,6 +261,13 @@ impl Binder<'_> {
             return Ok(from.add(Source::Plan(bound.plan), Vec::new(), columns));
         }
         Err(undefined_table(name))
+    }
+
+    /// How the rows of a table, or of what has its name in `FROM`, are locked.
+    fn lock_of(&self, table: &str, for_update: bool) -> RowLock {
+        let locked = self.locked.borrow();
+        let asked = locked.iter().filter(|(name, _)| name.as_ref().is_none_or(|name| *name == table));
+        asked.map(|(_, lock)| *lock).max().filter(|_| for_update).unwrap_or(RowLock::None)
     }
 
     /// A relation of the catalog.

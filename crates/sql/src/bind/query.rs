@@ -1,5 +1,6 @@
 //! Queries: common table expressions, set operations, `ORDER BY` and `LIMIT`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -400,6 +401,21 @@ fn locked_tables(locks: &[ast::LockClause]) -> Result<Vec<(Option<String>, RowLo
         }
     }
     Ok(tables)
+}
+
+/// A query whose rows are locked as those of the query around it are.
+pub(super) fn locking(query: &ast::Query, lock: RowLock) -> Cow<'_, ast::Query> {
+    if lock == RowLock::None || matches!(&*query.body, SetExpr::Values(_)) {
+        return Cow::Borrowed(query);
+    }
+    let nonblock = match lock {
+        RowLock::Skip => Some(ast::NonBlock::SkipLocked),
+        RowLock::AtOnce => Some(ast::NonBlock::Nowait),
+        RowLock::None | RowLock::Wait | RowLock::Later => None,
+    };
+    let mut query = query.clone();
+    query.locks.push(ast::LockClause { lock_type: ast::LockType::Update, of: None, nonblock });
+    Cow::Owned(query)
 }
 
 fn locked_operation(lock: &ast::LockClause) -> SqlError {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, GroupByExpr, SetExpr, TableFactor};
 
 use super::from::relation_columns;
-use super::query::{Bound, renamed, scope_of};
+use super::query::{Bound, locking, renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::select::{ListItem, Listed};
 use super::uses::Use;
@@ -24,6 +24,7 @@ use crate::catalog::system::refuse_change;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
+use crate::plan::RowLock;
 
 /// Views that are opened within each other, and whose query is bound now.
 pub(super) struct Opened {
@@ -195,9 +196,9 @@ impl Binder<'_> {
     }
 
     /// Binds the query of a view.
-    pub(super) fn open_view(&self, name: &Name, view: &Arc<ViewEntry>) -> Result<Bound> {
+    pub(super) fn open_view(&self, name: &Name, view: &Arc<ViewEntry>, lock: RowLock) -> Result<Bound> {
         let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
-        let bound = self.within_view(name, view, || self.query(&*query_of(name, view)?, None))?;
+        let bound = self.within_view(name, view, || self.query(&locking(&*query_of(name, view)?, lock), None))?;
         Ok(Bound { columns: renamed(bound.columns, &names, &name.name)?, ..bound })
     }
 
