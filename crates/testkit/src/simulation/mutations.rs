@@ -347,7 +347,7 @@ pub const CASES: &[Case] = &[
     case(Mutation::DeltaDropped, "what changed in a version to come is dropped", "replay in any order").streams(4),
     case(Mutation::WaitingForgotten, "an image drops what waits for a later version", "replay in any order").streams(4),
     case(Mutation::RecordUnchecked, "checksums of records are not looked at", "a record is whole or not there")
-        .of(Protocol::Serial)
+        .streams(4)
         .profile(Profile::Torn),
     case(Mutation::UnboundSeal, "checksums say nothing of the place", "L2: a recycled segment is blank")
         .epoch()
