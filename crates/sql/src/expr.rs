@@ -41,7 +41,7 @@ pub(crate) enum Expr {
     Is(Box<Expr>, bool),
     IsDistinct(Box<(Expr, Expr)>),
     Case(Box<Case>),
-    /// The operand of the `CASE` in whose conditions or results it stands itself, and not a part of it.
+    /// The operand of the innermost `CASE` around it that has one ([`Case::operand`]).
     Operand,
     Coalesce(Vec<Expr>),
     /// The greatest, or with `false` the least, of those that are not NULL.
@@ -138,7 +138,7 @@ impl Comparison {
 /// `CASE`: the result of the first condition that is true.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
-    /// What [`Expr::Operand`] stands for: it is worked out once.
+    /// What [`Expr::Operand`] stands for in the branches. It is evaluated once.
     pub(crate) operand: Option<Expr>,
     pub(crate) branches: Vec<(Expr, Expr)>,
     pub(crate) otherwise: Expr,

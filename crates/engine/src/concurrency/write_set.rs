@@ -469,6 +469,9 @@ impl WriteSet {
 
     /// Works out the order in which records are locked, the same in every transaction.
     pub(crate) fn sort_for_locking(&mut self, pin: &Pin<'_>) {
+        if self.order.len() == self.writes.len() {
+            return;
+        }
         self.order.clear();
         self.order.extend(self.writes.iter().map(|write| write.record));
         // Stable, as it uses what is in order already: records that were made one after the other mostly are.

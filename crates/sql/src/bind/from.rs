@@ -65,9 +65,7 @@ impl From {
             self.columns[leaf.columns.clone()].iter_mut().for_each(|column| column.present = Some(present.clone()));
         }
     }
-}
 
-impl From {
     /// Refuses to lock rows where an outer join may have none.
     fn refuse_absent_locks(&self, kind: JoinKind, left: usize, right: usize) -> Result<()> {
         let may_be_absent = |leaf: &Leaf| match kind {
