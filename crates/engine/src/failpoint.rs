@@ -199,6 +199,8 @@ pub enum Mutation {
     CatalogUnlogged,
     /// Ids of tables that are gone are given again after a restart.
     TableIdReused,
+    /// Whoever looks for a definition that is not there does not ask at the commit whether it is there now.
+    NameUnobserved,
     /// Whoever commits does not ask whether the definitions it relies on still hold.
     DefinitionUnchecked,
     /// Whoever uses a value of a sequence does not depend on its reservation.

@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use osier::config::ConcurrencyControlKind;
+use osier::config::ConcurrencyControlKind::{Multiversion, Optimistic, TwoPhaseLocking};
 use osier::table::{KeyRange, Schema, Type, Value};
-use osier::{Config, Database, Error, Table};
+use osier::{Config, Database, Error, Protocol, Table};
+
+const CONTROLS: [ConcurrencyControlKind; 3] = [Optimistic, TwoPhaseLocking, Multiversion];
 
 fn config(name: &str) -> Config {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("definitions").join(name);
@@ -115,4 +119,97 @@ fn notes_are_kept_with_their_table() {
     let error = db.run(|tx| tx.annotate_table(&table, long.as_str())).map(|_| ()).expect_err("too long");
     assert_eq!(error.sqlstate(), "54000", "{error}");
     db.close().expect("closed");
+}
+
+/// Whoever has looked for a table that is not there is in nobody's way, but of who makes that one.
+#[test]
+fn a_name_that_is_absent_is_observed_by_itself() {
+    for control in CONTROLS {
+        for protocol in [Protocol::Poplar, Protocol::Gsn, Protocol::Taurus] {
+            let name = format!("absent-{control}-{protocol}");
+            let db =
+                Database::open(config(&name).concurrency_control(control).protocol(protocol)).expect("a new database");
+            let kept = db.create_table(schema("kept")).expect("a table");
+            let (mut session, mut looking) = (db.session().expect("a session"), db.session().expect("another"));
+            let mut looks_while = |meanwhile: &mut dyn FnMut()| {
+                let tx = looking.begin();
+                let missing = tx.table("m").map(|_| ()).expect_err("there is none");
+                assert!(!missing.is_conflict(), "{missing}");
+                tx.upsert(&kept, &[Value::Int(1)]).expect("a row");
+                meanwhile();
+                tx.commit().map(|receipt| receipt.wait().expect("it is durable"))
+            };
+            let mut make_and_drop = |names: &[&str], drops: bool| {
+                for name in names {
+                    let (table, _) = session.run(|tx| tx.create_table(schema(name))).expect("a table");
+                    if drops {
+                        let (_, receipt) = session.run(|tx| tx.drop_table(&table)).expect("dropped");
+                        receipt.wait().expect("it is durable");
+                    }
+                }
+                // Each begin gives back what earlier transactions have left.
+                for _ in 0..10 {
+                    session.run(|_| Ok::<(), Error>(())).expect("a look at nothing");
+                }
+            };
+            looks_while(&mut || make_and_drop(&["l", "n"], true)).expect("others come and go");
+            looks_while(&mut || make_and_drop(&["k", "o"], false)).expect("others come");
+            let error = looks_while(&mut || make_and_drop(&["m"], true)).expect_err("it was there for a while");
+            assert!(error.is_conflict(), "{name}: {error}");
+            looks_while(&mut || ()).expect("it is gone");
+            let error = looks_while(&mut || make_and_drop(&["m"], false)).expect_err("it is there");
+            assert!(error.is_conflict(), "{name}: {error}");
+            drop((session, looking));
+            db.close().expect("closed");
+        }
+    }
+}
+
+/// A table that a transaction makes itself, where it found none before, and gives up again.
+#[test]
+fn an_absent_name_may_be_made_by_who_missed_it() {
+    for control in CONTROLS {
+        let name = format!("missed-{control}");
+        let db = Database::open(config(&name).concurrency_control(control)).expect("a new database");
+        let mut session = db.session().expect("a session");
+        let tx = session.begin();
+        tx.table("m").map(|_| ()).expect_err("there is none");
+        let savepoint = tx.savepoint();
+        tx.create_table(schema("m")).expect("a table");
+        tx.rollback_to(savepoint).expect("rolled back");
+        tx.table("m").map(|_| ()).expect_err("there is none again");
+        tx.create_table(schema("n")).expect("another");
+        tx.commit().expect("committed");
+        let tx = session.begin();
+        tx.table("m").map(|_| ()).expect_err("there is none");
+        tx.create_table(schema("m")).expect("a table");
+        tx.commit().expect("committed");
+        db.table("m").expect("it is there");
+        drop(session);
+        db.close().expect("closed");
+    }
+}
+
+/// A table that somebody else makes between two looks of a transaction: it has seen two states.
+#[test]
+fn a_name_that_is_absent_and_then_there_is_a_conflict() {
+    for control in CONTROLS {
+        let db =
+            Database::open(config(&format!("then-{control}")).concurrency_control(control)).expect("a new database");
+        let (mut session, mut another) = (db.session().expect("a session"), db.session().expect("another"));
+        for drops in [false, true] {
+            let name = if drops { "dropped" } else { "met" };
+            let tx = session.begin();
+            tx.table(name).map(|_| ()).expect_err("there is none");
+            another.run(|tx| tx.create_table(schema(name))).expect("a table");
+            let is_over = match tx.table(name) {
+                Ok(table) if drops => tx.drop_table(&table).is_err_and(|error| error.is_conflict()),
+                Ok(_) => false,
+                Err(error) => error.is_conflict(),
+            };
+            assert!(is_over || tx.commit().expect_err("it was not there").is_conflict(), "{control}");
+        }
+        drop((session, another));
+        db.close().expect("closed");
+    }
 }

@@ -19,6 +19,7 @@ use crate::failpoint::{Mutation, Point, has, yield_at};
 use crate::ids::{Epoch, StreamId};
 use crate::log::gathering::{Gathered, lane};
 use crate::log::protocol::SourceOf;
+use crate::table::store::RecordTree;
 
 /// A scheme with the faults that are built into the calling thread.
 pub(crate) struct Built<C>(C, Judged);
@@ -108,6 +109,13 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
 
     fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
         self.without_dependency(Mutation::AbsencesIgnored, |control| control.scan(pin, leaf, intent))
+    }
+
+    fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        if has(Mutation::NameUnobserved) {
+            return self.0.depend(leaf.max_stamp());
+        }
+        self.without_dependency(Mutation::AbsencesIgnored, |control| control.name_absent(pin, tree, key, leaf));
     }
 
     fn depend(&mut self, stamp: Stamp) {

@@ -29,6 +29,7 @@ use crate::ids::{Epoch, StreamId, TableId};
 use crate::log::gathering::Gathered;
 use crate::log::protocol::SourceOf;
 use crate::table::Table;
+use crate::table::store::RecordTree;
 
 /// A session keeps the memory of so many writes, reads or locks from one transaction to the next.
 const KEPT_CAPACITY: usize = 16 << 10;
@@ -50,6 +51,8 @@ pub(crate) enum Intent {
     Read,
     /// To read what nobody changes meanwhile, in a recovery that knows that: it is neither observed nor depended on.
     Unordered,
+    /// To see what may be otherwise when the transaction commits: it is depended on, and not observed.
+    Unvalidated,
     /// To write what is read, most likely.
     Write,
     /// To learn or to change a definition. Nearly every transaction does the one and hardly any the other, and what follows from
@@ -112,6 +115,10 @@ pub(crate) trait ConcurrencyControl {
 
     /// Observes an absence or a stretch of a range. `false`: the leaf has changed since it was read, look again.
     fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError>;
+
+    /// Observes that a tree of definitions has no record of `key`, by the leaf in which it would be. What else comes into the leaf
+    /// changes nothing: else whoever looks for a name that is not there would be in the way of everybody who defines something.
+    fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead);
 
     /// Depends on what committed with `stamp`, which the caller validates by other means.
     fn depend(&mut self, stamp: Stamp);

@@ -14,6 +14,7 @@ use super::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::error::TransactionError;
 use crate::ids::{Epoch, StreamId};
 use crate::log::protocol::SourceOf;
+use crate::table::store::RecordTree;
 
 /// What the transactions of a thread have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,11 @@ impl<C: ConcurrencyControl> ConcurrencyControl for Watched<C> {
 
     fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
         self.access()?.scan(pin, leaf, intent)
+    }
+
+    fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        assert!(self.is_open && !self.is_locked, "an access lies between the beginning and the commit");
+        self.control.name_absent(pin, tree, key, leaf);
     }
 
     fn depend(&mut self, stamp: Stamp) {

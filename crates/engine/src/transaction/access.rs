@@ -7,6 +7,7 @@
 //!   they overwrite (Poplar's Qww). On a table with secondary indexes nothing is blind: old entries must be found.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use osier_memory::{Ahead, EXPECTED_AT_ONCE, Held, LockWord, Lookup, Record, Stamp, Version, VersionBox};
 
@@ -518,7 +519,7 @@ impl<'s> Transaction<'s> {
     pub(super) fn look_up<'a>(
         &'a self,
         state: &mut TransactionState,
-        tree: &RecordTree,
+        tree: &Arc<RecordTree>,
         key: &[u8],
         intent: Intent,
     ) -> Result<Option<Looked<'a>>, TransactionError> {
@@ -529,6 +530,10 @@ impl<'s> Transaction<'s> {
                     if let Some(content) = self.read(state, record, intent)? {
                         return Ok(Some((record, content)));
                     }
+                }
+                Lookup::Absent(leaf) if intent == Intent::Definition => {
+                    with_scheme!(&mut state.scheme, control => control.name_absent(self.pin(), tree, key, leaf));
+                    return Ok(None);
                 }
                 Lookup::Absent(leaf) => {
                     if try_access!(state, control => control.scan(self.pin(), leaf, intent))? {
@@ -543,7 +548,7 @@ impl<'s> Transaction<'s> {
     pub(super) fn look_up_existence(
         &self,
         state: &mut TransactionState,
-        tree: &RecordTree,
+        tree: &Arc<RecordTree>,
         key: &[u8],
         intent: Intent,
     ) -> Result<Option<Existing>, TransactionError> {

@@ -30,8 +30,19 @@ pub struct Key {
     pub high: u32,
     /// The lower half of a number, or the second one of a pair.
     pub low: u32,
-    /// Whether these are two numbers: pairs and numbers have nothing in common.
-    pub is_pair: bool,
+    /// What the numbers are: keys of different spaces have nothing in common.
+    pub space: Space,
+}
+
+/// What an advisory lock is named by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// A number of 64 bits.
+    Number,
+    /// Two numbers.
+    Pair,
+    /// The hash of a name, of what somebody is about to make: a front end's own use.
+    Name,
 }
 
 /// How a lock is held.

@@ -4,7 +4,8 @@
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
 //! Where transactions see rows of the past, it stays until none of those is left that may see the row which it had
-//! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)).
+//! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)). One of the catalog stays until every transaction has ended
+//! that was there when it lost its row: whoever looked for the name before finds at its commit that somebody had it meanwhile.
 //! The record is marked dead under its lock and the leaf's: nobody can commit to it. What a transaction has locked stays, and is
 //! looked at again later: a record, and the records beside gaps.
 //!
@@ -19,7 +20,7 @@ use super::critical::critical;
 use super::{TouchedTable, TransactionState, faults, tree};
 use crate::concurrency::write_set::{Mark, TreeRef, Write};
 use crate::concurrency::{ConcurrencyControl, with_scheme};
-use crate::ids::Epoch;
+use crate::ids::{Epoch, TableId};
 use crate::sizes::purges_per_begin;
 use crate::table::store::RecordTree;
 use crate::transaction::shared::Shared;
@@ -123,7 +124,11 @@ pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
     }
     let read_until = with_scheme!(scheme, control => control.read_until(pin));
     let before = purges.len();
-    purges.extend(absent.map(|of| Purge::new(pin, tables, of, read_until)));
+    purges.extend(absent.map(|(record, tree_ref)| {
+        let is_definition = tables[tree_ref.table as usize].table.id < TableId::FIRST_USER;
+        let read_until = if is_definition { pin.current_epoch() } else { read_until };
+        Purge::new(pin, tables, (record, tree_ref), read_until)
+    }));
     *noted += purges.len() - before;
     writes.forget_abandoned();
 }

@@ -64,6 +64,13 @@ impl<'s> Transaction<'s> {
         self.scan_to(table, range, Intent::to_write(table))
     }
 
+    /// As [`Transaction::scan`], without the promise that the rows are the same when the transaction commits: nobody else who
+    /// changes them makes it conflict. It does depend on them: no crash keeps the transaction and loses what it has seen. For
+    /// what other means keep from changing, and for messages.
+    pub fn scan_unvalidated<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        self.scan_to(table, range, Intent::Unvalidated)
+    }
+
     /// The rows whose primary key is in `range`, for a use with this intent.
     pub(crate) fn scan_to<'t>(
         &'t self,

@@ -271,6 +271,8 @@ pub const CASES: &[Case] = &[
         "no value is given twice",
     )
     .profile(Profile::Drawing),
+    case(Mutation::NameUnobserved, "commits do not ask whether absent names are still absent", "serializability: DDL")
+        .profile(Profile::Defining),
     case(Mutation::DefinitionUnchecked, "commits do not ask whether definitions still hold", "serializability: DDL")
         .profile(Profile::Defining),
     // Dependencies.

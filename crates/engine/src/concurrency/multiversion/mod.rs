@@ -41,6 +41,7 @@ use crate::ids::{Epoch, StreamId};
 use crate::log::gathering::Gathered;
 use crate::log::protocol::SourceOf;
 use crate::sizes::checks_per_read;
+use crate::table::store::RecordTree;
 
 /// What a transaction reads counts as so many reads more when it is checked: short ones always check before they go on.
 const READS_MIN: usize = 16;
@@ -180,6 +181,9 @@ impl<D: Gathered> ConcurrencyControl for Multiversion<D> {
         record: Held<Record>,
         intent: Intent,
     ) -> Result<Found<'a>, TransactionError> {
+        if intent == Intent::Unvalidated {
+            return self.rows.read(pin, record, intent);
+        }
         let (observed, is_there) = self.look(pin, record, intent)?;
         Ok(match observed {
             Observed::Present(version) => {
@@ -233,9 +237,15 @@ impl<D: Gathered> ConcurrencyControl for Multiversion<D> {
         }
         match intent {
             Intent::Definition => self.definitions.scan(pin, leaf, intent),
+            Intent::Unvalidated => self.rows.scan(pin, leaf, intent),
             _ if self.is_past => Ok(true),
             _ => self.rows.scan(pin, leaf, intent),
         }
+    }
+
+    fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        self.rows.depend(leaf.max_stamp());
+        self.definitions.name_absent(pin, tree, key, leaf);
     }
 
     #[inline]

@@ -22,7 +22,7 @@ use std::sync::atomic::{Ordering, fence};
 mod leaf_set;
 mod read_set;
 
-use osier_memory::sync::Backoff;
+use osier_memory::sync::{Arc, Backoff};
 use osier_memory::{
     Committer, Held, KeyHash, KeyStamps, LeafChange, LeafRead, LockWord, Observed, Pin, Record, RecordBox, Stamp,
     Version, Word,
@@ -37,6 +37,7 @@ use crate::failpoint::{Point, yield_at};
 use crate::ids::StreamId;
 use crate::log::gathering::{Gathered, Gathering, Overwritten, lane};
 use crate::log::protocol::SourceOf;
+use crate::table::store::RecordTree;
 
 /// The reads of one optimistic transaction.
 pub(crate) struct Optimistic<D: Gathered> {
@@ -84,17 +85,22 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         intent: Intent,
     ) -> Result<Found<'a>, TransactionError> {
         let is_ordered = intent != Intent::Unordered;
+        let is_observed = is_ordered && intent != Intent::Unvalidated;
         Ok(match pin.get(record).read(pin) {
             Observed::Present(version) => {
-                if is_ordered {
+                if is_observed {
                     self.reads.row(record, Seen::Stamp(version.stamp()));
+                }
+                if is_ordered {
                     self.depend_on_row(pin, record, version.stamp());
                 }
                 Found::Present(version)
             }
             Observed::Absent(stamp) => {
-                if is_ordered {
+                if is_observed {
                     self.reads.row(record, Seen::Stamp(stamp));
+                }
+                if is_ordered {
                     self.depend(stamp);
                 }
                 Found::Absent
@@ -126,10 +132,16 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
 
     #[inline]
     fn scan(&mut self, _pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError> {
-        if intent != Intent::Unordered {
-            self.reads.leaf(leaf);
+        match intent {
+            Intent::Unordered => {}
+            Intent::Unvalidated => self.depend(leaf.max_stamp()),
+            Intent::Read | Intent::Write | Intent::Definition => self.reads.leaf(leaf),
         }
         Ok(true)
+    }
+
+    fn name_absent(&mut self, _pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        self.reads.absent(tree, key, leaf);
     }
 
     #[inline]
@@ -213,7 +225,7 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         if !self.reads.rows.iter().all(|read| is_unchanged(pin, read, writes)) {
             return Err(TransactionError::ROW_CONFLICT);
         }
-        if !self.reads.leaves_unchanged(pin) {
+        if !self.reads.leaves_unchanged(pin) || !self.reads.names_absent(pin) {
             return Err(TransactionError::RANGE_CONFLICT);
         }
         Ok(())
@@ -233,6 +245,7 @@ impl<D: Gathered> ConcurrencyControl for Optimistic<D> {
         let lane = lane(reads, stream);
         rows.for_each(|read| reads.raise(KeyHash::of(pin.get(read.record).key()), lane, stamp));
         self.reads.leaves.raise(pin, stamp);
+        self.reads.names.iter().for_each(|name| reads.raise(KeyHash::of(&name.key), lane, stamp));
     }
 
     fn unlock(&mut self, pin: &Pin<'_>, writes: &WriteSet) {

@@ -1,13 +1,20 @@
-//! What a transaction has observed: rows by their stamps, ranges and absences by their leaves' versions.
+//! What a transaction has observed: rows by their stamps, ranges and absences by their leaves' versions, and definitions that are
+//! absent by their keys.
 //!
 //! Invariant: every observation that could change the transaction's outcome is in here before its value is returned,
 //! and `raw_dep` covers each (Poplar's read-after-write dependency, absences included).
 
-use osier_memory::{Held, LeafChange, LeafRead, Pin, Record, Stamp};
+use std::sync::Arc;
+
+use osier_memory::{Held, LeafChange, LeafRead, Lookup, Pin, Record, Stamp};
 
 use super::leaf_set::LeafSet;
 use crate::concurrency::KEPT_CAPACITY;
 use crate::log::gathering::{Gathered, Gathering};
+use crate::table::store::RecordTree;
+
+/// So many of the absent names noted last are looked through before another one is noted.
+const NAMES_COMPARED: usize = 64;
 
 /// One observed record.
 #[derive(Clone, Copy)]
@@ -25,17 +32,28 @@ pub(crate) enum Seen {
     Existence(Stamp),
 }
 
+/// A key of a tree of definitions that had no record.
+///
+/// A record that comes to be there afterwards has the stamp of the leaf then, `max_stamp` or a later one, and a greater one as soon
+/// as somebody has committed to it. It stays until every transaction has ended that was there then (transaction/purge.rs).
+pub(crate) struct AbsentName {
+    tree: Arc<RecordTree>,
+    pub(crate) key: Box<[u8]>,
+    max_stamp: Stamp,
+}
+
 /// The reads of one transaction.
 pub(crate) struct ReadSet<D: Gathered> {
     pub(crate) rows: Vec<RowRead>,
     pub(crate) leaves: LeafSet,
+    pub(crate) names: Vec<AbsentName>,
     /// Everything observed.
     pub(crate) raw_dep: D::Gathering,
 }
 
 impl<D: Gathered> Default for ReadSet<D> {
     fn default() -> ReadSet<D> {
-        ReadSet { rows: Vec::new(), leaves: LeafSet::default(), raw_dep: D::Gathering::default() }
+        ReadSet { rows: Vec::new(), leaves: LeafSet::default(), names: Vec::new(), raw_dep: D::Gathering::default() }
     }
 }
 
@@ -44,6 +62,8 @@ impl<D: Gathered> ReadSet<D> {
         self.rows.clear();
         self.rows.shrink_to(KEPT_CAPACITY);
         self.leaves.clear();
+        self.names.clear();
+        self.names.shrink_to(KEPT_CAPACITY);
     }
 
     /// Notes what was learnt about a record; the caller adds it to `raw_dep`.
@@ -56,6 +76,16 @@ impl<D: Gathered> ReadSet<D> {
     pub(crate) fn leaf(&mut self, leaf: LeafRead) {
         self.raw_dep.add(leaf.max_stamp());
         self.leaves.add(leaf);
+    }
+
+    /// Notes a name that is absent.
+    pub(crate) fn absent(&mut self, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        let max_stamp = leaf.max_stamp();
+        self.raw_dep.add(max_stamp);
+        let is_same = |name: &AbsentName| Arc::ptr_eq(&name.tree, tree) && *name.key == *key;
+        if !self.names.iter().rev().take(NAMES_COMPARED).any(is_same) {
+            self.names.push(AbsentName { tree: tree.clone(), key: key.into(), max_stamp });
+        }
     }
 
     /// The transaction itself changed a leaf: what it observed there before stays observed, under the new version. A
@@ -77,7 +107,25 @@ impl<D: Gathered> ReadSet<D> {
 
     /// How many observations there are.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len() + self.leaves.len()
+        self.rows.len() + self.leaves.len() + self.names.len()
+    }
+
+    /// Whether the names are absent, as they were all the while.
+    pub(crate) fn names_absent(&self, pin: &Pin<'_>) -> bool {
+        self.names.iter().all(|name| self.is_absent(pin, name))
+    }
+
+    fn is_absent(&self, pin: &Pin<'_>, name: &AbsentName) -> bool {
+        loop {
+            let Lookup::Found(held) = name.tree.get(pin, &name.key) else { return true };
+            let (record, word) = (pin.get(held), pin.get(held).word());
+            if !word.is_dead() {
+                let is_untouched = !word.is_locked() && word.stamp() <= name.max_stamp;
+                // Or the transaction has met the record later and found no row, which is validated, too.
+                let is_met = |read: &RowRead| read.record == held && read.seen == Seen::Stamp(word.stamp());
+                return is_untouched || record.is_absent() && self.rows.iter().any(is_met);
+            }
+        }
     }
 
     pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {

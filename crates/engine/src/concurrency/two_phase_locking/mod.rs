@@ -34,6 +34,7 @@ use crate::error::TransactionError;
 use crate::ids::StreamId;
 use crate::log::gathering::{Gathered, lane};
 use crate::log::protocol::SourceOf;
+use crate::table::store::RecordTree;
 
 /// The locks of one transaction.
 pub(crate) struct TwoPhaseLocking<D: Gathered> {
@@ -136,7 +137,7 @@ fn mode(intent: Intent) -> Option<LockMode> {
     match intent {
         Intent::Read => Some(LockMode::Shared),
         Intent::Write => Some(LockMode::Exclusive),
-        Intent::Definition | Intent::Unordered => None,
+        Intent::Definition | Intent::Unordered | Intent::Unvalidated => None,
     }
 }
 
@@ -213,6 +214,10 @@ impl<D: Gathered> ConcurrencyControl for TwoPhaseLocking<D> {
             }
         }
         self.observed.scan(pin, leaf, intent)
+    }
+
+    fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead) {
+        self.observed.name_absent(pin, tree, key, leaf);
     }
 
     #[inline]

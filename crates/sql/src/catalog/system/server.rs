@@ -1,6 +1,6 @@
 //! `pg_database`, `pg_tablespace`, `pg_settings`, `pg_stat_activity`, `pg_locks`, `pg_timezone_names`.
 
-use osier::advisory::Mode;
+use osier::advisory::{Mode, Space};
 
 use super::{Catalog, DATABASE, FIRST_ROLE, oid, role, text};
 use crate::datum::Datum;
@@ -120,7 +120,7 @@ pub(super) fn locks(catalog: &Catalog<'_>) -> Vec<Row> {
             Null,
             oid(listed.key.high),
             oid(listed.key.low),
-            Int(if listed.key.is_pair { 2 } else { 1 }),
+            Int(if listed.key.space == Space::Pair { 2 } else { 1 }),
             text(format!("{}/0", listed.holder)),
             Int(listed.holder.into()),
             text(mode),
@@ -129,7 +129,7 @@ pub(super) fn locks(catalog: &Catalog<'_>) -> Vec<Row> {
             Null,
         ]
     };
-    catalog.advisory.list().into_iter().map(row).collect()
+    catalog.advisory.list().into_iter().filter(|listed| listed.key.space != Space::Name).map(row).collect()
 }
 
 /// `pg_timezone_names`, as of the beginning of the statement.
