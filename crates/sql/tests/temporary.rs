@@ -290,3 +290,51 @@ fn rows_go_where_a_transaction_commits_in_any_way() {
     client.expect("SELECT count(*) FROM d", &["0"]);
     assert_eq!(client.error("INSERT INTO d VALUES (1)").code(), "25006");
 }
+
+/// What a session makes for itself is in nobody's way.
+#[test]
+fn blocks_of_other_sessions_do_not_conflict() {
+    const ROUNDS: usize = 100;
+    let sql = open(&directory("temporary_beside"));
+    let mut first = Client::new(&sql);
+    first.run(
+        "CREATE ROLE ann LOGIN; CREATE TABLE acct (id int PRIMARY KEY, n int); CREATE VIEW v AS SELECT * FROM acct",
+    );
+    first.run("INSERT INTO acct SELECT i, 0 FROM generate_series(1, 6) i; GRANT ALL ON acct, v TO ann");
+    let makes = |id: usize| {
+        format!(
+            "BEGIN; CREATE TEMP TABLE work (id serial PRIMARY KEY, n int CHECK (n > 0)) ON COMMIT DROP;
+            INSERT INTO work (n) VALUES (1), (2); SELECT n FROM acct WHERE id = {id}; CREATE INDEX ON work (n);
+            ALTER TABLE work ADD COLUMN t text; UPDATE acct SET n = n + 1 WHERE id = {id}; COMMIT;
+            CREATE TEMP TABLE kept AS SELECT * FROM acct WHERE id = {id}; TRUNCATE kept; DROP TABLE kept"
+        )
+    };
+    let looks = |id: usize| {
+        format!(
+            "BEGIN; SELECT n FROM acct WHERE id = {id}; SELECT current_setting('server_version');
+            DROP TABLE IF EXISTS nosuch; UPDATE acct SET n = n + 1 WHERE id = {id}; SELECT n FROM acct WHERE id = {id}; COMMIT"
+        )
+    };
+    let run = |(id, text, role): (usize, String, &str)| {
+        let mut client = client_of(&sql, role);
+        (0..ROUNDS)
+            .filter_map(|_| client.try_run(&text).err())
+            .map(|error| format!("{id}: {error}"))
+            .collect::<Vec<_>>()
+    };
+    let tasks = [
+        (1, makes(1), "osier"),
+        (2, makes(2), "ann"),
+        (3, makes(3), "ann"),
+        (4, looks(4), "osier"),
+        (5, looks(5), "ann"),
+    ];
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let threads = tasks.map(|task| scope.spawn(|| run(task)));
+        threads.into_iter().flat_map(|thread| thread.join().expect("it ends")).collect()
+    });
+    assert!(failed.is_empty(), "{} failed, {:?}", failed.len(), &failed[..failed.len().min(5)]);
+    first.expect("SELECT sum(n) FROM acct", &[&(5 * ROUNDS).to_string()]);
+    drop(first);
+    assert_eq!(tables(sql.database()), ["acct"]);
+}

@@ -1,30 +1,37 @@
 //! What the catalog of the engine lists: tables by name, and sequences.
 
 use osier::table::KeyRange;
-use osier::{Row, Value};
+use osier::{Row, Transaction, Value};
 
 use super::name::{Name, PUBLIC};
 use crate::error::Result;
 use crate::run::store::Store;
 
+/// The engine's table of tables.
+const TABLES: &str = "osier_tables";
+
 /// Returns the names of all tables, as the engine has them: those of SQL itself, too.
 pub(crate) fn table_names(store: &dyn Store) -> Result<Vec<String>> {
-    names_in(store, KeyRange::all())
-}
-
-/// As [`table_names`], of those that may be in a schema. The names of tables in `public` are among all others.
-pub(crate) fn table_names_in(store: &dyn Store, schema: Option<&str>) -> Result<Vec<String>> {
-    let Some(schema) = schema.filter(|schema| *schema != PUBLIC) else { return table_names(store) };
-    // A slash comes next to a full stop.
-    let (low, high) = (format!("{schema}."), format!("{schema}/"));
-    let (low, high) = ([Value::Text(&low)], [Value::Text(&high)]);
-    names_in(store, KeyRange::all().from_included(&low).to_excluded(&high))
-}
-
-fn names_in(store: &dyn Store, range: KeyRange<'_>) -> Result<Vec<String>> {
-    let system = store.table("osier_tables")?;
+    let system = store.table(TABLES)?;
     let column = system.column("name")?;
-    let rows = store.scan(&system, None, range, false)?;
+    let rows = store.scan(&system, None, KeyRange::all(), false)?;
+    rows.map(|row| Ok(row?.text(column).to_owned())).collect()
+}
+
+/// Returns the names of tables that may be in a schema, with `None` in any. Others come and go meanwhile, which is no conflict.
+pub(crate) fn table_names_now(transaction: &Transaction<'_>, schema: Option<&str>) -> Result<Vec<String>> {
+    // The names of tables in `public` are among all others.
+    let schema = schema.filter(|schema| *schema != PUBLIC);
+    // A slash comes next to a full stop.
+    let bounds = schema.map(|schema| (format!("{schema}."), format!("{schema}/")));
+    let keys = bounds.as_ref().map(|(low, high)| ([Value::Text(low)], [Value::Text(high)]));
+    let range = match &keys {
+        Some((low, high)) => KeyRange::all().from_included(low).to_excluded(high),
+        None => KeyRange::all(),
+    };
+    let system = transaction.table(TABLES)?;
+    let column = system.column("name")?;
+    let rows = transaction.scan_unvalidated(&system, range)?;
     rows.map(|row| Ok(row?.text(column).to_owned())).collect()
 }
 

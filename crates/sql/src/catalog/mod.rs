@@ -7,7 +7,6 @@ pub(crate) mod objects;
 pub(crate) mod relation;
 pub(crate) mod rights;
 pub(crate) mod roles;
-pub(crate) mod sequences;
 pub(crate) mod system;
 pub(crate) mod temporary;
 

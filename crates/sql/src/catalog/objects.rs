@@ -276,6 +276,11 @@ fn read<T: DeserializeOwned>(definition: &str) -> Result<T> {
 }
 
 impl Objects {
+    /// The owner of a sequence.
+    pub(crate) fn sequence_owner(&self, sequence: &Name) -> &str {
+        self.sequences.get(sequence).map_or(Sql::FIRST_ROLE, |entry| &entry.owner)
+    }
+
     /// Reads all of it.
     pub(crate) fn of(transaction: &Transaction<'_>, table: &Table) -> Result<Objects> {
         let mut objects = Objects::default();

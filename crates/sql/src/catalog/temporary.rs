@@ -55,8 +55,18 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 pub(crate) struct Temporary {
     schema: OnceLock<String>,
-    /// Tables for which there may be something to do when a transaction commits, and whether they will be no more.
-    on_commit: Mutex<BTreeMap<Name, bool>>,
+    /// All of its tables, and maybe some that are no more: nobody else makes one there, so that the catalog need not be asked, in
+    /// which others make theirs.
+    tables: Mutex<BTreeMap<Name, Made>>,
+}
+
+/// A table that a session has made, or given its name.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    /// Whether there may be something to do when a transaction commits.
+    is_watched: bool,
+    /// Whether it will be no more once the transaction has committed.
+    will_be_gone: bool,
 }
 
 impl Temporary {
@@ -88,26 +98,35 @@ impl Temporary {
         }
     }
 
-    /// Notes that something is to be done with a table when a transaction commits.
-    pub(crate) fn watch(&self, name: &Name, on_commit: Option<OnCommit>) {
-        if matches!(on_commit, Some(OnCommit::DeleteRows | OnCommit::Drop)) {
-            locked(&self.on_commit).insert(name.clone(), false);
-        }
+    /// Notes that a table is made, or gets this name, if it is temporary.
+    pub(crate) fn note(&self, name: &Name, on_commit: Option<OnCommit>) {
+        let Some(on_commit) = on_commit else { return };
+        let is_watched = matches!(on_commit, OnCommit::DeleteRows | OnCommit::Drop);
+        let mut tables = locked(&self.tables);
+        let made = tables.entry(name.clone()).or_insert(Made { is_watched, will_be_gone: false });
+        made.is_watched |= is_watched;
     }
 
-    /// The tables for which there may be something to do now.
-    pub(crate) fn watched(&self) -> Vec<Name> {
-        locked(&self.on_commit).keys().cloned().collect()
+    /// The tables, and maybe some that are no more.
+    pub(crate) fn tables(&self) -> Vec<Name> {
+        locked(&self.tables).keys().cloned().collect()
     }
 
-    /// Says whether a table will be no more once the transaction has committed.
-    pub(crate) fn will_be_gone(&self, name: &Name, is_gone: bool) {
-        locked(&self.on_commit).entry(name.clone()).and_modify(|gone| *gone = is_gone);
+    /// The tables to be looked at before a commit, of a transaction that has defined something or not.
+    pub(crate) fn to_settle(&self, has_defined: bool) -> Vec<Name> {
+        let mut tables = locked(&self.tables);
+        tables.values_mut().for_each(|made| made.will_be_gone = false);
+        tables.iter().filter(|(_, made)| has_defined || made.is_watched).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Says that a table will be no more once the transaction has committed.
+    pub(crate) fn will_be_gone(&self, name: &Name) {
+        locked(&self.tables).entry(name.clone()).and_modify(|made| made.will_be_gone = true);
     }
 
     /// The transaction has committed.
     pub(crate) fn forget_gone(&self) {
-        locked(&self.on_commit).retain(|_, is_gone| !*is_gone);
+        locked(&self.tables).retain(|_, made| !made.will_be_gone);
     }
 
     /// Refuses a table of another session.
@@ -218,7 +237,7 @@ pub(crate) fn clear(sql: &Sql, transaction: &Transaction<'_>, schema: Option<&st
         objects::remove(transaction, Kind::View, &name.engine())?;
         forget_rights(transaction, &objects, &Object::View(name.clone()))?;
     }
-    for name in listing::table_names_in(transaction, schema)? {
+    for name in listing::table_names_now(transaction, schema)? {
         let name = Name::of_engine(&name);
         let Some(relation) = (if is_meant(&name) { sql.find(transaction, &name)? } else { None }) else { continue };
         if relation.is_temporary() {

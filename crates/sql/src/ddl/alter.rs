@@ -50,7 +50,7 @@ impl Definer<'_, '_> {
             return self.alter_other(alter);
         };
         self.need_table(&relation)?;
-        let mut defined = Defined::tagged("ALTER TABLE");
+        let mut defined = Defined { is_private: relation.is_temporary(), ..Defined::tagged("ALTER TABLE") };
         let mut relation = relation;
         for operation in &alter.operations {
             let mut blueprint = Blueprint::of(&relation);
@@ -111,7 +111,7 @@ impl Definer<'_, '_> {
             }
         }
         self.relation_renamed(&relation.name, &new)?;
-        self.settings.temporary().watch(&new, blueprint.on_commit);
+        self.settings.temporary().note(&new, blueprint.on_commit);
         let old = std::mem::replace(&mut blueprint.name, new).engine();
         self.rename_table_in_keys(&mut blueprint, &old)?;
         let rewrite = Rewrite { is_needed: true, ..Rewrite::default() };
@@ -192,7 +192,7 @@ impl Definer<'_, '_> {
         name.check()?;
         self.need_free(&name)?;
         self.relation_renamed(&relation.name, &name)?;
-        self.settings.temporary().watch(&name, blueprint.on_commit);
+        self.settings.temporary().note(&name, blueprint.on_commit);
         let old = std::mem::replace(&mut blueprint.name, name).engine();
         self.rename_table_in_keys(blueprint, &old)
     }

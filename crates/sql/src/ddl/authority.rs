@@ -7,7 +7,6 @@ use crate::catalog::name::Name;
 use crate::catalog::objects::{self, Kind, Objects, SequenceEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Grant, Object, Rights};
-use crate::catalog::sequences;
 use crate::catalog::system::{self, Commented};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
@@ -110,6 +109,12 @@ impl Definer<'_, '_> {
             .ok_or_else(|| SqlError::new(SqlState::InvalidSchemaName, "no schema has been selected to create in"))
     }
 
+    /// As [`Definer::taken`], of a name that something is to get: nobody else gives it to anything meanwhile.
+    pub(super) fn claim(&self, name: &Name) -> Result<Option<Taken>> {
+        self.runner.claim(name)?;
+        self.taken(name)
+    }
+
     /// What has a name.
     pub(super) fn taken(&self, name: &Name) -> Result<Option<Taken>> {
         if self.sql.find(self.transaction, name)?.is_some() {
@@ -126,7 +131,7 @@ impl Definer<'_, '_> {
 
     /// Refuses a name that something has.
     pub(super) fn need_free(&self, name: &Name) -> Result<()> {
-        match self.taken(name)? {
+        match self.claim(name)? {
             None => Ok(()),
             Some(_) => {
                 let message = format!("relation \"{}\" already exists", name.name);
@@ -163,9 +168,11 @@ impl Definer<'_, '_> {
         self.own_as(engine, owner, known.is_some_and(|entry| entry.is_temporary))
     }
 
-    /// Notes who owns a sequence, and whether it is temporary by itself, and not as a part of its table.
+    /// Notes who owns a sequence, and whether it is temporary by itself. As a part of its table a temporary one has the owner of
+    /// that: everybody reads what is noted here, so that it is noted for what is permanent if that can be.
     pub(super) fn own_as(&self, engine: &str, owner: &str, is_temporary: bool) -> Result<()> {
-        if owner == Sql::FIRST_ROLE && !is_temporary {
+        let is_part = self.settings.temporary().is_own(&Name::of_engine(engine).schema);
+        if !is_temporary && (owner == Sql::FIRST_ROLE || is_part) {
             return match self.objects()?.sequences.contains_key(&Name::of_engine(engine)) {
                 true => objects::remove(self.transaction, Kind::Sequence, engine),
                 false => Ok(()),
@@ -311,7 +318,32 @@ impl Definer<'_, '_> {
 
     /// The owner of a sequence.
     pub(super) fn sequence_owner(&self, name: &Name) -> Result<String> {
-        Ok(sequences::owner(&*self.objects()?, name).to_owned())
+        let objects = self.objects()?;
+        if self.settings.temporary().is_own(&name.schema)
+            && !objects.sequences.contains_key(name)
+            && let Some((relation, _)) = self.column_of_sequence(name)?
+        {
+            return Ok(relation.notes.owner.clone());
+        }
+        Ok(objects.sequence_owner(name).to_owned())
+    }
+
+    /// The table and the position of the column that a sequence belongs to.
+    pub(super) fn column_of_sequence(&self, sequence: &Name) -> Result<Option<(Arc<Relation>, usize)>> {
+        let engine = sequence.engine();
+        for name in self.tables_about(&sequence.schema)? {
+            let Ok(table) = self.transaction.table(&name) else { continue };
+            // A look at the text first: most tables have no such sequence.
+            if !table.schema().notes().contains(&sequence.name) {
+                continue;
+            }
+            let relation = self.sql.relation(&table)?;
+            let at = relation.notes.columns.iter().position(|note| note.sequence.as_deref() == Some(&engine));
+            if let Some(at) = at {
+                return Ok(Some((relation, at)));
+            }
+        }
+        Ok(None)
     }
 
     /// Nothing is there to change.

@@ -139,7 +139,9 @@ impl Definer<'_, '_> {
             new.clone_into(name);
             return Ok(());
         }
-        if self.table_of_index(&Name::new(&blueprint.name.schema, new))?.is_some() {
+        let claimed = Name::new(&blueprint.name.schema, new);
+        self.runner.claim(&claimed)?;
+        if self.table_of_index(&claimed)?.is_some() {
             return Err(SqlError::new(SqlState::DuplicateTable, format!("relation \"{new}\" already exists")));
         }
         for index in blueprint.indexes.iter_mut().filter(|index| index.name == old) {

@@ -33,7 +33,7 @@ impl Definer<'_, '_> {
             let warning = "GLOBAL is deprecated in temporary table creation";
             notices.push(SqlError::new(SqlState::Warning, warning));
         }
-        if self.taken(&name)?.is_some() {
+        if self.claim(&name)?.is_some() {
             let message = format!("relation \"{}\" already exists", name.name);
             if create.if_not_exists {
                 let message = format!("{message}, skipping");
@@ -42,7 +42,7 @@ impl Definer<'_, '_> {
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }
         let mut blueprint = Blueprint { on_commit, ..Blueprint::new(name, self.user) };
-        self.settings.temporary().watch(&blueprint.name, on_commit);
+        self.settings.temporary().note(&blueprint.name, on_commit);
         let is_private = on_commit.is_some();
         for column in &create.columns {
             match parse::rewrite::like_of(column) {
@@ -293,7 +293,7 @@ impl Definer<'_, '_> {
             }
             None => blueprint.index_name(&columns, "idx"),
         };
-        if self.taken(&Name::new(&relation.name.schema, &name))?.is_some() {
+        if self.claim(&Name::new(&relation.name.schema, &name))?.is_some() {
             let message = format!("relation \"{name}\" already exists");
             if create.if_not_exists {
                 let message = format!("{message}, skipping");

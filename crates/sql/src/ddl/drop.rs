@@ -13,7 +13,6 @@ use crate::catalog::name::Name;
 use crate::catalog::notes::{ForeignKeyNote, ReferenceNote};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Object, Rights};
-use crate::catalog::sequences;
 use crate::catalog::system::{Commented, forget};
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
@@ -37,9 +36,10 @@ impl Definer<'_, '_> {
             ObjectType::Sequence => "DROP SEQUENCE",
             other => return Err(SqlError::unsupported(format!("DROP {other}"))),
         });
+        defined.is_private = true;
         for name in names {
             let was_there = match ty {
-                ObjectType::Index => self.drop_index(name, cascades, &mut defined.notices)?,
+                ObjectType::Index => self.drop_index(name, cascades, &mut defined)?,
                 _ => self.drop_sequence(name, cascades, &mut defined)?,
             };
             if was_there {
@@ -67,9 +67,8 @@ impl Definer<'_, '_> {
     }
 
     fn drop_tables(&self, if_exists: bool, names: &[ObjectName], cascades: bool) -> Result<Defined> {
-        let mut defined = Defined::tagged("DROP TABLE");
+        let mut defined = Defined { is_private: true, ..Defined::tagged("DROP TABLE") };
         let mut tables: Vec<String> = Vec::new();
-        defined.is_private = true;
         for name in names {
             let Some(relation) = self.find_any(name)? else {
                 self.refuse_other_kind(name, Taken::Table)?;
@@ -162,7 +161,7 @@ impl Definer<'_, '_> {
     }
 
     fn drop_views(&self, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<Defined> {
-        let mut defined = Defined::tagged("DROP VIEW");
+        let mut defined = Defined { is_private: true, ..Defined::tagged("DROP VIEW") };
         let going = self.going(names)?;
         for object in names {
             let parts = parse::parts(object)?;
@@ -179,6 +178,7 @@ impl Definer<'_, '_> {
             }
             let (object, owner) = self.object_of(&name, Taken::View)?;
             self.need_to_drop(&object, &owner, &name.schema)?;
+            defined.is_private &= self.settings.temporary().is_own(&name.schema);
             self.release(&format!("view {}", self.shown(&name)), &name, None, cascade, &going, &mut defined)?;
             self.remove_view(&name)?;
         }
@@ -189,7 +189,7 @@ impl Definer<'_, '_> {
         Ok(Blueprint::of(&*self.sql.relation(&self.transaction.table(table)?)?))
     }
 
-    fn drop_index(&self, object: &ObjectName, cascades: bool, notices: &mut Vec<SqlError>) -> Result<bool> {
+    fn drop_index(&self, object: &ObjectName, cascades: bool, defined: &mut Defined) -> Result<bool> {
         for index in self.candidates(&parse::parts(object)?)? {
             let Some(table) = self.table_of_index(&index)? else { continue };
             let (relation, name) = (Relation::of(&table)?, &index.name);
@@ -204,7 +204,8 @@ impl Definer<'_, '_> {
                 return Err(SqlError::new(SqlState::DependentObjectsStillExist, message)
                     .with_hint(format!("You can drop constraint {name} on table {table} instead.")));
             }
-            self.drop_index_of(table, &relation, name, cascades, notices)?;
+            defined.is_private &= relation.is_temporary();
+            self.drop_index_of(table, &relation, name, cascades, &mut defined.notices)?;
             return Ok(true);
         }
         self.refuse_other_kind(object, Taken::Index)?;
@@ -242,7 +243,8 @@ impl Definer<'_, '_> {
             }
             let owner = self.sequence_owner(&candidate)?;
             self.need_to_drop(&Object::Sequence(candidate.clone()), &owner, &candidate.schema)?;
-            if let Some((relation, at)) = sequences::of_column(self.transaction, &candidate)? {
+            defined.is_private &= self.settings.temporary().is_own(&candidate.schema);
+            if let Some((relation, at)) = self.column_of_sequence(&candidate)? {
                 let column = &relation.columns[at];
                 let uses = column.default.as_deref().is_some_and(|default| default.contains(&candidate.name));
                 if column.identity.is_none() && !uses {

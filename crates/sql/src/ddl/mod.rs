@@ -59,6 +59,9 @@ pub(crate) trait Runner {
         query: &Query,
         act: &mut dyn FnMut(&Context<'_>) -> Result<Datum>,
     ) -> Result<Datum>;
+
+    /// Waits until no other transaction is about to give something this name, and keeps all others from it until this one ends.
+    fn claim(&self, name: &Name) -> Result<()>;
 }
 
 impl Defined {
@@ -192,15 +195,28 @@ impl<'d, 's> Definer<'d, 's> {
         Ok(names.into_iter().filter(|name| !Name::of_engine(name).is_own()).collect())
     }
 
+    /// The names of the tables that may have to do with something in a schema: nothing permanent has to do with what is temporary.
+    fn tables_about(&self, schema: &str) -> Result<Vec<String>> {
+        let temporary = self.settings.temporary();
+        match temporary.is_own(schema) {
+            true => Ok(temporary.tables().iter().map(Name::engine).collect()),
+            false => self.table_names(),
+        }
+    }
+
     /// The names of all sequences that statements see.
     fn sequence_names(&self) -> Result<Vec<String>> {
         let sequences = listing::sequences(self.transaction)?;
         Ok(sequences.iter().map(|sequence| sequence.name.engine()).collect())
     }
 
-    /// The table in a schema that has an index of this name, as the transaction sees it.
+    /// The table in a schema that has an index of this name. Whether there is none may change, but for a name that is claimed.
     fn table_of_index(&self, index: &Name) -> Result<Option<Table>> {
-        for name in listing::table_names_in(self.transaction, Some(&index.schema))? {
+        let names = match self.settings.temporary().is_own(&index.schema) {
+            true => self.tables_about(&index.schema)?,
+            false => listing::table_names_now(self.transaction, Some(&index.schema))?,
+        };
+        for name in names {
             if Name::of_engine(&name).schema != index.schema {
                 continue;
             }

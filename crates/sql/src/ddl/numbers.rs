@@ -3,12 +3,14 @@
 //! Invariant: a sequence that is made anew keeps its name, its owner and who may use it; values that sessions have taken before
 //! are not given any more.
 
+use std::sync::Arc;
+
 use osier::{SequenceOptions, Value};
 
 use super::blueprint::Blueprint;
 use super::{Defined, Definer};
 use crate::catalog::name::Name;
-use crate::catalog::sequences;
+use crate::catalog::relation::Relation;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::parse::objects::SequenceOption;
@@ -237,7 +239,7 @@ impl Definer<'_, '_> {
     /// Makes a sequence belong to a column, which is named with its table, or to none.
     pub(super) fn link(&self, sequence: &Name, column: Option<&[String]>) -> Result<()> {
         let engine = sequence.engine();
-        let before = sequences::of_column(self.transaction, sequence)?;
+        let before = self.column_of_sequence(sequence)?;
         if let Some((relation, at)) = &before
             && relation.columns[*at].identity.is_some()
         {
@@ -254,12 +256,12 @@ impl Definer<'_, '_> {
             Some([table @ .., column]) => Some((table, column)),
             Some([]) => None,
         };
-        if let Some((relation, at)) = before {
+        if let Some((relation, at)) = &before {
             let mut blueprint = Blueprint::of(&relation);
-            blueprint.columns[at].sequence = None;
+            blueprint.columns[*at].sequence = None;
             self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
         }
-        let Some((table, column)) = target else { return Ok(()) };
+        let Some((table, column)) = target else { return self.on_its_own(sequence, before.as_ref()) };
         let idents = table.iter().map(|part| sqlparser::ast::Ident::with_quote('"', part));
         let relation = self.relation(&idents.collect::<Vec<_>>().into())?;
         let owner = self.sequence_owner(sequence)?;
@@ -282,5 +284,15 @@ impl Definer<'_, '_> {
         plan.sequence = Some(engine);
         self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
         Ok(())
+    }
+
+    /// A sequence belongs to no table any more: a temporary one is so by itself from now on.
+    fn on_its_own(&self, sequence: &Name, before: Option<&(Arc<Relation>, usize)>) -> Result<()> {
+        match before {
+            Some((relation, _)) if self.settings.temporary().is_own(&sequence.schema) => {
+                self.own_as(&sequence.engine(), &relation.notes.owner, true)
+            }
+            _ => Ok(()),
+        }
     }
 }

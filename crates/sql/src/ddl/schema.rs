@@ -9,7 +9,6 @@ use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::objects::{self, Kind as Row, SchemaEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::Object;
-use crate::catalog::sequences;
 use crate::catalog::system::{self, Commented};
 use crate::catalog::temporary::ALIAS;
 use crate::error::{Result, SqlError, SqlState};
@@ -98,7 +97,7 @@ impl Definer<'_, '_> {
         let views: Vec<Name> = objects.views.keys().filter(|view| view.schema == schema).cloned().collect();
         let mut free: Vec<Name> = Vec::new();
         for name in self.sequence_names()?.into_iter().filter_map(within) {
-            if sequences::of_column(self.transaction, &name)?.is_none() {
+            if self.column_of_sequence(&name)?.is_none() {
                 free.push(name);
             }
         }
@@ -212,7 +211,7 @@ impl Definer<'_, '_> {
                 self.change_owner_in_rights(&Object::View(name.clone()), old, new)
             }
             Taken::Sequence => {
-                if let Some((relation, at)) = sequences::of_column(self.transaction, name)? {
+                if let Some((relation, at)) = self.column_of_sequence(name)? {
                     let table = &relation.name.name;
                     let message = "cannot change owner of sequence";
                     let detail = format!("Sequence \"{}\" is linked to table \"{table}\".", name.name);
@@ -249,7 +248,7 @@ impl Definer<'_, '_> {
         match taken {
             Taken::View => self.move_view(old, &new),
             Taken::Sequence => {
-                if sequences::of_column(self.transaction, old)?.is_some() {
+                if self.column_of_sequence(old)?.is_some() {
                     return Err(SqlError::unsupported("another name for the sequence of a column")
                         .with_hint("Rename the table, or move it to the other schema."));
                 }

@@ -21,7 +21,7 @@ impl Definer<'_, '_> {
             unreachable!("the statement makes a sequence");
         };
         let name = self.new_name(name, *temporary)?;
-        if matches!(self.taken(&name)?, Some(taken) if taken != Taken::Sequence) {
+        if matches!(self.claim(&name)?, Some(taken) if taken != Taken::Sequence) {
             let message = format!("relation \"{}\" already exists", name.name);
             return Err(SqlError::new(SqlState::DuplicateTable, message));
         }

@@ -57,7 +57,7 @@ impl Definer<'_, '_> {
     /// The tables that name a sequence in a default, but for some, and the views that do.
     fn users_of_sequence(&self, sequence: &Name, but: &[Name]) -> Result<(Vec<Arc<Relation>>, Vec<Name>)> {
         let mut tables = Vec::new();
-        for engine in self.table_names()? {
+        for engine in self.tables_about(&sequence.schema)? {
             let name = Name::of_engine(&engine);
             let Some(relation) = self.sql.find(self.transaction, &name)? else { continue };
             if but.contains(&name) {

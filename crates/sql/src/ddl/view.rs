@@ -36,7 +36,7 @@ impl Definer<'_, '_> {
                 objects.need_owner(self.user, &Object::View(name.clone()), &before.owner)?;
             }
             _ => {
-                if let (true, Some(taken)) = (create.or_replace, self.taken(&name)?) {
+                if let (true, Some(taken)) = (create.or_replace, self.claim(&name)?) {
                     let message = format!("\"{}\" is not a view", name.name);
                     let error = SqlError::new(SqlState::WrongObjectType, message);
                     debug_assert!(taken != super::authority::Taken::View, "views were looked up");

@@ -10,7 +10,6 @@ use crate::catalog::name::{Name, PUBLIC};
 use crate::catalog::objects::{CheckOption, Objects, ViewEntry};
 use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Grant, Object, Rights, initial};
-use crate::catalog::sequences;
 use crate::parse::quote::quoted;
 use crate::sql::Sql;
 
@@ -123,7 +122,7 @@ pub(super) fn owners_and_rights(
     all.extend(sequences.iter().map(|sequence| Owned {
         object: Object::Sequence(sequence.name.clone()),
         name: sequence.new_name.clone(),
-        owner: sequences::owner(objects, &sequence.name).to_owned(),
+        owner: objects.sequence_owner(&sequence.name).to_owned(),
         kinds: ("SEQUENCE", "SEQUENCE"),
         is_free: !sequence.comes_with_column,
     }));

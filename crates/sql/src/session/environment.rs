@@ -8,7 +8,6 @@ use super::Core;
 use crate::catalog::listing;
 use crate::catalog::name::Name;
 use crate::catalog::rights::{Object, Rights};
-use crate::catalog::sequences;
 use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
 use crate::catalog::temporary;
 use crate::datum::Datum;
@@ -106,8 +105,10 @@ impl Environment<'_> {
         {
             return Err(temporary::of_other_session());
         }
-        if let Some(objects) = self.core.objects.as_deref() {
-            let owner = sequences::owner(objects, &name);
+        if let Some(objects) = self.core.objects.as_deref()
+            && (!is_own || objects.sequences.contains_key(&name))
+        {
+            let owner = objects.sequence_owner(&name);
             let object = Object::Sequence(name.clone());
             if !objects.rights(self.core.settings.user(), &object, owner, None).meets(rights) {
                 return Err(object.denied());

@@ -15,6 +15,7 @@ use super::environment::{Environment, now_us};
 use super::open::OpenTransaction;
 use super::statement::Task;
 use super::{Block, Core, Done, Mode, NamedSavepoint, Output, Parsed, Prepared, Session, State, gone};
+use crate::catalog::name::Name;
 use crate::catalog::system::Seen;
 use crate::datum::Datum;
 use crate::ddl;
@@ -601,6 +602,10 @@ impl ddl::Runner for Core {
         act: &mut dyn FnMut(&Context<'_>) -> Result<Datum>,
     ) -> Result<Datum> {
         Core::with_context(self, transaction, query, &[], |context| act(context))
+    }
+
+    fn claim(&self, name: &Name) -> Result<()> {
+        self.lock_name(name)
     }
 }
 

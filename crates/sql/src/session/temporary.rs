@@ -49,14 +49,16 @@ impl Core {
             return Ok(());
         }
         let (mut emptied, mut dropped) = (Vec::new(), Vec::new());
-        for name in temporary.watched() {
+        for name in temporary.to_settle(self.defines) {
             let relation = self.sql.find(transaction, &name)?;
-            let on_commit = relation.as_ref().and_then(|relation| relation.notes.on_commit);
-            temporary.will_be_gone(&name, on_commit != Some(OnCommit::DeleteRows));
-            match on_commit {
+            match relation.as_ref().and_then(|relation| relation.notes.on_commit) {
+                Some(OnCommit::PreserveRows) => {}
                 Some(OnCommit::DeleteRows) => emptied.extend(relation),
-                Some(OnCommit::Drop) => dropped.push(name.engine()),
-                Some(OnCommit::PreserveRows) | None => {}
+                Some(OnCommit::Drop) => {
+                    temporary.will_be_gone(&name);
+                    dropped.push(name.engine());
+                }
+                None => temporary.will_be_gone(&name),
             }
         }
         for relation in &emptied {

@@ -5,7 +5,6 @@ use super::snapshot::Object;
 use super::{Catalog, class, comment, definition, object, privilege, registered, role, text, view};
 use crate::catalog::rights::Object::Sequence;
 use crate::catalog::rights::Rights;
-use crate::catalog::sequences;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlError, SqlState};
@@ -122,9 +121,9 @@ fn relation_number(name: &str) -> u32 {
 fn last_value(catalog: &Catalog<'_>, number: u32) -> Result<Datum> {
     let snapshot = catalog.snapshot()?;
     let Some(Object::Sequence(at)) = snapshot.object(number) else { return Ok(Null) };
+    let owner = snapshot.owner_of(&snapshot.sequences[at]);
     let sequence = &snapshot.sequences[at].listed;
     let (beside, rights) = (&snapshot.beside, Rights::USAGE.and(Rights::SELECT));
-    let owner = sequences::owner(beside, &sequence.name);
     if !beside.rights(catalog.user, &Sequence(sequence.name.clone()), owner, None).meets(rights) {
         return Ok(Null);
     }

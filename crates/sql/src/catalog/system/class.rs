@@ -10,7 +10,6 @@ use crate::catalog::listing::Sequence;
 use crate::catalog::name::Name;
 use crate::catalog::notes::Identity;
 use crate::catalog::rights::Object as Rights;
-use crate::catalog::sequences;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Float, Int, Null};
 use crate::error::Result;
@@ -239,8 +238,7 @@ fn table_classes(catalog: &Catalog<'_>, table: &TableObject, scope: Scope<'_>, r
 
 /// The owner of a sequence.
 pub(super) fn owner_of(catalog: &Catalog<'_>, sequence: &SequenceObject) -> Result<u32> {
-    let objects = &catalog.snapshot()?.beside;
-    role::number_of(catalog, sequences::owner(objects, &sequence.listed.name))
+    role::number_of(catalog, catalog.snapshot()?.owner_of(sequence))
 }
 
 /// A column of a relation.

@@ -5,7 +5,6 @@ use super::snapshot::Object;
 use super::{Catalog, class, role, routine};
 use crate::catalog::objects::Objects;
 use crate::catalog::rights::{Object as Thing, Rights};
-use crate::catalog::sequences;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null};
 use crate::error::{Result, SqlError, SqlState};
@@ -199,8 +198,8 @@ fn relation(catalog: &Catalog<'_>, number: u32, column: Option<&Datum>) -> Resul
             named(&columns, &name.name)?.map(|column| About::Thing(Thing::View(name), owner, column))
         }
         Some(Object::Sequence(at)) => {
-            let name = snapshot.sequences[at].listed.name.clone();
-            let owner = sequences::owner(&snapshot.beside, &name).to_owned();
+            let sequence = &snapshot.sequences[at];
+            let (name, owner) = (sequence.listed.name.clone(), snapshot.owner_of(sequence).to_owned());
             Some(About::Thing(Thing::Sequence(name), owner, None))
         }
         _ => class_name(catalog, number)?.map(|_| About::System(Rights::SELECT)),

@@ -210,6 +210,16 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The owner of a sequence: of a temporary one that is a part of its table, that of the table.
+    pub(super) fn owner_of(&self, sequence: &SequenceObject) -> &str {
+        let name = &sequence.listed.name;
+        let is_part = self.beside.is_temporary(&name.schema) && !self.beside.sequences.contains_key(name);
+        match sequence.owner.filter(|_| is_part) {
+            Some((table, _)) => &self.tables[table].relation.notes.owner,
+            None => self.beside.sequence_owner(name),
+        }
+    }
+
     fn read_views(&mut self) -> Result<()> {
         let mut all: Vec<(Name, Arc<ViewEntry>)> =
             self.beside.views.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect();
