@@ -272,6 +272,7 @@ fn what_is_gone_leaves_no_rights() {
 fn definitions_at_the_same_time_leave_nothing_dangling() {
     let sql = support::open(&support::directory("rights-same-time"));
     let (mut one, mut other) = (Client::new(&sql), Client::new(&sql));
+    other.run("SET lock_timeout = 100");
     // A view on a table that goes, a table in a schema that goes, a right of a role that goes, whichever commits first.
     let races = [
         ("CREATE VIEW v AS SELECT a FROM t", "DROP TABLE t"),
@@ -290,7 +291,7 @@ fn definitions_at_the_same_time_leave_nothing_dangling() {
             other.run("BEGIN");
             let (first, second) = if is_first { (make, drop) } else { (drop, make) };
             one.run(first);
-            // What waits here would wait for good: either comes to its end, or fails at once.
+            // Who waits for a name gives up, because the other one goes on only then.
             let began = other.try_run(second);
             let ended = one.try_run("COMMIT");
             let last = began.and_then(|_| other.try_run("COMMIT"));

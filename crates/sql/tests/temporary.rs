@@ -304,15 +304,15 @@ fn blocks_of_other_sessions_do_not_conflict() {
     let makes = |id: usize| {
         format!(
             "BEGIN; CREATE TEMP TABLE work (id serial PRIMARY KEY, n int CHECK (n > 0)) ON COMMIT DROP;
-            INSERT INTO work (n) VALUES (1), (2); SELECT n FROM acct WHERE id = {id}; CREATE INDEX ON work (n);
+            INSERT INTO work (n) VALUES (1), (2); SELECT n FROM v WHERE id = {id}; CREATE INDEX ON work (n);
             ALTER TABLE work ADD COLUMN t text; UPDATE acct SET n = n + 1 WHERE id = {id}; COMMIT;
             CREATE TEMP TABLE kept AS SELECT * FROM acct WHERE id = {id}; TRUNCATE kept; DROP TABLE kept"
         )
     };
     let looks = |id: usize| {
         format!(
-            "BEGIN; SELECT n FROM acct WHERE id = {id}; SELECT current_setting('server_version');
-            DROP TABLE IF EXISTS nosuch; UPDATE acct SET n = n + 1 WHERE id = {id}; SELECT n FROM acct WHERE id = {id}; COMMIT"
+            "BEGIN; SELECT n FROM v WHERE id = {id}; SELECT current_setting('server_version');
+            DROP TABLE IF EXISTS nosuch; UPDATE acct SET n = n + 1 WHERE id = {id}; SELECT n FROM v WHERE id = {id}; COMMIT"
         )
     };
     let run = |(id, text, role): (usize, String, &str)| {

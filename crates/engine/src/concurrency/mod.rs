@@ -116,8 +116,8 @@ pub(crate) trait ConcurrencyControl {
     /// Observes an absence or a stretch of a range. `false`: the leaf has changed since it was read, look again.
     fn scan(&mut self, pin: &Pin<'_>, leaf: LeafRead, intent: Intent) -> Result<bool, TransactionError>;
 
-    /// Observes that a tree of definitions has no record of `key`, by the leaf in which it would be. What else comes into the leaf
-    /// changes nothing: else whoever looks for a name that is not there would be in the way of everybody who defines something.
+    /// Observes that a tree of definitions has no record of `key`, by the leaf in which it would be. What else comes into the
+    /// leaf changes nothing: else whoever looks for a name that is not there would be in the way of all who define something.
     fn name_absent(&mut self, pin: &Pin<'_>, tree: &Arc<RecordTree>, key: &[u8], leaf: LeafRead);
 
     /// Depends on what committed with `stamp`, which the caller validates by other means.

@@ -4,8 +4,8 @@
 //! later stamp of every stream exceeds it; the leaf's `max_stamp` takes the stamp over, so that observers of the absence
 //! still depend on the delete. Without a log nothing is replayed, and `max_stamp` alone keeps the stamps of the key rising.
 //! Where transactions see rows of the past, it stays until none of those is left that may see the row which it had
-//! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)). One of the catalog stays until every transaction has ended
-//! that was there when it lost its row: whoever looked for the name before finds at its commit that somebody had it meanwhile.
+//! ([`read_until`](crate::concurrency::ConcurrencyControl::read_until)). One of the catalog stays until every transaction has
+//! ended that was there when it lost its row: who looked for the name before finds at its commit that somebody had it meanwhile.
 //! The record is marked dead under its lock and the leaf's: nobody can commit to it. What a transaction has locked stays, and is
 //! looked at again later: a record, and the records beside gaps.
 //!

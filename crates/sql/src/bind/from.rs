@@ -17,6 +17,7 @@ use crate::expr::{Comparison, Expr};
 use crate::parse;
 use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
+use crate::plan::pull::Simple;
 use crate::plan::{JoinKind, Plan, RowLock, Series, SystemScan};
 use crate::types::Type;
 
@@ -186,16 +187,14 @@ impl Binder<'_> {
                 let between = Level::between(around, &self.registers);
                 let name = alias.as_ref().map(|alias| parse::name(&alias.name));
                 let lock = self.lock_of(name.as_deref().unwrap_or_default(), for_update);
-                let bound = self.query(&locking(subquery, lock), Some(&between))?;
-                let captures = between.captures.into_inner();
+                let (source, columns) = self.query_in_from(&locking(subquery, lock), Some(&between))?;
+                let mut captures = between.captures.into_inner();
                 if *lateral {
                     so_far.end(outer);
-                    return self.derived(from, bound.plan, bound.columns, captures, alias.as_ref());
+                } else if let Some(outer) = outer {
+                    outer.captures.borrow_mut().append(&mut captures);
                 }
-                if let Some(outer) = outer {
-                    outer.captures.borrow_mut().extend(captures);
-                }
-                self.derived(from, bound.plan, bound.columns, Vec::new(), alias.as_ref())
+                self.derived_as(from, source, columns, captures, alias.as_ref(), "unnamed_subquery")
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let start = from.columns.len();
@@ -221,7 +220,7 @@ impl Binder<'_> {
         if let [name] = &parts[..]
             && let Some((plan, columns)) = self.common(name)
         {
-            return self.derived_as(from, plan, columns, Vec::new(), alias, name);
+            return self.derived_as(from, Source::Plan(plan), columns, Vec::new(), alias, name);
         }
         let last = parts.last().cloned().unwrap_or_default();
         let table = alias.map_or_else(|| last.clone(), |alias| parse::name(&alias.name));
@@ -248,15 +247,15 @@ impl Binder<'_> {
         }
         if let Some((found, view)) = self.find_view(name)? {
             self.place_table(name, alias, &found);
-            let bound = self.open_view(&found, &view, lock)?;
-            let mut columns = scope_of(Some(&table), &bound.columns);
+            let (source, columns) = self.open_view(&found, &view, lock)?;
+            let mut columns = scope_of(Some(&table), &columns);
             let used = self.use_view(&parts, &found, &view, &mut columns);
             used.pins_all.set(alias.is_some_and(|alias| !alias.columns.is_empty()));
             if for_update && !self.is_within_view() {
                 used.also(Rights::UPDATE);
             }
             rename_columns(&mut columns, alias, &last)?;
-            return Ok(from.add(Source::Plan(bound.plan), Vec::new(), columns));
+            return Ok(from.add(source, Vec::new(), columns));
         }
         Err(undefined_table(name))
     }
@@ -277,11 +276,11 @@ impl Binder<'_> {
     ) -> Result<Tree> {
         if let Kind::View(query) = relation.kind {
             let name = Name::new(relation.schema, relation.name);
-            let bound = self.within_system(|| match &parse::statements(query)?[..] {
-                [ast::Statement::Query(query)] => self.query(query, None),
+            let (source, columns) = self.within_system(|| match &parse::statements(query)?[..] {
+                [ast::Statement::Query(query)] => self.query_in_from(query, None),
                 _ => Err(SqlError::new(SqlState::InternalError, format!("view \"{name}\" is no query"))),
             })?;
-            return self.derived_as(from, bound.plan, bound.columns, Vec::new(), alias, relation.name);
+            return self.derived_as(from, source, columns, Vec::new(), alias, relation.name);
         }
         let column = |(at, column): (usize, &system::SystemColumn)| OutColumn {
             name: column.name.to_owned(),
@@ -298,22 +297,11 @@ impl Binder<'_> {
         Ok(from.add(Source::Plan(plan), Vec::new(), columns))
     }
 
-    fn derived(
-        &self,
-        from: &mut From,
-        plan: Plan,
-        columns: Vec<OutColumn>,
-        captures: Vec<(usize, Expr)>,
-        alias: Option<&ast::TableAlias>,
-    ) -> Result<Tree> {
-        self.derived_as(from, plan, columns, captures, alias, "unnamed_subquery")
-    }
-
-    /// Rows of a plan, under an alias or else `name`.
+    /// Rows of a query, under an alias or else `name`.
     fn derived_as(
         &self,
         from: &mut From,
-        plan: Plan,
+        source: Source,
         columns: Vec<OutColumn>,
         captures: Vec<(usize, Expr)>,
         alias: Option<&ast::TableAlias>,
@@ -322,7 +310,7 @@ impl Binder<'_> {
         let table = alias.map_or_else(|| name.to_owned(), |alias| parse::name(&alias.name));
         let mut columns = scope_of(Some(&table), &columns);
         rename_columns(&mut columns, alias, &table)?;
-        Ok(from.add(Source::Plan(plan), captures, columns))
+        Ok(from.add(source, captures, columns))
     }
 
     /// A function in `FROM`: a set, or one value.
@@ -369,7 +357,7 @@ impl Binder<'_> {
         }
         let captures = inner.captures.into_inner();
         so_far.end(outer);
-        self.derived_as(from, plan, columns, captures, alias, &last)
+        self.derived_as(from, Source::Plan(plan), columns, captures, alias, &last)
     }
 
     /// What `ON`, `USING` or `NATURAL` asks for.
@@ -459,8 +447,17 @@ impl Binder<'_> {
                 None => plan,
             });
         };
-        let estimator = Estimator::new(self.names.statistics(), self.settings.preferences());
-        Ok(Planner::new(leaves, &self.registers, &estimator).plan(tree, conditions, count))
+        let list = (0..count).map(Expr::Column).collect();
+        Ok(Planner::plan(Simple { leaves, tree, conditions, list }, &self.registers, &self.estimator()))
+    }
+
+    /// A query that may be a part of the one around it.
+    pub(super) fn simple(&self, query: Simple) -> Source {
+        Planner::simple(query, &self.registers, &self.estimator())
+    }
+
+    fn estimator(&self) -> Estimator<'_> {
+        Estimator::new(self.names.statistics(), self.settings.preferences())
     }
 }
 

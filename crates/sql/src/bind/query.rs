@@ -12,6 +12,7 @@ use super::{Binder, Common, OutColumn};
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
+use crate::plan::join::Source;
 use crate::plan::{CommonTable, Limit, Plan, RowLock, SetOperation, SortKey};
 use crate::types::{Declared, Type};
 use crate::value::Conversion;
@@ -70,6 +71,24 @@ impl Binder<'_> {
         let bound = self.body(query, outer);
         self.tables.borrow_mut().truncate(depth);
         bound
+    }
+
+    /// Binds a query in `FROM`, for which it may be a part of the query around it.
+    pub(super) fn query_in_from(
+        &self,
+        query: &ast::Query,
+        outer: Option<&Level<'_>>,
+    ) -> Result<(Source, Vec<OutColumn>)> {
+        let is_bare = unsupported_part(query).is_none()
+            && query.with.is_none()
+            && query.order_by.is_none()
+            && query.limit_clause.is_none()
+            && query.fetch.is_none()
+            && query.locks.is_empty();
+        match &*query.body {
+            SetExpr::Select(select) if is_bare => self.select_in_from(select, outer),
+            _ => self.query(query, outer).map(|bound| (Source::Plan(bound.plan), bound.columns)),
+        }
     }
 
     fn body(&self, query: &ast::Query, outer: Option<&Level<'_>>) -> Result<Bound> {

@@ -12,6 +12,8 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::function::{self, ResolvedSet};
 use crate::parse;
+use crate::plan::join::Source;
+use crate::plan::pull::Simple;
 use crate::plan::window::passes;
 use crate::plan::{Aggregate, AggregateCall, Item, Plan, SortKey, Window, access};
 use crate::types::{Declared, Modifier, Type};
@@ -42,6 +44,14 @@ pub(super) enum ListItem {
 }
 
 impl Listed {
+    /// The expression with its column, if it is one value.
+    fn one(self) -> Option<(Expr, OutColumn)> {
+        match self.item {
+            ListItem::One(expr) => Some((expr, self.column)),
+            ListItem::Set(..) => None,
+        }
+    }
+
     pub(super) fn expr(&self) -> Option<&Expr> {
         match &self.item {
             ListItem::One(expr) => Some(expr),
@@ -59,6 +69,35 @@ impl Binder<'_> {
         for_update: bool,
         outer: Option<&Level<'_>>,
     ) -> Result<Bound> {
+        let parts = self.select_parts(select, order, for_update, outer)?;
+        self.output_plan(select.distinct.as_ref(), parts)
+    }
+
+    /// As [`Binder::select`], in `FROM`.
+    pub(super) fn select_in_from(
+        &self,
+        select: &ast::Select,
+        outer: Option<&Level<'_>>,
+    ) -> Result<(Source, Vec<OutColumn>)> {
+        let parts = self.select_parts(select, &[], false, outer)?;
+        if select.distinct.is_some() || !parts.is_simple() {
+            let bound = self.output_plan(select.distinct.as_ref(), parts)?;
+            return Ok((Source::Plan(bound.plan), bound.columns));
+        }
+        let Parts { from: From { leaves, tree: Some(tree), conditions, .. }, output, .. } = parts else {
+            unreachable!("what is simple has tables");
+        };
+        let (list, columns) = output.list.into_iter().filter_map(Listed::one).unzip();
+        Ok((self.simple(Simple { leaves, tree, conditions, list }), columns))
+    }
+
+    fn select_parts(
+        &self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        for_update: bool,
+        outer: Option<&Level<'_>>,
+    ) -> Result<Parts> {
         if let Some(what) = unsupported_part(select) {
             return Err(SqlError::unsupported(what));
         }
@@ -99,29 +138,22 @@ impl Binder<'_> {
         let groups = self.groups(&select.group_by, &list, &level)?;
         let columns = level.columns.clone();
         level.end(outer);
-        let mut output = Output { list, keys, distinct_on, having };
+        let output = Output { list, keys, distinct_on, having };
         if for_update {
             output.refuse_locks(select, &groups, &calls)?;
         }
-        self.output_plan(from, select.distinct.as_ref(), &mut output, (groups, calls), &columns)
+        Ok(Parts { from, output, groups, calls, columns })
     }
 
     /// The plan of a `SELECT` above its tables.
-    fn output_plan(
-        &self,
-        from: From,
-        distinct: Option<&Distinct>,
-        output: &mut Output,
-        (mut groups, calls): (Groups, Vec<AggregateCall>),
-        columns: &[ScopeColumn],
-    ) -> Result<Bound> {
-        groups.add_dependent(&from, output);
+    fn output_plan(&self, distinct: Option<&Distinct>, parts: Parts) -> Result<Bound> {
+        let Parts { from, mut output, mut groups, calls, columns } = parts;
+        groups.add_dependent(&from, &mut output);
         let mut width = columns.len();
         let mut plan = self.plan_from(from)?;
-        let has_grouping = output.exprs().any(|expr| expr.any(&|part| matches!(part, Expr::Grouping(_))));
-        let is_grouped = groups.is_there || !calls.is_empty() || output.having.is_some() || has_grouping;
+        let is_grouped = output.is_grouped(&groups, &calls);
         if is_grouped {
-            groups.rewrite(&calls, columns, output)?;
+            groups.rewrite(&calls, &columns, &mut output)?;
             width = groups.width(&calls);
             let Groups { exprs: groups, sets, .. } = groups;
             plan = Plan::Aggregate(Box::new(Aggregate { input: plan, groups, sets, calls }));
@@ -268,6 +300,28 @@ impl Binder<'_> {
     }
 }
 
+/// A `SELECT` that was bound.
+struct Parts {
+    from: From,
+    output: Output,
+    groups: Groups,
+    calls: Vec<AggregateCall>,
+    /// The columns that its expressions name.
+    columns: Vec<ScopeColumn>,
+}
+
+impl Parts {
+    /// Whether it is tables with conditions, and one value for each entry of the list, apart from `DISTINCT`.
+    fn is_simple(&self) -> bool {
+        let Parts { from, output, groups, calls, .. } = self;
+        from.tree.is_some()
+            && !output.is_grouped(groups, calls)
+            && output.list.iter().all(|listed| listed.expr().is_some())
+            && calls_in(output.exprs()).is_empty()
+            && from.conditions.iter().chain(output.exprs()).all(|expr| !expr.is_volatile())
+    }
+}
+
 /// The expressions of a `SELECT` that are evaluated above its groups and windows.
 pub(super) struct Output {
     pub(super) list: Vec<Listed>,
@@ -294,6 +348,12 @@ impl Output {
         });
         let keys = self.keys.iter_mut().map(|key| &mut key.sort.expr);
         listed.chain(keys).chain(&mut self.having).chain(&mut self.distinct_on)
+    }
+
+    /// Whether rows are put together.
+    fn is_grouped(&self, groups: &Groups, calls: &[AggregateCall]) -> bool {
+        let has_grouping = || self.exprs().any(|expr| expr.any(&|part| matches!(part, Expr::Grouping(_))));
+        groups.is_there || !calls.is_empty() || self.having.is_some() || has_grouping()
     }
 
     /// Refuses `FOR UPDATE` where a row of the result is not one of a table.

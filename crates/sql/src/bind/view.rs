@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sqlparser::ast::{self, GroupByExpr, SetExpr, TableFactor};
 
 use super::from::relation_columns;
-use super::query::{Bound, locking, renamed, scope_of};
+use super::query::{locking, renamed, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::select::{ListItem, Listed};
 use super::uses::Use;
@@ -25,6 +25,7 @@ use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
 use crate::plan::RowLock;
+use crate::plan::join::Source;
 
 /// Views that are opened within each other, and whose query is bound now.
 pub(super) struct Opened {
@@ -196,10 +197,16 @@ impl Binder<'_> {
     }
 
     /// Binds the query of a view.
-    pub(super) fn open_view(&self, name: &Name, view: &Arc<ViewEntry>, lock: RowLock) -> Result<Bound> {
+    pub(super) fn open_view(
+        &self,
+        name: &Name,
+        view: &Arc<ViewEntry>,
+        lock: RowLock,
+    ) -> Result<(Source, Vec<OutColumn>)> {
         let names: Vec<String> = view.columns.iter().map(|column| column.name.clone()).collect();
-        let bound = self.within_view(name, view, || self.query(&locking(&*query_of(name, view)?, lock), None))?;
-        Ok(Bound { columns: renamed(bound.columns, &names, &name.name)?, ..bound })
+        let bind = || self.query_in_from(&locking(&*query_of(name, view)?, lock), None);
+        let (source, columns) = self.within_view(name, view, bind)?;
+        Ok((source, renamed(columns, &names, &name.name)?))
     }
 
     /// Notes that a table is used, and makes its columns those that the query knows.

@@ -195,7 +195,7 @@ impl<'d, 's> Definer<'d, 's> {
         Ok(names.into_iter().filter(|name| !Name::of_engine(name).is_own()).collect())
     }
 
-    /// The names of the tables that may have to do with something in a schema: nothing permanent has to do with what is temporary.
+    /// The names of the tables that may have to do with something in a schema: nothing permanent has with what is temporary.
     fn tables_about(&self, schema: &str) -> Result<Vec<String>> {
         let temporary = self.settings.temporary();
         match temporary.is_own(schema) {

@@ -257,7 +257,7 @@ impl Definer<'_, '_> {
             Some([]) => None,
         };
         if let Some((relation, at)) = &before {
-            let mut blueprint = Blueprint::of(&relation);
+            let mut blueprint = Blueprint::of(relation);
             blueprint.columns[*at].sequence = None;
             self.transaction.annotate_table(&relation.table, blueprint.schema()?.notes().to_owned())?;
         }

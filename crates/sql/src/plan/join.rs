@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::access::{self, Path};
 use super::estimate::selectivity::Origins;
 use super::estimate::{Estimate, Estimator, Origin, Read};
+use super::pull::{Pulled, Simple};
 use super::{Access, Join, JoinKind, Method, Plan, RowLock, Scan};
 use crate::bind::scope::new_register;
 use crate::catalog::relation::Relation;
@@ -36,8 +37,14 @@ pub(crate) struct Leaf {
 /// Where the rows of a leaf come from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Table { relation: Arc<Relation>, alias: Arc<str>, lock: RowLock },
+    Table {
+        relation: Arc<Relation>,
+        alias: Arc<str>,
+        lock: RowLock,
+    },
     Plan(Plan),
+    /// A query that may be a part of the one around it.
+    Simple(Box<Simple>),
 }
 
 /// How leaves are joined.
@@ -56,6 +63,25 @@ impl Tree {
                 left.leaves(into);
                 right.leaves(into);
             }
+        }
+    }
+
+    /// Changes the places of its leaves.
+    pub(super) fn move_leaves(&mut self, place: &dyn Fn(usize) -> usize) {
+        match self {
+            Tree::Leaf(at) => *at = place(*at),
+            Tree::Join { left, right, .. } => {
+                left.move_leaves(place);
+                right.move_leaves(place);
+            }
+        }
+    }
+
+    pub(super) fn for_each_condition(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        if let Tree::Join { left, right, on, .. } = self {
+            left.for_each_condition(visit);
+            right.for_each_condition(visit);
+            on.iter_mut().for_each(visit);
         }
     }
 
@@ -98,24 +124,30 @@ pub(crate) struct Planner<'p> {
 }
 
 impl<'p> Planner<'p> {
-    pub(crate) fn new(leaves: Vec<Leaf>, registers: &'p Cell<usize>, estimator: &'p Estimator<'p>) -> Planner<'p> {
+    /// Plans joins with the conditions of `WHERE`; the rows are those of the list.
+    pub(crate) fn plan(query: Simple, registers: &'p Cell<usize>, estimator: &'p Estimator<'p>) -> Plan {
+        let Pulled { leaves, tree, conditions, list } = pulled(query, registers, estimator);
         let table = |leaf: &Leaf| match &leaf.source {
             Source::Table { relation, .. } => Some((leaf.columns.clone(), relation.clone())),
-            Source::Plan(_) => None,
+            Source::Plan(_) | Source::Simple(_) => None,
         };
-        let types = if leaves.len() > 1 { leaves.iter().filter_map(table).collect() } else { Vec::new() };
-        let leaves = leaves.into_iter().map(Some).collect();
-        Planner { leaves, types, registers, estimator, origins: Vec::new() }
-    }
-
-    /// Plans the joins with the conditions of `WHERE`; the rows have the columns of `FROM` in their order.
-    pub(crate) fn plan(mut self, tree: Tree, conditions: Vec<Expr>, count: usize) -> Plan {
-        let Planned { plan, layout, .. } = self.tree(tree, conditions);
-        if layout.iter().copied().eq(0..count) {
+        let is_joined = leaves.iter().flatten().count() > 1;
+        let types = if is_joined { leaves.iter().flatten().filter_map(table).collect() } else { Vec::new() };
+        let mut planner = Planner { leaves, types, registers, estimator, origins: Vec::new() };
+        let Planned { plan, layout, .. } = planner.tree(tree, conditions);
+        if layout.len() == list.len() && layout.iter().zip(&list).all(|(at, expr)| *expr == Expr::Column(*at)) {
             return plan;
         }
-        let place = |at: usize| Expr::Column(position(&layout, at));
-        Plan::Project(Box::new(plan), (0..count).map(place).collect())
+        Plan::Project(Box::new(plan), list.into_iter().map(|expr| moved(expr, &layout)).collect())
+    }
+
+    /// Makes the simple queries in `FROM` parts of a query which is that, too; if it is too long for that, it is planned.
+    pub(crate) fn simple(query: Simple, registers: &Cell<usize>, estimator: &Estimator<'_>) -> Source {
+        let query = Simple::from(pulled(query, registers, estimator));
+        match query.is_apt() {
+            true => Source::Simple(Box::new(query)),
+            false => Source::Plan(Planner::plan(query, registers, estimator)),
+        }
     }
 
     pub(super) fn tree(&mut self, tree: Tree, conditions: Vec<Expr>) -> Planned {
@@ -202,6 +234,7 @@ impl<'p> Planner<'p> {
                 access::choose_key(&mut plan, &leaf.columns, &conditions);
                 filtered(plan, local(conditions, &layout))
             }
+            Source::Simple(_) => unreachable!("it is a part of the query, or planned"),
         };
         let planned = Planned { is_single, order, ..Planned::new(plan, layout) };
         if captures.is_empty() {
@@ -332,6 +365,10 @@ impl<'p> Planner<'p> {
         }
         Planned { estimate, order, is_single, ..Planned::new(Plan::Join(Box::new(join)), layout) }
     }
+}
+
+fn pulled(query: Simple, registers: &Cell<usize>, estimator: &Estimator<'_>) -> Pulled {
+    query.pull(&|part| Planner::plan(part, registers, estimator))
 }
 
 /// What is known of the columns of one table among those of `FROM`.

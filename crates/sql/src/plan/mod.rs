@@ -12,6 +12,7 @@ pub(crate) mod join;
 mod order;
 mod outer;
 mod pieces;
+pub(crate) mod pull;
 mod walk;
 pub(crate) mod window;
 

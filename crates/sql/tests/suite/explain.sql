@@ -333,3 +333,58 @@ EXPLAIN (COSTS off) DELETE FROM heap;
 EXPLAIN ANALYZE DELETE FROM heap;
 --! 25006
 ROLLBACK;
+
+-- Rows are found by indexes through views and subqueries.
+CREATE TABLE xa (id int PRIMARY KEY, n int);
+CREATE TABLE xb (id int PRIMARY KEY, a int);
+CREATE INDEX xb_a ON xb (a);
+INSERT INTO xa SELECT i, i % 7 FROM generate_series(1, 2000) i;
+INSERT INTO xb SELECT i, i % 500 FROM generate_series(1, 2000) i;
+CREATE VIEW xv AS SELECT id, n + 1 AS m FROM xa WHERE n <> 3;
+CREATE VIEW xw AS SELECT xv.id, xv.m, xb.id AS bid FROM xv LEFT JOIN xb ON xb.a = xv.id;
+EXPLAIN (COSTS off) SELECT * FROM xv WHERE id = 5;
+--> Index Scan using xa_pkey on xa
+-->   Index Cond: (id = 5)
+-->   Filter: (n <> 3)
+EXPLAIN (COSTS off) SELECT m FROM xw WHERE id = 5;
+--> Nested Loop Left Join
+-->   ->  Index Scan using xa_pkey on xa
+-->         Index Cond: (xa.id = 5)
+-->         Filter: (xa.n <> 3)
+-->   ->  Index Scan using xb_a on xb
+-->         Index Cond: (xb.a = xa.id)
+EXPLAIN (COSTS off) SELECT * FROM xb LEFT JOIN xv ON xv.id = xb.a WHERE xb.id = 4;
+--> Nested Loop Left Join
+-->   ->  Index Scan using xb_pkey on xb
+-->         Index Cond: (xb.id = 4)
+-->   ->  Index Scan using xa_pkey on xa
+-->         Index Cond: (xa.id = xb.a)
+-->         Filter: (xa.n <> 3)
+EXPLAIN (COSTS off) SELECT * FROM xb JOIN xv ON xv.id = xb.a WHERE xb.id = 4;
+--> Nested Loop
+-->   ->  Index Scan using xb_pkey on xb
+-->         Index Cond: (xb.id = 4)
+-->   ->  Index Scan using xa_pkey on xa
+-->         Index Cond: (xa.id = xb.a)
+-->         Filter: (xa.n <> 3)
+EXPLAIN (COSTS off) SELECT * FROM xv ORDER BY id DESC LIMIT 1;
+--> Limit
+-->   ->  Index Scan Backward using xa_pkey on xa
+-->         Filter: (n <> 3)
+EXPLAIN (COSTS off) SELECT * FROM (SELECT * FROM xv) s, LATERAL (SELECT * FROM xb WHERE xb.a = s.id) l WHERE s.id = 3;
+--> Nested Loop
+-->   ->  Index Scan using xa_pkey on xa
+-->         Index Cond: (xa.id = 3)
+-->         Filter: (xa.n <> 3)
+-->   ->  Index Scan using xb_a on xb
+-->         Index Cond: (xb.a = xa.id)
+EXPLAIN (COSTS off) SELECT s.m FROM xb FULL JOIN (SELECT id, m FROM xv WHERE m > 2) s ON s.id = xb.a WHERE xb.id = 3;
+--> Hash Full Join
+-->   Hash Cond: (xb.a = xa.id)
+-->   Filter: (xb.id = 3)
+-->   ->  Seq Scan on xb
+-->   ->  Hash
+-->         ->  Seq Scan on xa
+-->               Filter: ((xa.n <> 3) AND ((xa.n + 1) > 2))
+DROP VIEW xw, xv;
+DROP TABLE xa, xb;

@@ -395,3 +395,268 @@ SELECT count(*) FROM copied;
 --> 2
 DROP VIEW shorter;
 DROP TABLE "Short", copied;
+
+-- Conditions, joins and outer joins through views and subqueries in FROM.
+CREATE TABLE pa (id int PRIMARY KEY, n int, t text);
+CREATE TABLE pb (id int PRIMARY KEY, a int, w int);
+CREATE INDEX ON pb (a);
+INSERT INTO pa SELECT i, i % 3, 't' || i FROM generate_series(1, 9) i;
+INSERT INTO pb SELECT i, i % 5 + 1, CASE WHEN i % 4 = 0 THEN NULL ELSE i END FROM generate_series(1, 12) i;
+CREATE VIEW va AS SELECT id, n + 1 AS m, t FROM pa WHERE n <> 1;
+CREATE VIEW vb AS SELECT b.id, b.a, coalesce(b.w, -1) AS w FROM pb b;
+CREATE VIEW vv AS SELECT va.id, va.m * 2 AS mm, vb.id AS bid, vb.w FROM va LEFT JOIN vb ON vb.a = va.id AND vb.w > 2;
+CREATE VIEW vx AS SELECT x.id AS i, y.id AS j FROM pa x, pa y WHERE x.id = y.n;
+SELECT * FROM va WHERE id = 3;
+--> 3|1|t3
+SELECT * FROM va WHERE m = 3 AND id > 4 ORDER BY 1;
+--> 5|3|t5
+--> 8|3|t8
+SELECT * FROM vv WHERE id = 2 ORDER BY bid;
+--> 2|6|6|6
+--> 2|6|11|11
+SELECT * FROM vv ORDER BY id, bid;
+--> 2|6|6|6
+--> 2|6|11|11
+--> 3|2|7|7
+--> 5|6|9|9
+--> 6|2|NULL|NULL
+--> 8|6|NULL|NULL
+--> 9|2|NULL|NULL
+SELECT * FROM vv WHERE w IS NULL ORDER BY id;
+--> 6|2|NULL|NULL
+--> 8|6|NULL|NULL
+--> 9|2|NULL|NULL
+SELECT pa.id, vb.id, vb.w FROM pa LEFT JOIN vb ON vb.a = pa.id AND vb.id < 6 ORDER BY 1, 2;
+--> 1|5|5
+--> 2|1|1
+--> 3|2|2
+--> 4|3|3
+--> 5|4|-1
+--> 6|NULL|NULL
+--> 7|NULL|NULL
+--> 8|NULL|NULL
+--> 9|NULL|NULL
+SELECT vb.id, va.id, va.m FROM va RIGHT JOIN vb ON vb.a = va.id ORDER BY 1;
+--> 1|2|3
+--> 2|3|1
+--> 3|NULL|NULL
+--> 4|5|3
+--> 5|NULL|NULL
+--> 6|2|3
+--> 7|3|1
+--> 8|NULL|NULL
+--> 9|5|3
+--> 10|NULL|NULL
+--> 11|2|3
+--> 12|3|1
+SELECT va.id, va.m, vb.id, vb.w FROM va FULL JOIN vb ON vb.a = va.id AND vb.w < 4 ORDER BY 1, 3;
+--> 2|3|1|1
+--> 3|1|2|2
+--> 3|1|12|-1
+--> 5|3|4|-1
+--> 6|1|NULL|NULL
+--> 8|3|NULL|NULL
+--> 9|1|NULL|NULL
+--> NULL|NULL|3|3
+--> NULL|NULL|5|5
+--> NULL|NULL|6|6
+--> NULL|NULL|7|7
+--> NULL|NULL|8|-1
+--> NULL|NULL|9|9
+--> NULL|NULL|10|10
+--> NULL|NULL|11|11
+SELECT va.id, s.k FROM va FULL JOIN (SELECT id AS k FROM pa WHERE n = 0) s ON s.k = va.id ORDER BY 1, 2;
+--> 2|NULL
+--> 3|3
+--> 5|NULL
+--> 6|6
+--> 8|NULL
+--> 9|9
+SELECT p.id, q.one, q.c FROM pa p LEFT JOIN (SELECT id, 1 AS one, coalesce(w, 0) AS c FROM pb WHERE w > 3) q ON q.id = p.id ORDER BY 1;
+--> 1|NULL|NULL
+--> 2|NULL|NULL
+--> 3|NULL|NULL
+--> 4|NULL|NULL
+--> 5|1|5
+--> 6|1|6
+--> 7|1|7
+--> 8|NULL|NULL
+--> 9|1|9
+SELECT p.id, (q).id IS NULL AS gone, q.a FROM pa p LEFT JOIN (SELECT id, a FROM pb WHERE w > 5) q ON q.id = p.id WHERE p.id > 3 ORDER BY 1;
+--> 4|t|NULL
+--> 5|t|NULL
+--> 6|f|2
+--> 7|f|3
+--> 8|t|NULL
+--> 9|f|5
+SELECT p.id, q FROM pa p LEFT JOIN (SELECT id, a FROM pb WHERE id > 7) q ON q.id = p.id WHERE p.id > 5 ORDER BY 1;
+--> 6|NULL
+--> 7|NULL
+--> 8|(8,4)
+--> 9|(9,5)
+SELECT p.id, q.x, q.y FROM pa p LEFT JOIN (SELECT a.id AS x, b.id AS y FROM pa a JOIN pb b ON b.a = a.id WHERE b.w IS NOT NULL AND a.n = 2) q ON q.x = p.id ORDER BY 1, 3;
+--> 1|NULL|NULL
+--> 2|2|1
+--> 2|2|6
+--> 2|2|11
+--> 3|NULL|NULL
+--> 4|NULL|NULL
+--> 5|5|9
+--> 6|NULL|NULL
+--> 7|NULL|NULL
+--> 8|NULL|NULL
+--> 9|NULL|NULL
+SELECT p.id, q.x, q.y FROM pa p LEFT JOIN (SELECT a.id AS x, b.id AS y FROM pa a LEFT JOIN pb b ON b.a = a.id AND b.id > 8 WHERE a.n = 2) q ON q.x = p.id ORDER BY 1, 3;
+--> 1|NULL|NULL
+--> 2|2|11
+--> 3|NULL|NULL
+--> 4|NULL|NULL
+--> 5|5|9
+--> 6|NULL|NULL
+--> 7|NULL|NULL
+--> 8|8|NULL
+--> 9|NULL|NULL
+SELECT p.id, q.x, q.y FROM (SELECT a.id AS x, b.id AS y FROM pa a LEFT JOIN pb b ON b.a = a.id AND b.id > 8 WHERE a.n = 2) q RIGHT JOIN pa p ON q.x = p.id ORDER BY 1, 3;
+--> 1|NULL|NULL
+--> 2|2|11
+--> 3|NULL|NULL
+--> 4|NULL|NULL
+--> 5|5|9
+--> 6|NULL|NULL
+--> 7|NULL|NULL
+--> 8|8|NULL
+--> 9|NULL|NULL
+SELECT p.id FROM pa p LEFT JOIN (va JOIN vb ON vb.a = va.id) ON p.id = vb.id WHERE vb.id IS NULL ORDER BY 1;
+--> 3
+--> 5
+--> 8
+SELECT p.id, va.id FROM pa p LEFT JOIN (va LEFT JOIN vb ON vb.a = va.id AND vb.id = 1) ON p.id = va.id ORDER BY 1, 2;
+--> 1|NULL
+--> 2|2
+--> 3|3
+--> 4|NULL
+--> 5|5
+--> 6|6
+--> 7|NULL
+--> 8|8
+--> 9|9
+SELECT count(*), sum(m) FROM va WHERE id < 8;
+--> 4|8
+SELECT m, count(*) FROM va GROUP BY m HAVING count(*) > 1 ORDER BY m;
+--> 1|3
+--> 3|3
+SELECT DISTINCT m FROM va ORDER BY m DESC;
+--> 3
+--> 1
+SELECT id FROM va ORDER BY id DESC LIMIT 2 OFFSET 1;
+--> 8
+--> 6
+SELECT * FROM (SELECT id, row_number() OVER (ORDER BY id) AS r FROM va) s WHERE id = 5;
+--> 5|3
+SELECT * FROM vx WHERE i = 1 ORDER BY j;
+--> 1|1
+--> 1|4
+--> 1|7
+SELECT x.i, z.t FROM vx x JOIN pa z ON z.id = x.j WHERE x.i = 2 ORDER BY 2;
+--> 2|t2
+--> 2|t5
+--> 2|t8
+SELECT * FROM (SELECT * FROM (SELECT id, m FROM va WHERE m > 1) a WHERE id > 2) b WHERE m < 9 AND id IN (3, 5, 8) ORDER BY id;
+--> 5|3
+--> 8|3
+SELECT p.id, l.s FROM pa p, LATERAL (SELECT p.id + q.id AS s FROM pb q WHERE q.a = p.id AND q.id < 4) l ORDER BY 1, 2;
+--> 2|3
+--> 3|5
+--> 4|7
+SELECT s.id, u.e FROM (SELECT id, ARRAY[n, id] AS r FROM pa WHERE id < 3) s, unnest(s.r) u (e) ORDER BY 1, 2;
+--> 1|1
+--> 1|1
+--> 2|2
+--> 2|2
+SELECT s.id, s.e FROM (SELECT p.id, g.e FROM pa p, generate_series(1, p.n) g (e)) s WHERE s.id > 6 ORDER BY 1, 2;
+--> 7|1
+--> 8|1
+--> 8|2
+SELECT s.id, l.x FROM va s LEFT JOIN LATERAL (SELECT q.id AS x FROM vb q WHERE q.a = s.id AND q.w > s.m) l ON true ORDER BY 1, 2;
+--> 2|6
+--> 2|11
+--> 3|2
+--> 3|7
+--> 5|9
+--> 6|NULL
+--> 8|NULL
+--> 9|NULL
+SELECT id, (SELECT count(*) FROM vb WHERE vb.a = va.id) AS c FROM va ORDER BY 1;
+--> 2|3
+--> 3|3
+--> 5|2
+--> 6|0
+--> 8|0
+--> 9|0
+SELECT * FROM (SELECT id, (SELECT max(w) FROM vb WHERE vb.a = pa.id) AS w FROM pa) s WHERE w > 9 ORDER BY 1;
+--> 1|10
+--> 2|11
+SELECT id FROM pa WHERE EXISTS (SELECT 1 FROM va v WHERE v.id = pa.id AND v.m = pa.n + 1) ORDER BY 1;
+--> 2
+--> 3
+--> 5
+--> 6
+--> 8
+--> 9
+SELECT id FROM pa WHERE id IN (SELECT a FROM vb WHERE w > 8) ORDER BY 1;
+--> 1
+--> 2
+--> 5
+SELECT y FROM (SELECT 10 / n AS y FROM pa WHERE n <> 0) s WHERE y > 5 ORDER BY y;
+--> 10
+--> 10
+--> 10
+SELECT a.id, b.id FROM va a JOIN va b USING (m) WHERE a.id < b.id ORDER BY 1, 2;
+--> 2|5
+--> 2|8
+--> 3|6
+--> 3|9
+--> 5|8
+--> 6|9
+SELECT * FROM va NATURAL JOIN (SELECT id, w FROM vb) s ORDER BY 1;
+--> 2|3|t2|2
+--> 3|1|t3|3
+--> 5|3|t5|5
+--> 6|1|t6|6
+--> 8|3|t8|-1
+--> 9|1|t9|9
+SELECT m, x.id FROM va x FULL JOIN (SELECT n AS m, id FROM pa WHERE id < 3) y USING (m) ORDER BY 1, 2;
+--> 1|3
+--> 1|6
+--> 1|9
+--> 2|NULL
+--> 3|2
+--> 3|5
+--> 3|8
+UPDATE pb SET w = va.m FROM va WHERE va.id = pb.a AND pb.id < 3;
+SELECT id, w FROM pb WHERE id < 4 ORDER BY 1;
+--> 1|3
+--> 2|1
+--> 3|3
+DELETE FROM pb USING vv WHERE vv.bid = pb.id AND vv.id = 5 RETURNING pb.id;
+--> 9
+INSERT INTO pa SELECT id + 100, m, t FROM va WHERE id = 2 RETURNING *;
+--> 102|3|t2
+PREPARE pv (int) AS SELECT t FROM va WHERE id = $1;
+EXECUTE pv (3);
+--> t3
+EXECUTE pv (4);
+DEALLOCATE pv;
+SELECT * FROM (VALUES (1, 'x'), (2, 'y')) s (k, l) JOIN va ON va.id = s.k ORDER BY 1;
+--> 2|y|2|3|t2
+SELECT * FROM (SELECT 1 AS one) s LEFT JOIN va ON va.id = s.one ORDER BY 1;
+--> 1|NULL|NULL|NULL
+SELECT s.c FROM (SELECT 7 AS c FROM pa WHERE id = 1) s RIGHT JOIN pb ON s.c = pb.id WHERE pb.id > 5 ORDER BY pb.id;
+--> NULL
+--> 7
+--> NULL
+--> NULL
+--> NULL
+--> NULL
+DROP VIEW vx, vv, vb, va;
+DROP TABLE pa, pb;

@@ -34,8 +34,8 @@ pub(crate) enum Seen {
 
 /// A key of a tree of definitions that had no record.
 ///
-/// A record that comes to be there afterwards has the stamp of the leaf then, `max_stamp` or a later one, and a greater one as soon
-/// as somebody has committed to it. It stays until every transaction has ended that was there then (transaction/purge.rs).
+/// A record that comes to be there afterwards has the stamp of the leaf then, `max_stamp` or a later one, and a greater one as
+/// soon as somebody has committed to it. It stays until every transaction has ended that was there then (transaction/purge.rs).
 pub(crate) struct AbsentName {
     tree: Arc<RecordTree>,
     pub(crate) key: Box<[u8]>,
