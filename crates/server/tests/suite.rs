@@ -11,7 +11,7 @@ use support::Directory;
 use support::served::{Answer, Client, Served, query};
 
 /// Files with few statements that need a session.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     "queries",
     "expressions",
     "functions",
@@ -21,6 +21,7 @@ const FILES: [&str; 13] = [
     "foreign_keys",
     "views",
     "generated",
+    "kept",
     "snapshots",
     "rows",
     "characters",

@@ -331,6 +331,14 @@ impl SqlError {
         self
     }
 
+    /// Forgets [`SqlError::position`].
+    pub(crate) fn without_place(mut self) -> SqlError {
+        if let Some(more) = &mut self.more {
+            more.position = None;
+        }
+        self
+    }
+
     /// Sets [`SqlError::position`] to where a part of the statement begins, where that is known and the position is not.
     #[must_use]
     pub(crate) fn at_node(self, node: &impl sqlparser::ast::Spanned) -> SqlError {

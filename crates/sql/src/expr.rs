@@ -331,20 +331,23 @@ impl Expr {
         !self.any(&|part| matches!(part, Expr::Column(_) | Expr::Aggregate(_) | Expr::Window(_) | Expr::Grouping(_)))
     }
 
-    /// Whether it calls a function that may give something else each time.
     /// Whether it gives the same value for the same row for ever, whatever is set.
     pub(crate) fn is_immutable(&self) -> bool {
         use crate::function::Volatility::Immutable;
         let may_change = |part: &Expr| match part {
-            Expr::Call(call) => call.function.volatility != Immutable,
-            // What a literal means was decided when it was read.
-            Expr::Cast(cast) if matches!(cast.input, Expr::Constant(_)) => false,
+            Expr::Call(call) if call.function.volatility == Immutable => false,
+            // It shows a value as a cast does.
+            Expr::Call(call) if call.function.name == "||" => {
+                call.types.iter().any(|ty| !crate::value::is_immutable(*ty, Type::Text))
+            }
+            Expr::Call(_) => true,
             Expr::Cast(cast) => !crate::value::is_immutable(cast.from, cast.to.ty),
             _ => false,
         };
         !self.any(&may_change)
     }
 
+    /// Whether it calls a function that may give something else each time.
     pub(crate) fn is_volatile(&self) -> bool {
         use crate::function::Volatility::Volatile;
         self.any(&|part| matches!(part, Expr::Call(call) if call.function.volatility == Volatile))

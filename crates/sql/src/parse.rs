@@ -20,7 +20,7 @@ pub(crate) mod rewrite;
 pub(crate) mod sequence;
 pub(crate) mod shape;
 
-use sqlparser::ast::{DataType, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
+use sqlparser::ast::{DataType, Expr, Ident, ObjectName, ObjectNamePart, Query, Spanned, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
@@ -360,11 +360,20 @@ fn merge_session_authorization(tokens: &mut Vec<TokenWithSpan>) {
 }
 
 /// Parses an expression that the catalog keeps.
-pub(crate) fn expression(text: &str) -> Result<sqlparser::ast::Expr> {
+pub(crate) fn expression(text: &str) -> Result<Expr> {
+    parsed_expression(text, forget)
+}
+
+/// As [`expression`]; its nodes have places in the text.
+pub(crate) fn placed_expression(text: &str) -> Result<Expr> {
+    parsed_expression(text, |tokens| flatten(text, tokens))
+}
+
+fn parsed_expression(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Expr> {
     let dialect = Postgres::default();
     let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
-    forget(&mut tokens);
+    place(&mut tokens);
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     parser.parse_expr().map_err(|error| syntax_error(text, error))
 }

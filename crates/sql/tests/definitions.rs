@@ -86,3 +86,38 @@ fn await_freed(client: &mut Client, taken: &dyn Fn() -> u64, before: u64, by: &s
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
+
+/// Two sessions with other time zones keep the same rules, and what no literal can say is refused.
+#[test]
+fn literals_mean_what_they_meant() {
+    let sql = support::open(&support::directory("literals"));
+    let mut east = Client::new(&sql);
+    east.run("SET timezone = 'Asia/Tokyo'");
+    east.run("CREATE TABLE t (ts timestamptz CHECK (ts >= '2020-01-01'), d date DEFAULT '1/2/2020')");
+    east.run("CREATE VIEW v AS SELECT ts FROM t WHERE ts < '2020-01-02'");
+    let mut west = Client::new(&sql);
+    west.run("SET timezone = 'America/New_York'");
+    assert_eq!(west.error("INSERT INTO t VALUES ('2019-12-31 14:59+00')").constraint(), Some("t_ts_check"));
+    west.run("INSERT INTO t VALUES ('2019-12-31 15:00+00'), ('2020-01-01 15:00+00')");
+    west.expect("SELECT ts::text FROM v", &["2019-12-31 10:00:00-05"]);
+    east.expect("SELECT ts::text FROM v", &["2020-01-01 00:00:00+09"]);
+    east.expect(
+        "SHOW osier.definitions",
+        &[
+            "before|public.t|CREATE TABLE public.t (",
+            "    ts timestamp with time zone,",
+            "    d date DEFAULT '2020-01-02',",
+            "    CONSTRAINT t_ts_check CHECK (ts >= '2019-12-31 15:00:00+00')",
+            ");",
+            "rows|public.t|public.t (ts, d)",
+            "after|public.v|CREATE VIEW public.v (ts) AS SELECT ts FROM public.t WHERE ts < '2020-01-01 15:00:00+00';",
+        ],
+    );
+    let error = east.error("ALTER TABLE t ADD CONSTRAINT both CHECK ('2020-01-01 10:00' BETWEEN d AND ts)");
+    assert_eq!(error.code(), "0A000");
+    assert_eq!(error.message, "the literal '2020-01-01 10:00' in check constraint \"both\" means several moments");
+    let error = east.error("CREATE VIEW w AS SELECT ts FROM t UNION ALL SELECT DISTINCT '2020-01-01' FROM t");
+    assert_eq!(error.code(), "0A000");
+    assert_eq!(error.message, "a literal in view \"w\" becomes timestamp with time zone outside of its query");
+    assert_eq!(error.hint(), Some("Write its type there: timestamp with time zone '...'."));
+}

@@ -41,10 +41,14 @@ impl Binder<'_> {
             return self.convert(self.padded(input, &mut shown)?, to, place);
         }
         let is_explicit = place == Conversion::Explicit;
-        if let Expr::Constant(value) = input.expr {
-            return Ok(Expr::Constant(value::cast(value, from, to, is_explicit, self.settings)?));
+        // What is kept is converted when it runs, unless all who run it get the same.
+        let is_read_now = !self.is_kept() || value::is_immutable(from, to.ty);
+        match input.expr {
+            Expr::Constant(value) if is_read_now => {
+                Ok(Expr::Constant(value::cast(value, from, to, is_explicit, self.settings)?))
+            }
+            input => Ok(Expr::Cast(Box::new(Cast { input, from, to, is_explicit }))),
         }
-        Ok(Expr::Cast(Box::new(Cast { input: input.expr, from, to, is_explicit })))
     }
 
     /// Gives a literal or a parameter without a type one.
@@ -53,12 +57,13 @@ impl Binder<'_> {
             Expr::Constant(Datum::Null) => Ok(Expr::NULL),
             Expr::Constant(Datum::Text(text)) if to.ty == Type::Unknown => Ok(Expr::Constant(Datum::Text(text))),
             Expr::Constant(Datum::Text(text)) if to.ty.is_string() || to.ty == Type::Text => {
+                self.literal_means(&text, to.ty, || text.to_string());
                 let value =
                     value::cast(Datum::Text(text), Type::Text, to, place == Conversion::Explicit, self.settings);
                 Ok(Expr::Constant(value?))
             }
             Expr::Constant(Datum::Text(text)) if to.ty.is_registered() => self.registered(Datum::Text(text), to.ty),
-            Expr::Constant(Datum::Text(text)) => Ok(Expr::Constant(value::parse(&text, to, self.settings)?)),
+            Expr::Constant(Datum::Text(text)) => Ok(Expr::Constant(self.read_literal(&text, to)?)),
             Expr::Parameter(at) => {
                 let known = self.parameters.borrow()[at];
                 // Its value may be a name, which is looked up when the statement runs.
@@ -77,11 +82,15 @@ impl Binder<'_> {
             // A text of which only the query knew that it was a literal.
             expr if to.ty == Type::Unknown => Ok(expr),
             expr if place == Conversion::Explicit || to.ty.is_registered() => {
+                self.reads_late(to.ty);
                 self.convert(Typed::new(expr, Type::Text), to, Conversion::Explicit)
             }
             // It is read as the literal would be, and fits, or is refused: only who asks for a length gets a part of it.
             expr if to.ty == Type::Text => Ok(expr),
-            input => Ok(Expr::Cast(Box::new(Cast { input, from: Type::Text, to, is_explicit: false }))),
+            input => {
+                self.reads_late(to.ty);
+                Ok(Expr::Cast(Box::new(Cast { input, from: Type::Text, to, is_explicit: false })))
+            }
         }
     }
 

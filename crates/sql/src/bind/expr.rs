@@ -30,7 +30,7 @@ impl Binder<'_> {
         match expr {
             ast::Expr::Identifier(ident) => self.column(std::slice::from_ref(ident), level),
             ast::Expr::CompoundIdentifier(idents) => self.column(idents, level),
-            ast::Expr::Value(value) => self.literal(&value.value).map_err(|error| error.at_node(value)),
+            ast::Expr::Value(value) => self.literal(value).map_err(|error| error.at_node(value)),
             ast::Expr::Nested(inner) => self.expr(inner, level),
             ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right, level),
             ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr, level),
@@ -139,7 +139,15 @@ impl Binder<'_> {
     }
 
     /// Binds a literal.
-    pub(crate) fn literal(&self, value: &Value) -> Result<Typed> {
+    pub(crate) fn literal(&self, value: &ast::ValueWithSpan) -> Result<Typed> {
+        let bound = self.literal_value(&value.value)?;
+        if let Expr::Constant(Datum::Text(text)) = &bound.expr {
+            self.place_literal(value.span, text);
+        }
+        Ok(bound)
+    }
+
+    fn literal_value(&self, value: &Value) -> Result<Typed> {
         Ok(match value {
             Value::Null => Typed::new(Expr::NULL, Type::Unknown),
             Value::Boolean(value) => truth(Expr::Constant(Datum::Bool(*value))),

@@ -19,7 +19,7 @@ use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
 use crate::plan::pull::Simple;
 use crate::plan::{JoinKind, Plan, RowLock, Series, SystemScan};
-use crate::types::Type;
+use crate::types::{Declared, Type};
 
 /// So many tables may be joined in one query: the time to plan them grows with their number to the power of three.
 const TABLES_MAX: usize = 256;
@@ -523,6 +523,13 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         origin_use: None,
     };
     relation.columns.iter().enumerate().map(name).collect()
+}
+
+/// The columns of a table that is yet to be made, as names for expressions over its rows.
+pub(crate) fn columns_of<'c>(table: &str, columns: impl Iterator<Item = (&'c str, Declared)>) -> Vec<ScopeColumn> {
+    let columns: Vec<OutColumn> =
+        columns.map(|(name, declared)| OutColumn { name: name.to_owned(), declared, origin: (0, 0) }).collect();
+    scope_of(Some(table), &columns)
 }
 
 /// Gives a join in parentheses a name, which takes the place of those of its tables.

@@ -13,6 +13,7 @@ pub(crate) mod foreign;
 pub(crate) mod forms;
 pub(crate) mod from;
 pub(crate) mod grouping;
+mod literals;
 pub(crate) mod places;
 pub(crate) mod query;
 pub(crate) mod scope;
@@ -98,6 +99,9 @@ pub(crate) struct Binder<'b> {
     uses: RefCell<Vec<Rc<uses::Use>>>,
     /// Where they are named, if that is wanted.
     places: RefCell<Option<Vec<places::Place>>>,
+    literals: literals::Literals,
+    /// Whether an expression is bound that the catalog keeps.
+    binds_kept: Cell<bool>,
 }
 
 /// A common table expression while the query around it is bound.
@@ -131,6 +135,8 @@ impl<'b> Binder<'b> {
             opened: RefCell::default(),
             uses: RefCell::default(),
             places: RefCell::default(),
+            literals: literals::Literals::default(),
+            binds_kept: Cell::default(),
         }
     }
 

@@ -27,7 +27,8 @@ pub(crate) enum What {
     Star(String),
 }
 
-fn bounds(first: Span, last: Span) -> Option<(usize, usize)> {
+/// Where a piece of a text is that goes from one span to another.
+pub(super) fn bounds(first: Span, last: Span) -> Option<(usize, usize)> {
     let start = crate::parse::column(first)?;
     let end = usize::try_from(last.end.column).ok()?;
     Some((start.checked_sub(1)?, end.checked_sub(1)?))

@@ -9,6 +9,7 @@ use sqlparser::ast::{self, LimitClause, OrderByKind, OrderByOptions, SetExpr, Se
 use super::scope::{Level, ScopeColumn, Typed};
 use super::select::refuse_width;
 use super::{Binder, Common, OutColumn};
+use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
 use crate::parse;
@@ -144,7 +145,7 @@ impl Binder<'_> {
             if fetch.with_ties || fetch.percent {
                 return Err(SqlError::unsupported("FETCH with ties or percent"));
             }
-            let one = || Ok(Expr::Constant(crate::datum::Datum::Int(1)));
+            let one = || Ok(Expr::Constant(Datum::Int(1)));
             limit = Some(fetch.quantity.as_ref().map_or_else(one, count)?);
         }
         if !level.captures.borrow().is_empty() {
@@ -248,7 +249,8 @@ impl Binder<'_> {
     }
 
     /// The rows of a query with the types of other columns.
-    pub(crate) fn converted(&self, bound: Bound, columns: &[OutColumn]) -> Result<Plan> {
+    pub(crate) fn converted(&self, mut bound: Bound, columns: &[OutColumn]) -> Result<Plan> {
+        self.read_listed(&mut bound, columns)?;
         let convert = |(at, (from, to)): (usize, (&OutColumn, &OutColumn))| {
             let input = Typed::new(Expr::Column(at), from.declared);
             self.convert(input, to.declared.ty, Conversion::Implicit)
@@ -256,6 +258,20 @@ impl Binder<'_> {
         let exprs: Vec<Expr> = bound.columns.iter().zip(columns).enumerate().map(convert).collect::<Result<_>>()?;
         let is_plain = exprs.iter().enumerate().all(|(at, expr)| *expr == Expr::Column(at));
         Ok(if is_plain { bound.plan } else { Plan::Project(Box::new(bound.plan), exprs) })
+    }
+
+    /// Reads the literals of a list as values of the types of other columns.
+    fn read_listed(&self, bound: &mut Bound, columns: &[OutColumn]) -> Result<()> {
+        let Plan::Project(_, exprs) = &mut bound.plan else { return Ok(()) };
+        for ((expr, from), to) in exprs.iter_mut().zip(&mut bound.columns).zip(columns) {
+            let is_literal = from.declared.ty == Type::Unknown && matches!(expr, Expr::Constant(Datum::Text(_)));
+            if is_literal && to.declared.ty != Type::Unknown {
+                let literal = Typed::new(std::mem::replace(expr, Expr::NULL), Type::Unknown);
+                *expr = self.convert(literal, to.declared.ty, Conversion::Implicit)?;
+                from.declared = to.declared.ty.into();
+            }
+        }
+        Ok(())
     }
 
     /// Sorts rows by names and numbers of their columns: all that `ORDER BY` behind a set operation may say.

@@ -47,7 +47,7 @@ impl Binder<'_> {
             }
             ast::Expr::SimilarTo { negated, expr, pattern, escape_char } => {
                 let mut arguments = vec![bind(pattern)?];
-                arguments.extend(escape_char.as_ref().map(|escape| self.literal(&escape.value)).transpose()?);
+                arguments.extend(escape_char.as_ref().map(|escape| self.literal(escape)).transpose()?);
                 let pattern = self.apply("similar_to_escape", arguments)?;
                 self.operate(if *negated { "!~" } else { "~" }, bind(expr)?, pattern)
             }
@@ -89,7 +89,7 @@ impl Binder<'_> {
             }
             ast::Expr::TypedString(typed) => {
                 let to = parse::data_type(&typed.data_type)?;
-                let text = self.literal(&typed.value.value)?;
+                let text = self.literal(&typed.value)?;
                 Ok(Typed::new(self.convert(text, to, Conversion::Explicit)?, to))
             }
             ast::Expr::Interval(interval) => self.interval(interval, level),
@@ -109,7 +109,7 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         let (text, mut pattern) = (self.expr(text, level)?, self.expr(pattern, level)?);
         if let Some(escape) = escape {
-            pattern = self.apply("like_escape", vec![pattern, self.literal(&escape.value)?])?;
+            pattern = self.apply("like_escape", vec![pattern, self.literal(escape)?])?;
         }
         self.operate(operator, text, pattern)
     }

@@ -13,7 +13,7 @@ use super::scope::{Level, Typed};
 use super::select::{ListItem, Listed};
 use super::view::{Target, Verb};
 use super::{Binder, OutColumn};
-use crate::catalog::notes::Identity;
+use crate::catalog::notes::{CheckNote, Identity};
 use crate::catalog::relation::{Column, Relation};
 use crate::catalog::rights::Rights;
 use crate::datum::Datum;
@@ -188,7 +188,8 @@ impl Binder<'_> {
             (Some(text), _) => {
                 let level = Level::new(None, &self.registers);
                 level.refuse_aggregates("DEFAULT expressions");
-                self.expr(&parse::expression(&parse::sequence::with_public(text))?, &level)?
+                let expr = parse::expression(&parse::sequence::with_public(text))?;
+                return self.keeping(|| self.assign(self.expr(&expr, &level)?, &column.name, column.declared));
             }
             (None, Some(sequence)) => {
                 // As bytes it is the name in the engine, which needs no right: no statement can write it so.
@@ -440,22 +441,25 @@ impl Binder<'_> {
         let mut bound = Vec::new();
         for (at, column) in relation.columns.iter().enumerate().filter(|(_, column)| column.is_generated) {
             let text = column.default.as_deref().unwrap_or("NULL");
-            let typed = self.expr(&parse::expression(text)?, &level)?;
-            bound.push((at, self.assign(typed, &column.name, column.declared)?));
+            let expr = parse::expression(text)?;
+            let value = self.keeping(|| self.assign(self.expr(&expr, &level)?, &column.name, column.declared));
+            bound.push((at, value?));
         }
         Ok(bound)
     }
 
     /// The check constraints of a table.
     pub(crate) fn checks(&self, relation: &Relation) -> Result<Vec<(String, Expr)>> {
+        relation.notes.checks.iter().map(|check| Ok((check.name.clone(), self.check(relation, check)?))).collect()
+    }
+
+    /// A check constraint of a table.
+    pub(crate) fn check(&self, relation: &Relation, check: &CheckNote) -> Result<Expr> {
         let mut level = Level::new(None, &self.registers);
         level.columns = relation_columns(relation, &relation.name.name);
         level.refuse_aggregates("check constraints");
-        let check = |note: &crate::catalog::notes::CheckNote| {
-            let condition = self.condition(&parse::expression(&note.expression)?, "CHECK", &level)?;
-            Ok((note.name.clone(), condition))
-        };
-        relation.notes.checks.iter().map(check).collect()
+        let expr = parse::expression(&check.expression)?;
+        self.keeping(|| self.condition(&expr, "CHECK", &level))
     }
 }
 

@@ -15,6 +15,7 @@ use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::scope::Level;
 use crate::catalog::name::Name;
+use crate::catalog::notes::CheckNote;
 use crate::catalog::relation::{Column, Relation};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
@@ -62,6 +63,7 @@ impl Definer<'_, '_> {
             let table = match rewrite.is_needed {
                 true => self.rewrite(&relation, &mut blueprint, &rewrite)?,
                 false => {
+                    self.read_literals(&mut blueprint)?;
                     let notes = blueprint.schema()?.notes().to_owned();
                     self.transaction.annotate_table(&relation.table, notes)?
                 }
@@ -268,7 +270,10 @@ impl Definer<'_, '_> {
     ) -> Result<()> {
         let column = blueprint.column_mut(name)?;
         match operation {
-            AlterColumnOperation::SetDefault { value } => column.default = Some(self.kept(value)?),
+            AlterColumnOperation::SetDefault { value } => {
+                let text = self.kept(blueprint, value)?;
+                blueprint.column_mut(name)?.default = Some(text);
+            }
             AlterColumnOperation::DropDefault => column.default = None,
             AlterColumnOperation::SetNotNull => {
                 rewrite.is_needed = column.is_nullable;
@@ -389,12 +394,13 @@ impl Definer<'_, '_> {
     }
 
     /// Refuses a check that a row breaks.
-    pub(super) fn check_rows(&self, relation: &Relation, name: &str, expr: &sqlparser::ast::Expr) -> Result<()> {
-        let condition = self.row_condition(relation, expr)?;
+    pub(super) fn check_rows(&self, relation: &Relation, check: &CheckNote) -> Result<()> {
+        let names = self.names();
+        let condition = Binder::new(&names, self.settings, &[]).check(relation, check)?;
         for row in self.transaction.scan(&relation.table, KeyRange::all())? {
             let row = crate::run::scan::loaded(&row?, relation)?;
             if let Datum::Bool(false) = self.evaluate(&condition, &row)? {
-                return Err(violated_by_some_row(relation, name));
+                return Err(violated_by_some_row(relation, &check.name));
             }
         }
         Ok(())

@@ -37,6 +37,8 @@ pub(super) struct Blueprint {
     pub(super) oid: Option<u32>,
     /// Comments on indexes and constraints.
     pub(super) comments: BTreeMap<String, String>,
+    /// The defaults and checks that the statement at hand says: what their literals mean is still to be written into them.
+    pub(super) unread: Vec<String>,
 }
 
 /// A column that is to be.
@@ -80,6 +82,7 @@ impl Blueprint {
             hidden_sequence: None,
             oid: None,
             comments: BTreeMap::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -119,6 +122,7 @@ impl Blueprint {
             comment: notes.comment.clone(),
             oid: Some(relation.oid()),
             comments: notes.comments.clone(),
+            unread: Vec::new(),
             hidden_sequence: if relation.has_hidden_key {
                 notes.columns.last().and_then(|note| note.sequence.clone())
             } else {

@@ -36,10 +36,10 @@ impl Definer<'_, '_> {
             }
             AlterTableOperation::AddConstraint { constraint, .. } => {
                 self.constraint(blueprint, constraint)?;
-                match constraint {
-                    TableConstraint::Check(check) => {
-                        let name = blueprint.checks.last().map_or_else(String::new, |check| check.name.clone());
-                        self.check_rows(relation, &name, &check.expr)?;
+                match (constraint, blueprint.checks.len().checked_sub(1)) {
+                    (TableConstraint::Check(_), Some(last)) => {
+                        self.read_literals(blueprint)?;
+                        self.check_rows(relation, &blueprint.checks[last])?;
                     }
                     _ => rewrite.is_needed = true,
                 }

@@ -7,7 +7,7 @@ use super::blueprint::{Blueprint, ColumnPlan, IndexPlan};
 use super::{Defined, Definer};
 use crate::bind::Binder;
 use crate::bind::forms::collated;
-use crate::bind::scope::{Level, Typed};
+use crate::bind::scope::Typed;
 use crate::catalog::name::Name;
 use crate::catalog::notes::{CheckNote, Identity, OnCommit};
 use crate::catalog::relation::Relation;
@@ -86,6 +86,7 @@ impl Definer<'_, '_> {
             let named = |number: u32| if number == 0 { base.clone() } else { format!("{base}{number}") };
             blueprint.hidden_sequence = Some(self.free_sequence(&named, &make)?);
         }
+        self.read_literals(blueprint)?;
         let table = self.transaction.create_table(blueprint.schema()?)?;
         self.check_expressions(&table)?;
         Ok(table)
@@ -161,7 +162,7 @@ impl Definer<'_, '_> {
             ColumnOption::Check(check) => {
                 let note = CheckNote {
                     name: constraint.unwrap_or_else(|| blueprint.check_name(Some(name))),
-                    expression: self.kept(&check.expr)?,
+                    expression: self.kept(blueprint, &check.expr)?,
                 };
                 blueprint.checks.push(note);
             }
@@ -217,7 +218,7 @@ impl Definer<'_, '_> {
                 let note = CheckNote {
                     name: name(&check.name)
                         .unwrap_or_else(|| blueprint.check_name(only_column(blueprint, &check.expr))),
-                    expression: self.kept(&check.expr)?,
+                    expression: self.kept(blueprint, &check.expr)?,
                 };
                 blueprint.checks.push(note);
                 Ok(())
@@ -304,17 +305,6 @@ impl Definer<'_, '_> {
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         self.transaction.create_index(&relation.table, &name, &columns, create.unique)?;
         Ok(Defined { is_private: relation.is_temporary(), ..Defined::tagged("CREATE INDEX") })
-    }
-
-    /// Binds a condition on the rows of a table that is there, so that it can be asked of each.
-    pub(super) fn row_condition(&self, relation: &Relation, expr: &ast::Expr) -> Result<Expr> {
-        let names = self.names();
-        let binder = Binder::new(&names, self.settings, &[]);
-        let registers = std::cell::Cell::default();
-        let mut level = Level::new(None, &registers);
-        level.columns = crate::bind::from::relation_columns(relation, &relation.name.name);
-        level.refuse_aggregates("check constraints");
-        binder.condition(expr, "CHECK", &level)
     }
 }
 

@@ -55,7 +55,8 @@ impl Definer<'_, '_> {
         if blueprint.column_mut(name)?.is_generated {
             return Err(said_twice(blueprint, name, "default"));
         }
-        blueprint.column_mut(name)?.default = Some(self.kept(expr)?);
+        let text = self.kept(blueprint, expr)?;
+        blueprint.column_mut(name)?.default = Some(text);
         Ok(())
     }
 
@@ -83,8 +84,10 @@ impl Definer<'_, '_> {
             () if column.default.is_some() => return Err(said_twice(blueprint, name, "default")),
             () => {}
         }
-        column.default = Some(parse::columns::unqualified(&self.kept(expr)?, &table));
-        column.is_generated = true;
+        let text = parse::columns::unqualified(&self.kept(blueprint, expr)?, &table);
+        blueprint.unread.push(text.clone());
+        let column = blueprint.column_mut(name)?;
+        (column.default, column.is_generated) = (Some(text), true);
         Ok(())
     }
 

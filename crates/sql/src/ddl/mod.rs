@@ -13,6 +13,7 @@ mod generated;
 mod grant;
 mod identity;
 mod like;
+mod literals;
 pub(crate) mod numbers;
 mod role;
 mod schema;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 
 use osier::{Error, Table, Transaction, TransactionError};
 use sqlparser::ast::{self, ObjectName, Statement};
+
+use blueprint::Blueprint;
 
 use crate::bind::Binder;
 use crate::catalog::listing;
@@ -232,8 +235,9 @@ impl<'d, 's> Definer<'d, 's> {
         Ok(None)
     }
 
-    /// An expression as the catalog keeps it: sequences in it are those that the names mean now.
-    fn kept(&self, expr: &ast::Expr) -> Result<String> {
+    /// An expression as the catalog keeps it: sequences in it are those that the names mean now, and literals are read
+    /// [when the table is made](Definer::read_literals).
+    fn kept(&self, blueprint: &mut Blueprint, expr: &ast::Expr) -> Result<String> {
         let text = expr.to_string();
         if !parse::expression(&text).is_ok_and(|again| again == *expr) {
             return Err(SqlError::unsupported(format!(
@@ -241,6 +245,8 @@ impl<'d, 's> Definer<'d, 's> {
             ))
             .with_hint("Put parentheses around its parts."));
         }
-        self.with_schemas(&text, false)
+        let text = self.with_schemas(&text, false)?;
+        blueprint.unread.push(text.clone());
+        Ok(text)
     }
 }

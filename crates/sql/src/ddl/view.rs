@@ -82,7 +82,7 @@ impl Definer<'_, '_> {
                 now.comment.clone_from(&before.comment);
             }
         }
-        let Written { query, tables, places } = self.written(&create.query)?;
+        let Written { query, tables, places } = self.written(&create.name, &create.query)?;
         let check = check_of(&create.options)?;
         if check.is_some()
             && let Err(why) = updatable(&create.query)
@@ -99,8 +99,8 @@ impl Definer<'_, '_> {
         Ok(ViewEntry { number, owner, query, columns, tables, places, check, comment })
     }
 
-    /// The query of a view as it is kept: it means the same under every search path, and when tables get columns.
-    fn written(&self, query: &ast::Query) -> Result<Written> {
+    /// The query of a view as it is kept: it means the same under every search path and time zone, and when tables get columns.
+    fn written(&self, name: &ast::ObjectName, query: &ast::Query) -> Result<Written> {
         let text = query.to_string();
         if text.contains(['\0', '\u{1}']) {
             return Err(SqlError::unsupported("EXCLUDE or ROWS FROM in the query of a view"));
@@ -110,13 +110,13 @@ impl Definer<'_, '_> {
                 .with_hint("Put parentheses around its expressions."));
         }
         let text = self.with_schemas(&text, true)?;
-        let (places, _) = self.placed(&text)?;
+        let (places, _, literals) = self.placed(name, &text)?;
         let edit = |place: Place| match place.what {
             What::Star(columns) => (place.start, place.end, columns),
             What::Table { name, .. } => (place.start, place.end, parse::sequence::quoted(&name.schema, &name.name)),
         };
-        let text = edited(&text, places.into_iter().map(edit).collect());
-        let (places, uses) = self.placed(&text)?;
+        let text = edited(&text, places.into_iter().map(edit).chain(literals).collect());
+        let (places, uses, _) = self.placed(name, &text)?;
         let tables = references(&uses);
         let mut kept = Vec::new();
         for place in places {
@@ -130,8 +130,8 @@ impl Definer<'_, '_> {
         Ok(Written { query: text, tables, places: kept })
     }
 
-    /// Where a query names tables, and what it does with them.
-    fn placed(&self, text: &str) -> Result<(Vec<Place>, Vec<std::rc::Rc<Use>>)> {
+    /// Where a query names tables, what it does with them, and the literals to be written in another way.
+    fn placed(&self, name: &ast::ObjectName, text: &str) -> Result<Placed> {
         let statements = parse::of_client(text)?;
         let [ast::Statement::Query(query)] = &statements[..] else {
             return Err(SqlError::new(SqlState::InternalError, "the text of a view is no query"));
@@ -139,8 +139,10 @@ impl Definer<'_, '_> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         binder.record_places();
+        binder.record_literals();
         binder.query(query, None)?;
-        Ok((binder.places(), binder.uses()))
+        let literals = binder.literals(&format!("view \"{}\"", parse::parts(name)?.join(".")))?;
+        Ok((binder.places(), binder.uses(), literals))
     }
 
     /// Gives a view another name, in the same schema or another one.
@@ -161,6 +163,9 @@ impl Definer<'_, '_> {
         objects::put(self.transaction, Kind::View, &name.engine(), &entry)
     }
 }
+
+/// What is found in the text of a query.
+type Placed = (Vec<Place>, Vec<std::rc::Rc<Use>>, Vec<(usize, usize, String)>);
 
 /// The query of a view as it is kept.
 struct Written {

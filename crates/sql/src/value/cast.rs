@@ -79,14 +79,18 @@ pub(crate) fn listed(from: Type, to: Type) -> Option<Conversion> {
     })
 }
 
-/// Returns the casts that show and read a value.
 /// Whether a conversion gives the same whatever is set: the time zone, or how dates are written.
 pub(crate) fn is_immutable(from: Type, to: Type) -> bool {
+    // An array is shown and read as its elements are, and PostgreSQL looks no closer.
+    let is_array = |ty: Type| matches!(ty, Type::Array(_));
+    if is_array(from) != is_array(to) {
+        return false;
+    }
     let of_element = |ty: Type| ty.element().unwrap_or(ty);
     let (from, to) = (of_element(from), of_element(to));
     let is_text = |ty: Type| matches!(ty, Type::Text | Type::Varchar | Type::Char);
     let depends = |ty: Type| match ty {
-        Type::Date | Type::Timestamp | Type::Timestamptz | Type::Interval => true,
+        Type::Date | Type::Timestamp | Type::Timestamptz | Type::Interval | Type::Record => true,
         ty => ty.is_registered(),
     };
     let other_zone = (from == Type::Timestamptz) != (to == Type::Timestamptz) && depends(from) | depends(to);
@@ -95,6 +99,7 @@ pub(crate) fn is_immutable(from: Type, to: Type) -> bool {
     from == to || !(to_text || of_text || other_zone)
 }
 
+/// Returns the casts that show and read a value.
 fn by_text(from: Type, to: Type) -> Option<Conversion> {
     if to.is_string() {
         return Some(Conversion::Assignment);

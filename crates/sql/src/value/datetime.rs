@@ -488,26 +488,32 @@ impl Fields {
     /// Returns the local time, and whether it is UTC already.
     fn timestamp(&self, zone: &TimeZone) -> Read<(Option<i64>, bool)> {
         let time_us = self.time_us.unwrap_or(0);
-        let now_us = || utc_to_local(jiff::Timestamp::now().as_microsecond(), zone).unwrap_or(0);
         Ok(match (self.days()?, self.special) {
             (Some(days), None) => (days.checked_mul(DAY_US).and_then(|us| us.checked_add(time_us)), false),
-            (None, Some(Special::Day(days))) => (Some((now_us().div_euclid(DAY_US) + days) * DAY_US + time_us), false),
+            (None, Some(Special::Day(days))) => {
+                (Some((now_us(zone).div_euclid(DAY_US) + days) * DAY_US + time_us), false)
+            }
             (None, Some(_)) if self.time_us.is_some() => return Err(Fault::Syntax),
             (None, Some(Special::Epoch)) => (Some(0), true),
             (None, Some(Special::Infinity)) => (Some(i64::MAX), true),
             (None, Some(Special::NegativeInfinity)) => (Some(i64::MIN), true),
-            (None, Some(Special::Now)) => (Some(now_us()), false),
+            (None, Some(Special::Now)) => (Some(now_us(zone)), false),
             _ => return Err(Fault::Syntax),
         })
     }
 }
 
-/// Reads a date, as days since 1970-01-01.
+/// The local time in a zone.
+fn now_us(zone: &TimeZone) -> i64 {
+    utc_to_local(jiff::Timestamp::now().as_microsecond(), zone).unwrap_or(0)
+}
+
+/// Reads a date, as days since 1970-01-01. `today` and its like are those of `zone`.
 ///
 /// # Errors
 /// Text that is no date, or a date that does not exist or is out of range.
-pub fn parse_date(text: &str) -> Result<i32> {
-    let read = Fields::read(text).and_then(|fields| fields.timestamp(&TimeZone::UTC));
+pub fn parse_date(text: &str, zone: &TimeZone) -> Result<i32> {
+    let read = Fields::read(text).and_then(|fields| fields.timestamp(zone));
     let (us, _) = read.map_err(|fault| fault.error("date", text))?;
     let out_of_range = || SqlError::new(SqlState::DatetimeFieldOverflow, format!("date out of range: \"{text}\""));
     match us {
@@ -518,11 +524,12 @@ pub fn parse_date(text: &str) -> Result<i32> {
     }
 }
 
-/// Reads a time, as microseconds since midnight. A date and a zone beside it are ignored.
+/// Reads a time, as microseconds since midnight. A date and a zone beside it are ignored; `now` is the time in
+/// `zone`.
 ///
 /// # Errors
 /// Text that is no time.
-pub fn parse_time(text: &str) -> Result<i64> {
+pub fn parse_time(text: &str, zone: &TimeZone) -> Result<i64> {
     let text_of_time = text.trim().trim_start_matches(['t', 'T']);
     let is_digits = matches!(text_of_time.len(), 4 | 6) && text_of_time.bytes().all(|byte| byte.is_ascii_digit());
     if is_digits {
@@ -530,7 +537,7 @@ pub fn parse_time(text: &str) -> Result<i64> {
     }
     let read = Fields::read(text_of_time).and_then(|fields| match (fields.time_us, fields.special) {
         (Some(us), None) => fields.days().map(|_| us),
-        (None, Some(Special::Now)) => Ok(jiff::Timestamp::now().as_microsecond().rem_euclid(DAY_US)),
+        (None, Some(Special::Now)) => Ok(now_us(zone).rem_euclid(DAY_US)),
         _ => Err(Fault::Syntax),
     });
     read.map_err(|fault| fault.error("time", text))
@@ -540,12 +547,12 @@ fn out_of_range_text(text: &str) -> SqlError {
     SqlError::new(SqlState::DatetimeFieldOverflow, format!("timestamp out of range: \"{text}\""))
 }
 
-/// Reads a timestamp without time zone, as microseconds. A zone is ignored.
+/// Reads a timestamp without time zone, as microseconds. A zone in the text is ignored; `now` and its like are those of `zone`.
 ///
 /// # Errors
 /// Text that is no timestamp, or one that does not exist or is out of range.
-pub fn parse_timestamp(text: &str) -> Result<i64> {
-    let read = Fields::read(text).and_then(|fields| fields.timestamp(&TimeZone::UTC));
+pub fn parse_timestamp(text: &str, zone: &TimeZone) -> Result<i64> {
+    let read = Fields::read(text).and_then(|fields| fields.timestamp(zone));
     match read.map_err(|fault| fault.error("timestamp", text))?.0 {
         Some(us) if !is_finite(us) => Ok(us),
         Some(us) => check_timestamp(us).map_err(|_| out_of_range_text(text)),

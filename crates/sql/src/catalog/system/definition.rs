@@ -19,7 +19,7 @@ pub(super) fn expression(catalog: &Catalog<'_>, kept: &str, of: u32, is_pretty: 
     Ok(match snapshot.object(of) {
         Some(Object::Table(at)) => {
             let kept = parse::sequence::renamed(kept, &|name| shown_sequence(catalog, name))?;
-            text(deparse::expression(&snapshot.tables[at].relation, &kept, is_pretty))
+            text(deparse::expression(&snapshot.tables[at].relation, &kept, catalog.settings, is_pretty))
         }
         _ => text(kept),
     })
@@ -78,7 +78,8 @@ pub(super) fn constraint(catalog: &Catalog<'_>, number: u32, is_pretty: bool) ->
         }
         Some(Object::Check(at, place)) => {
             let relation = &snapshot.tables[at].relation;
-            let shown = deparse::condition(relation, &relation.notes.checks[place].expression, is_pretty);
+            let kept = &relation.notes.checks[place].expression;
+            let shown = deparse::condition(relation, kept, catalog.settings, is_pretty);
             text(format!("CHECK ({shown})"))
         }
         Some(Object::ForeignKey(at, place)) => {

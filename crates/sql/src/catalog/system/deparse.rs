@@ -61,16 +61,18 @@ fn compound(text: impl Into<String>) -> Shown {
 struct Deparser<'d> {
     binder: Binder<'d>,
     level: Level<'d>,
+    /// Of whoever asks: times are shown in the zone that is set.
+    settings: &'d Settings,
     is_pretty: bool,
 }
 
 /// Gives `act` what shows expressions over the rows of `relation`.
-fn with<T>(relation: &Relation, is_pretty: bool, act: impl FnOnce(&Deparser<'_>) -> T) -> T {
-    let settings = Settings::default();
+fn with<T>(relation: &Relation, settings: &Settings, is_pretty: bool, act: impl FnOnce(&Deparser<'_>) -> T) -> T {
+    let initial = Settings::default();
     let registers = Cell::default();
     let mut level = Level::new(None, &registers);
     level.columns = relation_columns(relation, &relation.name.name);
-    act(&Deparser { binder: Binder::new(&NoNames, &settings, &[]), level, is_pretty })
+    act(&Deparser { binder: Binder::new(&NoNames, &initial, &[]), level, settings, is_pretty })
 }
 
 /// What `pg_attrdef` has in place of PostgreSQL's tree: the expression, and the column whose type its literals have.
@@ -85,24 +87,24 @@ fn of_tree(text: &str) -> Option<(usize, &str)> {
 }
 
 /// An expression of `pg_attrdef` or `pg_constraint` as PostgreSQL shows it.
-pub(super) fn expression(relation: &Relation, text: &str, is_pretty: bool) -> String {
-    let Some((column, kept)) = of_tree(text) else { return condition(relation, text, is_pretty) };
+pub(super) fn expression(relation: &Relation, text: &str, settings: &Settings, is_pretty: bool) -> String {
+    let Some((column, kept)) = of_tree(text) else { return condition(relation, text, settings, is_pretty) };
     let Ok(parsed) = parse::expression(kept) else { return kept.to_owned() };
     let wanted = relation.columns.get(column).map(|column| column.declared.ty);
-    with(relation, is_pretty, |deparser| deparser.top(&parsed, wanted)).unwrap_or_else(|| kept.to_owned())
+    with(relation, settings, is_pretty, |deparser| deparser.top(&parsed, wanted)).unwrap_or_else(|| kept.to_owned())
 }
 
 /// A check as PostgreSQL shows it, within its parentheses.
-pub(super) fn condition(relation: &Relation, kept: &str, is_pretty: bool) -> String {
+pub(super) fn condition(relation: &Relation, kept: &str, settings: &Settings, is_pretty: bool) -> String {
     let Ok(parsed) = parse::expression(kept) else { return kept.to_owned() };
-    let shown = with(relation, is_pretty, |deparser| deparser.show(&parsed, Some(Type::Bool)));
+    let shown = with(relation, settings, is_pretty, |deparser| deparser.show(&parsed, Some(Type::Bool)));
     shown.map_or_else(|| kept.to_owned(), |shown| shown.text)
 }
 
 /// The positions of the columns that an expression names.
 pub(super) fn columns_of(relation: &Relation, kept: &str) -> Vec<usize> {
     let Ok(parsed) = parse::expression(kept) else { return Vec::new() };
-    let bound = with(relation, false, |deparser| deparser.binder.expr(&parsed, &deparser.level));
+    let bound = with(relation, &Settings::default(), false, |deparser| deparser.binder.expr(&parsed, &deparser.level));
     let mut columns = Vec::new();
     if let Ok(bound) = bound {
         bound.expr.for_each_column(&mut |at| {
@@ -146,6 +148,10 @@ impl Deparser<'_> {
         }
     }
 
+    fn constant(&self, text: &str, to: Declared) -> Shown {
+        constant(text, to, self.settings)
+    }
+
     fn cast(&self, shown: &Shown, to: Declared) -> Shown {
         let text = &shown.text;
         simple(if self.is_pretty && shown.is_simple { format!("{text}::{to}") } else { format!("({text})::{to}") })
@@ -156,7 +162,7 @@ impl Deparser<'_> {
         let Expr::Value(value) = strip(expr) else { return self.plain(expr) };
         Some(match text_of(&value.value)? {
             None => simple(format!("NULL::{wanted}")),
-            Some(text) => constant(&text, wanted.into()),
+            Some(text) => self.constant(&text, wanted.into()),
         })
     }
 
@@ -171,7 +177,7 @@ impl Deparser<'_> {
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right)?,
             Expr::Cast { expr, data_type, .. } => self.explicit_cast(expr, parse::data_type(data_type).ok()?)?,
             Expr::TypedString(typed) => match text_of(&typed.value.value)? {
-                Some(text) => constant(&text, parse::data_type(&typed.data_type).ok()?),
+                Some(text) => self.constant(&text, parse::data_type(&typed.data_type).ok()?),
                 None => return None,
             },
             Expr::IsNull(inner) => self.suffixed(inner, "IS NULL")?,
@@ -211,7 +217,7 @@ impl Deparser<'_> {
                 simple(if is_large { format!("'{text}'::bigint") } else { text.clone() })
             }
             Value::Null => simple("NULL"),
-            other => constant(&text_of(other)??, Type::Text.into()),
+            other => self.constant(&text_of(other)??, Type::Text.into()),
         })
     }
 
@@ -284,7 +290,7 @@ impl Deparser<'_> {
             && self.type_of(inner)? == Type::Unknown
         {
             return Some(match text_of(&value.value)? {
-                Some(text) => constant(&text, to),
+                Some(text) => self.constant(&text, to),
                 None => simple(format!("NULL::{to}")),
             });
         }
@@ -367,7 +373,7 @@ impl Deparser<'_> {
             && let Some(Expr::Value(value)) = given.first().map(|first| strip(first))
             && let Some(text) = text_of(&value.value)?
         {
-            let sequence = constant(&text, Type::RegClass.into()).text;
+            let sequence = self.constant(&text, Type::RegClass.into()).text;
             let rest = given[1..].iter().map(|part| Some(self.plain(part)?.text)).collect::<Option<Vec<_>>>()?;
             return Some(simple(format!("{name}({})", [vec![sequence], rest].concat().join(", "))));
         }
@@ -410,9 +416,8 @@ fn text_of(value: &Value) -> Option<Option<String>> {
 }
 
 /// A literal of a type. Truth values and numbers that are read as they are written need no type.
-fn constant(text: &str, to: Declared) -> Shown {
-    let settings = Settings::default();
-    let is_read = |ty: Type| crate::value::parse(text, ty.into(), &settings);
+fn constant(text: &str, to: Declared, settings: &Settings) -> Shown {
+    let is_read = |ty: Type| crate::value::parse(text, ty.into(), &Settings::default());
     match to.ty {
         Type::Bool => match is_read(Type::Bool) {
             Ok(crate::Datum::Bool(value)) => simple(value.to_string()),
@@ -425,6 +430,14 @@ fn constant(text: &str, to: Declared) -> Shown {
             simple(format!("{}::{inner}", literal(text)))
         }
         Type::Char => simple(format!("{}::bpchar", literal(text))),
+        ty @ (Type::Date | Type::Time | Type::Timestamp | Type::Timestamptz | Type::Interval) => match is_read(ty) {
+            Ok(value) => {
+                let mut shown = Vec::new();
+                crate::value::push_text(&value, ty.into(), settings, &mut shown);
+                simple(format!("{}::{to}", literal(&String::from_utf8_lossy(&shown))))
+            }
+            Err(_) => simple(format!("{}::{to}", literal(text))),
+        },
         _ => simple(format!("{}::{to}", literal(text))),
     }
 }

@@ -1,0 +1,80 @@
+//! What literals in defaults, generation expressions and checks mean is decided when these are made: see
+//! [`crate::bind::literals`].
+
+use sqlparser::ast;
+
+use super::Definer;
+use super::blueprint::Blueprint;
+use crate::bind::Binder;
+use crate::bind::from::columns_of;
+use crate::bind::places::edited;
+use crate::bind::scope::Level;
+use crate::error::{Result, SqlError};
+use crate::parse;
+use crate::types::Declared;
+
+/// What an expression is for.
+enum Place<'p> {
+    Default(&'p str, Declared),
+    Generated(&'p str, Declared),
+    Check,
+}
+
+impl Definer<'_, '_> {
+    /// Writes into new defaults and checks what their literals mean.
+    pub(super) fn read_literals(&self, blueprint: &mut Blueprint) -> Result<()> {
+        let unread = std::mem::take(&mut blueprint.unread);
+        if unread.is_empty() {
+            return Ok(());
+        }
+        for at in 0..blueprint.columns.len() {
+            let column = &blueprint.columns[at];
+            let Some(text) = column.default.as_ref().filter(|text| unread.contains(text)) else { continue };
+            let (name, declared) = (column.name.as_str(), column.declared);
+            let place = match column.is_generated {
+                true => Place::Generated(name, declared),
+                false => Place::Default(name, declared),
+            };
+            let text = self.with_literals(blueprint, text, &place, &format!("the expression of column \"{name}\""))?;
+            blueprint.columns[at].default = Some(text);
+        }
+        for at in 0..blueprint.checks.len() {
+            let check = &blueprint.checks[at];
+            if unread.contains(&check.expression) {
+                let what = format!("check constraint \"{}\"", check.name);
+                blueprint.checks[at].expression =
+                    self.with_literals(blueprint, &check.expression, &Place::Check, &what)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of an expression whose literals say by themselves what they mean now.
+    fn with_literals(&self, blueprint: &Blueprint, text: &str, place: &Place<'_>, what: &str) -> Result<String> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        binder.record_literals();
+        // Where something stands in the text that is kept, the client cannot see.
+        bind(&binder, blueprint, &parse::placed_expression(text)?, place).map_err(SqlError::without_place)?;
+        Ok(edited(text, binder.literals(what)?))
+    }
+}
+
+fn bind(binder: &Binder<'_>, blueprint: &Blueprint, expr: &ast::Expr, place: &Place<'_>) -> Result<()> {
+    let mut level = Level::new(None, binder.registers());
+    if !matches!(place, Place::Default(..)) {
+        let columns = blueprint.columns.iter().map(|column| (column.name.as_str(), column.declared));
+        level.columns = columns_of(&blueprint.name.name, columns);
+    }
+    level.refuse_aggregates(match place {
+        Place::Default(..) => "DEFAULT expressions",
+        Place::Generated(..) => "column generation expressions",
+        Place::Check => "check constraints",
+    });
+    match place {
+        Place::Default(name, declared) | Place::Generated(name, declared) => {
+            binder.assign(binder.expr(expr, &level)?, name, *declared).map(drop)
+        }
+        Place::Check => binder.condition(expr, "CHECK", &level).map(drop),
+    }
+}
