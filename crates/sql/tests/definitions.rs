@@ -110,7 +110,7 @@ fn literals_mean_what_they_meant() {
             "    CONSTRAINT t_ts_check CHECK (ts >= '2019-12-31 15:00:00+00')",
             ");",
             "rows|public.t|public.t (ts, d)",
-            "after|public.v|CREATE VIEW public.v (ts) AS SELECT ts FROM public.t WHERE ts < '2020-01-01 15:00:00+00';",
+            "after|public.v|CREATE VIEW public.v (ts) AS SELECT t.ts FROM public.t WHERE t.ts < '2020-01-01 15:00:00+00';",
         ],
     );
     let error = east.error("ALTER TABLE t ADD CONSTRAINT both CHECK ('2020-01-01 10:00' BETWEEN d AND ts)");

@@ -32,6 +32,7 @@ impl Binder<'_> {
             ast::Expr::CompoundIdentifier(idents) => self.column(idents, level),
             ast::Expr::Value(value) => self.literal(value).map_err(|error| error.at_node(value)),
             ast::Expr::Nested(inner) => self.expr(inner, level),
+            ast::Expr::QualifiedWildcard(table, _) => self.whole_row(table, level),
             ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right, level),
             ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr, level),
             ast::Expr::Cast { expr, data_type, kind, .. } => match kind {
@@ -109,6 +110,11 @@ impl Binder<'_> {
     }
 
     fn column(&self, idents: &[ast::Ident], level: &Level<'_>) -> Result<Typed> {
+        self.named_column(idents, level, false)
+    }
+
+    /// Binds a column, or what else a name means; `is_item` where a list has it without another name.
+    pub(crate) fn named_column(&self, idents: &[ast::Ident], level: &Level<'_>, is_item: bool) -> Result<Typed> {
         let names: Vec<String> = idents.iter().map(parse::name).collect();
         let (table, name) = match &names[..] {
             [name] => (None, name),
@@ -117,9 +123,11 @@ impl Binder<'_> {
             _ => return Err(SqlError::unsupported(format!("the name {}", names.join(".")))),
         };
         if let Some(found) = level.resolve(table, name).map_err(|error| error.at_ident(&idents[0]))? {
+            self.place_column(idents, (table, name), is_item, level);
             return Ok(found);
         }
         if let Some(row) = level.whole_row(name).filter(|_| table.is_none()) {
+            self.place_row(&idents[0], is_item);
             return Ok(row);
         }
         // Functions that are written without parentheses.
@@ -136,6 +144,15 @@ impl Binder<'_> {
             None => SqlError::new(SqlState::UndefinedColumn, format!("column \"{name}\" does not exist")),
         };
         Err(error.at_ident(&idents[0]))
+    }
+
+    /// `t.*` as a value: the row of a table.
+    pub(super) fn whole_row(&self, table: &ast::ObjectName, level: &Level<'_>) -> Result<Typed> {
+        let name = parse::parts(table)?.pop().unwrap_or_default();
+        level.whole_row(&name).ok_or_else(|| {
+            let message = format!("missing FROM-clause entry for table \"{name}\"");
+            SqlError::new(SqlState::UndefinedTable, message).at_node(table)
+        })
     }
 
     /// Binds a literal.

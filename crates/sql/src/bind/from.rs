@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
+use super::places::ColumnText;
 use super::query::{locking, scope_of};
 use super::scope::{Level, ScopeColumn};
 use super::{Binder, OutColumn, undefined_table};
@@ -129,7 +130,7 @@ impl Binder<'_> {
             let (kind, constraint) = join_kind(&join.join_operator)?;
             let middle = from.columns.len();
             let right = self.factor(from, &join.relation, for_update, outer)?;
-            let on = self.join_condition(from, (start, middle), kind, constraint, outer)?;
+            let on = self.join_condition(from, (start, middle), kind, (constraint, &join.relation), outer)?;
             if matches!(kind, JoinKind::Left | JoinKind::Full) {
                 from.may_be_absent(middle..from.columns.len());
             }
@@ -200,6 +201,8 @@ impl Binder<'_> {
                 let start = from.columns.len();
                 let tree = self.joined(from, table_with_joins, for_update, outer)?;
                 if let Some(alias) = alias {
+                    let shown = from.columns[start..].iter().filter(|column| !column.is_hidden && !column.is_merged);
+                    self.place_named_join(&table_with_joins.relation, alias, shown);
                     name_join(&mut from.columns[start..], alias)?;
                 }
                 Ok(tree)
@@ -310,6 +313,7 @@ impl Binder<'_> {
         let table = alias.map_or_else(|| name.to_owned(), |alias| parse::name(&alias.name));
         let mut columns = scope_of(Some(&table), &columns);
         rename_columns(&mut columns, alias, &table)?;
+        columns.iter_mut().for_each(|column| (column.own_name, column.field) = (None, None));
         Ok(from.add(source, captures, columns))
     }
 
@@ -366,7 +370,7 @@ impl Binder<'_> {
         from: &mut From,
         (start, middle): (usize, usize),
         kind: JoinKind,
-        constraint: &JoinConstraint,
+        (constraint, factor): (&JoinConstraint, &TableFactor),
         outer: Option<&Level<'_>>,
     ) -> Result<Vec<Expr>> {
         let names = match constraint {
@@ -392,17 +396,25 @@ impl Binder<'_> {
                 right.map(|column| column.name.clone()).filter(|name| is_left(name)).collect()
             }
         };
-        names.iter().map(|name| self.merge_columns(from, (start, middle), kind, name)).collect()
+        let mut conditions = Vec::with_capacity(names.len());
+        let mut shown = Vec::with_capacity(names.len());
+        for name in &names {
+            let (condition, text) = self.merge_columns(from, (start, middle), kind, name)?;
+            conditions.push(condition);
+            shown.push(text);
+        }
+        self.place_join(constraint, factor, shown);
+        Ok(conditions)
     }
 
-    /// Makes one column of two with a name, and returns the condition that they are equal.
+    /// Makes one column of two with a name, and returns the condition that they are equal, with how both are written.
     fn merge_columns(
         &self,
         from: &mut From,
         (start, middle): (usize, usize),
         kind: JoinKind,
         name: &str,
-    ) -> Result<Expr> {
+    ) -> Result<(Expr, (ColumnText, ColumnText))> {
         let find = |range: std::ops::Range<usize>, side: &str| {
             let mut found = range.filter(|at| from.columns[*at].name == name && !from.columns[*at].is_merged);
             match (found.next(), found.next()) {
@@ -421,18 +433,22 @@ impl Binder<'_> {
         let typed = |at: usize| {
             let column = &from.columns[at];
             column.is_read();
-            super::scope::Typed::new(column.expr.clone(), column.declared)
+            super::scope::Typed::new(column.bare().clone(), column.declared)
         };
+        let text = |at: usize| ColumnText::of(&from.columns[at], true, false);
+        let texts = (text(left), text(right));
         let (a, b) = self.comparable("=", typed(left), typed(right))?;
         match kind {
             JoinKind::Right => from.columns[left].is_merged = true,
             JoinKind::Full => {
-                from.columns[left].expr = Expr::Coalesce(vec![a.clone(), b.clone()]);
+                let own = |text: &ColumnText| text.whole(false).unwrap_or_default();
+                let text = format!("COALESCE({}, {})", own(&texts.0), own(&texts.1));
+                from.columns[left].merged = Some(Rc::new((Expr::Coalesce(vec![a.clone(), b.clone()]), text)));
                 from.columns[right].is_merged = true;
             }
             _ => from.columns[right].is_merged = true,
         }
-        Ok(Expr::Compare(Box::new((Comparison::Equal, a, b))))
+        Ok((Expr::Compare(Box::new((Comparison::Equal, a, b))), texts))
     }
 
     /// The plan of `FROM` with its conditions; it gives the columns in their order.
@@ -521,6 +537,10 @@ pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, ta
         is_hidden: at >= relation.visible(),
         present: None,
         origin_use: None,
+        merged: None,
+        own_name: None,
+        is_of_join: false,
+        field: None,
     };
     relation.columns.iter().enumerate().map(name).collect()
 }
@@ -549,6 +569,10 @@ fn name_join(columns: &mut [ScopeColumn], alias: &ast::TableAlias) -> Result<()>
             continue;
         }
         column.table = Some(table.clone());
+        (column.own_name, column.field, column.is_of_join) = (None, None, true);
+        if let Some(merged) = column.merged.take() {
+            column.expr = merged.0.clone();
+        }
         if let Some(name) = names.next() {
             column.name = parse::name(&name.name);
         }
@@ -565,7 +589,10 @@ pub(super) fn rename_columns(columns: &mut [ScopeColumn], alias: Option<&ast::Ta
         return Err(SqlError::new(SqlState::InvalidColumnReference, message));
     }
     for (column, name) in columns.iter_mut().zip(names) {
-        column.name = parse::name(&name.name);
+        let own = std::mem::replace(&mut column.name, parse::name(&name.name));
+        // The fields of a row of a table are its columns, whatever they are called here.
+        column.field.get_or_insert_with(|| own.clone());
+        column.own_name = Some(own);
     }
     Ok(())
 }

@@ -361,6 +361,10 @@ pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeC
         is_hidden: false,
         present: None,
         origin_use: None,
+        merged: None,
+        own_name: None,
+        is_of_join: false,
+        field: None,
     };
     columns.iter().enumerate().map(name).collect()
 }

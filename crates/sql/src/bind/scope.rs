@@ -76,9 +76,22 @@ pub(crate) struct ScopeColumn {
     pub(crate) present: Option<Rc<[Expr]>>,
     /// The table or view that it is a column of, and its position there.
     pub(crate) origin_use: Option<(Rc<Use>, usize)>,
+    /// Where `USING` of a full join has made one column of two: what its name without the table's means, and how that is written.
+    pub(crate) merged: Option<Rc<(Expr, String)>>,
+    /// Whether its table is a join that has a name.
+    pub(crate) is_of_join: bool,
+    /// Its name where the list of names behind the alias of its table is left out.
+    pub(crate) own_name: Option<String>,
+    /// What it is called now as a field of its row, where the query of a view knows it by another name, or not at all.
+    pub(crate) field: Option<String>,
 }
 
 impl ScopeColumn {
+    /// What its name means without the table's.
+    pub(crate) fn bare(&self) -> &Expr {
+        self.merged.as_ref().map_or(&self.expr, |merged| &merged.0)
+    }
+
     /// Says that it is read.
     pub(crate) fn is_read(&self) {
         if let Some((used, at)) = &self.origin_use {
@@ -187,7 +200,8 @@ impl<'p> Level<'p> {
         match (found.next(), found.next()) {
             (Some(column), None) => {
                 column.is_read();
-                Ok(Some(Typed::new(column.expr.clone(), column.declared)))
+                let expr = if table.is_none() { column.bare() } else { &column.expr };
+                Ok(Some(Typed::new(expr.clone(), column.declared)))
             }
             (Some(_), Some(_)) => {
                 let message = format!("column reference \"{name}\" is ambiguous");
@@ -205,13 +219,17 @@ impl<'p> Level<'p> {
 
     /// All columns of a table, as a row: what its alias means as a value.
     pub(crate) fn whole_row(&self, table: &str) -> Option<Typed> {
-        let columns: Vec<&ScopeColumn> = self.of_table(table).collect();
+        // A row has all columns, also those that a view knows nothing of.
+        let is_field = |column: &&ScopeColumn| column.table.as_deref() == Some(table);
+        let is_shown = |column: &&ScopeColumn| !column.is_hidden || column.field.is_some();
+        let columns: Vec<&ScopeColumn> = self.columns.iter().filter(is_field).filter(is_shown).collect();
         let Some(first) = columns.first() else {
             let outer = self.parent?.whole_row(table)?;
             return Some(if self.is_between { outer } else { Typed::new(self.capture(outer.expr), outer.declared) });
         };
         columns.iter().for_each(|column| column.is_read());
-        let field = |column: &&ScopeColumn| (column.name.clone(), Typed::new(column.expr.clone(), column.declared));
+        let name = |column: &ScopeColumn| column.field.as_ref().unwrap_or(&column.name).clone();
+        let field = |column: &&ScopeColumn| (name(column), Typed::new(column.expr.clone(), column.declared));
         let mut row = Typed::record(columns.iter().map(field).collect());
         if let Some(present) = &first.present {
             let is_null = present.iter().map(|expr| Expr::IsNull(Box::new(expr.clone())));
@@ -224,6 +242,30 @@ impl<'p> Level<'p> {
     /// The columns of a table that `*` means.
     pub(crate) fn of_table<'l>(&'l self, table: &'l str) -> impl Iterator<Item = &'l ScopeColumn> {
         self.columns.iter().filter(move |column| column.table.as_deref() == Some(table) && !column.is_hidden)
+    }
+
+    /// The column that a name was resolved to, and whether the name of its table means another one here, too.
+    pub(crate) fn found(&self, table: Option<&str>, name: &str) -> Option<(&ScopeColumn, bool)> {
+        let fits = |column: &&ScopeColumn| match table {
+            Some(table) => column.name == name && column.table.as_deref() == Some(table),
+            None => column.name == name && !column.is_merged,
+        };
+        let is_of = |column: &ScopeColumn, other: &ScopeColumn| match (&column.origin_use, &other.origin_use) {
+            _ if column.is_of_join || other.is_of_join => column.is_of_join == other.is_of_join,
+            (Some((one, _)), Some((other, _))) => Rc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let hides = |found: &ScopeColumn, is_own: bool| {
+            let same_name = self.columns.iter().filter(|column| column.table == found.table);
+            same_name.into_iter().any(|column| !is_own || !is_of(column, found))
+        };
+        match self.columns.iter().find(fits) {
+            Some(column) => Some((column, hides(column, true))),
+            None => {
+                let (column, is_hidden) = self.parent?.found(table, name)?;
+                Some((column, is_hidden || hides(column, false)))
+            }
+        }
     }
 
     /// Whether a table has this alias here or in a query around.

@@ -197,7 +197,7 @@ impl Binder<'_> {
                 let shown = || level.columns.iter().filter(|column| !column.is_merged && !column.is_hidden);
                 let before = list.len();
                 self.place_star(None, options, shown());
-                list.extend(shown().map(star));
+                list.extend(shown().map(|column| star(column, column.bare())));
                 if list.len() == before && level.columns.is_empty() {
                     let message = "SELECT * with no tables specified is not valid";
                     return Err(SqlError::new(SqlState::SyntaxError, message));
@@ -210,7 +210,7 @@ impl Binder<'_> {
                     return Err(SqlError::new(SqlState::UndefinedTable, message));
                 }
                 self.place_star(Some(name), options, level.of_table(&table));
-                list.extend(level.of_table(&table).map(star));
+                list.extend(level.of_table(&table).map(|column| star(column, &column.expr)));
             }
             other => return Err(SqlError::unsupported(format!("{other}"))),
         }
@@ -218,6 +218,7 @@ impl Binder<'_> {
     }
 
     fn listed(&self, expr: &ast::Expr, alias: Option<String>, level: &Level<'_>) -> Result<Listed> {
+        let is_unnamed = alias.is_none();
         let name = alias.unwrap_or_else(|| name_of(expr));
         let (call, field) = call_of(expr);
         if let Some(call) = call
@@ -233,7 +234,11 @@ impl Binder<'_> {
             let column = OutColumn { name, declared, origin: (0, 0) };
             return Ok(Listed { item: ListItem::Set(function, arguments), column });
         }
-        let mut bound = self.expr(expr, level)?;
+        let mut bound = match expr {
+            ast::Expr::Identifier(ident) => self.named_column(std::slice::from_ref(ident), level, is_unnamed)?,
+            ast::Expr::CompoundIdentifier(idents) => self.named_column(idents, level, is_unnamed)?,
+            expr => self.expr(expr, level)?,
+        };
         if bound.declared.ty == Type::Unknown && !level.keeps_unknown.get() {
             let expr = self.convert(bound, Type::Text, Conversion::Implicit)?;
             bound = Typed::new(expr, Type::Text);
@@ -400,18 +405,15 @@ struct OrderKey {
 }
 
 /// A column that `*` stands for.
-fn star(column: &ScopeColumn) -> Listed {
+fn star(column: &ScopeColumn, expr: &Expr) -> Listed {
     column.is_read();
     let ScopeColumn { name, declared, origin, .. } = column;
     let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { *declared };
-    Listed {
-        item: ListItem::One(column.expr.clone()),
-        column: OutColumn { name: name.clone(), declared, origin: *origin },
-    }
+    Listed { item: ListItem::One(expr.clone()), column: OutColumn { name: name.clone(), declared, origin: *origin } }
 }
 
 /// The name of a column of the list without an alias, as PostgreSQL gives it.
-fn name_of(expr: &ast::Expr) -> String {
+pub(super) fn name_of(expr: &ast::Expr) -> String {
     match expr {
         ast::Expr::Identifier(ident) => parse::name(ident),
         ast::Expr::CompoundIdentifier(idents) => idents.last().map(parse::name).unwrap_or_default(),

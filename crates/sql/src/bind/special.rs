@@ -289,6 +289,7 @@ impl Binder<'_> {
     pub(crate) fn arguments(&self, list: &ast::FunctionArgumentList, level: &Level<'_>) -> Result<Vec<Typed>> {
         let bind = |argument: &FunctionArg| match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.expr(expr, level),
+            FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => self.whole_row(table, level),
             FunctionArg::Unnamed(_) => Err(SqlError::new(SqlState::SyntaxError, "* is an argument of count alone")),
             _ => Err(SqlError::unsupported("an argument with a name")),
         };

@@ -238,13 +238,14 @@ impl Binder<'_> {
     ) -> Rc<Use> {
         if let Some(reference) = self.reference(parts) {
             for column in columns.iter_mut() {
-                match reference.columns.iter().find(|known| known.name == column.name) {
+                let now = std::mem::take(&mut column.name);
+                match reference.columns.iter().find(|known| known.name == now) {
                     Some(known) => column.name.clone_from(&known.text),
-                    None => {
-                        (column.is_hidden, column.is_merged) = (true, true);
-                        column.name.clear();
-                    }
+                    None => column.is_merged = true,
                 }
+                // A hidden key is no field, and a new column is one, but can only be named as such.
+                column.field = (!column.is_hidden).then_some(now);
+                column.is_hidden |= column.is_merged;
             }
         }
         let named = known.into_iter().map(|name| (name.clone(), name)).collect();

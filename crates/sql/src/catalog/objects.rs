@@ -105,6 +105,9 @@ pub(crate) struct ViewEntry {
     pub(crate) tables: Vec<Reference>,
     /// Where the query names them.
     pub(crate) places: Vec<TablePlace>,
+    /// Where the query names columns of them; `None`: they have the names that the query knows where it is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) column_places: Option<Vec<ColumnPlace>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) check: Option<CheckOption>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,20 @@ pub(crate) struct TablePlace {
     pub(crate) has_columns: bool,
     /// Its position in the list of tables.
     pub(crate) of: usize,
+}
+
+/// Where a query names a column of a table or view, in characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ColumnPlace {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The position of the table in the list of tables.
+    pub(crate) of: usize,
+    /// What the query calls the column.
+    pub(crate) column: String,
+    /// Whether it is in a list, and has no other name there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_item: bool,
 }
 
 /// A column of a view.
@@ -176,7 +193,9 @@ impl ViewEntry {
             let now = Name::new(&reference.schema, &reference.name);
             let mut text = shown(&now);
             let was = reference.text.last().map_or("", String::as_str);
-            let is_renamed = reference.columns.iter().any(|known| known.text != known.name) && !place.has_columns;
+            let is_renamed = self.column_places.is_none()
+                && !place.has_columns
+                && reference.columns.iter().any(|known| known.text != known.name);
             if place.alias_end.is_none() && (is_renamed || now.name != was) {
                 text.push_str(&format!(" AS {}", quoted(was)));
             }
@@ -189,7 +208,17 @@ impl ViewEntry {
             }
             edits.push((place.start, place.end, text));
         }
+        edits.extend(self.column_places.iter().flatten().filter_map(|place| self.renamed(place)));
         edited(&self.query, edits)
+    }
+
+    /// What a column is called now, if that is another name.
+    fn renamed(&self, place: &ColumnPlace) -> Option<(usize, usize, String)> {
+        let known = self.tables.get(place.of)?.columns.iter().find(|known| known.text == place.column)?;
+        let is_renamed = known.name != known.text;
+        let now = quoted(&known.name);
+        let text = if place.is_item { format!("{now} AS {}", quoted(&known.text)) } else { now };
+        is_renamed.then_some((place.start, place.end, text))
     }
 }
 

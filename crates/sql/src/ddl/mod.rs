@@ -20,6 +20,7 @@ mod schema;
 mod sequence;
 mod uses;
 mod view;
+mod view_text;
 
 use std::sync::Arc;
 

@@ -1,17 +1,15 @@
 //! `CREATE VIEW`, and what `ALTER` changes of views.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlparser::ast::{self, CreateTableOptions, CreateView, SqlOption};
 
+use super::view_text::Written;
 use super::{Defined, Definer};
-use crate::bind::places::{Place, What, edited};
-use crate::bind::uses::Use;
 use crate::bind::view::updatable;
 use crate::bind::{Binder, OutColumn};
 use crate::catalog::name::Name;
-use crate::catalog::objects::{self, CheckOption, Kind, KnownColumn, Reference, TablePlace, ViewColumn, ViewEntry};
+use crate::catalog::objects::{self, CheckOption, Kind, ViewColumn, ViewEntry};
 use crate::catalog::rights::Object;
 use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
@@ -82,7 +80,7 @@ impl Definer<'_, '_> {
                 now.comment.clone_from(&before.comment);
             }
         }
-        let Written { query, tables, places } = self.written(&create.name, &create.query)?;
+        let Written { query, tables, places, column_places } = self.written(&create.name, &create.query)?;
         let check = check_of(&create.options)?;
         if check.is_some()
             && let Err(why) = updatable(&create.query)
@@ -96,53 +94,7 @@ impl Definer<'_, '_> {
         };
         let owner = before.map_or_else(|| self.user.to_owned(), |before| before.owner.clone());
         let comment = before.and_then(|before| before.comment.clone());
-        Ok(ViewEntry { number, owner, query, columns, tables, places, check, comment })
-    }
-
-    /// The query of a view as it is kept: it means the same under every search path and time zone, and when tables get columns.
-    fn written(&self, name: &ast::ObjectName, query: &ast::Query) -> Result<Written> {
-        let text = query.to_string();
-        if text.contains(['\0', '\u{1}']) {
-            return Err(SqlError::unsupported("EXCLUDE or ROWS FROM in the query of a view"));
-        }
-        if !parse::reads_back(query, &text) {
-            return Err(SqlError::unsupported("a view whose query is another one when it is written out")
-                .with_hint("Put parentheses around its expressions."));
-        }
-        let text = self.with_schemas(&text, true)?;
-        let (places, _, literals) = self.placed(name, &text)?;
-        let edit = |place: Place| match place.what {
-            What::Star(columns) => (place.start, place.end, columns),
-            What::Table { name, .. } => (place.start, place.end, parse::sequence::quoted(&name.schema, &name.name)),
-        };
-        let text = edited(&text, places.into_iter().map(edit).chain(literals).collect());
-        let (places, uses, _) = self.placed(name, &text)?;
-        let tables = references(&uses);
-        let mut kept = Vec::new();
-        for place in places {
-            let What::Table { name, alias_end } = place.what else { continue };
-            // Relations of the catalog keep their names.
-            let Some(of) = tables.iter().position(|reference| reference.is_to(&name)) else { continue };
-            let behind = alias_end.map(|end| text.chars().skip(end).find(|c| !c.is_whitespace()));
-            let has_columns = behind == Some(Some('('));
-            kept.push(TablePlace { start: place.start, end: place.end, alias_end, has_columns, of });
-        }
-        Ok(Written { query: text, tables, places: kept })
-    }
-
-    /// Where a query names tables, what it does with them, and the literals to be written in another way.
-    fn placed(&self, name: &ast::ObjectName, text: &str) -> Result<Placed> {
-        let statements = parse::of_client(text)?;
-        let [ast::Statement::Query(query)] = &statements[..] else {
-            return Err(SqlError::new(SqlState::InternalError, "the text of a view is no query"));
-        };
-        let names = self.names();
-        let binder = Binder::new(&names, self.settings, &[]);
-        binder.record_places();
-        binder.record_literals();
-        binder.query(query, None)?;
-        let literals = binder.literals(&format!("view \"{}\"", parse::parts(name)?.join(".")))?;
-        Ok((binder.places(), binder.uses(), literals))
+        Ok(ViewEntry { number, owner, query, columns, tables, places, column_places, check, comment })
     }
 
     /// Gives a view another name, in the same schema or another one.
@@ -162,16 +114,6 @@ impl Definer<'_, '_> {
         change(&mut entry);
         objects::put(self.transaction, Kind::View, &name.engine(), &entry)
     }
-}
-
-/// What is found in the text of a query.
-type Placed = (Vec<Place>, Vec<std::rc::Rc<Use>>, Vec<(usize, usize, String)>);
-
-/// The query of a view as it is kept.
-struct Written {
-    query: String,
-    tables: Vec<Reference>,
-    places: Vec<TablePlace>,
 }
 
 /// The columns of a view.
@@ -220,28 +162,6 @@ fn refuse_other_columns(before: &[ViewColumn], now: &[ViewColumn]) -> Result<()>
         }
     }
     Ok(())
-}
-
-/// What the names in a query mean.
-fn references(uses: &[std::rc::Rc<Use>]) -> Vec<Reference> {
-    let mut found: BTreeMap<Vec<String>, Reference> = BTreeMap::new();
-    for used in uses.iter().filter(|used| !used.is_within_view) {
-        let reference = found.entry(used.text.clone()).or_insert_with(|| Reference {
-            text: used.text.clone(),
-            schema: used.name.schema.clone(),
-            name: used.name.name.clone(),
-            columns: used
-                .columns
-                .iter()
-                .map(|(text, name)| KnownColumn { text: text.clone(), name: name.clone(), is_used: false })
-                .collect(),
-        });
-        let read = used.read.borrow();
-        for (at, column) in reference.columns.iter_mut().enumerate() {
-            column.is_used |= used.pins_all.get() || read.contains(&at);
-        }
-    }
-    found.into_values().collect()
 }
 
 fn check_of(options: &CreateTableOptions) -> Result<Option<CheckOption>> {

@@ -660,3 +660,32 @@ SELECT s.c FROM (SELECT 7 AS c FROM pa WHERE id = 1) s RIGHT JOIN pb ON s.c = pb
 --> NULL
 DROP VIEW vx, vv, vb, va;
 DROP TABLE pa, pb;
+-- Whole rows have the columns of now, and joins those of then.
+CREATE TABLE one (k int, x int);
+CREATE TABLE two (k int, y int);
+INSERT INTO one VALUES (1, 10), (2, 20);
+INSERT INTO two VALUES (2, 200), (3, 300);
+SELECT k, one.k, two.k, x, y FROM one FULL JOIN two USING (k) ORDER BY 1;
+--> 1|1|NULL|10|NULL
+--> 2|2|2|20|200
+--> 3|NULL|3|NULL|300
+SELECT one.*, two.* FROM one FULL JOIN two USING (k) ORDER BY coalesce(one.k, two.k);
+--> 1|10|NULL|NULL
+--> 2|20|2|200
+--> NULL|NULL|3|300
+SELECT k, count(*) FROM one FULL JOIN two USING (k) GROUP BY k HAVING k > 1 ORDER BY k;
+--> 2|1
+--> 3|1
+SELECT row_to_json(one.*), (two.*) IS NULL FROM one LEFT JOIN two USING (k) ORDER BY one.k;
+--> {"k":1,"x":10}|t
+--> {"k":2,"x":20}|f
+CREATE VIEW naturally AS SELECT * FROM one NATURAL JOIN two;
+CREATE VIEW rows AS SELECT row_to_json(one) AS r, row_to_json(t) AS s FROM one JOIN one AS t (a) ON k = a;
+ALTER TABLE one ADD COLUMN y int DEFAULT 7;
+ALTER TABLE one RENAME COLUMN x TO z;
+ALTER TABLE one ADD COLUMN x int;
+SELECT * FROM naturally;
+--> 2|20|200
+SELECT * FROM rows LIMIT 1;
+--> {"k":1,"z":10,"y":7,"x":null}|{"k":1,"z":10,"y":7,"x":null}
+DROP TABLE one, two CASCADE;
