@@ -158,6 +158,22 @@ fn a_wait_ends_in_time_or_when_it_is_cancelled() {
     }
 }
 
+/// Who sleeps holds no thread, and is woken when the statement is to end.
+#[test]
+fn who_sleeps_holds_nobody_up() {
+    let (_directory, served) = served("");
+    let [mut one, mut other] = std::array::from_fn(|_| served.client());
+    let begun = Instant::now();
+    expect(&mut one, "SET statement_timeout = 50; SELECT pg_sleep(600)", "57014");
+    expect(&mut one, "SET statement_timeout = 0; BEGIN", "");
+    one.send(&query("SELECT pg_advisory_xact_lock(7), pg_sleep(600)"));
+    until(&mut other, "SELECT count(*) FROM pg_locks WHERE granted", "1");
+    served.cancel(&one);
+    assert_eq!(shown(&one.answers()), "57014");
+    expect(&mut one, "ROLLBACK; SELECT 2", "2");
+    assert!(begun.elapsed() < Duration::from_secs(300), "nobody slept");
+}
+
 #[test]
 fn a_client_that_is_gone_holds_nothing() {
     let (_directory, served) = served("--idle-timeout 1000");

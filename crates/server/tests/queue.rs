@@ -149,6 +149,125 @@ fn no_worker_waits_for_another_one() {
     }
 }
 
+/// Statements that take a job in one go, each of which must not wait for another worker. `$N` is how jobs are ordered.
+const TAKING: [&str; 7] = [
+    "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'new' $N FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id",
+    "DELETE FROM jobs WHERE id = ANY(ARRAY(SELECT id FROM jobs WHERE state = 'new' $N LIMIT 1 FOR UPDATE SKIP LOCKED)) \
+     RETURNING id",
+    "UPDATE jobs SET state = 'done' WHERE id = (SELECT id FROM jobs WHERE state = 'new' $N FOR UPDATE SKIP LOCKED LIMIT 1) \
+     RETURNING id",
+    "UPDATE jobs AS j SET state = 'done' WHERE (j.id, j.priority) IN \
+     (SELECT id, priority FROM jobs WHERE state = 'new' $N LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
+    "WITH next AS (SELECT id FROM jobs WHERE state = 'new' $N LIMIT 1 FOR UPDATE SKIP LOCKED) \
+     UPDATE jobs SET state = 'done' FROM next WHERE jobs.id = next.id RETURNING jobs.id",
+    "DELETE FROM jobs USING (SELECT id FROM jobs WHERE state = 'new' $N LIMIT 1 FOR UPDATE SKIP LOCKED) AS next \
+     WHERE jobs.id = next.id RETURNING jobs.id",
+    "UPDATE jobs AS j SET state = 'done' WHERE EXISTS (SELECT FROM (SELECT id FROM jobs WHERE state = 'new' $N LIMIT 1 \
+     FOR UPDATE SKIP LOCKED) AS next WHERE next.id = j.id) RETURNING id",
+];
+
+/// Takes jobs until there are none.
+fn take(mut client: Client, text: &str) -> Vec<i32> {
+    let mut taken = Vec::new();
+    loop {
+        let told = ask(&mut client, text);
+        match told.parse::<i32>() {
+            Ok(id) => taken.push(id),
+            Err(_) if told.is_empty() => return taken,
+            Err(_) => panic!("{text}: {told}"),
+        }
+    }
+}
+
+/// One statement takes a job: workers do not wait for each other, and each gets another one.
+#[test]
+fn a_statement_takes_a_job() {
+    let (_directory, served) = served("");
+    let mut client = served.client();
+    for text in TAKING {
+        for next in NEXT {
+            let text = text.replace("$N", next);
+            expect(&mut client, "TRUNCATE jobs", "");
+            fill(&mut client, 20);
+            let mut workers: Vec<Client> = (0..WORKERS).map(|_| served.client()).collect();
+            let held = workers.iter_mut().map(|worker| ask(worker, &format!("BEGIN; SET lock_timeout = 2000; {text}")));
+            let held: Vec<String> = held.collect();
+            let different: BTreeSet<&String> = held.iter().collect();
+            assert!(different.len() == WORKERS && held.iter().all(|id| id.parse::<i32>().is_ok()), "{text}: {held:?}");
+            for worker in &mut workers {
+                expect(worker, "ROLLBACK", "");
+            }
+        }
+    }
+}
+
+/// Many workers at once take all jobs with statements alone: each job is taken once, and no statement fails.
+#[test]
+fn statements_take_each_job_once() {
+    let (_directory, served) = served("");
+    let mut client = served.client();
+    for text in TAKING {
+        let text = text.replace("$N", "ORDER BY id");
+        expect(&mut client, "TRUNCATE jobs", "");
+        fill(&mut client, JOBS / 20);
+        let begun = Instant::now();
+        let taken: Vec<Vec<i32>> = std::thread::scope(|scope| {
+            let start = |_| {
+                let (client, text) = (served.client(), &text);
+                scope.spawn(move || take(client, text))
+            };
+            let workers: Vec<_> = (0..WORKERS).map(start).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        });
+        let per_second = f64::from(JOBS / 20) / begun.elapsed().as_secs_f64();
+        let mut all: Vec<i32> = taken.into_iter().flatten().collect();
+        all.sort_unstable();
+        assert_eq!(all, (1..=JOBS / 20).collect::<Vec<_>>(), "{text}");
+        eprintln!("{per_second:.0} jobs a second: {text}");
+    }
+}
+
+/// Of a join only those rows are locked that are returned.
+#[test]
+fn rows_of_joins_are_skipped() {
+    let (_directory, served) = served("");
+    let [mut one, mut other, mut third] = std::array::from_fn(|_| served.client());
+    fill(&mut one, 20);
+    expect(&mut one, "CREATE TABLE priorities (priority int PRIMARY KEY, name text)", "");
+    expect(&mut one, "INSERT INTO priorities SELECT n, 'p' || n FROM generate_series(0, 6) AS n", "");
+    let join =
+        "SELECT j.id, p.name FROM jobs j JOIN priorities p USING (priority) WHERE state = 'new' AND name <> 'p1'";
+    let outer = "SELECT j.id, p.name FROM jobs j LEFT JOIN priorities p ON p.priority = j.priority AND p.name <> 'p1'";
+    let lock = "ORDER BY id LIMIT 2 FOR UPDATE OF j SKIP LOCKED";
+    expect(&mut other, "SET lock_timeout = 1000", "");
+    expect(&mut third, "SET lock_timeout = 1000", "");
+    expect(&mut one, &format!("BEGIN; {join} {lock}"), "2|p2 3|p3");
+    expect(&mut other, &format!("BEGIN; {join} {lock}"), "4|p4 5|p5");
+    expect(&mut third, &format!("BEGIN; {outer} {lock}"), "1|NULL 6|p6");
+    expect(&mut third, "UPDATE jobs SET priority = 1 WHERE id = 7; COMMIT", "");
+    expect(&mut third, &format!("{join} {lock}"), "6|p6 9|p2");
+    expect(&mut one, "ROLLBACK", "");
+    expect(&mut third, &format!("{join} {lock}"), "2|p2 3|p3");
+}
+
+/// A row that somebody else has is not one that is not there.
+#[test]
+fn nothing_is_skipped_where_an_outer_join_has_nulls() {
+    let (_directory, served) = served("");
+    let mut client = served.client();
+    expect(&mut client, "CREATE VIEW early AS SELECT * FROM jobs WHERE id < 3", "");
+    let refused = "0A000: FOR UPDATE cannot be applied to the nullable side of an outer join";
+    for right in ["jobs", "early", "(SELECT * FROM jobs)", "(SELECT * FROM early)"] {
+        let text = format!("SELECT * FROM done LEFT JOIN {right} AS j USING (id) FOR UPDATE");
+        expect(&mut client, &format!("{text} SKIP LOCKED"), refused);
+        expect(&mut client, &format!("{text} OF j"), refused);
+        expect(&mut client, &format!("{text} OF done SKIP LOCKED"), "");
+        expect(&mut client, &format!("SELECT * FROM {right} AS j FULL JOIN done USING (id) FOR UPDATE"), refused);
+        expect(&mut client, &format!("SELECT * FROM {right} AS j RIGHT JOIN done USING (id) FOR UPDATE"), refused);
+    }
+    expect(&mut client, "SELECT done.id FROM done LEFT JOIN (VALUES (1)) AS v (id) USING (id) FOR UPDATE", "");
+}
+
 /// A row that has changed since it was found is looked at again.
 #[test]
 fn a_row_is_meant_when_it_is_locked() {

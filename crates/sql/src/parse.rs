@@ -29,10 +29,14 @@ use dialect::Postgres;
 
 use crate::error::{Result, SqlError, SqlState};
 use crate::types::{Declared, Modifier, Type};
+use crate::value::interval::Fields;
 use crate::value::text::NAME_BYTES_MAX;
 
 /// What `ROWS FROM` is called as a function of its calls: a name that no function has.
 pub(crate) const ROWS_FROM: &str = "\u{1}rows from";
+
+/// What the alias of `USING (...) AS alias` begins with as one of its names.
+pub(crate) const JOIN_ALIAS: char = '\u{2}';
 
 /// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who
 /// goes down it needs as much of the stack.
@@ -58,6 +62,7 @@ fn parsed(text: &str, place: impl FnOnce(&mut [TokenWithSpan])) -> Result<Vec<St
     let mut tokens = tokens.map_err(|error| syntax_error(text, ParserError::TokenizerError(error.to_string())))?;
     refuse_depth(&tokens)?;
     refuse_junk(&tokens)?;
+    literal::join(&mut tokens);
     place(&mut tokens);
     literal::adapt(&mut tokens)?;
     refuse_current_of(&tokens)?;
@@ -131,6 +136,17 @@ fn flatten(text: &str, tokens: &mut [TokenWithSpan]) {
     for token in tokens {
         token.span.start = flat(token.span.start);
         token.span.end = flat(token.span.end);
+    }
+}
+
+/// Refuses an alias that is a literal, which the parser takes for a name.
+pub(crate) fn refuse_literal(alias: &Ident) -> Result<()> {
+    match alias.quote_style {
+        Some('\'') => {
+            let message = format!("syntax error at or near \"'{}'\"", alias.value);
+            Err(SqlError::new(SqlState::SyntaxError, message).at_ident(alias))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -475,6 +491,9 @@ pub(crate) fn declared(text: &str) -> Result<Declared> {
     let numbers: Option<Vec<i64>> =
         arguments.split(',').filter(|part| !part.trim().is_empty()).map(|part| part.trim().parse().ok()).collect();
     let numbers = numbers.ok_or_else(unknown)?;
+    if let Some(fields) = name.strip_prefix("interval ") {
+        return span(fields, &numbers).ok_or_else(unknown);
+    }
     let ty = match name {
         "int" | "int4" | "serial" | "serial4" => Type::Int4,
         "bigserial" | "serial8" => Type::Int8,
@@ -500,6 +519,18 @@ pub(crate) fn declared(text: &str) -> Result<Declared> {
         other => Type::of_name(other).ok_or_else(unknown)?,
     };
     Ok(Declared { ty, modifier: modifier(ty, name, &numbers)? })
+}
+
+/// An interval of some fields, as `day to second` with the digits of seconds.
+fn span(fields: &str, digits: &[i64]) -> Option<Declared> {
+    let (first, last) = fields.split_once(" to ").map_or((fields, None), |(first, last)| (first, Some(last)));
+    let fields = Fields::named(first.trim(), last.map(str::trim))?;
+    let digits = match digits {
+        [] => None,
+        [digits] if fields.have_seconds() => Some(u8::try_from(*digits).ok().filter(|digits| *digits <= 6)?),
+        _ => return None,
+    };
+    Some(Declared { ty: Type::Interval, modifier: Modifier::Span(fields, digits) })
 }
 
 /// What the numbers behind a type's name mean.
@@ -553,6 +584,19 @@ mod tests {
         assert_eq!(statements("select 1 2").unwrap_err().message, "syntax error at or near \"2\"");
         assert_eq!(statements(" ; ;").expect("no statement").len(), 0);
         assert_eq!(statements("select 1; select 2").expect("two").len(), 2);
+    }
+
+    #[test]
+    fn a_literal_goes_on_behind_a_line_break() {
+        let same = |one: &str, other: &str| assert_eq!(statements(one).expect(one), statements(other).expect(other));
+        same("select 'p'\n'q'", "select 'pq'");
+        same("select 'p' -- a comment\n  \n\t'q'\r\n'r' as x", "select 'pqr' as x");
+        same("select E'p\\n'\n'q\\t', N'p'\n'q'", "select E'p\\nq\\t', N'pq'");
+        same("select 'it''s'\n'it''s'", "select 'it''sit''s'");
+        for text in ["select 'p' 'q'", "select 'p' /* one\ntwo */ 'q'", "select 'p'\n/* one */ 'q'"] {
+            let read = statements(text).expect(text);
+            assert_eq!(read, statements("select 'p' AS 'q'").expect("an alias, which is refused later"), "{text}");
+        }
     }
 
     #[test]

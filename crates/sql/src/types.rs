@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use crate::value::interval::Fields;
+
 /// A type of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -288,6 +290,8 @@ pub enum Modifier {
     },
     /// The digits of the fraction of a second that times keep, 0 to 6.
     Fraction(u8),
+    /// The fields that intervals keep, and the digits of the fraction of a second.
+    Span(Fields, Option<u8>),
     /// The names and types of the fields of a row.
     Fields(&'static [(&'static str, Type)]),
 }
@@ -301,6 +305,7 @@ impl Modifier {
             Modifier::Length(length) => i32::try_from(length).map_or(-1, |length| length.saturating_add(HEADER)),
             Modifier::Digits { precision, scale } => (i32::from(precision) << 16 | i32::from(scale) & 0x7ff) + HEADER,
             Modifier::Fraction(digits) => i32::from(digits),
+            Modifier::Span(fields, digits) => fields.bits() << 16 | digits.map_or(0xffff, i32::from),
         }
     }
 }
@@ -335,6 +340,8 @@ impl fmt::Display for Declared {
             (Type::Timestamp, Modifier::Fraction(digits)) => write!(f, "timestamp({digits}) without time zone")?,
             (Type::Timestamptz, Modifier::Fraction(digits)) => write!(f, "timestamp({digits}) with time zone")?,
             (_, Modifier::Fraction(digits)) => write!(f, "{element}({digits})")?,
+            (_, Modifier::Span(fields, None)) => write!(f, "{element} {fields}")?,
+            (_, Modifier::Span(fields, Some(digits))) => write!(f, "{element} {fields}({digits})")?,
         }
         f.write_str(suffix)
     }

@@ -317,7 +317,8 @@ impl Binder<'_> {
         });
         let arguments = padded.collect::<Result<Vec<_>>>()?;
         let takes_sequence = matches!(function.name, "nextval" | "currval" | "setval");
-        self.takes_advisory.set(self.takes_advisory.get() || function::is_advisory(function.name));
+        let may_wait = function::is_advisory(function.name) || function.name == "pg_sleep";
+        self.takes_advisory.set(self.takes_advisory.get() || may_wait);
         let places = arguments.into_iter().zip(&types);
         let arguments = places.map(|(argument, to)| match sequence_name(&argument) {
             Some(name) if takes_sequence && *to == Type::RegClass => Ok(name),
@@ -425,10 +426,8 @@ impl Binder<'_> {
             return self.compare_subquery(comparison, left, query, is_all, level);
         }
         let (left, array) = (self.expr(left, level)?, self.expr(right, level)?);
-        if left.declared.ty == Type::Unknown && array.declared.ty == Type::Unknown {
-            return Err(SqlError::new(SqlState::IndeterminateDatatype, "could not determine the type of the array"));
-        }
         let element = match array.declared.ty {
+            Type::Unknown if left.declared.ty == Type::Unknown => Type::Text,
             Type::Unknown => left.declared.ty,
             ty => ty.element().ok_or_else(|| {
                 let message = "op ANY/ALL (array) requires array on right side";

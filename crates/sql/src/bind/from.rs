@@ -19,7 +19,7 @@ use crate::parse;
 use crate::plan::estimate::Estimator;
 use crate::plan::join::{Leaf, Planner, Source, Tree};
 use crate::plan::pull::Simple;
-use crate::plan::{JoinKind, Plan, RowLock, Series, SystemScan};
+use crate::plan::{Changed, JoinKind, LockRows, LockedTable, Plan, RowLock, Series, SystemScan};
 use crate::types::{Declared, Type};
 
 /// So many tables may be joined in one query: the time to plan them grows with their number to the power of three.
@@ -35,6 +35,8 @@ pub(crate) struct From {
     /// The columns of all leaves, one after the other.
     pub(crate) columns: Vec<ScopeColumn>,
     pub(crate) conditions: Vec<Expr>,
+    /// Which leaves have rows that are locked, those of views and subqueries among them.
+    locked: Vec<usize>,
 }
 
 impl From {
@@ -76,11 +78,56 @@ impl From {
             JoinKind::Full => leaf.columns.start >= left,
             _ => false,
         };
-        let is_locked = |leaf: &Leaf| matches!(&leaf.source, Source::Table { lock, .. } if *lock != RowLock::None);
-        match self.leaves.iter().any(|leaf| may_be_absent(leaf) && is_locked(leaf)) {
-            true => Err(SqlError::unsupported("FOR UPDATE of the nullable side of an outer join")
-                .with_hint("Name the tables of the other side: FOR UPDATE OF ...")),
-            false => Ok(()),
+        if !self.locked.iter().any(|at| may_be_absent(&self.leaves[*at])) {
+            return Ok(());
+        }
+        let message = "FOR UPDATE cannot be applied to the nullable side of an outer join";
+        Err(SqlError::new(SqlState::FeatureNotSupported, message)
+            .with_hint("Name the tables of the other side: FOR UPDATE OF ..."))
+    }
+
+    /// Notes that rows of the leaf that was added last are locked.
+    fn note_lock(&mut self, lock: RowLock) {
+        if lock != RowLock::None {
+            self.locked.push(self.leaves.len() - 1);
+        }
+    }
+
+    /// What locks the rows of tables of which others are skipped, when they have been found.
+    pub(super) fn locked_later(&self) -> Option<(Vec<LockedTable>, Changed)> {
+        let locked = |leaf: &Leaf| match &leaf.source {
+            Source::Table { relation, lock, .. } if lock.is_later() => {
+                let (relation, start) = (relation.clone(), leaf.columns.start);
+                Some(LockedTable { relation, start, skips: *lock == RowLock::Skip })
+            }
+            _ => None,
+        };
+        let tables: Vec<LockedTable> = self.leaves.iter().filter_map(locked).collect();
+        if tables.is_empty() {
+            return None;
+        }
+        let changed = self.conditions_on(&tables).map_or(Changed::LeftOut, |all| Changed::Checked(Expr::all(all)));
+        Some((tables, changed))
+    }
+
+    /// All conditions on tables, where these are parts of an inner join alone, and nothing else reads their rows.
+    fn conditions_on(&self, tables: &[LockedTable]) -> Option<Vec<Expr>> {
+        let mut conditions = self.conditions.clone();
+        let mut inner = Vec::new();
+        self.tree.as_ref()?.inner_parts(&mut inner, &mut conditions);
+        let is_inner = |table: &LockedTable| inner.iter().any(|at| self.leaves[*at].columns.start == table.start);
+        let is_alone = self.leaves.iter().all(|leaf| leaf.captures.is_empty());
+        (is_alone && tables.iter().all(is_inner)).then_some(conditions)
+    }
+
+    /// Has rows of the first table, which is written, locked when they have been found, if it can be asked again what is meant.
+    pub(super) fn find_first(&mut self) {
+        let Some(Leaf { source: Source::Table { lock, .. }, .. }) = self.leaves.first_mut() else { return };
+        *lock = RowLock::Found;
+        if !matches!(self.locked_later(), Some((_, Changed::Checked(_))))
+            && let Some(Leaf { source: Source::Table { lock, .. }, .. }) = self.leaves.first_mut()
+        {
+            *lock = RowLock::Wait;
         }
     }
 }
@@ -158,6 +205,10 @@ impl Binder<'_> {
             let hint = format!("A query joins up to {TABLES_MAX} tables, and a statement has up to {FACTORS_MAX}.");
             return Err(SqlError::new(SqlState::ProgramLimitExceeded, "too many range table entries").with_hint(hint));
         }
+        if let TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } = factor
+        {
+            parse::refuse_literal(&alias.name)?;
+        }
         match factor {
             TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
                 let list = ast::FunctionArgumentList {
@@ -195,7 +246,10 @@ impl Binder<'_> {
                 } else if let Some(outer) = outer {
                     outer.captures.borrow_mut().append(&mut captures);
                 }
-                self.derived_as(from, source, columns, captures, alias.as_ref(), "unnamed_subquery")
+                let tree = self.derived_as(from, source, columns, captures, alias.as_ref(), "unnamed_subquery")?;
+                let has_tables = !matches!(&*subquery.body, ast::SetExpr::Values(_));
+                from.note_lock(if has_tables { lock } else { RowLock::None });
+                Ok(tree)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let start = from.columns.len();
@@ -246,7 +300,12 @@ impl Binder<'_> {
             rename_columns(&mut columns, alias, &last)?;
             let alias = table.into();
             self.locks_rows.set(self.locks_rows.get() || for_update);
-            return Ok(from.add(Source::Table { relation, alias, lock }, Vec::new(), columns));
+            if lock == RowLock::Skip {
+                self.skipping.borrow_mut().push(relation.table.id());
+            }
+            let tree = from.add(Source::Table { relation, alias, lock }, Vec::new(), columns);
+            from.note_lock(lock);
+            return Ok(tree);
         }
         if let Some((found, view)) = self.find_view(name)? {
             self.place_table(name, alias, &found);
@@ -258,7 +317,9 @@ impl Binder<'_> {
                 used.also(Rights::UPDATE);
             }
             rename_columns(&mut columns, alias, &last)?;
-            return Ok(from.add(source, Vec::new(), columns));
+            let tree = from.add(source, Vec::new(), columns);
+            from.note_lock(lock);
+            return Ok(tree);
         }
         Err(undefined_table(name))
     }
@@ -373,7 +434,7 @@ impl Binder<'_> {
         (constraint, factor): (&JoinConstraint, &TableFactor),
         outer: Option<&Level<'_>>,
     ) -> Result<Vec<Expr>> {
-        let names = match constraint {
+        let mut names: Vec<String> = match constraint {
             JoinConstraint::None => return Ok(Vec::new()),
             JoinConstraint::On(condition) => {
                 let mut level = Level::new(outer, &self.registers);
@@ -396,10 +457,19 @@ impl Binder<'_> {
                 right.map(|column| column.name.clone()).filter(|name| is_left(name)).collect()
             }
         };
+        let alias = names.last().and_then(|name| name.strip_prefix(parse::JOIN_ALIAS)).map(str::to_owned);
+        if let Some(alias) = &alias {
+            names.pop();
+            if from.columns.iter().any(|column| column.is_of(alias)) {
+                let message = format!("table name \"{alias}\" specified more than once");
+                return Err(SqlError::new(SqlState::DuplicateAlias, message));
+            }
+        }
         let mut conditions = Vec::with_capacity(names.len());
         let mut shown = Vec::with_capacity(names.len());
         for name in &names {
-            let (condition, text) = self.merge_columns(from, (start, middle), kind, name)?;
+            let merged = self.merge_columns(from, (start, middle), (kind, alias.as_deref()), name);
+            let (condition, text) = merged?;
             conditions.push(condition);
             shown.push(text);
         }
@@ -412,7 +482,7 @@ impl Binder<'_> {
         &self,
         from: &mut From,
         (start, middle): (usize, usize),
-        kind: JoinKind,
+        (kind, alias): (JoinKind, Option<&str>),
         name: &str,
     ) -> Result<(Expr, (ColumnText, ColumnText))> {
         let find = |range: std::ops::Range<usize>, side: &str| {
@@ -448,12 +518,16 @@ impl Binder<'_> {
             }
             _ => from.columns[right].is_merged = true,
         }
+        if let Some(alias) = alias {
+            let at = if kind == JoinKind::Right { right } else { left };
+            from.columns[at].join = Some(alias.to_owned());
+        }
         Ok((Expr::Compare(Box::new((Comparison::Equal, a, b))), texts))
     }
 
     /// The plan of `FROM` with its conditions; it gives the columns in their order.
     pub(crate) fn plan_from(&self, from: From) -> Result<Plan> {
-        let From { leaves, tree, columns, conditions } = from;
+        let From { leaves, tree, columns, conditions, .. } = from;
         let count = leaves.last().map_or(0, |leaf| leaf.columns.end);
         debug_assert!(columns.len() == count, "every column is one of a leaf");
         let Some(tree) = tree else {
@@ -474,6 +548,27 @@ impl Binder<'_> {
 
     fn estimator(&self) -> Estimator<'_> {
         Estimator::new(self.names.statistics(), self.settings.preferences())
+    }
+
+    /// As [`Binder::plan_from`], of a statement that writes the first table: it may skip rows of the same table.
+    pub(crate) fn plan_written(&self, mut from: From) -> Result<Plan> {
+        let skips = |leaf: &Leaf| {
+            let Source::Table { relation, .. } = &leaf.source else { return false };
+            self.skipping.borrow().contains(&relation.table.id())
+        };
+        if from.leaves.first().is_some_and(skips) {
+            from.find_first();
+        }
+        let locked = from.locked_later();
+        Ok(lock_rows(self.plan_from(from)?, locked))
+    }
+}
+
+/// Locks rows of a plan, where that is wanted.
+pub(super) fn lock_rows(input: Plan, locked: Option<(Vec<LockedTable>, Changed)>) -> Plan {
+    match locked {
+        Some((tables, changed)) => Plan::Lock(Box::new(LockRows { input, tables, changed })),
+        None => input,
     }
 }
 
@@ -529,6 +624,7 @@ fn kind_and_constraint(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstr
 pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, table: &str) -> Vec<ScopeColumn> {
     let name = |(at, column): (usize, &crate::catalog::relation::Column)| ScopeColumn {
         table: Some(table.to_owned()),
+        join: None,
         name: column.name.clone(),
         expr: Expr::Column(at),
         declared: column.declared,
@@ -568,7 +664,7 @@ fn name_join(columns: &mut [ScopeColumn], alias: &ast::TableAlias) -> Result<()>
             (column.table, column.is_hidden, column.is_merged) = (None, true, true);
             continue;
         }
-        column.table = Some(table.clone());
+        (column.table, column.join) = (Some(table.clone()), None);
         (column.own_name, column.field, column.is_of_join) = (None, None, true);
         if let Some(merged) = column.merged.take() {
             column.expr = merged.0.clone();

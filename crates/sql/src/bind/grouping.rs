@@ -149,7 +149,7 @@ impl Binder<'_> {
                     _ => list.iter().find(|listed| listed.column.name == name).and_then(Listed::expr),
                 }
             }
-            _ => None,
+            expr => list.iter().find(|listed| listed.written.as_deref() == Some(expr)).and_then(Listed::expr),
         };
         let Some(found) = listed.or_else(named) else {
             let typed = self.expr(expr, level)?;

@@ -30,6 +30,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use osier::ids::TableId;
 use sqlparser::ast::ObjectName;
 
 use crate::catalog::name::Name;
@@ -86,9 +87,11 @@ pub(crate) struct Binder<'b> {
     locks_rows: Cell<bool>,
     /// The tables that `FOR UPDATE` names, and how; `None`: all.
     locked: RefCell<Vec<(Option<String>, RowLock)>>,
+    /// The tables of which rows are skipped that others have.
+    skipping: RefCell<Vec<TableId>>,
     /// Whether `NOWAIT` stands behind it.
     waits_not: Cell<bool>,
-    /// Whether functions are called that take advisory locks.
+    /// Whether functions are called that take advisory locks, or sleep.
     takes_advisory: Cell<bool>,
     /// Whether the `SELECT` that is bound next is a part of a set operation, which says the types of its literals.
     keeps_unknown: Cell<bool>,
@@ -129,6 +132,7 @@ impl<'b> Binder<'b> {
             writes: RefCell::default(),
             locks_rows: Cell::default(),
             locked: RefCell::default(),
+            skipping: RefCell::default(),
             waits_not: Cell::default(),
             takes_advisory: Cell::default(),
             keeps_unknown: Cell::default(),

@@ -353,6 +353,7 @@ impl Binder<'_> {
 pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeColumn> {
     let name = |(at, column): (usize, &OutColumn)| ScopeColumn {
         table: table.map(str::to_owned),
+        join: None,
         name: column.name.clone(),
         expr: Expr::Column(at),
         declared: column.declared,
@@ -450,7 +451,7 @@ pub(super) fn locking(query: &ast::Query, lock: RowLock) -> Cow<'_, ast::Query> 
     let nonblock = match lock {
         RowLock::Skip => Some(ast::NonBlock::SkipLocked),
         RowLock::AtOnce => Some(ast::NonBlock::Nowait),
-        RowLock::None | RowLock::Wait | RowLock::Later => None,
+        RowLock::None | RowLock::Wait | RowLock::Found => None,
     };
     let mut query = query.clone();
     query.locks.push(ast::LockClause { lock_type: ast::LockType::Update, of: None, nonblock });

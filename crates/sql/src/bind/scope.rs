@@ -63,6 +63,8 @@ impl Typed {
 pub(crate) struct ScopeColumn {
     /// The table, or its alias.
     pub(crate) table: Option<String>,
+    /// The alias of the `USING` that has joined it with another column.
+    pub(crate) join: Option<String>,
     pub(crate) name: String,
     pub(crate) expr: Expr,
     pub(crate) declared: Declared,
@@ -90,6 +92,11 @@ impl ScopeColumn {
     /// What its name means without the table's.
     pub(crate) fn bare(&self) -> &Expr {
         self.merged.as_ref().map_or(&self.expr, |merged| &merged.0)
+    }
+
+    /// Whether a table, or the `USING` that it is joined by, has this alias.
+    pub(super) fn is_of(&self, table: &str) -> bool {
+        self.table.as_deref() == Some(table) || self.join.as_deref() == Some(table)
     }
 
     /// Says that it is read.
@@ -192,7 +199,7 @@ impl<'p> Level<'p> {
         let fits = |column: &&ScopeColumn| {
             column.name == name
                 && match table {
-                    Some(table) => column.table.as_deref() == Some(table),
+                    Some(table) => column.is_of(table),
                     None => !column.is_merged,
                 }
         };
@@ -241,7 +248,7 @@ impl<'p> Level<'p> {
 
     /// The columns of a table that `*` means.
     pub(crate) fn of_table<'l>(&'l self, table: &'l str) -> impl Iterator<Item = &'l ScopeColumn> {
-        self.columns.iter().filter(move |column| column.table.as_deref() == Some(table) && !column.is_hidden)
+        self.columns.iter().filter(move |column| column.is_of(table) && !column.is_hidden)
     }
 
     /// The column that a name was resolved to, and whether the name of its table means another one here, too.
@@ -270,7 +277,7 @@ impl<'p> Level<'p> {
 
     /// Whether a table has this alias here or in a query around.
     pub(crate) fn has_table(&self, table: &str) -> bool {
-        self.columns.iter().any(|column| column.table.as_deref() == Some(table))
+        self.columns.iter().any(|column| column.is_of(table))
             || self.parent.is_some_and(|parent| parent.has_table(table))
     }
 

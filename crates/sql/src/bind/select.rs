@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{self, Distinct, SelectItem, SelectItemQualifiedWildcardKind};
 
-use super::from::From;
+use super::from::{From, lock_rows};
 use super::grouping::Groups;
 use super::query::{Bound, number_of, sort_key};
 use super::scope::{Aggregates, Level, ScopeColumn, Typed};
@@ -35,6 +35,8 @@ pub(super) fn refuse_width(width: usize) -> Result<()> {
 pub(super) struct Listed {
     pub(super) item: ListItem,
     pub(super) column: OutColumn,
+    /// A subquery as it was written: the same text in `GROUP BY` means it.
+    pub(super) written: Option<Box<ast::Expr>>,
 }
 
 /// What an expression of the list gives.
@@ -148,8 +150,9 @@ impl Binder<'_> {
     /// The plan of a `SELECT` above its tables.
     fn output_plan(&self, distinct: Option<&Distinct>, parts: Parts) -> Result<Bound> {
         let Parts { from, mut output, mut groups, calls, columns } = parts;
-        groups.add_dependent(&from, &mut output);
+        groups.add_dependent(&from, &output);
         let mut width = columns.len();
+        let locked = from.locked_later();
         let mut plan = self.plan_from(from)?;
         let is_grouped = output.is_grouped(&groups, &calls);
         if is_grouped {
@@ -177,9 +180,14 @@ impl Binder<'_> {
             let is_of_rows = |listed: &Listed| listed.expr().is_some_and(|expr| !expr.is_volatile());
             let keys_are_of_rows =
                 output.keys.iter().all(|key| key.listed.is_none_or(|at| is_of_rows(&output.list[at])));
-            is_sorted =
-                access::sort_by_index(&mut plan, &wish) || keys_are_of_rows && access::lock_sorted(&mut plan, &wish);
+            is_sorted = access::sort_by_index(&mut plan, &wish);
+            if !is_sorted && locked.is_some() && keys_are_of_rows && !wish.is_empty() {
+                // No more rows are locked than are asked for.
+                plan = Plan::Sort(Box::new(plan), wish);
+                is_sorted = true;
+            }
         }
+        plan = lock_rows(plan, locked);
         let columns = output.list.iter().map(|listed| listed.column.clone()).collect();
         let (list, keys) = (std::mem::take(&mut output.list), std::mem::take(&mut output.keys));
         let plan = project(plan, list, keys, (distinct, std::mem::take(&mut output.distinct_on)), is_sorted)?;
@@ -191,6 +199,7 @@ impl Binder<'_> {
         match item {
             SelectItem::UnnamedExpr(expr) => list.push(self.listed(expr, None, level)?),
             SelectItem::ExprWithAlias { expr, alias } => {
+                parse::refuse_literal(alias)?;
                 list.push(self.listed(expr, Some(parse::name(alias)), level)?);
             }
             SelectItem::Wildcard(options) => {
@@ -232,7 +241,7 @@ impl Binder<'_> {
                 _ => Declared { ty: Type::Record, modifier: Modifier::Fields(function.fields()) },
             };
             let column = OutColumn { name, declared, origin: (0, 0) };
-            return Ok(Listed { item: ListItem::Set(function, arguments), column });
+            return Ok(Listed { item: ListItem::Set(function, arguments), column, written: None });
         }
         let mut bound = match expr {
             ast::Expr::Identifier(ident) => self.named_column(std::slice::from_ref(ident), level, is_unnamed)?,
@@ -249,7 +258,8 @@ impl Binder<'_> {
         };
         let origin = named.map_or((0, 0), |column| column.origin);
         let column = OutColumn { name, declared: bound.declared, origin };
-        Ok(Listed { item: ListItem::One(bound.expr), column })
+        let written = matches!(expr, ast::Expr::Subquery(_)).then(|| Box::new(expr.clone()));
+        Ok(Listed { item: ListItem::One(bound.expr), column, written })
     }
 
     /// A call of a function that returns a set, if it is one.
@@ -409,7 +419,11 @@ fn star(column: &ScopeColumn, expr: &Expr) -> Listed {
     column.is_read();
     let ScopeColumn { name, declared, origin, .. } = column;
     let declared = if declared.ty == Type::Unknown { Declared::from(Type::Text) } else { *declared };
-    Listed { item: ListItem::One(expr.clone()), column: OutColumn { name: name.clone(), declared, origin: *origin } }
+    Listed {
+        item: ListItem::One(expr.clone()),
+        column: OutColumn { name: name.clone(), declared, origin: *origin },
+        written: None,
+    }
 }
 
 /// The name of a column of the list without an alias, as PostgreSQL gives it.
@@ -423,6 +437,7 @@ pub(super) fn name_of(expr: &ast::Expr) -> String {
         // The type, unless there is a better name within.
         ast::Expr::Cast { expr, data_type, .. } => match (&**expr, name_of(expr)) {
             (ast::Expr::Cast { .. } | ast::Expr::TypedString(_), _) => type_name(data_type),
+            (ast::Expr::Subquery(_), name) => name,
             (_, name) if name == "?column?" => type_name(data_type),
             (_, name) => name,
         },
@@ -432,6 +447,8 @@ pub(super) fn name_of(expr: &ast::Expr) -> String {
             _ => "case".to_owned(),
         },
         ast::Expr::Array(_) => "array".to_owned(),
+        ast::Expr::BinaryOp { op: ast::BinaryOperator::Overlaps, .. } => "overlaps".to_owned(),
+        ast::Expr::Collate { expr, .. } => name_of(expr),
         ast::Expr::Exists { .. } => "exists".to_owned(),
         ast::Expr::Extract { .. } => "extract".to_owned(),
         ast::Expr::Substring { shorthand: true, .. } => "substr".to_owned(),
@@ -460,9 +477,10 @@ pub(super) fn name_of(expr: &ast::Expr) -> String {
     }
 }
 
-/// A type as the name of a column.
+/// A type as the name of a column: that of its elements, if it is one of arrays.
 fn type_name(ty: &ast::DataType) -> String {
-    parse::data_type(ty).map_or_else(|_| "?column?".to_owned(), |ty| ty.ty.catalog_name())
+    let name = |ty: Type| ty.element().filter(|_| !ty.is_vector()).unwrap_or(ty).catalog_name();
+    parse::data_type(ty).map_or_else(|_| "?column?".to_owned(), |ty| name(ty.ty))
 }
 
 /// The list, with what it is sorted by beside it as long as that is needed.

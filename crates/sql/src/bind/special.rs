@@ -62,12 +62,12 @@ impl Binder<'_> {
             ast::Expr::Ceil { expr, field } => self.rounded("ceil", expr, field, level),
             ast::Expr::Floor { expr, field } => self.rounded("floor", expr, field, level),
             ast::Expr::Position { expr, r#in } => self.apply("strpos", vec![bind(r#in)?, bind(expr)?]),
-            ast::Expr::Substring { expr, substring_from, substring_for, .. } => {
+            ast::Expr::Substring { expr, substring_from, substring_for, shorthand, .. } => {
                 let one = || Ok(Typed::new(Expr::Constant(Datum::Int(1)), Type::Int4));
                 let mut arguments = vec![bind(expr)?];
                 arguments.push(substring_from.as_ref().map_or_else(one, |from| bind(from))?);
                 arguments.extend(substring_for.as_ref().map(|count| bind(count)).transpose()?);
-                self.apply("substring", arguments)
+                self.apply(if *shorthand { "substr" } else { "substring" }, arguments)
             }
             ast::Expr::Trim { expr, trim_where, trim_what, trim_characters } => {
                 let name = match trim_where {
@@ -125,15 +125,16 @@ impl Binder<'_> {
 
     fn interval(&self, interval: &ast::Interval, level: &Level<'_>) -> Result<Typed> {
         let value = self.expr(&interval.value, level)?;
-        let unit = interval.leading_field.as_ref().map(|field| field.to_string().to_lowercase());
-        let value = match (value.expr, unit) {
-            (Expr::Constant(Datum::Text(text)), Some(unit)) => {
-                Typed::new(Expr::Constant(Datum::text(format!("{text} {unit}"))), Type::Unknown)
-            }
-            (expr, None) => Typed::new(expr, value.declared),
-            _ => return Err(SqlError::unsupported(format!("{interval}"))),
+        let Some(first) = &interval.leading_field else {
+            return Ok(Typed::new(self.convert(value, Type::Interval, Conversion::Explicit)?, Type::Interval));
         };
-        Ok(Typed::new(self.convert(value, Type::Interval, Conversion::Explicit)?, Type::Interval))
+        let last = interval.last_field.as_ref().map(ToString::to_string);
+        let digits = interval.fractional_seconds_precision.or(interval.leading_precision);
+        let digits = digits.map(|digits| format!("({digits})")).unwrap_or_default();
+        let last = last.map(|last| format!(" to {last}")).unwrap_or_default();
+        let to = parse::declared(&format!("interval {first}{last}{digits}"))
+            .map_err(|_| SqlError::new(SqlState::SyntaxError, format!("syntax error: {interval}")))?;
+        Ok(Typed::new(self.convert(value, to, Conversion::Explicit)?, to))
     }
 
     /// Subscripts and slices of arrays.

@@ -351,7 +351,7 @@ impl Binder<'_> {
 fn target_columns(list: Vec<Listed>, name: &Name, view: &ViewEntry, shown: &str) -> Option<Result<Vec<ScopeColumn>>> {
     let mut out: Vec<OutColumn> = Vec::with_capacity(list.len());
     let mut exprs = Vec::with_capacity(list.len());
-    for Listed { item, column } in list {
+    for Listed { item, column, .. } in list {
         let ListItem::One(expr) = item else { return None };
         out.push(column);
         exprs.push(expr);

@@ -338,7 +338,7 @@ impl Binder<'_> {
         let assignments = self.assignments(&target, &update.assignments, &level, &mut rows)?;
         let (returning, columns) = self.returning(update.returning.as_deref(), &level)?;
         let rules = Rules { view_checks: target.checks, ..self.rules(&relation)? };
-        let input = rows.above(self.plan_from(from)?);
+        let input = rows.above(self.plan_written(from)?);
         let change = Change::Update { input, assignments };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
     }
@@ -357,7 +357,7 @@ impl Binder<'_> {
             self.condition(condition, "WHERE", &level)?.split(&mut from.conditions);
         }
         let (returning, columns) = self.returning(delete.returning.as_deref(), &level)?;
-        let input = self.plan_from(from)?;
+        let input = self.plan_written(from)?;
         let change = Change::Delete { input };
         let rules = Rules { keys: self.keys(&relation, false)?, ..Rules::default() };
         Ok(BoundWrite { write: Write { relation, change, returning, rules }, columns })
@@ -407,7 +407,7 @@ impl Binder<'_> {
             self.list_item(item, level, &mut list)?;
         }
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
-        for Listed { item, column } in list {
+        for Listed { item, column, .. } in list {
             let ListItem::One(expr) = item else {
                 let message = "set-returning functions are not allowed in RETURNING";
                 return Err(SqlError::new(SqlState::FeatureNotSupported, message));

@@ -2,7 +2,7 @@
 
 use super::argument::*;
 use super::functions;
-use super::template::{Piece, ROMAN, pieces, suffix};
+use super::template::{Piece, ROMAN, pieces, shown, suffix};
 use crate::datum::Datum;
 use crate::error::{Result, SqlState};
 use crate::value::datetime::SECOND_US;
@@ -29,7 +29,7 @@ fn formatted(span: Interval, template: &str) -> Result<Datum> {
             }
         }
     }
-    Ok(Datum::text(out))
+    Ok(shown(out, template))
 }
 
 /// Returns the number of a month, which counts from the end of the year where it is negative. Whole years are December.

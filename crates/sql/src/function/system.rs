@@ -7,6 +7,7 @@ use super::functions;
 use crate::datum::Datum;
 use crate::datum::Datum::{Bool, Int, Null, Timestamp};
 use crate::types::Type;
+use crate::value::interval::Fields;
 
 /// A table of functions that the catalog answers.
 macro_rules! asked {
@@ -123,6 +124,11 @@ fn format_type(oid: i64, modifier: i64) -> String {
         }
         (Type::Time | Type::Timestamp, _) => format!("{}({modifier}) without time zone", element.catalog_name()),
         (Type::Timestamptz, _) => format!("timestamp({modifier}) with time zone"),
+        (Type::Interval, _) => match (Fields::of_bits((modifier >> 16) as i32), modifier & 0xffff) {
+            (Some(fields), 0xffff) => format!("{element} {fields}"),
+            (Some(fields), digits) => format!("{element} {fields}({digits})"),
+            (None, digits) => format!("{element}({digits})"),
+        },
         _ => element.to_string(),
     };
     format!("{declared}{suffix}")

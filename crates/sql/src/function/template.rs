@@ -15,18 +15,24 @@ functions! {
     /// Functions of templates.
     FUNCTIONS:
     "to_char" (Timestamp, Text) -> Text [stable] = |_, a| {
-        of_finite(moment(&a[0]), || formatted(moment(&a[0]), 0, "", text(&a[1])).map(Datum::text))
+        of_finite(moment(&a[0]), || formatted(moment(&a[0]), 0, "", text(&a[1])).map(|out| shown(out, text(&a[1]))))
     };
     "to_char" (Timestamptz, Text) -> Text [stable] = |call, a| of_finite(moment(&a[0]), || {
         let (us, zone) = (moment(&a[0]), zone(call));
         let instant = jiff::Timestamp::from_microsecond(us).map_err(|_| timestamp_out_of_range())?;
         let name = zone.to_offset_info(instant).abbreviation().to_owned();
-        formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, text(&a[1])).map(Datum::text)
+        let out = formatted(utc_to_local(us, zone)?, offset_at(us, zone), &name, text(&a[1]))?;
+        Ok(shown(out, text(&a[1])))
     });
     "to_timestamp" (Text, Text) -> Timestamptz [stable] = |call, a| {
         local_to_utc(read(text(&a[0]), text(&a[1]))?, zone(call)).map(Timestamp)
     };
     "to_date" (Text, Text) -> Date = |_, a| timestamp_to_date(read(text(&a[0]), text(&a[1]))?).map(Date);
+}
+
+/// What a template has made of a moment or an interval: one without a character makes NULL.
+pub(super) fn shown(text: String, template: &str) -> Datum {
+    if template.is_empty() { Datum::Null } else { Datum::text(text) }
 }
 
 /// Keywords; a longer one stands before those that it starts with.

@@ -68,6 +68,21 @@ fn is_comparison(token: &Token) -> bool {
     matches!(token, Token::Eq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq)
 }
 
+/// Whether an operator matches a text with a pattern.
+fn matches(token: &Token) -> bool {
+    matches!(
+        token,
+        Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk
+    )
+}
+
 fn compares(op: &BinaryOperator) -> bool {
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
@@ -204,8 +219,18 @@ impl Dialect for Postgres {
         PARENT.is_custom_operator_part(ch)
     }
 
+    /// All operators that PostgreSQL has no level of its own for are on one, `~` and `OPERATOR(...)` among them.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        PARENT.get_next_precedence(parser)
+        match &parser.peek_token_ref().token {
+            Token::Word(word) if word.keyword == Keyword::OPERATOR => Some(Ok(self.prec_value(Precedence::PgOther))),
+            token if matches(token) => Some(Ok(self.prec_value(Precedence::PgOther))),
+            _ => PARENT.get_next_precedence(parser),
+        }
+    }
+
+    /// `ON` is reserved, and a list may end before it: `INSERT INTO t SELECT 1 ON CONFLICT DO NOTHING`.
+    fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser) -> bool {
+        *keyword != Keyword::ON && PARENT.is_column_alias(keyword, parser)
     }
 
     fn prec_value(&self, prec: Precedence) -> u8 {

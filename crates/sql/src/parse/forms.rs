@@ -4,10 +4,13 @@
 //! - A right side of a join that is a join itself gets parentheses: `a JOIN b JOIN c ON .. ON ..`.
 //! - `VALUES` within `ANY`, `ALL` or a comparison becomes a query. A list of `SELECT` that is empty gets a row without columns.
 //! - `LIKE ANY` is the operator of `LIKE` with `ANY`.
+//! - `FOR UPDATE` before `LIMIT` goes behind it.
+//! - `interval(1) 'text'` becomes a cast.
+//! - The alias of `USING (names) AS alias` is one of the names, with a sign before it.
 //! - The names of columns in `CREATE TABLE t (names) AS` go to the query, `WITH NO DATA` is `LIMIT 0`, and `(t).*` is `t.*`.
 //!
 //! Invariants:
-//! - What is written is valid in PostgreSQL too: views keep their queries so.
+//! - What is written is valid in PostgreSQL too, but for that alias and `ROWS FROM`: views keep their queries so.
 //! - The time is linear in the number of tokens.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -15,8 +18,22 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::is_plain;
 
 /// Words that tell that there may be something to write.
-const WORDS: &[&str] =
-    &["only", "join", "values", "any", "all", "some", "trim", "substring", "using", "create", "rows", "asymmetric"];
+const WORDS: &[&str] = &[
+    "only",
+    "join",
+    "values",
+    "any",
+    "all",
+    "some",
+    "trim",
+    "substring",
+    "using",
+    "create",
+    "rows",
+    "asymmetric",
+    "for",
+    "interval",
+];
 
 /// Words behind which no more of a join follows.
 const ENDS_OF_FROM: &[&str] = &[
@@ -46,6 +63,8 @@ const ENDS_OF_LIST: &[&str] = &["where", "union", "intersect", "except", "limit"
 struct Edits {
     gone: Vec<usize>,
     before: Vec<(usize, Vec<Token>)>,
+    /// The place behind the last `FOR UPDATE` that was looked at.
+    moved: usize,
 }
 
 /// The words and signs of a text.
@@ -197,6 +216,8 @@ impl Solid<'_> {
             edits.gone.extend(self.is(from, &["from"]).then(|| self.at(from)));
         } else if begins("substring") && *self.token(place + 1) == Token::LParen {
             self.open_substring(place + 1, edits);
+        } else if begins("using") && *self.token(place + 1) == Token::LParen {
+            self.open_using(place + 1, edits);
         } else if begins("using") {
             let direction = match self.token(place + 1) {
                 Token::Lt => "ASC",
@@ -205,6 +226,10 @@ impl Solid<'_> {
             };
             edits.gone.extend([self.at(place), self.at(place + 1)]);
             edits.before.push((self.at(place), vec![Token::make_keyword(direction)]));
+        } else if begins("interval") {
+            self.open_interval(place, edits);
+        } else if begins("for") && place >= edits.moved {
+            self.open_lock(place, edits);
         } else if begins("select") {
             self.open_list(place, edits);
         } else if begins("like") || begins("ilike") {
@@ -264,6 +289,67 @@ impl Solid<'_> {
                 edits.before.push((self.at(place), vec![Token::Comma]));
             }
             place = if *self.token(place) == Token::LParen { self.closes[place] } else { place } + 1;
+        }
+    }
+
+    /// `interval(1) 'text'`, of which the parser forgets the number, is `CAST('text' AS interval(1))`.
+    fn open_interval(&self, place: usize, edits: &mut Edits) {
+        let has_digits = *self.token(place + 1) == Token::LParen
+            && matches!(self.token(place + 2), Token::Number(..))
+            && *self.token(place + 3) == Token::RParen;
+        if let (true, text @ (Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_))) =
+            (has_digits, self.token(place + 4))
+        {
+            let cast = [Token::make_keyword("CAST"), Token::LParen, text.clone(), Token::make_keyword("AS")];
+            edits.before.push((self.at(place), cast.to_vec()));
+            edits.gone.push(self.at(place + 4));
+            edits.before.push((self.at(place + 5), vec![Token::RParen]));
+        }
+    }
+
+    /// `FOR UPDATE` before `LIMIT`: the limit comes first.
+    fn open_lock(&self, place: usize, edits: &mut Edits) {
+        let mut end = place;
+        while self.is(end, &["for"]) && self.is(end + 1, &["update", "share"]) {
+            end = self.end_of_lock(end + 2);
+        }
+        edits.moved = end;
+        if end == place || !self.is(end, &["limit", "offset", "fetch"]) {
+            return;
+        }
+        let mut behind = end;
+        while !matches!(self.token(behind), Token::RParen | Token::SemiColon | Token::EOF) {
+            behind = if *self.token(behind) == Token::LParen { self.closes[behind] } else { behind } + 1;
+        }
+        edits.moved = behind;
+        edits.gone.extend((place..end).map(|place| self.at(place)));
+        edits.before.push((self.at(behind), (place..end).map(|place| self.token(place).clone()).collect()));
+    }
+
+    /// Where `OF names`, `NOWAIT` and `SKIP LOCKED` end.
+    fn end_of_lock(&self, mut place: usize) -> usize {
+        if self.is(place, &["of"]) {
+            place += 2;
+            while matches!(self.token(place), Token::Comma | Token::Period) {
+                place += 2;
+            }
+        }
+        match () {
+            () if self.is(place, &["nowait"]) => place + 1,
+            () if self.is(place, &["skip"]) && self.is(place + 1, &["locked"]) => place + 2,
+            () => place,
+        }
+    }
+
+    /// `USING (names) AS alias`: the alias becomes one more of the names.
+    fn open_using(&self, open: usize, edits: &mut Edits) {
+        let close = self.closes[open];
+        let Token::Word(alias) = self.token(close + 2) else { return };
+        if self.is(close + 1, &["as"]) && self.are_names(open, close) {
+            let name = if alias.quote_style.is_some() { alias.value.clone() } else { alias.value.to_lowercase() };
+            edits.gone.extend([self.at(close + 1), self.at(close + 2)]);
+            let name = Token::make_word(&format!("{}{name}", super::JOIN_ALIAS), Some('"'));
+            edits.before.push((self.at(close), vec![Token::Comma, name]));
         }
     }
 

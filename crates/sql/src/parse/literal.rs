@@ -4,15 +4,64 @@
 //! behind a backslash. Such a literal was another one when it was read again, or ended in its middle, and the rest of it was read
 //! as SQL. So it becomes one with escapes, which is printed right. `N'...'` is printed without any care and becomes one of these.
 //!
+//! Literals with a line break between them are one.
+//!
 //! Invariant: no literal without escapes and no name has two quotation marks of its kind in a row, or one behind a backslash.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use super::dialect::Postgres;
 
 use crate::error::{Result, SqlError, SqlState};
 
 /// Whether a text is not printed as it is.
 fn is_doubtful(text: &str, quote: u8) -> bool {
     text.as_bytes().windows(2).any(|pair| pair[1] == quote && (pair[0] == quote || pair[0] == b'\\'))
+}
+
+/// Makes one of literals between which a line ends, and nothing stands but blanks and comments that end with their line.
+pub(super) fn join(tokens: &mut [TokenWithSpan]) {
+    // The literal that another one may go on with, and whether a line has ended behind it.
+    let mut open: Option<(usize, bool)> = None;
+    let mut joined = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        open = match (&token.token, open) {
+            (Token::Whitespace(Whitespace::MultiLineComment(_)), _) => None,
+            (Token::Whitespace(space), Some((first, has_ended))) => Some((first, has_ended || ends_line(space))),
+            (Token::SingleQuotedString(_), Some((first, true))) => {
+                joined.push((first, at));
+                Some((first, false))
+            }
+            (Token::SingleQuotedString(_) | Token::NationalStringLiteral(_) | Token::EscapedStringLiteral(_), _) => {
+                Some((at, false))
+            }
+            _ => None,
+        };
+    }
+
+    for (first, second) in joined {
+        let second = std::mem::replace(&mut tokens[second].token, Token::Whitespace(Whitespace::Space));
+        let Token::SingleQuotedString(more) = second else { continue };
+        match &mut tokens[first].token {
+            // Its escapes go on, too.
+            Token::EscapedStringLiteral(text) => text.push_str(&unescaped(more)),
+            Token::SingleQuotedString(text) | Token::NationalStringLiteral(text) => text.push_str(&more),
+            _ => {}
+        }
+    }
+}
+
+fn ends_line(space: &Whitespace) -> bool {
+    matches!(space, Whitespace::Newline | Whitespace::SingleLineComment { .. })
+}
+
+/// What a text means in a literal with escapes.
+fn unescaped(text: String) -> String {
+    let literal = format!("E'{}'", text.replace('\'', "''"));
+    match Tokenizer::new(&Postgres::default(), &literal).tokenize().as_deref() {
+        Ok([Token::EscapedStringLiteral(text)]) => text.clone(),
+        _ => text,
+    }
 }
 
 /// Gives literals their forms.

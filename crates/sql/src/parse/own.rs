@@ -1,13 +1,14 @@
 //! Statements that PostgreSQL reads in another way than the parser does: what stands behind their first word is read here.
 //!
-//! They become nodes of the parser's syntax tree all the same. Two have none of their own there: `MOVE` is a `FETCH` into nowhere
-//! ([`is_move`]), and `CHECKPOINT` is a flush of the tables.
+//! They become nodes of the parser's syntax tree all the same; `SELECT INTO` is a `CREATE TABLE AS`. Two have none of their own
+//! there: `MOVE` is a `FETCH` into nowhere ([`is_move`]), and `CHECKPOINT` is a flush of the tables.
 //!
 //! Invariant: a first word that begins no statement of PostgreSQL begins none here, whatever the parser knows.
 
+use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
-    Declare, DeclareType, DescribeAlias, Expr, FetchDirection, FetchPosition, FlushType, Ident, ObjectName, Statement,
-    UtilityOption, Value, ValueWithSpan,
+    Declare, DeclareType, DescribeAlias, Expr, FetchDirection, FetchPosition, FlushType, Ident, ObjectName, Select,
+    SetExpr, Statement, UtilityOption, Value, ValueWithSpan,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -103,12 +104,31 @@ fn theirs(parser: &mut Parser<'_>, text: &str) -> Result<Statement> {
     if let Statement::CreateView(view) = &mut statement {
         objects::check_option(parser, view).map_err(|error| syntax_error(text, error))?;
     }
+    if let Statement::Query(mut query) = statement {
+        let into = first_select(&mut query.body).and_then(|select| select.into.take());
+        return Ok(match into {
+            Some(into) => {
+                let table = CreateTableBuilder::new(into.name).temporary(into.temporary).query(Some(query));
+                Statement::CreateTable(table.build())
+            }
+            None => Statement::Query(query),
+        });
+    }
     if let Statement::Call(call) = &statement
         && call.args == sqlparser::ast::FunctionArguments::None
     {
         return Err(unexpected(parser, text));
     }
     Ok(statement)
+}
+
+/// The first `SELECT` of a query, behind which `INTO` may stand.
+fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
+    match body {
+        SetExpr::Select(select) => Some(select),
+        SetExpr::SetOperation { left, .. } => first_select(left),
+        _ => None,
+    }
 }
 
 /// A word without quotes, in small letters.

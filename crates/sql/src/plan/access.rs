@@ -10,9 +10,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::equality::compared_as;
-use super::{Access, JoinKind, LockRows, Method, Plan, RowLock, Scan, SortKey};
+use super::{Access, JoinKind, Method, Plan, Scan, SortKey};
 use crate::catalog::relation::Relation;
-use crate::expr::{Comparison, Expr};
+use crate::expr::{Asks, Comparison, Expr, Subquery};
 use crate::types::Type;
 
 /// A condition on one column of the table.
@@ -178,8 +178,22 @@ fn by_list(relation: &Relation, columns: &Range<usize>, conditions: &[Expr]) -> 
         {
             Some(Access::KeysOf(parts.2.clone()))
         }
+        Expr::Subquery(subquery) => {
+            Some(Access::KeysOf(rows_of(subquery, &|left| position(columns, left) == Some(key))?))
+        }
         _ => None,
     })
+}
+
+/// The array of the values of `IN (SELECT ...)`, if its left is the key and it is the same for all rows.
+fn rows_of(subquery: &Subquery, is_key: &dyn Fn(&Expr) -> bool) -> Option<Expr> {
+    match &subquery.asks {
+        Asks::Compares(Comparison::Equal, left, false) if subquery.captures.is_empty() => {
+            let [left] = &left[..] else { return None };
+            is_key(left).then(|| Expr::Subquery(Box::new(Subquery { asks: Asks::Array, ..subquery.clone() })))
+        }
+        _ => None,
+    }
 }
 
 /// Says which rows of a relation of the catalog are wanted, where conditions say so.
@@ -283,24 +297,9 @@ fn sort_scan(scan: &mut Scan, keys: &[SortKey], chooses: bool) -> bool {
         Access::All => gives(&scan.relation.key, 0, &columns, &scan.relation, None),
     };
     if is_sorted {
-        scan.is_reversed = is_descending;
+        (scan.is_reversed, scan.is_ordered) = (is_descending, true);
     }
     is_sorted
-}
-
-/// Locks the rows of a scan with `SKIP LOCKED` when they are sorted, and so no more of them than are asked for. Returns whether
-/// it does: the plan is sorted then.
-pub(crate) fn lock_sorted(plan: &mut Plan, keys: &[SortKey]) -> bool {
-    match plan {
-        Plan::Scan(scan) if scan.lock == RowLock::Skip && !keys.is_empty() => {
-            scan.lock = RowLock::Later;
-            let (relation, filter) = (scan.relation.clone(), scan.filter.clone());
-            let sorted = Plan::Sort(Box::new(std::mem::replace(plan, Plan::Nothing)), keys.to_vec());
-            *plan = Plan::Lock(Box::new(LockRows { input: sorted, relation, filter }));
-            true
-        }
-        _ => false,
-    }
 }
 
 /// Whether rows with equal first columns come in the order of `wanted`.

@@ -85,6 +85,19 @@ impl Tree {
         }
     }
 
+    /// The leaves that are parts of inner joins alone, and the conditions of these.
+    pub(crate) fn inner_parts(&self, leaves: &mut Vec<usize>, conditions: &mut Vec<Expr>) {
+        match self {
+            Tree::Leaf(at) => leaves.push(*at),
+            Tree::Join { kind: JoinKind::Inner, left, right, on } => {
+                left.inner_parts(leaves, conditions);
+                right.inner_parts(leaves, conditions);
+                conditions.extend(on.iter().cloned());
+            }
+            Tree::Join { .. } => {}
+        }
+    }
+
     pub(crate) fn inner(left: Tree, right: Tree, on: Vec<Expr>) -> Tree {
         Tree::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on }
     }
@@ -223,16 +236,18 @@ impl<'p> Planner<'p> {
                 let chosen = self.access((&relation, lock), &leaf.columns, &conditions);
                 is_single = chosen.is_single;
                 // A row that is locked after it was found may have moved by then.
-                if !self.types.is_empty() && lock != RowLock::Skip {
+                if !self.types.is_empty() && !lock.is_later() {
                     order = access::order(&relation, &chosen.access).map(|at| leaf.columns.start + at).collect();
                 }
                 let filter = local(conditions, &layout);
                 let access = chosen.access;
-                Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, lock })
+                Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, is_ordered: false, lock })
             }
             Source::Plan(mut plan) => {
                 access::choose_key(&mut plan, &leaf.columns, &conditions);
-                filtered(plan, local(conditions, &layout))
+                let conditions = conditions.into_iter().filter_map(|condition| local(vec![condition], &layout));
+                let above = conditions.filter_map(|condition| self.push(&mut plan, condition)).collect();
+                filtered(plan, Expr::all(above))
             }
             Source::Simple(_) => unreachable!("it is a part of the query, or planned"),
         };
@@ -246,7 +261,7 @@ impl<'p> Planner<'p> {
     }
 
     /// How the rows of a table are found that conditions on it leave.
-    fn access(
+    pub(super) fn access(
         &self,
         (relation, lock): (&Arc<Relation>, RowLock),
         columns: &Range<usize>,
@@ -308,7 +323,7 @@ impl<'p> Planner<'p> {
             }
         });
         let filter = local(own, &layout);
-        let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, lock });
+        let plan = Plan::Scan(Scan { relation, alias, access, filter, is_reversed: false, is_ordered: false, lock });
         let right = Planned { is_single, ..Planned::new(plan, layout) };
         self.nested(kind, left, right, captures, both)
     }

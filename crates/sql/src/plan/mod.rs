@@ -13,6 +13,7 @@ mod order;
 mod outer;
 mod pieces;
 pub(crate) mod pull;
+mod push;
 mod walk;
 pub(crate) mod window;
 
@@ -76,6 +77,8 @@ pub(crate) struct Scan {
     pub(crate) filter: Option<Expr>,
     /// From the end to the beginning.
     pub(crate) is_reversed: bool,
+    /// Whether something relies on the order of the rows.
+    pub(crate) is_ordered: bool,
     /// How rows are locked for what follows.
     pub(crate) lock: RowLock,
 }
@@ -87,20 +90,47 @@ pub(crate) enum RowLock {
     None,
     /// Each that is looked at.
     Wait,
-    /// Each that is meant, if nobody else has it: `SKIP LOCKED`. The others are not there.
+    /// Each that comes out of the joins and the sort above, if nobody else has it: `SKIP LOCKED`. The others are not there.
     Skip,
     /// As `Wait`, and without a wait: `NOWAIT`.
     AtOnce,
-    /// Further above, as with `Skip`: [`Plan::Lock`].
-    Later,
+    /// As `Skip`, and waited for: rows that a statement writes which skips others in the same table.
+    Found,
 }
 
-/// Locks rows that were found, if nobody else has them, and looks again whether they are meant.
+impl RowLock {
+    /// Whether rows are locked when they have been found: by a [`Plan::Lock`].
+    pub(crate) fn is_later(self) -> bool {
+        matches!(self, RowLock::Skip | RowLock::Found)
+    }
+}
+
+/// Locks rows that were found, and looks again whether they are meant.
 #[derive(Debug)]
 pub(crate) struct LockRows {
+    /// The columns of the tables are among those of its rows.
     pub(crate) input: Plan,
+    pub(crate) tables: Vec<LockedTable>,
+    pub(crate) changed: Changed,
+}
+
+/// A table whose rows are locked when they have been found.
+#[derive(Debug)]
+pub(crate) struct LockedTable {
     pub(crate) relation: Arc<Relation>,
-    pub(crate) filter: Option<Expr>,
+    /// Where its columns begin.
+    pub(crate) start: usize,
+    /// Whether rows are left out which somebody else has: they are waited for if not.
+    pub(crate) skips: bool,
+}
+
+/// What becomes of a row that may have changed since it was found.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// It is meant if this holds of it as it is now.
+    Checked(Option<Expr>),
+    /// If it has changed it is left out.
+    LeftOut,
 }
 
 /// Rows of a relation of the catalog.
@@ -324,7 +354,7 @@ pub(crate) struct Query {
     pub(crate) locks_rows: bool,
     /// Whether it fails where it would wait for a lock.
     pub(crate) waits_not: bool,
-    /// Whether it calls functions that take advisory locks.
+    /// Whether it calls functions that take advisory locks, or sleep.
     pub(crate) takes_advisory: bool,
 }
 
@@ -355,6 +385,7 @@ impl Plan {
             Plan::Filter(input, _) | Plan::Project(input, _) | Plan::ProjectSet(input, _) => input.is_point(),
             Plan::Sort(input, _) => input.is_point(),
             Plan::Limit(limit) => limit.input.is_point(),
+            Plan::Lock(lock) => lock.input.is_point(),
             _ => false,
         }
     }

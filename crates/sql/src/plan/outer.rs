@@ -130,7 +130,7 @@ impl Planner<'_> {
             (Way::Lookup(at), Some(table)) => {
                 let Lookup { access, fulfils, is_single, .. } = lookups.swap_remove(at);
                 // A row that is locked after it was found may have another key by then.
-                let fulfils = if table.lock == RowLock::Skip { &[][..] } else { &fulfils };
+                let fulfils = if table.lock.is_later() { &[][..] } else { &fulfils };
                 let both = on.without(fulfils);
                 self.looked_up(kind, left, table, (access, is_single), (on.own, both))
             }

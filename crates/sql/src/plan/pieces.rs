@@ -411,7 +411,7 @@ impl Build<'_, '_> {
         let (path, ..) = probe.best(&left.set, &planner.estimator.preferences).expect("there is a way to look it up");
         let right = self.part(at);
         let mut used = used(&path, &probe.sargs, &self.alternatives[at]);
-        if self.pieces[at].table.as_ref().is_some_and(|table| table.lock == RowLock::Skip) {
+        if self.pieces[at].table.as_ref().is_some_and(|table| table.lock.is_later()) {
             // A row that is locked after it was found may have another key by then.
             used.clear();
         }

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 
 use osier::ids::TableId;
 
-use super::{Access, Aggregate, Change, Conflict, Item, Method, Plan, Query, SortKey, Window, Write};
+use super::{
+    Access, Aggregate, Change, Changed, Conflict, Item, LockRows, Method, Plan, Query, SortKey, Window, Write,
+};
 use crate::expr::Expr;
 
 /// What a walk has come to.
@@ -107,10 +109,7 @@ impl Found {
                 self.plan(input);
                 self.keys(keys);
             }
-            Plan::Lock(lock) => {
-                self.plan(&lock.input);
-                self.exprs(&lock.filter);
-            }
+            Plan::Lock(lock) => self.lock(lock),
             Plan::Limit(limit) => {
                 self.plan(&limit.input);
                 self.exprs(limit.limit.iter().chain(&limit.offset));
@@ -163,6 +162,13 @@ impl Found {
             Method::Nested(registers) => self.exprs(registers.iter().map(|(_, expr)| expr)),
             Method::Hash { left, right } | Method::Merge { left, right } => self.exprs(left.iter().chain(right)),
             Method::Loop => {}
+        }
+    }
+
+    fn lock(&mut self, lock: &LockRows) {
+        self.plan(&lock.input);
+        if let Changed::Checked(condition) = &lock.changed {
+            self.exprs(condition);
         }
     }
 

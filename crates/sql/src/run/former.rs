@@ -14,7 +14,7 @@ use std::collections::btree_map::Entry;
 
 use osier::ids::TableId;
 
-use super::scan::{loaded, lock_found, not_at_once};
+use super::scan::{loaded, not_at_once};
 use super::store::Scanned;
 use super::{Context, Cursor, Row, row_bytes};
 use crate::catalog::relation::Relation;
@@ -148,12 +148,8 @@ impl Cursor for Merged<'_> {
                 (Some(row), Some(former)) => self.order(former, row).is_lt(),
             };
             let Some(row) = (if is_former { self.former.pop() } else { self.row.take() }) else { return Ok(None) };
-            if !Expr::holds(self.scan.filter.as_ref(), &row, self.context)? {
-                continue;
-            }
-            let row = if is_former { Some(row) } else { lock_found(self.scan, row, self.context)? };
-            if row.is_some() {
-                return Ok(row);
+            if Expr::holds(self.scan.filter.as_ref(), &row, self.context)? {
+                return Ok(Some(row));
             }
         }
     }

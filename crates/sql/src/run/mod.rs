@@ -10,6 +10,7 @@ pub(crate) mod evaluate;
 pub(crate) mod foreign;
 pub(crate) mod former;
 pub(crate) mod join;
+mod lock;
 mod merge;
 pub(crate) mod probe;
 pub(crate) mod scan;
@@ -60,7 +61,7 @@ fn begin<'c>(plan: &'c Plan, context: &'c Context<'c>) -> Result<AnyCursor<'c>> 
         Plan::Window(window) => Box::new(Rows(window::rows(window, context)?.into_iter())),
         Plan::Distinct(input, keys) => Box::new(set::Distinct::new(open(input, context)?, *keys, context)),
         Plan::Sort(input, keys) => Box::new(Rows(sort::sorted(open(input, context)?, keys, context)?.into_iter())),
-        Plan::Lock(lock) => Box::new(scan::Locked { input: open(&lock.input, context)?, lock, context }),
+        Plan::Lock(lock) => Box::new(lock::Locked { input: open(&lock.input, context)?, lock, context }),
         Plan::Limit(limit) => set::open_limit(limit, context)?,
         Plan::Append(plans) => Box::new(set::Appended::new(plans, context)),
         Plan::Intersect(operation) => Box::new(Rows(set::intersect(operation, context)?.into_iter())),

@@ -12,7 +12,7 @@ use crate::catalog::relation::{Column, Relation};
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
 use crate::expr::Expr;
-use crate::plan::{Access, LockRows, RowLock, Scan, SystemScan};
+use crate::plan::{Access, RowLock, Scan, SystemScan};
 use crate::types::{Declared, Modifier, Type};
 use crate::value::numeric::Numeric;
 use crate::value::storage::{self, Stored};
@@ -247,12 +247,11 @@ impl Cursor for Keyed<'_> {
                 }
             }
             let found = match scan.lock {
-                RowLock::Skip | RowLock::Later => ahead_by_key(&scan.relation, &key, context),
+                lock if lock.is_later() => ahead_by_key(&scan.relation, &key, context),
                 lock => by_key(&scan.relation, &key, lock != RowLock::None, context),
             };
             if let Some(row) = found.map_err(|error| not_at_once(scan, error))?
                 && Expr::holds(scan.filter.as_ref(), &row, context)?
-                && let Some(row) = lock_found(scan, row, context)?
             {
                 return Ok(Some(row));
             }
@@ -273,7 +272,7 @@ fn ranged<'c>(
     let index = index.map(|at| scan.relation.indexes[at].name.as_str());
     let (store, table) = (context.store, &scan.relation.table);
     let rows = match scan.lock {
-        RowLock::Skip | RowLock::Later => store.scan_ahead(table, index, range),
+        lock if lock.is_later() => store.scan_ahead(table, index, range),
         lock => store.scan(table, index, range, lock != RowLock::None),
     };
     let rows = rows.map_err(|error| not_at_once(scan, error.into()))?;
@@ -295,9 +294,7 @@ impl Cursor for Ranged<'_> {
         for row in rows {
             context.tick()?;
             let row = loaded(&row.map_err(|error| not_at_once(scan, error.into()))?, &scan.relation)?;
-            if Expr::holds(scan.filter.as_ref(), &row, context)?
-                && let Some(row) = lock_found(scan, row, context)?
-            {
+            if Expr::holds(scan.filter.as_ref(), &row, context)? {
                 return Ok(Some(row));
             }
         }
@@ -322,43 +319,4 @@ fn ahead_by_key(relation: &Relation, key: &[Datum], context: &Context<'_>) -> Re
     }
     let row = with_encoded(relation, &relation.key, key, |key| context.store.get_ahead(&relation.table, key))?;
     row?.map(|row| loaded(&row, relation)).transpose()
-}
-
-/// Locks a row that a scan has found, where it says so.
-pub(super) fn lock_found(scan: &Scan, row: Row, context: &Context<'_>) -> Result<Option<Row>> {
-    match scan.lock {
-        RowLock::Skip => lock_row(&scan.relation, scan.filter.as_ref(), &row, context),
-        _ => Ok(Some(row)),
-    }
-}
-
-/// Locks a row if nobody else has it; returns it as it is now, if it is still meant.
-fn lock_row(relation: &Relation, filter: Option<&Expr>, row: &[Datum], context: &Context<'_>) -> Result<Option<Row>> {
-    let key: Vec<Datum> = relation.key.iter().map(|at| row[*at].clone()).collect();
-    if context.former.has(relation, &key) {
-        return Ok(Some(row.to_vec()));
-    }
-    let row = with_encoded(relation, &relation.key, &key, |key| context.store.get_if_free(&relation.table, key))?;
-    let Some(row) = row? else { return Ok(None) };
-    let row = loaded(&row, relation)?;
-    Ok(Expr::holds(filter, &row, context)?.then_some(row))
-}
-
-/// Rows that are locked where nobody else has them.
-pub(super) struct Locked<'c> {
-    pub(super) input: AnyCursor<'c>,
-    pub(super) lock: &'c LockRows,
-    pub(super) context: &'c Context<'c>,
-}
-
-impl Cursor for Locked<'_> {
-    fn next(&mut self) -> Result<Option<Row>> {
-        let LockRows { relation, filter, .. } = self.lock;
-        while let Some(row) = self.input.next()? {
-            if let Some(row) = lock_row(relation, filter.as_ref(), &row, self.context)? {
-                return Ok(Some(row));
-            }
-        }
-        Ok(None)
-    }
 }

@@ -99,6 +99,10 @@ impl Cache {
     }
 }
 
+fn is_of_number(last: char) -> bool {
+    last.is_ascii_digit() || last == '.'
+}
+
 impl Prepared {
     /// Whether it is the same statement when it is asked for again.
     fn is_lasting(&self) -> bool {
@@ -180,6 +184,8 @@ impl Session {
         let places = literals.into_iter().zip(prepared.parameters());
         let values = places.map(|(literal, ty)| match literal {
             Literal::Number(value) => Some(value),
+            // A number without a unit is one of the fields that are declared.
+            Literal::String(text) if *ty == Type::Interval && text.trim_end().ends_with(is_of_number) => None,
             // The error of one that does not fit has its place in the text.
             Literal::String(text) => crate::value::parse(text, (*ty).into(), settings).ok(),
         });

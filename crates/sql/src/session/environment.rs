@@ -1,8 +1,9 @@
 //! What functions ask of a session.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Core;
 use crate::catalog::listing;
@@ -19,6 +20,9 @@ use crate::sql::OWN_SCHEMA;
 
 /// The name of the only database.
 pub(crate) const DATABASE: &str = "osier";
+
+/// A thread that runs no tasks sleeps so long between two looks at whether its statement was cancelled.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
 
 /// The values that sequences gave to a session.
 #[derive(Debug, Default)]
@@ -144,6 +148,42 @@ impl Environment<'_> {
         })
     }
 
+    /// The settings with what the statement has changed so far.
+    fn configured(&self) -> Result<Cow<'_, Settings>> {
+        let configured = self.core.configured.borrow();
+        if configured.is_empty() {
+            return Ok(Cow::Borrowed(&self.core.settings));
+        }
+        let mut settings = Settings::clone(&self.core.settings);
+        for (name, value, _) in configured.iter() {
+            settings.set(name, Some(value))?;
+        }
+        Ok(Cow::Owned(settings))
+    }
+
+    /// Lets others run for so many seconds, or until the statement is to end.
+    fn sleep(&self, seconds: f64) -> Result<Datum> {
+        let Ok(length) = Duration::try_from_secs_f64(seconds.max(0.0)) else {
+            let message = "a time to sleep must be a number of seconds";
+            return Err(SqlError::new(SqlState::NumericValueOutOfRange, message));
+        };
+        let begun = Instant::now();
+        loop {
+            self.core.canceller.check()?;
+            let left = length.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(Datum::text(""));
+            }
+            let turn = self.core.canceller.time_left().map_or(left, |most| left.min(most));
+            if osier::task::waker().is_some() {
+                osier::task::pause(turn);
+            } else {
+                // Nobody else runs in this thread.
+                std::thread::sleep(turn.min(SLEEP_MAX));
+            }
+        }
+    }
+
     /// The error of a value that a sequence cannot be set to.
     fn out_of_bounds(&self, name: &str, value: i64, error: SqlError) -> SqlError {
         let name = Name::of_engine(name);
@@ -241,17 +281,21 @@ impl function::Environment for Environment<'_> {
                 if ["role", "session_authorization"].iter().any(|own| name.eq_ignore_ascii_case(own)) {
                     return Err(SqlError::unsupported(format!("set_config of {name}")).with_hint("Use SET."));
                 }
-                let mut settings = Settings::clone(&self.core.settings);
+                let mut settings = Settings::clone(&*self.configured()?);
                 settings.set(&name, Some(&value))?;
                 let shown = settings.show(&name)?;
                 let is_local = matches!(arguments.get(2), Some(Datum::Bool(true)));
                 self.core.configured.borrow_mut().push((name, value, is_local));
                 Ok(Datum::text(shown))
             }
-            "current_setting" => match self.core.settings.show(&text(0)) {
+            "current_setting" => match self.configured().and_then(|settings| settings.show(&text(0))) {
                 Ok(value) => Ok(Datum::text(value)),
                 Err(_) if matches!(arguments.get(1), Some(Datum::Bool(true))) => Ok(Datum::Null),
                 Err(error) => Err(error),
+            },
+            "pg_sleep" => match arguments[0] {
+                Datum::Float(seconds) => self.sleep(seconds),
+                _ => Ok(Datum::Null),
             },
             _ if function::is_advisory(function) => self.core.advise(function, arguments),
             _ => system::answer(&self.catalog(), function, arguments)?

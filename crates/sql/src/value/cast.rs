@@ -116,7 +116,12 @@ pub fn cast(datum: Datum, from: Type, to: Declared, explicit: bool, settings: &S
     if datum.is_null() {
         return Ok(Datum::Null);
     }
-    let converted = if from == to.ty { datum } else { convert(datum, from, to.ty, settings)? };
+    let converted = match &datum {
+        _ if from == to.ty => datum,
+        // What is declared says what a number in a literal is.
+        Datum::Text(text) if from == Type::Unknown && to.ty == Type::Interval => return parse(text, to, settings),
+        _ => convert(datum, from, to.ty, settings)?,
+    };
     constrain(converted, to, explicit)
 }
 
@@ -351,6 +356,11 @@ pub fn constrain(datum: Datum, declared: Declared, explicit: bool) -> Result<Dat
         }
         (Datum::Interval(interval), Modifier::Fraction(digits)) => {
             Ok(Datum::Interval(Interval { us: datetime::round_fraction(interval.us, digits), ..*interval }))
+        }
+        (Datum::Interval(interval), Modifier::Span(fields, digits)) => {
+            let kept = fields.keep(*interval);
+            let us = digits.map_or(kept.us, |digits| datetime::round_fraction(kept.us, digits));
+            Ok(Datum::Interval(Interval { us, ..kept }))
         }
         (Datum::Array(elements), _) => {
             let element = Declared { ty: ty.element().unwrap_or(ty), modifier };

@@ -3,9 +3,10 @@
 //! Invariant: order, equality and hash are those of the whole span, where a month has 30 days and a day 24 hours. `1 day` and
 //! `24:00:00` are equal, and shown differently.
 //!
-//! Absent: infinite intervals, the fields of `interval year to month`, and other styles than `postgres`.
+//! Absent: infinite intervals, and other styles than `postgres`.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 
@@ -46,6 +47,102 @@ impl Ord for Interval {
 impl Hash for Interval {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.span_us().hash(state);
+    }
+}
+
+/// A field of an interval, from the largest to the smallest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Field {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl Field {
+    /// Their names, and their bits in the number of a declaration.
+    const ALL: [(Field, &'static str, u32); 6] = [
+        (Field::Year, "year", 2),
+        (Field::Month, "month", 1),
+        (Field::Day, "day", 3),
+        (Field::Hour, "hour", 10),
+        (Field::Minute, "minute", 11),
+        (Field::Second, "second", 12),
+    ];
+
+    fn unit(self) -> Unit {
+        match self {
+            Field::Year => Unit::Months(12.0),
+            Field::Month => Unit::Months(1.0),
+            Field::Day => Unit::Days(1.0),
+            Field::Hour => Unit::Microseconds(3.6e9),
+            Field::Minute => Unit::Microseconds(6e7),
+            Field::Second => Unit::Microseconds(1e6),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        Field::ALL[self as usize].1
+    }
+}
+
+/// The fields of a declaration, as `day to minute`. A number without a unit is one of the last of them, and what is smaller is
+/// cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fields {
+    first: Field,
+    last: Field,
+}
+
+impl Fields {
+    /// Returns the fields with these names, in any case; `None` where there are no such fields, or not beside each other.
+    pub fn named(first: &str, last: Option<&str>) -> Option<Fields> {
+        let find = |name: &str| Field::ALL.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+        let first = find(first)?.0;
+        let last = last.map_or(Some(first), |last| find(last).map(|found| found.0).filter(|last| *last > first))?;
+        let are_beside = first == last || first >= Field::Day || last == Field::Month;
+        are_beside.then_some(Fields { first, last })
+    }
+
+    /// Returns whether the last of them may have a fraction.
+    pub fn have_seconds(self) -> bool {
+        self.last == Field::Second
+    }
+
+    /// Returns their bits in PostgreSQL's number of a declaration.
+    pub fn bits(self) -> i32 {
+        let within = Field::ALL.iter().filter(|(field, ..)| (self.first..=self.last).contains(field));
+        within.fold(0, |bits, (.., bit)| bits | 1 << bit)
+    }
+
+    /// Returns the fields with these bits.
+    pub fn of_bits(bits: i32) -> Option<Fields> {
+        let mut found = Field::ALL.iter().filter(|(.., bit)| bits & 1 << bit != 0).map(|(field, ..)| *field);
+        let first = found.next()?;
+        let fields = Fields { first, last: found.next_back().unwrap_or(first) };
+        (fields.bits() == bits).then_some(fields)
+    }
+
+    /// Returns what they keep of an interval.
+    pub fn keep(self, interval: Interval) -> Interval {
+        let Interval { months, days, us } = interval;
+        match self.last {
+            Field::Year => Interval { months: months / 12 * 12, days: 0, us: 0 },
+            Field::Month => Interval { months, days: 0, us: 0 },
+            Field::Day => Interval { us: 0, ..interval },
+            Field::Hour => Interval { months, days, us: us - us % (3_600 * SECOND_US) },
+            Field::Minute => Interval { us: us - us % (60 * SECOND_US), ..interval },
+            Field::Second => interval,
+        }
+    }
+}
+
+impl fmt::Display for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.first.name())?;
+        if self.first == self.last { Ok(()) } else { write!(f, " to {}", self.last.name()) }
     }
 }
 
@@ -111,6 +208,8 @@ fn to_i64(value: f64) -> Result<i64> {
 /// Collects the fields of a text.
 struct Reader<'a> {
     text: &'a str,
+    /// The fields that are declared.
+    fields: Option<Fields>,
     sum: Interval,
 }
 
@@ -139,11 +238,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Adds `hours:minutes[:seconds[.fraction]]`.
+    /// Adds `hours:minutes[:seconds[.fraction]]`, or `minutes:seconds.fraction`.
     fn clock(&mut self, token: &str) -> Result<()> {
         let malformed = || malformed(self.text);
         let unsigned = token.trim_start_matches(['+', '-']);
-        let parts: Vec<&str> = unsigned.split(':').collect();
+        let mut parts: Vec<&str> = unsigned.split(':').collect();
+        let has_minutes_first = self.fields == Fields::named("minute", Some("second"))
+            || parts.get(1).is_some_and(|part| part.contains('.'));
+        if parts.len() == 2 && has_minutes_first {
+            parts.insert(0, "0");
+        }
         let is_time = (2..=3).contains(&parts.len());
         if !is_time || !parts[..2].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit())) {
             return Err(malformed());
@@ -180,19 +284,25 @@ impl Reader<'_> {
             } else if let Some(unit) = next.and_then(unit_of) {
                 self.add(token, unit)?;
                 position += 1;
-            } else if next.is_some_and(|next| next.contains(':')) {
+            } else if next.is_some_and(|next| next.contains(':') || self.is_hour(next, position, tokens.len())) {
                 self.add(token, Unit::Days(1.0))?;
             } else if let Some(at) = token.get(1..).and_then(|rest| rest.find('-')) {
                 let sign = if token.starts_with('-') { "-" } else { "" };
                 self.add(&token[..=at], Unit::Months(12.0))?;
                 self.add(&format!("{sign}{}", &token[at + 2..]), Unit::Months(1.0))?;
             } else if next.is_none() {
-                self.add(token, Unit::Microseconds(1e6))?;
+                self.add(token, self.fields.map_or(Field::Second, |fields| fields.last).unit())?;
             } else {
                 return Err(malformed(self.text));
             }
         }
         if is_ago { self.sum.neg() } else { Ok(self.sum) }
+    }
+
+    /// Whether a token is a number without a unit, and the hour of what is declared so: days stand before it.
+    fn is_hour(&self, token: &str, position: usize, count: usize) -> bool {
+        let is_last = position + 1 == count;
+        is_last && self.fields.is_some_and(|fields| fields.last == Field::Hour) && token.parse::<f64>().is_ok()
     }
 
     /// Reads what follows the `P` of ISO 8601.
@@ -268,7 +378,15 @@ impl Interval {
     /// # Errors
     /// Text that is no interval, or fields that are out of range.
     pub fn parse(text: &str) -> Result<Interval> {
-        let reader = Reader { text, sum: Interval::default() };
+        Interval::read(text, None)
+    }
+
+    /// Reads an interval that is declared with some fields; the others are still in it.
+    ///
+    /// # Errors
+    /// As [`Interval::parse`].
+    pub fn read(text: &str, fields: Option<Fields>) -> Result<Interval> {
+        let reader = Reader { text, fields, sum: Interval::default() };
         match text.trim().strip_prefix(['P', 'p']) {
             Some(fields) => reader.iso(fields),
             None => reader.verbose(),

@@ -62,6 +62,10 @@ pub fn parse(text: &str, to: Declared, settings: &Settings) -> Result<Datum> {
             let element = Declared { ty: *element, modifier: to.modifier };
             Ok(Datum::Array(array::parse(text, element, settings)?))
         }
+        Type::Interval if to.modifier != Modifier::None => {
+            let fields = if let Modifier::Span(fields, _) = to.modifier { Some(fields) } else { None };
+            constrain(Datum::Interval(Interval::read(text, fields)?), to, false)
+        }
         _ if to.modifier == Modifier::None => parse_scalar(text, to.ty, settings),
         _ => constrain(parse_scalar(text, to.ty, settings)?, to, false),
     }

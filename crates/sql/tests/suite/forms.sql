@@ -324,3 +324,123 @@ SELECT n, x FROM lq, (VALUES (1)) v (x) ORDER BY 1 FOR UPDATE;
 --> 4|1
 --> 17|1
 --> NULL|1
+-- Fields of intervals.
+SELECT interval '3' hour to minute, interval '1.5' day, interval '1.5' month, interval(1) '1.27 sec', interval '1' year to month;
+--> 00:03:00|1 day|1 mon|00:00:01.3|1 mon
+SELECT interval '1:30' minute to second, interval '1:30', interval '1:30.5', interval '1-2' year to month, interval '7' minute;
+--> 00:01:30|01:30:00|00:01:30.5|1 year 2 mons|00:07:00
+SELECT interval '1 2:03:04.567' day to hour, interval '1 2:03:04.567' day to minute, interval '1 2:03:04.567' day to second(1);
+--> 1 day 02:00:00|1 day 02:03:00|1 day 02:03:04.6
+SELECT interval '1 2' day to hour, interval '1 year 2 months 3 days 4:05:06' year, interval '1 year 2 months 3 days 4:05:06' month;
+--> 1 day 02:00:00|1 year|1 year 2 mons
+SELECT interval '1.2345' second(2), interval '100' second, interval '-1:30' hour to minute, interval '2:03:04' hour to second;
+--> 00:00:01.23|00:01:40|-01:30:00|02:03:04
+SELECT '90'::interval minute, cast('90' AS interval hour), '1 day 2:03:04'::interval day, '5'::text::interval day;
+--> 01:30:00|90:00:00|1 day|00:00:00
+SELECT '1:02:03'::interval hour to minute + interval '1' second, pg_typeof(interval '1' day);
+--> 01:02:01|interval
+CREATE TABLE spans (id int PRIMARY KEY, a interval year to month, b interval day to second(2), c interval hour);
+INSERT INTO spans VALUES (1, '14', '1 2:03:04.567', '90 minutes'), (2, interval '1 year 5 days', '90', '2');
+SELECT * FROM spans ORDER BY id;
+--> 1|1 year 2 mons|1 day 02:03:04.57|01:00:00
+--> 2|1 year|00:01:30|02:00:00
+SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'spans'::regclass AND attnum > 0 ORDER BY attnum;
+--> id|integer
+--> a|interval year to month
+--> b|interval day to second(2)
+--> c|interval hour
+SELECT interval '1' month to day;
+--! 42601
+SELECT interval '1' day to year;
+--! 42601
+-- One level for all operators that have none of their own.
+SELECT 'a' ~ 'a' || '%', 'a' || 'b' ~ 'ab', 'ab' ~ 'a' = true, 'x' || 'y' LIKE 'x' || '%', 1 + 2 | 4 = 7;
+--> true%|t|t|t|t
+SELECT 'ab' OPERATOR(pg_catalog.~) 'a' || 'b', 2 OPERATOR(pg_catalog.*) 3 + 4, NOT 'a' ~ 'b' AND true, 'abc' ~~ 'a' || '%';
+--> trueb|14|t|false%
+SELECT 'a' !~ 'b' || 'c' IS NULL, 'a' || 'b' LIKE ANY (ARRAY['ab', 'c']), '{"a": 1}'::jsonb ? 'a' = true, 7 & 3 + 1;
+--> f|t|t|4
+-- What a literal is.
+SELECT 1 'x';
+--! 42601
+SELECT 1 AS 'x';
+--! 42601
+SELECT 'p' 'q';
+--! 42601
+SELECT 1 FROM a 'x';
+--! 42601
+SELECT to_char(now(), '') IS NULL, to_char(interval '1 day', '') IS NULL, to_char(1, '') IS NULL, to_char(timestamp 'infinity', '') IS NULL;
+--> t|t|f|t
+SELECT substr('abcdef', '3'), substr('abcdef', '2', '3'), substring('abcdef', '.d'), substr('abcdef', 2);
+--> cdef|bcd|cd|bcdef
+SELECT 1 = ANY('{1,2}'), 'a' = ANY('{a,b}'), 'c' <> ALL('{a,b}'), 'b' > ALL('{a}'), 'a' LIKE ANY('{b%,a%}');
+--> t|t|t|t|t
+SELECT x FROM a WHERE x = ANY('{1,3}') ORDER BY x;
+--> 1
+--> 3
+-- Names of columns.
+CREATE TABLE named AS SELECT (date '2020-01-01', date '2020-02-01') OVERLAPS (date '2020-01-15', date '2020-03-01'), '{1}'::int[], (SELECT 1)::bigint AS b, ARRAY['x']::text[];
+SELECT column_name FROM information_schema.columns WHERE table_name = 'named' ORDER BY ordinal_position;
+--> overlaps
+--> int4
+--> b
+--> array
+CREATE VIEW names_view AS SELECT (SELECT n)::varchar, cast(NULL AS text[]), v.n || '' COLLATE "C" FROM (VALUES ('x'::text)) AS v (n);
+SELECT column_name FROM information_schema.columns WHERE table_name = 'names_view' ORDER BY ordinal_position;
+--> n
+--> text
+--> ?column?
+-- Queries that write and name.
+CREATE TABLE target (x int PRIMARY KEY, n text);
+INSERT INTO target SELECT 1, 'abc' ON CONFLICT DO NOTHING;
+INSERT INTO target SELECT 1, 'abd' ON CONFLICT (x) DO UPDATE SET n = excluded.n;
+INSERT INTO target SELECT 2, 'x' UNION ALL SELECT 1, 'y' ON CONFLICT DO NOTHING;
+SELECT * FROM target ORDER BY x;
+--> 1|abd
+--> 2|x
+SELECT j.x, a.n, b.m FROM a JOIN b USING (x) AS j ORDER BY 1;
+--> 1|one|10
+--> 2|two|20
+SELECT j.*, a.x AS own FROM a LEFT JOIN b USING (x) AS "J" JOIN c USING (x) AS j ORDER BY 1;
+--> 1|1
+--> 3|3
+SELECT j.x, a.x FROM a RIGHT JOIN (VALUES (1), (9)) AS v (x) USING (x) AS j ORDER BY 1;
+--> 1|1
+--> 9|NULL
+SELECT j.n FROM a JOIN b USING (x) AS j;
+--! 42703
+SELECT 1 FROM a JOIN b USING (x) AS a;
+--! 42712
+CREATE VIEW alias_view AS SELECT j.x FROM a JOIN b USING (x) AS j;
+SELECT * FROM alias_view ORDER BY 1;
+--> 1
+--> 2
+SELECT (SELECT count(*) FROM b WHERE b.x <= a.x) AS m, count(*) FROM a GROUP BY m ORDER BY 1;
+--> 1|1
+--> 2|2
+SELECT (SELECT count(*) FROM b WHERE b.x <= a.x), count(*) FROM a GROUP BY 1 ORDER BY 1;
+--> 1|1
+--> 2|2
+SELECT (SELECT count(*) FROM b WHERE b.x <= a.x), count(*) FROM a GROUP BY (SELECT count(*) FROM b WHERE b.x <= a.x) ORDER BY 1;
+--> 1|1
+--> 2|2
+SELECT set_config('osier.suite', '5', false), current_setting('osier.suite');
+--> 5|5
+SELECT set_config('osier.suite', '6', true) || set_config('osier.suite', '7', true), current_setting('osier.suite', true);
+--> 67|7
+SELECT pg_sleep(0), pg_sleep(0.01) IS NULL, pg_sleep(-1) IS NULL, pg_sleep(NULL) IS NULL;
+--> |f|f|t
+-- SELECT INTO.
+SELECT x, n AS name INTO made FROM a WHERE x < 3;
+SELECT * FROM made ORDER BY x;
+--> 1|one
+--> 2|two
+SELECT 1 AS one INTO TABLE unified UNION SELECT 2;
+SELECT * FROM unified ORDER BY one;
+--> 1
+--> 2
+WITH w AS (SELECT 5 AS five) SELECT five INTO from_with FROM w;
+SELECT * FROM from_with;
+--> 5
+SELECT 1 INTO made;
+--! 42P07

@@ -230,6 +230,54 @@ SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCK
 ROLLBACK;
 SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
 --> 7
+SELECT id FROM jobs WHERE state = 'new' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 2 OFFSET 1;
+--> 8
+--> 11
+SELECT id FROM jobs AS j ORDER BY id DESC FOR UPDATE OF j SKIP LOCKED FOR SHARE OF j FETCH FIRST 1 ROW ONLY;
+--> 20
+SELECT * FROM (SELECT id FROM jobs ORDER BY id FOR UPDATE LIMIT 1) AS first;
+--> 1
+DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'done' ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING id;
+--> 3
+DELETE FROM jobs WHERE id = ANY(ARRAY(SELECT id FROM jobs WHERE state = 'done' ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED)) RETURNING state;
+--> done
+--> done
+UPDATE jobs AS j SET owner = 6 WHERE EXISTS (SELECT FROM jobs AS k WHERE k.id = j.id AND k.priority = 4 FOR UPDATE SKIP LOCKED) RETURNING id > 0;
+--> t
+--> t
+UPDATE jobs AS j SET owner = 8 FROM jobs AS k LEFT JOIN jobs AS l ON l.id = k.id + 100 WHERE k.id = j.id AND j.id IN (SELECT id FROM jobs WHERE id > 18 FOR UPDATE SKIP LOCKED) RETURNING j.id > 18, l.id;
+--> t|NULL
+--> t|NULL
+SELECT j.id, k.id FROM jobs AS j LEFT JOIN jobs AS k ON k.id = j.id + 1 AND k.state = 'done' WHERE j.id > 16 ORDER BY 1 LIMIT 3 FOR UPDATE OF j SKIP LOCKED;
+--> 17|18
+--> 18|NULL
+--> 19|NULL
+SELECT id FROM jobs WHERE id IN (SELECT k.id + 1 FROM jobs AS k WHERE k.priority = 1) AND state = 'new' ORDER BY id;
+--> 17
+CREATE VIEW new_jobs AS SELECT id AS number, priority * 10 AS rank, upper(payload) AS what FROM jobs WHERE state = 'new';
+SELECT * FROM new_jobs WHERE number = 7 FOR UPDATE;
+--> 7|20|P7
+SELECT * FROM new_jobs WHERE number > 10 AND rank = 10 AND what LIKE 'P%' ORDER BY number FOR UPDATE SKIP LOCKED;
+--> 11|10|P11
+--> 16|10|P16
+SELECT n.number, j.id FROM new_jobs AS n LEFT JOIN jobs AS j ON j.id = n.number + 1 WHERE n.number = 10 OR j.id = 12 ORDER BY 1;
+--> 11|12
+SELECT number FROM (SELECT number, rank FROM new_jobs UNION ALL SELECT id, priority FROM jobs) AS u WHERE number = 7 AND rank < 30 ORDER BY rank;
+--> 7
+--> 7
+SELECT DISTINCT rank FROM (SELECT DISTINCT rank, what FROM new_jobs) AS d WHERE rank >= 30 ORDER BY 1;
+--> 30
+--> 40
+SELECT number FROM (SELECT number FROM new_jobs ORDER BY number LIMIT 3) AS l WHERE number > 2 ORDER BY 1;
+--> 7
+--> 8
+--> 11
+SELECT n, r FROM (SELECT number AS n, row_number() OVER (ORDER BY number DESC) AS r FROM new_jobs) AS w WHERE n = 7;
+--> 7|9
+SELECT a.number, b.rank FROM (SELECT j.id AS number, k.id AS rank FROM jobs AS j JOIN jobs AS k ON k.id = j.id + 1) AS a JOIN new_jobs AS b ON b.number = a.number WHERE a.rank IN (5, 8) ORDER BY 1;
+--> 7|20
+SELECT 1 FROM (SELECT DISTINCT number FROM new_jobs) AS d WHERE number = 1 FOR UPDATE;
+--! 0A000
 PREPARE next_job (text) AS SELECT id FROM jobs WHERE state = $1 ORDER BY id DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
 EXECUTE next_job ('new');
 --> 20
@@ -251,4 +299,5 @@ SELECT id FROM jobs FOR UPDATE SKIP LOCKED;
 ROLLBACK;
 SELECT id FROM jobs FOR UPDATE SKIP;
 --! 42601
+DROP VIEW new_jobs;
 DROP TABLE jobs;
