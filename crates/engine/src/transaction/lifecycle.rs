@@ -59,7 +59,7 @@ impl Commit<'_, '_> {
         protocol: &P,
         writes: &mut WriteSet,
         (payload, admitted): (&impl Payload, &Admitted),
-        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
+        definitions_hold: impl FnOnce(&WriteSet) -> Result<(), TransactionError>,
     ) -> Result<Option<Committed<C::Dependency>>, Error> {
         assert!(!writes.is_empty(), "a transaction without writes only observes");
 
@@ -168,10 +168,10 @@ impl Commit<'_, '_> {
         control: &C,
         protocol: &P,
         writes: &WriteSet,
-        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
+        definitions_hold: impl FnOnce(&WriteSet) -> Result<(), TransactionError>,
         draw: impl FnOnce(Stamp) -> Result<Option<Slots<'l>>, LogError>,
     ) -> Result<Option<Slots<'l>>, Error> {
-        let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold());
+        let validate = || control.validate(self.pin, writes).and_then(|()| definitions_hold(writes));
         let stamp = || {
             let reads = protocol.read_stamps();
             let readers = reads.filter(|_| !GatheringOf::<C>::COVERS_READERS);
@@ -212,11 +212,11 @@ impl Commit<'_, '_> {
         control: &mut C,
         protocol: &P,
         writes: &WriteSet,
-        definitions_hold: impl FnOnce() -> Result<(), TransactionError>,
+        definitions_hold: impl FnOnce(&WriteSet) -> Result<(), TransactionError>,
     ) -> Result<Committed<C::Dependency>, Error> {
         assert!(writes.is_empty(), "writes are committed");
         let epoch = control.order_observer(self.pin);
-        control.validate(self.pin, writes).and_then(|()| definitions_hold())?;
+        control.validate(self.pin, writes).and_then(|()| definitions_hold(writes))?;
         yield_at(Point::Validated);
         control.close(self.pin, writes, protocol.source(), self.stream);
         let epoch = faults::epoch(&self.snapshots, self.pin, epoch);

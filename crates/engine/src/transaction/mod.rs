@@ -52,7 +52,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use osier_memory::{LeafScan, Pin, Record};
+use osier_memory::{LeafScan, Lookup, Pin, Record};
 
 pub use access::Changes;
 pub(crate) use access::RowAhead;
@@ -66,7 +66,9 @@ pub use scan::Scan;
 pub use sequence::SequenceOptions;
 pub use session::Session;
 
+use crate::catalog::handles::Handle;
 use crate::catalog::{Catalog, DefinitionHandle};
+use crate::concurrency::optimistic::{RowRead, Seen, is_unchanged};
 use crate::concurrency::write_set::{Mark, TreeRef, WriteSet};
 use crate::concurrency::{ConcurrencyControl, Intent, Scheme, with_pair, with_scheme};
 use crate::config::Config;
@@ -76,8 +78,8 @@ use crate::log::CommitLog;
 use crate::log::acknowledge::{Outcome, Receipt, ReceiptSource};
 use crate::log::format::payload::command::Command;
 use crate::log::protocol::{Committed, LogProtocol};
-use crate::table::Table;
 use crate::table::store::RecordTree;
+use crate::table::{Table, Value};
 use crate::transaction::shared::Shared;
 pub(crate) use critical::critical;
 use debt::{LogEntry, OwnDebt};
@@ -521,7 +523,8 @@ impl TransactionState {
         let writes = &mut self.writes;
         with_pair!(&mut self.scheme, log, (control, protocol) => {
             if writes.is_empty() {
-                return Ok((commit.observe(control, protocol, writes, || used.hold())?.outcome(protocol), LogEntry::Nothing));
+                let observed = commit.observe(control, protocol, writes, used.held(commit.pin, protocol))?;
+                return Ok((observed.outcome(protocol), LogEntry::Nothing));
             }
             if let Some(called) = &called {
                 let admitted = commit.admit(control, protocol, writes, called)?;
@@ -644,7 +647,7 @@ impl Commit<'_, '_> {
             if protocol.read_stamps().is_some() {
                 used.follow_users(control, log);
             }
-            let run = || self.run(control, protocol, writes, (payload, admitted), || used.hold());
+            let run = || self.run(control, protocol, writes, (payload, admitted), used.held(self.pin, protocol));
             if let Some(committed) = critical(run)? {
                 change.has_committed();
                 return Ok(committed);
@@ -671,20 +674,48 @@ struct UsedDefinitions<'s> {
 }
 
 impl<'s> UsedDefinitions<'s> {
-    /// Checks that the definitions are as they were.
-    fn hold(&self) -> Result<(), TransactionError> {
+    /// The check that the definitions are as they were, for a validation.
+    fn held(
+        &self,
+        pin: &Pin<'_>,
+        protocol: &impl LogProtocol,
+    ) -> impl FnOnce(&WriteSet) -> Result<(), TransactionError> {
+        // Where reads leave stamps, who used a definition has left none at its row.
+        let may_look = protocol.read_stamps().is_none();
+        move |writes| match faults::definitions_hold(self.hold(pin, writes, may_look)) {
+            true => Ok(()),
+            false => Err(TransactionError::ROW_CONFLICT),
+        }
+    }
+
+    /// Whether the definitions are as they were. While others change some, `may_look` at the rows of those that count.
+    fn hold(&self, pin: &Pin<'_>, writes: &WriteSet, may_look: bool) -> bool {
         let own = u64::from(self.changes_own);
-        let tables_hold = || {
-            let mut relied_on = self.tables.iter().filter(|touched| touched.relied_on_in == self.sequence);
-            relied_on.all(|touched| self.catalog.is_current(&touched.table, own))
+        if !self.relies_on_version || self.catalog.is_unchanged(self.version, own) {
+            return true;
+        }
+        let is_there = |system: &Table, name: &str, seen: Option<Seen>| {
+            may_look && seen.is_some_and(|seen| is_row_unchanged(pin, system, name, seen, writes))
         };
-        let others_hold = || {
-            let mut relied_on = self.others.iter().filter(|used| used.relied_on_in == self.sequence);
-            relied_on.all(|used| self.catalog.is_current_definition(&used.handle, own))
-        };
-        let hold =
-            !self.relies_on_version || self.catalog.is_unchanged(self.version, own) || tables_hold() && others_hold();
-        if faults::definitions_hold(hold) { Ok(()) } else { Err(TransactionError::ROW_CONFLICT) }
+        let mut tables = self.tables.iter().filter(|touched| touched.relied_on_in == self.sequence);
+        let mut others = self.others.iter().filter(|used| used.relied_on_in == self.sequence);
+        let system = &self.catalog.system;
+        tables.all(|TouchedTable { table, .. }| {
+            self.catalog.is_current(table, own)
+                || system.holds(table)
+                || is_there(&system.tables, table.name(), Some(Seen::Stamp(table.catalog_stamp())))
+        }) && others.all(|UsedDefinition { handle, .. }| {
+            self.catalog.is_current_definition(handle, own)
+                || match handle {
+                    // Values that are reserved change the row, and no more than that.
+                    DefinitionHandle::Sequence(sequence) => {
+                        is_there(&system.sequences, sequence.name(), handle.stamp().map(Seen::Existence))
+                    }
+                    DefinitionHandle::Procedure(procedure) => {
+                        is_there(&system.procedures, procedure.name(), handle.stamp().map(Seen::Stamp))
+                    }
+                }
+        })
     }
 
     /// Orders a change behind everybody who used the definitions before it. They read no row for that, so there is no read stamp
@@ -703,6 +734,15 @@ impl<'s> UsedDefinitions<'s> {
             self.catalog.begin_change();
         }
         AnnouncedChange(self.changes_own.then_some(self.catalog))
+    }
+}
+
+/// Whether the row of a definition is what was learnt about it, and nobody else is committing a change of it.
+fn is_row_unchanged(pin: &Pin<'_>, system: &Table, name: &str, seen: Seen, writes: &WriteSet) -> bool {
+    let Ok(key) = system.keys.of_key(&[Value::Text(name)]) else { return false };
+    match system.primary.get(pin, key.as_bytes()) {
+        Lookup::Found(record) => is_unchanged(pin, &RowRead { record, seen }, writes),
+        Lookup::Absent(_) => false,
     }
 }
 

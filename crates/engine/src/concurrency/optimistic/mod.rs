@@ -28,7 +28,8 @@ use osier_memory::{
     Version, Word,
 };
 
-pub(super) use read_set::{ReadSet, RowRead, Seen};
+pub(super) use read_set::ReadSet;
+pub(crate) use read_set::{RowRead, Seen};
 
 use super::{ConcurrencyControl, Found, GatheringOf, Intent};
 use crate::concurrency::write_set::{Write, WriteSet};
@@ -277,7 +278,8 @@ pub(super) fn install(pin: &Pin<'_>, write: &mut Write, stamp: Stamp, committer:
     yield_at(Point::Installed);
 }
 
-fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> bool {
+/// Whether what was learnt about a record is still so, and nobody else is committing a change of it.
+pub(crate) fn is_unchanged(pin: &Pin<'_>, read: &RowRead, writes: &WriteSet) -> bool {
     let record = pin.get(read.record);
     match read.seen {
         Seen::Stamp(stamp) => {
