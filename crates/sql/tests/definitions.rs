@@ -121,3 +121,41 @@ fn literals_mean_what_they_meant() {
     assert_eq!(error.message, "a literal in view \"w\" becomes timestamp with time zone outside of its query");
     assert_eq!(error.hint(), Some("Write its type there: timestamp with time zone '...'."));
 }
+
+/// Who is about to give something a name keeps others waiting, until the statement or the block is over in whatever way.
+#[test]
+fn names_are_given_one_after_the_other() {
+    let sql = support::open(&support::directory("names"));
+    let (mut one, mut other) = (Client::new(&sql), Client::new(&sql));
+    other.run("SET lock_timeout = 2000");
+    one.run("CREATE TABLE t (a int PRIMARY KEY, b int); CREATE TABLE z (a int); CREATE INDEX i ON z (a)");
+    for (failing, code, next) in [
+        ("CREATE TABLE t (a int)", "42P07", "CREATE TABLE IF NOT EXISTS t (a int)"),
+        ("CREATE TABLE u (a nosuchtype)", "42704", "CREATE TABLE u (a int)"),
+        ("CREATE TABLE w (a int, CHECK (nosuch > 0))", "42703", "CREATE VIEW w AS SELECT 1 AS a"),
+        ("CREATE INDEX j ON t (nosuch)", "42703", "CREATE INDEX j ON t (b)"),
+        ("CREATE SEQUENCE q MINVALUE 5 MAXVALUE 1", "22023", "CREATE SEQUENCE q"),
+    ] {
+        assert_eq!(one.error(failing).code(), code, "{failing}");
+        other.run(next);
+    }
+    one.run("BEGIN; CREATE TABLE n (a int)");
+    assert_eq!(other.error("CREATE VIEW n AS SELECT 1 AS a").code(), "55P03");
+    one.run("ROLLBACK");
+    other.run("CREATE VIEW n AS SELECT 1 AS a");
+    one.run("BEGIN; ALTER TABLE z RENAME TO y");
+    assert_eq!(other.error("CREATE INDEX i ON t (b)").code(), "55P03");
+    one.run("COMMIT");
+    assert_eq!(other.error("CREATE INDEX i ON t (b)").code(), "42P07");
+    one.run("CREATE SCHEMA s; CREATE TABLE s.z (a int); CREATE INDEX i ON s.z (a)");
+    assert_eq!(one.error("ALTER TABLE s.z SET SCHEMA public").code(), "42P07");
+
+    one.run("BEGIN; CREATE OR REPLACE VIEW v AS SELECT 1 AS a");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Client::new(&sql).run("CREATE OR REPLACE VIEW v AS SELECT 2 AS a"));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        one.run("COMMIT");
+        waiting.join().expect("it is made");
+    });
+    one.expect("SELECT a FROM v", &["2"]);
+}

@@ -117,6 +117,13 @@ fn a_role_without_rights_has_its_own_too() {
     let error = ann.error("SELECT * FROM pg_temp_1.of_first");
     assert_eq!((error.code(), error.to_string().as_str()), ("42501", "permission denied for schema pg_temp_1"));
     assert_eq!(ann.error("DROP TABLE pg_temp_1.of_first").code(), "42501");
+    ann.run("CREATE TEMP TABLE owner (id int); ALTER SEQUENCE t_id_seq OWNED BY owner.id");
+    ann.expect("SELECT relowner::regrole FROM pg_class WHERE relname = 't_id_seq'", &["ann"]);
+    ann.run("ALTER TABLE u ALTER id DROP DEFAULT; ALTER SEQUENCE t_id_seq OWNED BY NONE; DROP TABLE owner");
+    ann.expect("SELECT nextval('t_id_seq') > 0", &["t"]);
+    first.run("CREATE TEMP TABLE counted (id serial); SET ROLE ann");
+    assert_eq!(first.error("SELECT nextval('counted_id_seq')").code(), "42501");
+    first.run("RESET ROLE; DROP TABLE counted");
     drop(ann);
     assert_eq!(tables(sql.database()).len(), 2, "the table of the first, and the sequence of its rows");
     first.expect("SELECT relname FROM pg_class WHERE relpersistence = 't'", &["of_first"]);

@@ -35,6 +35,8 @@ pub(crate) struct Purge {
     stamp: Stamp,
     /// Transactions that began in this epoch or before may see a row.
     read_until: Epoch,
+    /// Whether the key is one of the catalog.
+    is_definition: bool,
 }
 
 impl Purge {
@@ -46,8 +48,10 @@ impl Purge {
     ) -> Purge {
         let record = pin.get(record);
         assert!((tree_ref.table as usize) < tables.len(), "the tables of a transaction are known until it has ended");
+        let is_definition = tables[tree_ref.table as usize].table.id < TableId::FIRST_USER;
+        let read_until = if is_definition { pin.current_epoch() } else { read_until };
         let (tree, key, stamp) = (tree(tables, tree_ref).clone(), record.key().into(), record.word().stamp());
-        Purge { tree, key, stamp, read_until }
+        Purge { tree, key, stamp, read_until, is_definition }
     }
 
     /// Whether it may happen while everything up to `stable` is durable, and every transaction of an epoch up to `over` has
@@ -99,9 +103,14 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     let usual = purges_per_begin();
     let share = (queue.len() / usual).min(PURGES_MAX + 2 * noted);
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
+    let mut put_off = 0;
     for _ in 0..budget {
-        let Some(purge) = queue.pop_front_if(|purge| purge.is_due(stable, over)) else { return };
-        if !purge.run(pin, &shared.snapshots) {
+        let due = queue.pop_front_if(|purge| purge.is_due(stable, over));
+        // A name waits for transactions for which the rows behind it need not wait.
+        let waits = |purge: &mut Purge| purge.is_definition && put_off < usual;
+        let Some(purge) = due.or_else(|| queue.pop_front_if(waits)) else { return };
+        put_off += usize::from(purge.is_definition);
+        if !purge.is_due(stable, over) || !purge.run(pin, &shared.snapshots) {
             queue.push_back(purge);
         }
     }
@@ -124,11 +133,7 @@ pub(crate) fn note_absent(pin: &Pin<'_>, state: &mut TransactionState) {
     }
     let read_until = with_scheme!(scheme, control => control.read_until(pin));
     let before = purges.len();
-    purges.extend(absent.map(|(record, tree_ref)| {
-        let is_definition = tables[tree_ref.table as usize].table.id < TableId::FIRST_USER;
-        let read_until = if is_definition { pin.current_epoch() } else { read_until };
-        Purge::new(pin, tables, (record, tree_ref), read_until)
-    }));
+    purges.extend(absent.map(|of| Purge::new(pin, tables, of, read_until)));
     *noted += purges.len() - before;
     writes.forget_abandoned();
 }

@@ -68,6 +68,8 @@ impl<'s> Transaction<'s> {
     /// changes them makes it conflict. It does depend on them: no crash keeps the transaction and loses what it has seen. For
     /// what other means keep from changing, and for messages.
     pub fn scan_unvalidated<'t>(&'t self, table: &'t Table, range: KeyRange<'_>) -> Result<Scan<'t, 's>, Error> {
+        // Who runs it again may see others.
+        self.log_rows();
         self.scan_to(table, range, Intent::Unvalidated)
     }
 

@@ -98,7 +98,11 @@ impl Definer<'_, '_> {
     pub(super) fn move_table(&self, relation: &Relation, new: Name) -> Result<()> {
         self.need_free(&new)?;
         let mut blueprint = Blueprint::of(relation);
+        self.claim_indexes(&blueprint)?;
         if new.schema != relation.name.schema {
+            for index in &blueprint.indexes {
+                self.need_free(&Name::new(&new.schema, &index.name))?;
+            }
             for column in &mut blueprint.columns {
                 let Some(old) = column.sequence.clone() else { continue };
                 let moved = Name::new(&new.schema, Name::of_engine(&old).name);
@@ -186,6 +190,12 @@ impl Definer<'_, '_> {
         Ok(None)
     }
 
+    /// Keeps others from looking for the indexes of a table while it gets another name: they look through tables by their names.
+    fn claim_indexes(&self, blueprint: &Blueprint) -> Result<()> {
+        let mut names = blueprint.indexes.iter().map(|index| Name::new(&blueprint.name.schema, &index.name));
+        names.try_for_each(|name| self.runner.claim(&name))
+    }
+
     fn rename_table(&self, relation: &Relation, blueprint: &mut Blueprint, name: &ObjectName) -> Result<()> {
         let name = Name::new(&relation.name.schema, parse::parts(name)?.pop().unwrap_or_default());
         if !relation.is_temporary() {
@@ -193,6 +203,7 @@ impl Definer<'_, '_> {
         }
         name.check()?;
         self.need_free(&name)?;
+        self.claim_indexes(blueprint)?;
         self.relation_renamed(&relation.name, &name)?;
         self.settings.temporary().note(&name, blueprint.on_commit);
         let old = std::mem::replace(&mut blueprint.name, name).engine();

@@ -256,6 +256,7 @@ impl Definer<'_, '_> {
             Some([table @ .., column]) => Some((table, column)),
             Some([]) => None,
         };
+        let owner = self.sequence_owner(sequence)?;
         if let Some((relation, at)) = &before {
             let mut blueprint = Blueprint::of(relation);
             blueprint.columns[*at].sequence = None;
@@ -264,7 +265,6 @@ impl Definer<'_, '_> {
         let Some((table, column)) = target else { return self.on_its_own(sequence, before.as_ref()) };
         let idents = table.iter().map(|part| sqlparser::ast::Ident::with_quote('"', part));
         let relation = self.relation(&idents.collect::<Vec<_>>().into())?;
-        let owner = self.sequence_owner(sequence)?;
         let refused = |what: &str| {
             let message = format!("sequence must {what} table it is linked to");
             Err(SqlError::new(SqlState::ObjectNotInPrerequisiteState, message))

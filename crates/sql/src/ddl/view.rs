@@ -27,21 +27,17 @@ impl Definer<'_, '_> {
         }
         let name = self.new_name(&create.name, create.temporary || !notices.is_empty())?;
         let is_private = self.settings.temporary().is_own(&name.schema);
+        // What others are about to make is there before it is looked for.
+        let taken = self.claim(&name)?;
         let objects = self.objects()?;
-        let before = objects.views.get(&name);
-        match before {
-            Some(before) if create.or_replace => {
-                objects.need_owner(self.user, &Object::View(name.clone()), &before.owner)?;
+        let before = objects.views.get(&name).filter(|_| create.or_replace);
+        match (taken, before) {
+            (_, Some(before)) => objects.need_owner(self.user, &Object::View(name.clone()), &before.owner)?,
+            (Some(_), None) if create.or_replace => {
+                let message = format!("\"{}\" is not a view", name.name);
+                return Err(SqlError::new(SqlState::WrongObjectType, message));
             }
-            _ => {
-                if let (true, Some(taken)) = (create.or_replace, self.claim(&name)?) {
-                    let message = format!("\"{}\" is not a view", name.name);
-                    let error = SqlError::new(SqlState::WrongObjectType, message);
-                    debug_assert!(taken != super::authority::Taken::View, "views were looked up");
-                    return Err(error);
-                }
-                self.need_free(&name)?;
-            }
+            _ => self.need_free(&name)?,
         }
         let entry = self.view_of(create, before)?;
         if !is_private {

@@ -39,7 +39,7 @@ fn lock_row(lock: &LockRows, mut row: Row, context: &Context<'_>) -> Result<Opti
         row.splice(columns, now);
     }
     let is_meant = match &lock.changed {
-        Changed::Checked(condition) => Expr::holds(condition.as_ref(), &row, context)?,
+        Changed::Checked(condition) => !has_changed || Expr::holds(condition.as_ref(), &row, context)?,
         Changed::LeftOut => !has_changed,
     };
     Ok(is_meant.then_some(row))

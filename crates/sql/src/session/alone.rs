@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use osier::TransactionOptions;
+use osier::{Transaction, TransactionOptions};
 use sqlparser::ast;
 
 use super::run::ATTEMPTS_MAX;
@@ -59,6 +59,13 @@ impl Reading {
     }
 }
 
+/// How an attempt failed.
+enum Failed {
+    /// What it saw was not so, or it saw too little: it may be made again.
+    Void(SqlError),
+    Last(SqlError),
+}
+
 impl Core {
     /// Runs a statement as a transaction by itself.
     pub(super) fn run_alone(
@@ -82,32 +89,20 @@ impl Core {
                 session.begin_with(self.options(TransactionOptions { snapshot, ..TransactionOptions::default() }));
             let executed = self.execute(&transaction, prepared, parameters, output);
             let executed = executed.and_then(|done| self.settle(&transaction).map(|()| done));
-            let error = match executed {
-                Ok(done) => match transaction.commit() {
-                    Ok(receipt) => {
-                        self.advisory.end_transaction();
-                        self.settings = self.lasting.clone();
-                        self.end_cursors(true);
-                        self.tell_of_changes();
-                        return Ok(Done { receipt: Some(receipt), ..done });
-                    }
-                    Err(error) if error.is_conflict() => SqlError::from(error),
-                    Err(error) => return Err(error.into()),
-                },
-                Err(error) if reading.after(&error).is_some() => error,
-                Err(error) => match transaction.abort() {
-                    Ok(receipt) => {
-                        self.observed = Some(receipt);
-                        return Err(error);
-                    }
-                    Err(void) if void.is_conflict() => SqlError::from(void),
-                    // The log has failed: that counts more than what the statement saw.
-                    Err(failed) => return Err(failed.into()),
-                },
+            let tried = self.end_alone(transaction, executed, reading);
+            self.advisory.end_transaction();
+            let error = match tried {
+                Ok(done) => {
+                    self.settings = self.lasting.clone();
+                    self.end_cursors(true);
+                    self.tell_of_changes();
+                    return Ok(done);
+                }
+                Err(Failed::Last(error)) => return Err(error),
+                Err(Failed::Void(error)) => error,
             };
             self.undo_settings();
             self.end_cursors(false);
-            self.advisory.end_transaction();
             attempt += u32::from(error.is_conflict());
             match reading.after(&error) {
                 Some(next) if attempt < ATTEMPTS_MAX && self.advisory.undo_attempt() && output.restart() => {
@@ -115,6 +110,32 @@ impl Core {
                 }
                 _ => return Err(error),
             }
+        }
+    }
+
+    /// Ends the transaction of a statement.
+    fn end_alone(
+        &mut self,
+        transaction: Transaction<'_>,
+        executed: Result<Done>,
+        reading: Reading,
+    ) -> std::result::Result<Done, Failed> {
+        match executed {
+            Ok(done) => match transaction.commit() {
+                Ok(receipt) => Ok(Done { receipt: Some(receipt), ..done }),
+                Err(error) if error.is_conflict() => Err(Failed::Void(error.into())),
+                Err(error) => Err(Failed::Last(error.into())),
+            },
+            Err(error) if reading.after(&error).is_some() => Err(Failed::Void(error)),
+            Err(error) => match transaction.abort() {
+                Ok(receipt) => {
+                    self.observed = Some(receipt);
+                    Err(Failed::Last(error))
+                }
+                Err(void) if void.is_conflict() => Err(Failed::Void(void.into())),
+                // The log has failed: that counts more than what the statement saw.
+                Err(failed) => Err(Failed::Last(failed.into())),
+            },
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Core;
 use crate::catalog::listing;
 use crate::catalog::name::Name;
+use crate::catalog::relation::Relation;
 use crate::catalog::rights::{Object, Rights};
 use crate::catalog::system::{self, Catalog, Seen, SessionFacts};
 use crate::catalog::temporary;
@@ -109,16 +111,28 @@ impl Environment<'_> {
         {
             return Err(temporary::of_other_session());
         }
-        if let Some(objects) = self.core.objects.as_deref()
-            && (!is_own || objects.sequences.contains_key(&name))
-        {
-            let owner = objects.sequence_owner(&name);
+        if let Some(objects) = self.core.objects.as_deref() {
+            let part_of = if is_own && !objects.sequences.contains_key(&name) { self.table_of(&name)? } else { None };
+            let owner = part_of.as_ref().map_or(objects.sequence_owner(&name), |table| &table.notes.owner);
             let object = Object::Sequence(name.clone());
             if !objects.rights(self.core.settings.user(), &object, owner, None).meets(rights) {
                 return Err(object.denied());
             }
         }
         Ok(name.engine())
+    }
+
+    /// The temporary table that a sequence is a part of.
+    fn table_of(&self, sequence: &Name) -> Result<Option<Arc<Relation>>> {
+        let engine = sequence.engine();
+        for name in self.core.settings.temporary().tables() {
+            let Ok(table) = self.store.table(&name.engine()) else { continue };
+            let relation = self.core.sql.relation(&table)?;
+            if relation.notes.columns.iter().any(|note| note.sequence.as_deref() == Some(&engine)) {
+                return Ok(Some(relation));
+            }
+        }
+        Ok(None)
     }
 
     fn has_sequence(&self, name: &Name) -> bool {
