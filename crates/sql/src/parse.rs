@@ -35,9 +35,6 @@ use crate::value::text::NAME_BYTES_MAX;
 /// What `ROWS FROM` is called as a function of its calls: a name that no function has.
 pub(crate) const ROWS_FROM: &str = "\u{1}rows from";
 
-/// What the alias of `USING (...) AS alias` begins with as one of its names.
-pub(crate) const JOIN_ALIAS: char = '\u{2}';
-
 /// So many operators may stand in one expression, with those of the expressions around it: a tree of them is as deep, and who
 /// goes down it needs as much of the stack.
 const OPERATORS_MAX: usize = 5000;

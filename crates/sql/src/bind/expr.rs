@@ -38,7 +38,10 @@ impl Binder<'_> {
             ast::Expr::Cast { expr, data_type, kind, .. } => match kind {
                 ast::CastKind::Cast | ast::CastKind::DoubleColon => {
                     let to = named_type(data_type)?;
-                    let input = self.expr_for(expr, to.ty, level)?;
+                    let input = match self.array_of(expr, to.ty, level)? {
+                        Some(array) => array,
+                        None => self.expr(expr, level)?,
+                    };
                     let converted = self.convert(input, to, Conversion::Explicit);
                     Ok(Typed::new(converted.map_err(|error| error.at_node(&**expr))?, to))
                 }
@@ -86,14 +89,18 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds an expression which is then made one of type `ty`: an array without elements has its type from there.
-    fn expr_for(&self, expr: &ast::Expr, ty: Type, level: &Level<'_>) -> Result<Typed> {
-        match (expr, ty) {
-            (ast::Expr::Array(array), Type::Array(_)) if array.elem.is_empty() => {
-                Ok(Typed::new(Expr::Array(Vec::new()), ty))
-            }
-            _ => self.expr(expr, level),
+    /// Binds an array that is cast to type `ty`: its elements become what the type says, each by itself.
+    fn array_of(&self, expr: &ast::Expr, ty: Type, level: &Level<'_>) -> Result<Option<Typed>> {
+        let (ast::Expr::Array(array), Some(element)) = (expr, ty.element()) else { return Ok(None) };
+        if array.elem.iter().any(|part| matches!(part, ast::Expr::Array(_))) {
+            return Ok(None);
         }
+        let part = |part: &ast::Expr| {
+            let bound = self.expr(part, level)?;
+            self.convert(bound, element, Conversion::Explicit).map_err(|error| error.at_node(part))
+        };
+        let parts = array.elem.iter().map(part).collect::<Result<Vec<_>>>()?;
+        Ok(Some(Typed::new(Expr::Array(parts), ty)))
     }
 
     /// Binds a condition.

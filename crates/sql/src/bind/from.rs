@@ -34,6 +34,8 @@ pub(crate) struct From {
     pub(crate) tree: Option<Tree>,
     /// The columns of all leaves, one after the other.
     pub(crate) columns: Vec<ScopeColumn>,
+    /// Their order in `*`: what `USING` has joined comes first.
+    star: Vec<usize>,
     pub(crate) conditions: Vec<Expr>,
     /// Which leaves have rows that are locked, those of views and subqueries among them.
     locked: Vec<usize>,
@@ -44,6 +46,7 @@ impl From {
     pub(crate) fn level<'p>(&self, outer: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
         let mut level = Level::new(outer, registers);
         level.columns.clone_from(&self.columns);
+        level.star.clone_from(&self.star);
         level
     }
 
@@ -55,8 +58,22 @@ impl From {
             column.expr.move_columns(&|at| at + start);
             self.columns.push(column);
         }
+        self.star.extend(start..start + count);
         self.leaves.push(Leaf { source, captures, columns: start..start + count });
         Tree::Leaf(self.leaves.len() - 1)
+    }
+
+    /// Puts the columns in front that a join of those from `start` on, and from `middle` on, has made one of two.
+    fn merge_star(&mut self, start: usize, middle: usize, names: &[String]) {
+        let first = self.star.iter().position(|at| *at >= start).unwrap_or(self.star.len());
+        let mut others = self.star.split_off(first);
+        for name in names {
+            let is_it = |at: &usize| self.columns[*at].name == *name && !self.columns[*at].is_merged;
+            let merged =
+                others.iter().position(|at| *at < middle && is_it(at)).or_else(|| others.iter().position(is_it));
+            self.star.extend(merged.map(|place| others.remove(place)));
+        }
+        self.star.extend(others);
     }
 
     /// Says that an outer join may leave out the leaves with these columns.
@@ -234,22 +251,7 @@ impl Binder<'_> {
                 self.table(from, name, alias.as_ref(), for_update)
             }
             TableFactor::Derived { lateral, subquery, alias, sample: None } => {
-                let so_far = from.level(outer, &self.registers);
-                let around = if *lateral { Some(&so_far) } else { outer };
-                let between = Level::between(around, &self.registers);
-                let name = alias.as_ref().map(|alias| parse::name(&alias.name));
-                let lock = self.lock_of(name.as_deref().unwrap_or_default(), for_update);
-                let (source, columns) = self.query_in_from(&locking(subquery, lock), Some(&between))?;
-                let mut captures = between.captures.into_inner();
-                if *lateral {
-                    so_far.end(outer);
-                } else if let Some(outer) = outer {
-                    outer.captures.borrow_mut().append(&mut captures);
-                }
-                let tree = self.derived_as(from, source, columns, captures, alias.as_ref(), "unnamed_subquery")?;
-                let has_tables = !matches!(&*subquery.body, ast::SetExpr::Values(_));
-                from.note_lock(if has_tables { lock } else { RowLock::None });
-                Ok(tree)
+                self.derived(from, *lateral, subquery, alias.as_ref(), (for_update, outer))
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let start = from.columns.len();
@@ -263,6 +265,33 @@ impl Binder<'_> {
             }
             other => Err(SqlError::unsupported(format!("{other} in FROM"))),
         }
+    }
+
+    /// A subquery.
+    fn derived(
+        &self,
+        from: &mut From,
+        lateral: bool,
+        subquery: &ast::Query,
+        alias: Option<&ast::TableAlias>,
+        (for_update, outer): (bool, Option<&Level<'_>>),
+    ) -> Result<Tree> {
+        let so_far = from.level(outer, &self.registers);
+        let around = if lateral { Some(&so_far) } else { outer };
+        let between = Level::between(around, &self.registers);
+        let name = alias.map(|alias| parse::name(&alias.name));
+        let lock = self.lock_of(name.as_deref().unwrap_or_default(), for_update);
+        let (source, columns) = self.query_in_from(&locking(subquery, lock), Some(&between))?;
+        let mut captures = between.captures.into_inner();
+        if lateral {
+            so_far.end(outer);
+        } else if let Some(outer) = outer {
+            outer.captures.borrow_mut().append(&mut captures);
+        }
+        let tree = self.derived_as(from, source, columns, captures, alias, "unnamed_subquery")?;
+        let has_tables = !matches!(&*subquery.body, ast::SetExpr::Values(_));
+        from.note_lock(if has_tables { lock } else { RowLock::None });
+        Ok(tree)
     }
 
     /// A table, a view, or a common table expression.
@@ -434,7 +463,7 @@ impl Binder<'_> {
         (constraint, factor): (&JoinConstraint, &TableFactor),
         outer: Option<&Level<'_>>,
     ) -> Result<Vec<Expr>> {
-        let mut names: Vec<String> = match constraint {
+        let names: Vec<String> = match constraint {
             JoinConstraint::None => return Ok(Vec::new()),
             JoinConstraint::On(condition) => {
                 let mut level = Level::new(outer, &self.registers);
@@ -450,29 +479,23 @@ impl Binder<'_> {
                 names.iter().map(name).collect::<Result<Vec<_>>>()?
             }
             JoinConstraint::Natural => {
-                let is_left = |name: &str| {
-                    from.columns[start..middle].iter().any(|column| !column.is_merged && column.name == name)
+                let is_right = |name: &str| {
+                    let mut right = from.columns[middle..].iter();
+                    right.any(|column| !column.is_hidden && !column.is_merged && column.name == name)
                 };
-                let right = from.columns[middle..].iter().filter(|column| !column.is_hidden && !column.is_merged);
-                right.map(|column| column.name.clone()).filter(|name| is_left(name)).collect()
+                let left = from.star.iter().filter(|at| (start..middle).contains(*at)).map(|at| &from.columns[*at]);
+                let left = left.filter(|column| !column.is_hidden && !column.is_merged && is_right(&column.name));
+                left.map(|column| column.name.clone()).collect()
             }
         };
-        let alias = names.last().and_then(|name| name.strip_prefix(parse::JOIN_ALIAS)).map(str::to_owned);
-        if let Some(alias) = &alias {
-            names.pop();
-            if from.columns.iter().any(|column| column.is_of(alias)) {
-                let message = format!("table name \"{alias}\" specified more than once");
-                return Err(SqlError::new(SqlState::DuplicateAlias, message));
-            }
-        }
         let mut conditions = Vec::with_capacity(names.len());
         let mut shown = Vec::with_capacity(names.len());
         for name in &names {
-            let merged = self.merge_columns(from, (start, middle), (kind, alias.as_deref()), name);
-            let (condition, text) = merged?;
+            let (condition, text) = self.merge_columns(from, (start, middle), kind, name)?;
             conditions.push(condition);
             shown.push(text);
         }
+        from.merge_star(start, middle, &names);
         self.place_join(constraint, factor, shown);
         Ok(conditions)
     }
@@ -482,7 +505,7 @@ impl Binder<'_> {
         &self,
         from: &mut From,
         (start, middle): (usize, usize),
-        (kind, alias): (JoinKind, Option<&str>),
+        kind: JoinKind,
         name: &str,
     ) -> Result<(Expr, (ColumnText, ColumnText))> {
         let find = |range: std::ops::Range<usize>, side: &str| {
@@ -518,15 +541,16 @@ impl Binder<'_> {
             }
             _ => from.columns[right].is_merged = true,
         }
-        if let Some(alias) = alias {
-            let at = if kind == JoinKind::Right { right } else { left };
-            from.columns[at].join = Some(alias.to_owned());
-        }
         Ok((Expr::Compare(Box::new((Comparison::Equal, a, b))), texts))
     }
 
     /// The plan of `FROM` with its conditions; it gives the columns in their order.
     pub(crate) fn plan_from(&self, from: From) -> Result<Plan> {
+        self.plan_read(from, &|_| true)
+    }
+
+    /// As [`Binder::plan_from`], where some columns are read: of queries no others are worked out.
+    pub(super) fn plan_read(&self, from: From, is_read: &dyn Fn(usize) -> bool) -> Result<Plan> {
         let From { leaves, tree, columns, conditions, .. } = from;
         let count = leaves.last().map_or(0, |leaf| leaf.columns.end);
         debug_assert!(columns.len() == count, "every column is one of a leaf");
@@ -537,7 +561,14 @@ impl Binder<'_> {
                 None => plan,
             });
         };
-        let list = (0..count).map(Expr::Column).collect();
+        let mut list: Vec<Expr> = (0..count).map(Expr::Column).collect();
+        for leaf in leaves.iter().filter(|leaf| matches!(leaf.source, Source::Simple(_))) {
+            list[leaf.columns.clone()].iter_mut().zip(leaf.columns.clone()).for_each(|(expr, at)| {
+                if !is_read(at) {
+                    *expr = Expr::NULL;
+                }
+            });
+        }
         Ok(Planner::plan(Simple { leaves, tree, conditions, list }, &self.registers, &self.estimator()))
     }
 
@@ -624,7 +655,6 @@ fn kind_and_constraint(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstr
 pub(crate) fn relation_columns(relation: &crate::catalog::relation::Relation, table: &str) -> Vec<ScopeColumn> {
     let name = |(at, column): (usize, &crate::catalog::relation::Column)| ScopeColumn {
         table: Some(table.to_owned()),
-        join: None,
         name: column.name.clone(),
         expr: Expr::Column(at),
         declared: column.declared,
@@ -664,7 +694,7 @@ fn name_join(columns: &mut [ScopeColumn], alias: &ast::TableAlias) -> Result<()>
             (column.table, column.is_hidden, column.is_merged) = (None, true, true);
             continue;
         }
-        (column.table, column.join) = (Some(table.clone()), None);
+        column.table = Some(table.clone());
         (column.own_name, column.field, column.is_of_join) = (None, None, true);
         if let Some(merged) = column.merged.take() {
             column.expr = merged.0.clone();

@@ -353,7 +353,6 @@ impl Binder<'_> {
 pub(crate) fn scope_of(table: Option<&str>, columns: &[OutColumn]) -> Vec<ScopeColumn> {
     let name = |(at, column): (usize, &OutColumn)| ScopeColumn {
         table: table.map(str::to_owned),
-        join: None,
         name: column.name.clone(),
         expr: Expr::Column(at),
         declared: column.declared,

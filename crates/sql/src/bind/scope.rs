@@ -63,8 +63,6 @@ impl Typed {
 pub(crate) struct ScopeColumn {
     /// The table, or its alias.
     pub(crate) table: Option<String>,
-    /// The alias of the `USING` that has joined it with another column.
-    pub(crate) join: Option<String>,
     pub(crate) name: String,
     pub(crate) expr: Expr,
     pub(crate) declared: Declared,
@@ -94,9 +92,9 @@ impl ScopeColumn {
         self.merged.as_ref().map_or(&self.expr, |merged| &merged.0)
     }
 
-    /// Whether a table, or the `USING` that it is joined by, has this alias.
+    /// Whether its table has this alias.
     pub(super) fn is_of(&self, table: &str) -> bool {
-        self.table.as_deref() == Some(table) || self.join.as_deref() == Some(table)
+        self.table.as_deref() == Some(table)
     }
 
     /// Says that it is read.
@@ -110,6 +108,8 @@ impl ScopeColumn {
 /// The names of a query, and of those around it.
 pub(crate) struct Level<'p> {
     pub(crate) columns: Vec<ScopeColumn>,
+    /// Their order in `*`, where it is another one.
+    pub(crate) star: Vec<usize>,
     parent: Option<&'p Level<'p>>,
     /// Registers, and what of the level around they hold.
     pub(crate) captures: RefCell<Vec<(usize, Expr)>>,
@@ -149,6 +149,7 @@ impl<'p> Level<'p> {
     pub(crate) fn new(parent: Option<&'p Level<'p>>, registers: &'p Cell<usize>) -> Level<'p> {
         Level {
             columns: Vec::new(),
+            star: Vec::new(),
             parent,
             captures: RefCell::default(),
             registers,
@@ -244,6 +245,12 @@ impl<'p> Level<'p> {
             row.expr = Expr::Case(Box::new(Case { operand: None, branches, otherwise: row.expr }));
         }
         Some(row)
+    }
+
+    /// The columns in the order of `*`.
+    pub(crate) fn starred(&self) -> impl Iterator<Item = &ScopeColumn> {
+        let natural = if self.star.is_empty() { 0..self.columns.len() } else { 0..0 };
+        self.star.iter().copied().chain(natural).map(|at| &self.columns[at])
     }
 
     /// The columns of a table that `*` means.

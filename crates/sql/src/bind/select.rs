@@ -1,5 +1,7 @@
 //! `SELECT`: from, where, group by, having, the list, distinct, order by.
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast::{self, Distinct, SelectItem, SelectItemQualifiedWildcardKind};
 
 use super::from::{From, lock_rows};
@@ -153,7 +155,14 @@ impl Binder<'_> {
         groups.add_dependent(&from, &output);
         let mut width = columns.len();
         let locked = from.locked_later();
-        let mut plan = self.plan_from(from)?;
+        let mut read = BTreeSet::new();
+        let inputs = calls.iter().flat_map(AggregateCall::inputs);
+        output.exprs().chain(&groups.exprs).chain(inputs).for_each(|expr| {
+            expr.for_each_column(&mut |at| {
+                read.insert(at);
+            });
+        });
+        let mut plan = self.plan_read(from, &|at| read.contains(&at))?;
         let is_grouped = output.is_grouped(&groups, &calls);
         if is_grouped {
             groups.rewrite(&calls, &columns, &mut output)?;
@@ -203,7 +212,7 @@ impl Binder<'_> {
                 list.push(self.listed(expr, Some(parse::name(alias)), level)?);
             }
             SelectItem::Wildcard(options) => {
-                let shown = || level.columns.iter().filter(|column| !column.is_merged && !column.is_hidden);
+                let shown = || level.starred().filter(|column| !column.is_merged && !column.is_hidden);
                 let before = list.len();
                 self.place_star(None, options, shown());
                 list.extend(shown().map(|column| star(column, column.bare())));

@@ -524,7 +524,9 @@ fn other_count() -> SqlError {
 fn target_level<'p>(target: &Target, from: &From, registers: &'p std::cell::Cell<usize>) -> Level<'p> {
     let mut level = from.level(None, registers);
     if target.through.is_some() {
+        let count = target.columns.len();
         level.columns.splice(0..0, target.columns.iter().cloned());
+        level.star = (0..count).chain(level.star.iter().map(|at| at + count)).collect();
     }
     level
 }

@@ -216,8 +216,6 @@ impl Solid<'_> {
             edits.gone.extend(self.is(from, &["from"]).then(|| self.at(from)));
         } else if begins("substring") && *self.token(place + 1) == Token::LParen {
             self.open_substring(place + 1, edits);
-        } else if begins("using") && *self.token(place + 1) == Token::LParen {
-            self.open_using(place + 1, edits);
         } else if begins("using") {
             let direction = match self.token(place + 1) {
                 Token::Lt => "ASC",
@@ -338,18 +336,6 @@ impl Solid<'_> {
             () if self.is(place, &["nowait"]) => place + 1,
             () if self.is(place, &["skip"]) && self.is(place + 1, &["locked"]) => place + 2,
             () => place,
-        }
-    }
-
-    /// `USING (names) AS alias`: the alias becomes one more of the names.
-    fn open_using(&self, open: usize, edits: &mut Edits) {
-        let close = self.closes[open];
-        let Token::Word(alias) = self.token(close + 2) else { return };
-        if self.is(close + 1, &["as"]) && self.are_names(open, close) {
-            let name = if alias.quote_style.is_some() { alias.value.clone() } else { alias.value.to_lowercase() };
-            edits.gone.extend([self.at(close + 1), self.at(close + 2)]);
-            let name = Token::make_word(&format!("{}{name}", super::JOIN_ALIAS), Some('"'));
-            edits.before.push((self.at(close), vec![Token::Comma, name]));
         }
     }
 

@@ -225,6 +225,14 @@ pub(crate) struct AggregateCall {
     pub(crate) hypothetical: Vec<Expr>,
 }
 
+impl AggregateCall {
+    /// What it reads of a row.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Expr> {
+        let keys = self.order.iter().map(|key| &key.expr);
+        self.arguments.iter().chain(&self.filter).chain(keys).chain(&self.hypothetical)
+    }
+}
+
 impl PartialEq for AggregateCall {
     fn eq(&self, other: &AggregateCall) -> bool {
         self.name == other.name

@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! - A query is simple if its rows are those of its tables, each with a list of expressions: it does not group, sort, limit or
-//!   lock, and no expression changes from one evaluation to the next.
+//!   lock, no expression changes from one evaluation to the next, and there is no subquery in the list.
 //! - Its conditions are checked no later than those around it, which may rely on them.
 //! - Where an outer join leaves its rows out, its list is NULL: an expression asks first whether there is a row, by a column of a
 //!   key, which is NULL only there.
@@ -40,8 +40,9 @@ pub(super) struct Pulled {
 impl Simple {
     /// Whether it may be a part of the query around it.
     pub(crate) fn is_apt(&self) -> bool {
+        let is_repeatable = |expr: &Expr| !expr.any(&|part| matches!(part, Expr::Subquery(_)));
         let mut exprs = self.conditions.iter().chain(&self.list);
-        exprs.all(|expr| !expr.is_volatile()) && self.is_short()
+        exprs.all(|expr| !expr.is_volatile()) && self.list.iter().all(is_repeatable) && self.is_short()
     }
 
     fn is_short(&self) -> bool {

@@ -398,23 +398,6 @@ INSERT INTO target SELECT 2, 'x' UNION ALL SELECT 1, 'y' ON CONFLICT DO NOTHING;
 SELECT * FROM target ORDER BY x;
 --> 1|abd
 --> 2|x
-SELECT j.x, a.n, b.m FROM a JOIN b USING (x) AS j ORDER BY 1;
---> 1|one|10
---> 2|two|20
-SELECT j.*, a.x AS own FROM a LEFT JOIN b USING (x) AS "J" JOIN c USING (x) AS j ORDER BY 1;
---> 1|1
---> 3|3
-SELECT j.x, a.x FROM a RIGHT JOIN (VALUES (1), (9)) AS v (x) USING (x) AS j ORDER BY 1;
---> 1|1
---> 9|NULL
-SELECT j.n FROM a JOIN b USING (x) AS j;
---! 42703
-SELECT 1 FROM a JOIN b USING (x) AS a;
---! 42712
-CREATE VIEW alias_view AS SELECT j.x FROM a JOIN b USING (x) AS j;
-SELECT * FROM alias_view ORDER BY 1;
---> 1
---> 2
 SELECT (SELECT count(*) FROM b WHERE b.x <= a.x) AS m, count(*) FROM a GROUP BY m ORDER BY 1;
 --> 1|1
 --> 2|2
@@ -444,3 +427,81 @@ SELECT * FROM from_with;
 --> 5
 SELECT 1 INTO made;
 --! 42P07
+
+-- What a view or a subquery gives is worked out once, and only where it is read.
+CREATE SEQUENCE once_s;
+CREATE TABLE once_t (id int PRIMARY KEY, a int);
+INSERT INTO once_t VALUES (1, 1), (2, 0), (3, 3);
+SELECT y FROM (SELECT id, (SELECT nextval('once_s') WHERE once_t.id > 0) AS y FROM once_t) s WHERE y > 0 ORDER BY id;
+--> 1
+--> 2
+--> 3
+SELECT currval('once_s');
+--> 3
+CREATE VIEW once_v AS SELECT id, a, 10 / a AS q FROM once_t;
+SELECT id, a FROM once_v ORDER BY id;
+--> 1|1
+--> 2|0
+--> 3|3
+SELECT count(a), sum(id) FROM once_v WHERE a < 9;
+--> 3|6
+SELECT a, count(*) FROM once_v GROUP BY a ORDER BY a;
+--> 0|1
+--> 1|1
+--> 3|1
+SELECT t.id, v.a FROM once_t t LEFT JOIN once_v v ON v.id = t.a ORDER BY 1;
+--> 1|1
+--> 2|NULL
+--> 3|3
+SELECT id FROM once_t WHERE id IN (SELECT id FROM once_v) ORDER BY 1;
+--> 1
+--> 2
+--> 3
+SELECT id, sum(a) OVER (ORDER BY id) FROM once_v ORDER BY 1;
+--> 1|1
+--> 2|1
+--> 3|4
+SELECT q FROM once_v ORDER BY id;
+--! 22012
+SELECT q FROM once_v WHERE a <> 0 ORDER BY id;
+--> 10
+--> 3
+SELECT ARRAY['1', '2']::int[], ARRAY['2020-01-02', NULL]::date[], ARRAY[1.5, 2]::int[], ARRAY[]::text[], ARRAY['abc', 'de']::varchar(2)[];
+--> {1,2}|{2020-01-02,NULL}|{2,2}|{}|{ab,de}
+SELECT ARRAY['x']::int[];
+--! 22P02
+DROP VIEW once_v;
+DROP TABLE once_t;
+
+-- What USING joins comes first.
+CREATE TABLE star_l (a int, k int, m int);
+CREATE TABLE star_r (k int, b int, m int);
+INSERT INTO star_l VALUES (1, 10, 5), (2, 20, 6);
+INSERT INTO star_r VALUES (10, 100, 5), (30, 300, 7);
+SELECT * FROM star_l JOIN star_r USING (k);
+--> 10|1|5|100|5
+SELECT * FROM star_l JOIN star_r USING (m, k);
+--> 5|10|1|100
+SELECT * FROM star_l NATURAL JOIN star_r;
+--> 10|5|1|100
+SELECT * FROM star_l RIGHT JOIN star_r USING (k) ORDER BY 1;
+--> 10|1|5|100|5
+--> 30|NULL|NULL|300|7
+SELECT * FROM star_l FULL JOIN star_r USING (k) ORDER BY 1;
+--> 10|1|5|100|5
+--> 20|2|6|NULL|NULL
+--> 30|NULL|NULL|300|7
+SELECT * FROM star_r x JOIN (star_l JOIN star_r USING (k)) USING (k);
+--> 10|100|5|1|5|100|5
+SELECT star_l.*, k FROM star_l JOIN star_r USING (k);
+--> 1|10|5|10
+INSERT INTO star_l SELECT * FROM star_r JOIN (SELECT k, 9 AS z FROM star_l) s USING (k) ON CONFLICT DO NOTHING;
+--! 42601
+CREATE TABLE star_c AS SELECT * FROM star_l JOIN star_r USING (k, m);
+SELECT * FROM star_c;
+--> 10|5|1|100
+CREATE TABLE star_n (m int, b int, a int);
+INSERT INTO star_n VALUES (5, 7, 1);
+SELECT * FROM star_l NATURAL JOIN star_n;
+--> 1|5|10|7
+DROP TABLE star_l, star_r, star_c, star_n;
