@@ -244,7 +244,7 @@ fn views_mean_the_same_behind_a_dump() {
         "AS SELECT COALESCE(a.k, b.key) AS k, a.k AS ak, b.key AS bk, b.y FROM public.first AS a FULL JOIN public.b ON",
         "AS SELECT t.\"Old x\" AS p, t.z, upper(t.z) FROM public.first AS t;",
         "row_to_json((t.*)) AS r, (t.*) IS NULL AS n",
-        "FROM public.v_check JOIN public.v_left ON v_check.k = v_left.k AND v_check.x = v_left.x;",
+        "FROM public.v_check JOIN public.v_left ON v_check.x = v_left.x AND v_check.k = v_left.k;",
     ] {
         assert!(dump.contains(part), "{part} is not in {dump}");
     }
