@@ -1,5 +1,5 @@
 //! What literals in defaults, generation expressions and checks mean is decided when these are made: see
-//! [`crate::bind::literals`].
+//! `bind/literals.rs`.
 
 use sqlparser::ast;
 

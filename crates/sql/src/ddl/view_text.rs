@@ -6,7 +6,7 @@
 //! - Where the text names tables and columns is kept with it, so that it is shown with their current names. What a list or a
 //!   subquery calls a column stays.
 //! - A join with a name is a subquery, whose columns are those of then, too.
-//! - Literals say by themselves what they mean: see [`crate::bind::literals`].
+//! - Literals say by themselves what they mean: see `bind/literals.rs`.
 //!
 //! Absent: `NATURAL JOIN` with a function or a join in parentheses, and a name that has the alias of another table within its
 //! query, stay as they were written.
