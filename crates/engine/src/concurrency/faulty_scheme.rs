@@ -88,7 +88,10 @@ impl<C: Observing> ConcurrencyControl for Built<C> {
         intent: Intent,
     ) -> Result<Found<'a>, TransactionError> {
         match pin.get(record).read(pin) {
-            Observed::Absent(_) if has(Mutation::PlaceholderUnobserved) => Ok(Found::Absent),
+            // Names of the catalog are observed beside their records.
+            Observed::Absent(_) if has(Mutation::PlaceholderUnobserved) && intent != Intent::Definition => {
+                Ok(Found::Absent)
+            }
             Observed::Absent(_) => {
                 self.without_dependency(Mutation::AbsencesIgnored, |control| control.read(pin, record, intent))
             }
