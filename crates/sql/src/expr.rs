@@ -313,6 +313,18 @@ impl Expr {
         self.for_each_part_mut(&mut |part| part.move_columns(position));
     }
 
+    /// Puts expressions in the place of the columns for which `meant` has one.
+    pub(crate) fn replace_columns(&mut self, meant: &dyn Fn(usize) -> Option<Expr>) {
+        match self {
+            Expr::Column(at) => {
+                if let Some(expr) = meant(*at) {
+                    *self = expr;
+                }
+            }
+            other => other.for_each_part_mut(&mut |part| part.replace_columns(meant)),
+        }
+    }
+
     /// Whether it has more parts than a number says, with their parts.
     pub(crate) fn has_more_than(&self, parts_max: usize) -> bool {
         fn count(expr: &Expr, left: &mut usize) {

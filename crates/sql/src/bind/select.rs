@@ -342,7 +342,6 @@ impl Parts {
             && !output.is_grouped(groups, calls)
             && output.list.iter().all(|listed| listed.expr().is_some())
             && calls_in(output.exprs()).is_empty()
-            && from.conditions.iter().chain(output.exprs()).all(|expr| !expr.is_volatile())
     }
 }
 

@@ -96,10 +96,11 @@ impl Simple {
         let Pull { mut leaves, named, .. } = pull;
         let mut list = self.list;
         if !named.is_empty() {
-            tree.for_each_condition(&mut |expr| resolve(expr, &named));
-            conditions[outer..].iter_mut().chain(&mut list).for_each(|expr| resolve(expr, &named));
-            let captures = leaves.iter_mut().flatten().flat_map(|leaf| &mut leaf.captures);
-            captures.for_each(|(_, expr)| resolve(expr, &named));
+            let meant = |at: usize| named.get(&at).cloned();
+            tree.for_each_condition(&mut |expr| expr.replace_columns(&meant));
+            let captures = leaves.iter_mut().flatten().flat_map(|leaf| &mut leaf.captures).map(|(_, expr)| expr);
+            let others = conditions[outer..].iter_mut().chain(&mut list).chain(captures);
+            others.for_each(|expr| expr.replace_columns(&meant));
         }
         Pulled { leaves, tree, conditions, list }
     }
@@ -207,17 +208,5 @@ impl Pull<'_> {
         tree.move_leaves(&|at| at + leaves);
         tree.for_each_condition(&mut |expr| expr.move_columns(&|at| at + columns));
         (tree, simple.conditions.into_iter().map(moved).collect())
-    }
-}
-
-/// Puts expressions in the place of columns.
-fn resolve(expr: &mut Expr, named: &BTreeMap<usize, Expr>) {
-    match expr {
-        Expr::Column(at) => {
-            if let Some(meant) = named.get(at) {
-                *expr = meant.clone();
-            }
-        }
-        other => other.for_each_part_mut(&mut |part| resolve(part, named)),
     }
 }

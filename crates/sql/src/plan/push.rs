@@ -109,16 +109,7 @@ fn is_movable(expr: &Expr) -> bool {
 fn through(condition: &Expr, exprs: &[Expr]) -> Option<Expr> {
     let mut is_possible = true;
     condition.for_each_column(&mut |at| is_possible &= exprs.get(at).is_some_and(is_movable));
-    is_possible.then(|| replaced(condition.clone(), exprs))
-}
-
-fn replaced(mut expr: Expr, exprs: &[Expr]) -> Expr {
-    if let Expr::Column(at) = expr {
-        return exprs[at].clone();
-    }
-    expr.for_each_part_mut(&mut |part| {
-        let taken = std::mem::replace(part, Expr::NULL);
-        *part = replaced(taken, exprs);
-    });
-    expr
+    let mut below = condition.clone();
+    below.replace_columns(&|at| exprs.get(at).cloned());
+    is_possible.then_some(below)
 }
