@@ -105,12 +105,13 @@ pub(crate) fn purge_some(pin: &Pin<'_>, shared: &Shared, queue: &mut VecDeque<Pu
     let budget = if shared.memory.is_tight() { queue.len() } else { usual.max(share) };
     let mut put_off = 0;
     for _ in 0..budget {
-        let due = queue.pop_front_if(|purge| purge.is_due(stable, over));
         // A name waits for transactions for which the rows behind it need not wait.
-        let waits = |purge: &mut Purge| purge.is_definition && put_off < usual;
-        let Some(purge) = due.or_else(|| queue.pop_front_if(waits)) else { return };
-        put_off += usize::from(purge.is_definition);
-        if !purge.is_due(stable, over) || !purge.run(pin, &shared.snapshots) {
+        let may_pass = |purge: &mut Purge| purge.is_due(stable, over) || purge.is_definition && put_off < usual;
+        let Some(purge) = queue.pop_front_if(may_pass) else { return };
+        if !purge.is_due(stable, over) {
+            put_off += 1;
+            queue.push_back(purge);
+        } else if !purge.run(pin, &shared.snapshots) {
             queue.push_back(purge);
         }
     }
