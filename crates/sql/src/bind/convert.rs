@@ -57,13 +57,13 @@ impl Binder<'_> {
             Expr::Constant(Datum::Null) => Ok(Expr::NULL),
             Expr::Constant(Datum::Text(text)) if to.ty == Type::Unknown => Ok(Expr::Constant(Datum::Text(text))),
             Expr::Constant(Datum::Text(text)) if to.ty.is_string() || to.ty == Type::Text => {
-                self.literal_means(&text, to.ty, || text.to_string());
+                self.literal_means(&text, to.ty, place, || text.to_string());
                 let value =
                     value::cast(Datum::Text(text), Type::Text, to, place == Conversion::Explicit, self.settings);
                 Ok(Expr::Constant(value?))
             }
             Expr::Constant(Datum::Text(text)) if to.ty.is_registered() => self.registered(Datum::Text(text), to.ty),
-            Expr::Constant(Datum::Text(text)) => Ok(Expr::Constant(self.read_literal(&text, to)?)),
+            Expr::Constant(Datum::Text(text)) => Ok(Expr::Constant(self.read_literal(&text, to, place)?)),
             Expr::Parameter(at) => {
                 let known = self.parameters.borrow()[at];
                 // Its value may be a name, which is looked up when the statement runs.

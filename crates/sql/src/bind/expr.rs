@@ -285,6 +285,18 @@ impl Binder<'_> {
         Ok((left, self.convert(right, to_right, Conversion::Implicit)?))
     }
 
+    /// The type that the left side of `=` becomes; its own, if only that of another value could say it.
+    pub(super) fn compared_as(&self, left: &Typed, right: &Typed) -> Result<Declared> {
+        match (left.declared.ty, right.declared.ty) {
+            (Type::Record, _) | (_, Type::Record) => Ok(left.declared),
+            (Type::Unknown, Type::Unknown) => Ok(Type::Text.into()),
+            (from, other) => match function::resolve_operator("=", Some(from), other)?.arguments[0] {
+                to if to == from => Ok(left.declared),
+                to => Ok(to.into()),
+            },
+        }
+    }
+
     /// Two rows as they can be compared: each part with the other one in its place.
     fn comparable_rows(&self, symbol: &str, left: Vec<Typed>, right: Vec<Typed>) -> Result<(Expr, Expr)> {
         if left.len() != right.len() {

@@ -14,9 +14,10 @@ use super::Binder;
 use super::places::bounds;
 use crate::datum::Datum;
 use crate::error::{Result, SqlError, SqlState};
+use crate::parse::quote;
 use crate::settings::Settings;
 use crate::types::{Declared, Type};
-use crate::value::{self, text};
+use crate::value::{self, Conversion, text};
 
 /// A literal, and what it was found to mean.
 #[derive(Debug)]
@@ -25,8 +26,18 @@ struct Literal {
     end: usize,
     /// It is known by its place in memory.
     text: Arc<str>,
-    /// As what it was read, and a literal of that type that means the same by itself; `None`: nothing has read it yet.
-    meant: Option<(Type, String)>,
+    /// `None`: nothing has read it yet.
+    meant: Option<Meant>,
+}
+
+/// What a literal was read as.
+#[derive(Debug)]
+struct Meant {
+    ty: Type,
+    /// A literal of that type that means the same by itself.
+    text: String,
+    /// Whether its type stands beside it.
+    is_typed: bool,
 }
 
 /// The literals of a text that is bound, if they are wanted.
@@ -69,16 +80,20 @@ impl Binder<'_> {
             let hint = format!("Write its type there: {ty} '...'.");
             return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_hint(hint));
         }
-        let mut edits: Vec<(usize, usize, String)> = Vec::new();
-        for literal in recorded.literals {
-            let meant = literal.meant.map(|(_, meant)| meant);
-            let Some(meant) = meant.filter(|meant| **meant != *literal.text) else { continue };
-            // One that is bound twice is written once.
-            if !edits.iter().any(|(start, ..)| *start == literal.start) {
-                edits.push((literal.start, literal.end, crate::parse::quote::literal(&meant)));
-            }
-        }
-        Ok(edits)
+        let written = |meant: &Meant, text: &str| (meant.text != *text).then(|| quote::literal(&meant.text));
+        Ok(edits(&recorded.literals, written))
+    }
+
+    /// The literals to which their types are to be written, so that they mean the same wherever they stand: where, and how.
+    pub(crate) fn typed_literals(&self) -> Vec<(usize, usize, String)> {
+        let recorded = self.literals.0.take().unwrap_or_default();
+        let written = |meant: &Meant, _: &str| match (meant.is_typed, meant.ty) {
+            (true, _) => None,
+            // The other name is that of one character.
+            (false, Type::Char) => Some(format!("{}::bpchar", quote::literal(&meant.text))),
+            (false, ty) => Some(format!("{}::{ty}", quote::literal(&meant.text))),
+        };
+        edits(&recorded.literals, written)
     }
 
     /// A literal is read: `text` stands there for it.
@@ -91,36 +106,34 @@ impl Binder<'_> {
         }
     }
 
-    /// Reads a literal as a value of a type.
-    pub(super) fn read_literal(&self, text: &Arc<str>, to: Declared) -> Result<Datum> {
+    /// Reads a literal as a value of a type, which stands beside it where the conversion is explicit.
+    pub(super) fn read_literal(&self, text: &Arc<str>, to: Declared, place: Conversion) -> Result<Datum> {
         if !is_of_time(to.ty) {
             let value = value::parse(text, to, self.settings)?;
-            self.literal_means(text, to.ty, || text.to_string());
+            self.literal_means(text, to.ty, place, || text.to_string());
             return Ok(value);
         }
-        if self.is_kept() {
-            return value::parse(text, to, &Settings::default());
-        }
-        let value = value::parse(text, to, self.settings)?;
-        self.literal_means(text, to.ty, || {
+        let plain = Settings::default();
+        let value = value::parse(text, to, if self.is_kept() { &plain } else { self.settings })?;
+        self.literal_means(text, to.ty, place, || {
             let mut shown = Vec::new();
-            text::push_text(&value, to, &Settings::default(), &mut shown);
+            text::push_text(&value, to, &plain, &mut shown);
             String::from_utf8_lossy(&shown).into_owned()
         });
         Ok(value)
     }
 
     /// Notes what a literal was found to mean, if that is wanted.
-    pub(super) fn literal_means(&self, text: &Arc<str>, ty: Type, shown: impl Fn() -> String) {
+    pub(super) fn literal_means(&self, text: &Arc<str>, ty: Type, place: Conversion, shown: impl Fn() -> String) {
         let mut recorded = self.literals.0.borrow_mut();
         let Some(Recorded { literals, ambiguous, .. }) = recorded.as_mut() else { return };
         let Some(literal) = literals.iter_mut().find(|literal| Arc::ptr_eq(&literal.text, text)) else { return };
         match &literal.meant {
             // `now` is another moment when it is read again.
-            Some((known, _)) if *known == ty => {}
-            Some((_, meant)) if *meant != shown() => *ambiguous = Some(text.clone()),
+            Some(meant) if meant.ty == ty => {}
+            Some(meant) if meant.text != shown() => *ambiguous = Some(text.clone()),
             Some(_) => {}
-            None => literal.meant = Some((ty, shown())),
+            None => literal.meant = Some(Meant { ty, text: shown(), is_typed: place == Conversion::Explicit }),
         }
     }
 
@@ -133,7 +146,7 @@ impl Binder<'_> {
     }
 
     /// Binds an expression that the catalog keeps.
-    pub(super) fn keeping<T>(&self, bind: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn keeping<T>(&self, bind: impl FnOnce() -> Result<T>) -> Result<T> {
         let outside = self.binds_kept.replace(true);
         let bound = bind();
         self.binds_kept.set(outside);
@@ -144,4 +157,16 @@ impl Binder<'_> {
     pub(super) fn is_kept(&self) -> bool {
         self.binds_kept.get() || self.is_within_view()
     }
+}
+
+/// Where literals are, and what is to be there.
+fn edits(literals: &[Literal], written: impl Fn(&Meant, &str) -> Option<String>) -> Vec<(usize, usize, String)> {
+    let mut edits: Vec<(usize, usize, String)> = Vec::new();
+    for literal in literals {
+        let new = literal.meant.as_ref().and_then(|meant| written(meant, &literal.text));
+        // One that is bound twice is written once.
+        let is_new = edits.iter().all(|(start, ..)| *start != literal.start);
+        edits.extend(new.filter(|_| is_new).map(|new| (literal.start, literal.end, new)));
+    }
+    edits
 }

@@ -317,11 +317,12 @@ impl Binder<'_> {
             ("nullif", 2) => {
                 let (right, left) = (arguments.pop(), arguments.pop());
                 let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
-                let declared = left.declared;
+                let declared = self.compared_as(&left, &right)?;
                 let (operand, left) = shared(left)?;
                 let (a, b) = self.comparable("=", left.clone(), right)?;
                 let is_equal = Expr::Compare(Box::new((Comparison::Equal, a, b)));
-                let case = Case { operand, branches: vec![(is_equal, Expr::NULL)], otherwise: left.expr };
+                let otherwise = self.convert(left, declared, Conversion::Implicit)?;
+                let case = Case { operand, branches: vec![(is_equal, Expr::NULL)], otherwise };
                 Typed::new(Expr::Case(Box::new(case)), declared)
             }
             ("pg_typeof", 1) => {

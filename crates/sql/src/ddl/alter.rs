@@ -23,6 +23,7 @@ use crate::expr::{Cast, Expr};
 use crate::parse;
 use crate::parse::objects::{Change, Kind};
 use crate::plan::{Plan, Query};
+use crate::types::Declared;
 use crate::value::storage::{self, Stored};
 use crate::value::{self, Conversion};
 
@@ -300,35 +301,9 @@ impl Definer<'_, '_> {
                 }
             }
             AlterColumnOperation::SetDataType { data_type, using, .. } => {
-                let (from, to) = (column.declared, parse::data_type(data_type)?);
-                self.refuse_new_type(&relation.name, name)?;
-                if let Some(generated) = self.generated_of(relation, name)?.first() {
-                    let message = "cannot alter type of a column used by a generated column";
-                    let detail = format!("Column \"{name}\" is used by generated column \"{generated}\".");
-                    return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_detail(detail));
-                }
-                let column = blueprint.column_mut(name)?;
-                if let Some(using) = using {
-                    if column.is_generated {
-                        let message = "cannot specify USING when altering type of generated column";
-                        let detail = format!("Column \"{name}\" is a generated column.");
-                        return Err(SqlError::new(SqlState::InvalidColumnDefinition, message).with_detail(detail));
-                    }
-                    column.declared = to;
-                    rewrite.values.push((name.to_owned(), self.row_value(relation, using, name, to)?));
-                    rewrite.is_needed = true;
-                    rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
-                    return Ok(());
-                }
-                if value::conversion(from.ty, to.ty).is_none_or(|place| place > Conversion::Assignment) {
-                    let message = format!("column \"{name}\" cannot be cast automatically to type {}", to.ty);
-                    let hint = format!("You might need to specify \"USING {name}::{}\".", to.ty);
-                    return Err(SqlError::new(SqlState::DatatypeMismatch, message).with_hint(hint));
-                }
-                column.declared = to;
-                let input = Expr::Column(relation.need(name)?);
-                let cast = Cast { input, from: from.ty, to, is_explicit: false };
-                rewrite.values.push((name.to_owned(), Expr::Cast(Box::new(cast))));
+                let to = parse::data_type(data_type)?;
+                let value = self.retype_column(relation, blueprint, name, to, using.as_ref())?;
+                rewrite.values.push((name.to_owned(), value));
                 rewrite.is_needed = true;
                 rewrite.validate.extend(self.keys_of_column(blueprint, name)?);
             }
@@ -337,6 +312,47 @@ impl Definer<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Gives a column another type; returns its values in the new rows.
+    fn retype_column(
+        &self,
+        relation: &Relation,
+        blueprint: &mut Blueprint,
+        name: &str,
+        to: Declared,
+        using: Option<&sqlparser::ast::Expr>,
+    ) -> Result<Expr> {
+        let column = blueprint.column_mut(name)?;
+        let (from, is_generated) = (column.declared, column.is_generated);
+        self.refuse_new_type(&relation.name, name)?;
+        if let Some(generated) = self.generated_of(relation, name)?.first() {
+            let message = "cannot alter type of a column used by a generated column";
+            let detail = format!("Column \"{name}\" is used by generated column \"{generated}\".");
+            return Err(SqlError::new(SqlState::FeatureNotSupported, message).with_detail(detail));
+        }
+        if is_generated && using.is_some() {
+            let message = "cannot specify USING when altering type of generated column";
+            let detail = format!("Column \"{name}\" is a generated column.");
+            return Err(SqlError::new(SqlState::InvalidColumnDefinition, message).with_detail(detail));
+        }
+        let value = match using {
+            Some(using) => self.row_value(relation, using, name, to)?,
+            None if value::conversion(from.ty, to.ty).is_some_and(|place| place <= Conversion::Assignment) => {
+                let input = Expr::Column(relation.need(name)?);
+                Expr::Cast(Box::new(Cast { input, from: from.ty, to, is_explicit: false }))
+            }
+            None => {
+                let message = format!("column \"{name}\" cannot be cast automatically to type {}", to.ty);
+                let hint = format!("You might need to specify \"USING {name}::{}\".", to.ty);
+                return Err(SqlError::new(SqlState::DatatypeMismatch, message).with_hint(hint));
+            }
+        };
+        if from.ty != to.ty {
+            self.type_literals(blueprint, name, to)?;
+        }
+        blueprint.column_mut(name)?.declared = to;
+        Ok(value)
     }
 
     fn drop_column(&self, blueprint: &mut Blueprint, name: &str, cascades: bool) -> Result<Vec<SqlError>> {
@@ -375,13 +391,7 @@ impl Definer<'_, '_> {
     }
 
     /// Binds what `USING` says of the new values of a column.
-    fn row_value(
-        &self,
-        relation: &Relation,
-        expr: &sqlparser::ast::Expr,
-        name: &str,
-        to: crate::types::Declared,
-    ) -> Result<Expr> {
+    fn row_value(&self, relation: &Relation, expr: &sqlparser::ast::Expr, name: &str, to: Declared) -> Result<Expr> {
         let names = self.names();
         let binder = Binder::new(&names, self.settings, &[]);
         let registers = std::cell::Cell::default();

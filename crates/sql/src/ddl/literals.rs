@@ -1,15 +1,16 @@
 //! What literals in defaults, generation expressions and checks mean is decided when these are made: see
-//! `bind/literals.rs`.
+//! `bind/literals.rs`. It stays so when a column gets another type.
 
 use sqlparser::ast;
 
 use super::Definer;
-use super::blueprint::Blueprint;
+use super::alter::mentions;
+use super::blueprint::{Blueprint, ColumnPlan};
 use crate::bind::Binder;
 use crate::bind::from::columns_of;
 use crate::bind::places::edited;
 use crate::bind::scope::Level;
-use crate::error::{Result, SqlError};
+use crate::error::{Result, SqlError, SqlState};
 use crate::parse;
 use crate::types::Declared;
 
@@ -47,6 +48,65 @@ impl Definer<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// A column is to have another type: writes their types to the literals of its default, and of the checks that name it.
+    ///
+    /// # Errors
+    /// A default that cannot become of the new type.
+    pub(super) fn type_literals(&self, blueprint: &mut Blueprint, name: &str, to: Declared) -> Result<()> {
+        let Some(at) = blueprint.columns.iter().position(|column| column.name == name) else { return Ok(()) };
+        let ColumnPlan { declared, default, is_generated, .. } = blueprint.columns[at].clone();
+        if let Some(text) = default {
+            let place = match is_generated {
+                true => Place::Generated(name, declared),
+                false => Place::Default(name, declared),
+            };
+            let text = self.with_types(blueprint, &text, &place)?;
+            self.refuse_default(blueprint, &text, &place, to)?;
+            blueprint.columns[at].default = Some(text);
+        }
+        for at in 0..blueprint.checks.len() {
+            let expression = &blueprint.checks[at].expression;
+            if mentions(expression, name) {
+                blueprint.checks[at].expression = self.with_types(blueprint, expression, &Place::Check)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of an expression whose literals have their types beside them.
+    fn with_types(&self, blueprint: &Blueprint, text: &str, place: &Place<'_>) -> Result<String> {
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        binder.record_literals();
+        let expr = parse::placed_expression(text)?;
+        binder.keeping(|| bind(&binder, blueprint, &expr, place)).map_err(SqlError::without_place)?;
+        Ok(edited(text, binder.typed_literals()))
+    }
+
+    /// Refuses a default that an assignment does not make one of a type.
+    fn refuse_default(&self, blueprint: &Blueprint, text: &str, place: &Place<'_>, to: Declared) -> Result<()> {
+        let (name, what) = match place {
+            Place::Default(name, _) => (name, "default for column"),
+            Place::Generated(name, _) => (name, "generation expression for column"),
+            Place::Check => return Ok(()),
+        };
+        let is_refused = |error: &SqlError| error.state == SqlState::DatatypeMismatch;
+        let names = self.names();
+        let binder = Binder::new(&names, self.settings, &[]);
+        let place = match place {
+            Place::Generated(..) => Place::Generated(name, to),
+            _ => Place::Default(name, to),
+        };
+        let expr = parse::expression(text)?;
+        binder.keeping(|| bind(&binder, blueprint, &expr, &place)).map_err(|error| match is_refused(&error) {
+            true => {
+                let message = format!("{what} \"{name}\" cannot be cast automatically to type {}", to.ty);
+                SqlError::new(SqlState::DatatypeMismatch, message)
+            }
+            false => error.without_place(),
+        })
     }
 
     /// The text of an expression whose literals say by themselves what they mean now.

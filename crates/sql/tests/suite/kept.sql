@@ -116,3 +116,47 @@ INSERT INTO fine (ts, id) VALUES ('2020-01-01 00:00:01', 4) RETURNING g, h, i, j
 --> t|2020-01-01|2020-01-01 01:00:01|f|4x
 DROP VIEW seen, checked, shown;
 DROP TABLE k, l, moments, c, fine;
+
+-- What literals mean stays when a column gets another type.
+SET timezone = 'Europe/Berlin';
+CREATE TABLE retyped (id int, ts timestamptz DEFAULT '2020-01-01 10:00', n text DEFAULT '5', v varchar(3) DEFAULT 'abc', j int DEFAULT 7, d text DEFAULT coalesce(NULL, 'x'), q numeric(5,1) DEFAULT 1.26, CONSTRAINT late CHECK (ts > '2019-01-01 10:00'), CONSTRAINT six CHECK (n <> '6'));
+ALTER TABLE retyped ALTER n TYPE integer USING n::integer;
+--! 42804
+ALTER TABLE retyped ALTER n DROP DEFAULT, ALTER n TYPE integer USING n::integer;
+--! 42883
+ALTER TABLE retyped DROP CONSTRAINT six;
+ALTER TABLE retyped ALTER n TYPE integer USING 9;
+--! 42804
+ALTER TABLE retyped ALTER n DROP DEFAULT, ALTER n TYPE integer USING n::integer;
+ALTER TABLE retyped ALTER ts TYPE timestamp, ALTER v TYPE text, ALTER j TYPE text, ALTER q TYPE numeric(6,2);
+INSERT INTO retyped (id) VALUES (1) RETURNING *;
+--> 1|2020-01-01 10:00:00|NULL|abc|7|x|1.26
+INSERT INTO retyped (id, ts) VALUES (2, '2019-01-01 09:30');
+--! 23514
+SET timezone = 'UTC';
+INSERT INTO retyped (id, ts) VALUES (2, '2019-01-01 09:30') RETURNING ts;
+--> 2019-01-01 09:30:00
+INSERT INTO retyped (id, ts) VALUES (3, '2019-01-01 09:00') RETURNING ts;
+--! 23514
+INSERT INTO retyped (id) VALUES (4) RETURNING ts;
+--> 2020-01-01 09:00:00
+CREATE TABLE literals (a timestamptz DEFAULT '2020-01-01 10:00+00', b text GENERATED ALWAYS AS ('x' || k) STORED, k text, c char(3) DEFAULT 'ab', f float DEFAULT '1.5', e interval DEFAULT interval '1' day, u date DEFAULT date '2020-01-01', ary int[] DEFAULT '{1,2}', bb bytea DEFAULT '\x01', CHECK (b <> '5' AND k LIKE 'a%' OR f > '1'));
+ALTER TABLE literals ALTER a TYPE date, ALTER b TYPE varchar(10), ALTER c TYPE text, ALTER f TYPE numeric, ALTER e TYPE text, ALTER u TYPE timestamp, ALTER ary TYPE bigint[];
+ALTER TABLE literals ALTER bb TYPE text USING 'x';
+ALTER TABLE literals ALTER b TYPE int USING 1;
+--! 42611
+ALTER TABLE literals ALTER f TYPE real;
+INSERT INTO literals (k) VALUES ('abc') RETURNING a, b, k, c, f, e, u, ary;
+--> 2020-01-01|xabc|abc|ab|1.5|1 day|2020-01-01 00:00:00|{1,2}
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'literals'::regclass AND adnum NOT IN (1, 6, 9) ORDER BY adnum;
+--> ('x'::text || k)
+--> 'ab'::bpchar
+--> '1.5'::double precision
+--> '2020-01-01'::date
+--> '{1,2}'::integer[]
+SELECT pg_typeof(nullif('a', 'b'::varchar)), pg_typeof(nullif('1', 2)), pg_typeof(nullif('a', 'b')), pg_typeof(nullif('2020-01-01', now())), pg_typeof(nullif(1, 2.5)), pg_typeof(nullif(1.5, 2)), pg_typeof(nullif('abc'::char(5), 'x'::text)), pg_typeof(nullif(NULL, 1)), pg_typeof(nullif(2::smallint, 3::bigint));
+--> text|integer|text|timestamp with time zone|numeric|numeric|text|integer|smallint
+SELECT nullif('a ', 'a'::char(2)), nullif('1', 1), nullif(1, 1.0), nullif('a'::varchar, 'b') || 'x', nullif(array[1], '{1}'), nullif(row(1, 2), row(1, 2)), nullif('2020-01-02', date '2020-01-01') + 1;
+--> NULL|NULL|NULL|ax|NULL|NULL|2020-01-03
+SET timezone = 'Europe/Berlin';
+DROP TABLE retyped, literals;
