@@ -4,8 +4,11 @@
 //! Invariant: every observation that could change the transaction's outcome is in here before its value is returned,
 //! and `raw_dep` covers each (Poplar's read-after-write dependency, absences included).
 
+use std::cell::LazyCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use osier_memory::{Held, LeafChange, LeafRead, Lookup, Pin, Record, Stamp};
 
 use super::leaf_set::LeafSet;
@@ -40,6 +43,21 @@ pub(crate) struct AbsentName {
     tree: Arc<RecordTree>,
     pub(crate) key: Box<[u8]>,
     max_stamp: Stamp,
+}
+
+impl AbsentName {
+    /// Whether there is no record of that key, or none that a row has been in since. `is_met`: whether the transaction has met
+    /// a record later, with that stamp, and found no row, which is validated, too.
+    fn is_absent(&self, pin: &Pin<'_>, is_met: impl Fn(Held<Record>, Stamp) -> bool) -> bool {
+        loop {
+            let Lookup::Found(held) = self.tree.get(pin, &self.key) else { return true };
+            let (record, word) = (pin.get(held), pin.get(held).word());
+            if !word.is_dead() {
+                let is_untouched = !word.is_locked() && word.stamp() <= self.max_stamp;
+                return is_untouched || record.is_absent() && is_met(held, word.stamp());
+            }
+        }
+    }
 }
 
 /// The reads of one transaction.
@@ -112,20 +130,9 @@ impl<D: Gathered> ReadSet<D> {
 
     /// Whether the names are absent, as they were all the while.
     pub(crate) fn names_absent(&self, pin: &Pin<'_>) -> bool {
-        self.names.iter().all(|name| self.is_absent(pin, name))
-    }
-
-    fn is_absent(&self, pin: &Pin<'_>, name: &AbsentName) -> bool {
-        loop {
-            let Lookup::Found(held) = name.tree.get(pin, &name.key) else { return true };
-            let (record, word) = (pin.get(held), pin.get(held).word());
-            if !word.is_dead() {
-                let is_untouched = !word.is_locked() && word.stamp() <= name.max_stamp;
-                // Or the transaction has met the record later and found no row, which is validated, too.
-                let is_met = |read: &RowRead| read.record == held && read.seen == Seen::Stamp(word.stamp());
-                return is_untouched || record.is_absent() && self.rows.iter().any(is_met);
-            }
-        }
+        let met = |read: &RowRead| if let Seen::Stamp(stamp) = read.seen { Some((read.record, stamp)) } else { None };
+        let met: LazyCell<HashSet<_, RandomState>, _> = LazyCell::new(|| self.rows.iter().filter_map(met).collect());
+        self.names.iter().all(|name| name.is_absent(pin, |record, stamp| met.contains(&(record, stamp))))
     }
 
     pub(crate) fn leaves_unchanged(&self, pin: &Pin<'_>) -> bool {
